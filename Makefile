@@ -6,6 +6,8 @@
 # make bench   the numbers of tests/benchmarks/RESULTS.md
 # make lint    ruff and mypy
 # make lock    requirements.lock anew; make app and make test install by it where it fits (LOCKED=0: by the ranges alone)
+# make sample   the finished sample that ships, by half an hour of training
+# make pictures  the pictures of empty pages and of the README, of the finished sample in a browser
 # make sbom    sbom.json (CycloneDX) and licenses.txt of what is installed
 # make bundle  the folder winnow-bundle: all packages and the sources, for a machine without a network
 
@@ -21,7 +23,7 @@ SPARE  := $(shell df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 && $$4 > 8000000 { 
 
 ROOMS  := $(addprefix --ignore=tests/,browser pages recipes training)
 
-.PHONY: app test quick slow bench lint lock sbom bundle clean
+.PHONY: app test quick slow bench lint lock sample pictures sbom bundle clean
 
 app: $(VENV)/.app
 	$(BIN)/python -m core samples
@@ -53,6 +55,13 @@ bench: $(VENV)/.dev
 lock: $(VENV)/.app
 	$(BIN)/python -m pip install --dry-run --ignore-installed --quiet --report $(VENV)/report.json -r requirements.txt
 	$(BIN)/python .ci/lock < $(VENV)/report.json > requirements.lock
+
+sample: $(VENV)/.app
+	$(BIN)/python .ci/finished
+
+pictures: $(VENV)/.dev
+	$(BIN)/python -m tests.browser.chromium
+	$(BIN)/python -m tests.browser.pictures
 
 sbom: $(VENV)/.app
 	$(BIN)/python .ci/sbom .

@@ -17,12 +17,13 @@ import threading
 import webbrowser
 from pathlib import Path
 
+import numpy as np
 import uvicorn
 from starlette.middleware import Middleware
 from streamlit import config
 from streamlit.starlette import App
 
-from core.facade import door
+from core.facade import door, figures
 from core.facade.errors import WinnowError
 from core.facade.home import private, serving
 from core.facade.projects import settle
@@ -49,11 +50,22 @@ def _warm() -> None:
     """Import now what the first page would keep its reader waiting for; two imports at once may see half a module."""
     parts = sorted((ROOT / "pages" / "ui").rglob("*.py"))
     pages = (".".join(part.relative_to(ROOT).with_suffix("").parts) for part in parts)
-    for module in ("pandas", "pyarrow.dataset", "plotly.graph_objects", *pages):
+    for module in ("pandas", "PIL.ImageFile", "pyarrow.dataset", "plotly.tools", *pages):
         importlib.import_module(module)
+    _draw()
     inspect.stack()  # Streamlit asks for it once; it reads the place of every module's file
     gc.collect()
     gc.freeze()  # Streamlit collects after every run of a page, and need not look through all of these modules then
+
+
+def _draw() -> None:
+    """Make a map of three points: Plotly reads its classes, and what each may hold, when a figure first has one."""
+    points, xy = np.arange(3), np.arange(3, dtype=np.float32)
+    dots = figures.Dots(x=xy, y=xy, points=points, kinds=points, hovered=points > 0)
+    fig = figures.by_class(dots, [1, 1, 1], figures.View())
+    figures.label_topics(fig, xy, xy, points, ["a", "b", "c"])
+    for each in (fig, figures.picked_scores(xy, xy, "")):
+        figures.dressed(each, dark=False).to_json()
 
 
 def main() -> None:

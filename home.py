@@ -2,23 +2,25 @@
 
 import streamlit as st
 
-from core.facade import machine, runs
+from core.facade import machine, projects, runs, terms
 from core.facade.home import home
 from pages.ui import road
 from pages.ui.empty import sample_buttons
 from pages.ui.frame import local_badge, page, spoilt_files
 from pages.ui.nowhere import no_such_page
-from pages.ui.removal import run_removal
-from pages.ui.runs.links import BELONGS, OPENS, SELECTION
+from pages.ui.presses import pressed
+from pages.ui.project import open_project, page_link
+from pages.ui.runs.links import BELONGS, OPENS, RUNS, SELECTION
 from pages.ui.runs.list import run_list
 from pages.ui.widgets import plain, size
 
 LISTED = {*OPENS, *BELONGS}
+WORDS = (terms.TASK, terms.DOMAIN, terms.CHOICE, terms.LABELS, terms.LEAK, terms.TAGGER, terms.PRETRAINING)
 
 
 def main() -> None:
     """The page."""
-    with page("Winnow", "Find the part of a large corpus that is worth pre-training on."):
+    with page("Winnow", "Find the part of a big corpus that is worth pre-training on.", WORDS):
         no_such_page()
         listed = runs.own(*LISTED)
         road.draw()
@@ -27,7 +29,7 @@ def main() -> None:
         st.subheader("Runs", anchor=False)
         if listed:
             run_list(listed)
-            run_removal(listed)
+            page_link(RUNS, label="All runs: names, tags, notes, compare, remove", icon=":material/table_rows:")
         else:
             st.caption("Nothing has run yet. What runs shows up here, also after this window was closed.")
         _machine()
@@ -37,6 +39,12 @@ def _samples() -> None:
     with st.container(border=True):
         st.markdown("**Try it on a sample.** Small corpora of our own writing, ready to score in one click.")
         sample_buttons("home", SELECTION)
+        st.caption(
+            "Or look at the legal one a night later: texts, choice, map, answer and report, in a project of its own."
+        )
+        if pressed("See a finished one", "home.finished", icon=":material/done_all:"):
+            with st.spinner("Opening it"):
+                open_project(projects.open_finished_sample())
 
 
 def _machine() -> None:

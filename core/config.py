@@ -117,7 +117,7 @@ class Budget:
     def __post_init__(self) -> None:
         if self.unit == "fraction" and not 0 < self.value <= 1:
             raise ConfigError(
-                f"budget: {self.value:.4g} of D_C is not a share between 0% and 100%; give for example 20%."
+                f"budget: {self.value:.4g} of the big corpus is not a share between 0% and 100%; give for example 20%."
             )
         if self.unit in ("sentences", "tokens") and (self.value < 1 or self.value != int(self.value)):
             raise ConfigError(f"budget: {self.value:g} {self.unit} is not a whole number of at least 1.")
@@ -136,6 +136,15 @@ class Budget:
         raise ConfigError(
             f"budget: {text[:40]!r} is not understood; give 1000 (sentences), 50000tokens, 20% or threshold:0.75."
         )
+
+    @property
+    def in_words(self) -> str:
+        """The budget as people read it: 20.2%, 1,333 sentences, 50,000 tokens, all that score 2.837 or better."""
+        if self.unit == "fraction":
+            return str(self)
+        if self.unit == "threshold":
+            return f"all that score {self.value:.4g} or better"
+        return f"{int(self.value):,} {self.unit}"
 
     def __str__(self) -> str:
         if self.unit == "fraction":

@@ -4,8 +4,10 @@ import errno
 import json
 import os
 import secrets
+import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import BinaryIO
 
@@ -15,6 +17,7 @@ import numpy.typing as npt
 from core.errors import ResourceError, RunError, WinnowError
 
 TEMPORARY = ".*.tmp"  # what a killed writer may leave behind
+ARTIFACTS, SUMS = "artifacts", "sums.json"  # in the folder of a run: what it left, and what that was like then
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _BARRED = (errno.EACCES, errno.EPERM, errno.EROFS)
 
@@ -53,17 +56,75 @@ def on_disk(home: Path) -> Iterator[None]:
 
 
 @contextmanager
-def read_back(path: Path) -> Iterator[None]:
-    """Around reading what a run left in `path`. Errors: RunError where it is spoilt; FileNotFoundError stays."""
+def read_back(path: Path, *names: str) -> Iterator[None]:
+    """Around reading what a run left in `path`; names: the files that are read of a folder.
+
+    Errors: RunError where one is gone, is not as the run left it, or is spoilt.
+    """
+    for file in [path / name for name in names] or [path]:
+        _refuse_changed(file)
     try:
         yield
-    except (FileNotFoundError, WinnowError):
+    except WinnowError:
         raise
+    except FileNotFoundError as error:
+        raise RunError(
+            f"{error.filename or path}: is gone; bring it back from a copy, or remove its run and start it again."
+        ) from error
     except Exception as error:  # whatever the parsers of numpy and Arrow stumble over: of tokens, zips, codecs
         raise RunError(
             f"{path}: cannot be read ({type(error).__name__}), as a failing disk leaves it; remove its run and start "
             "it again."
         ) from error
+
+
+def sum_up(run: Path) -> None:
+    """Keep size and CRC-32 of all that a run has left, for `read_back`: against failing disks, not against forgers."""
+    folder = run / ARTIFACTS
+    files = [path for path in sorted(folder.rglob("*")) if path.is_file() and not path.match(TEMPORARY)]
+    sums = {path.relative_to(folder).as_posix(): [path.stat().st_size, _sum_of(path)] for path in files}
+    write_atomic(run / SUMS, json.dumps(sums, indent=0).encode())
+
+
+def forget_sums(run: Path) -> None:
+    """What a run leaves is being made anew, or made for the first time."""
+    (run / SUMS).unlink(missing_ok=True)
+
+
+def _refuse_changed(file: Path) -> None:
+    """Errors: RunError. Runs of older versions have no sums, and runs at work none yet."""
+    folder = next((parent for parent in file.parents if parent.name == ARTIFACTS), None)
+    if folder is None or not file.is_file():
+        return
+    sums = folder.parent / SUMS
+    kept = _kept(sums, sums.stat().st_mtime_ns) if sums.exists() else {}
+    status = file.stat()
+    then = kept.get(file.relative_to(folder).as_posix())
+    now = [status.st_size, _sum_once(file, status.st_size, status.st_mtime_ns, status.st_ino)] if then else None
+    if then != now:
+        raise RunError(
+            f"{file}: is not what run {folder.parent.name} left there: it was changed since, or the disk fails; bring "
+            "it back from a copy, or remove the run and start it again."
+        )
+
+
+@lru_cache(64)
+def _kept(sums: Path, changed: int) -> dict[str, object]:
+    return read_object(sums) or {}
+
+
+@lru_cache(4096)
+def _sum_once(file: Path, size: int, changed: int, inode: int) -> int:
+    """Reading 300 MB takes a tenth of a second: a page that draws them again does not."""
+    return _sum_of(file)
+
+
+def _sum_of(file: Path) -> int:
+    total = 0
+    with file.open("rb") as opened:
+        while part := opened.read(1 << 20):
+            total = zlib.crc32(part, total)
+    return total
 
 
 def write_atomic(path: Path, data: bytes) -> None:
@@ -97,6 +158,16 @@ def append_line(path: Path, line: bytes) -> None:
         os.fsync(file)
     finally:
         os.close(file)
+
+
+def bytes_in(path: Path) -> int:
+    """Bytes of a file, or of all in a folder, whoever writes and deletes there meanwhile."""
+    files = [path] if path.is_file() else [Path(at) / name for at, _, names in os.walk(path) for name in names]
+    size = 0
+    for file in files:
+        with suppress(FileNotFoundError):
+            size += file.lstat().st_size
+    return size
 
 
 def sync_all(folder: Path) -> None:

@@ -1,6 +1,6 @@
 """Projects of a home: each a folder that holds its texts, choices, runs and answers, and nothing of another's.
 
-WINNOW_HOME/projects/<slug>/    project.json, corpora/, runs/, roles.json, ...
+WINNOW_HOME/projects/<slug>/    project.json, corpora/, runs/, roles.json, cover.json, ...
 WINNOW_HOME/                    what is the machine's: encoders, locks of devices, key, logs
 
 A home without such folders, as older versions left it, is one project itself: "My first project".
@@ -23,8 +23,11 @@ from core.shown import shown
 PROJECTS, ABOUT = "projects", "project.json"
 FIRST = "My first project"
 LONGEST_NAME = 60  # characters: the switch above the menu shows it in one line or two
-KEPT = ("corpora", "runs", "roles.json")  # what a project is made of, and taken along with it
+ROLES_FILE = "roles.json"
+COVER_FILE = "cover.json"
+KEPT = ("corpora", "runs", ROLES_FILE, COVER_FILE)  # what a project is made of, and taken along with it
 HELD = (*KEPT, "uploads", "exports")  # what lies in its folder
+_LONGEST_SLUG = 200  # characters: no file system takes 256, and an address may have any
 _SLUG = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 
@@ -94,7 +97,7 @@ def find(root: Path, wanted: str) -> Project:
 
 def by_slug(root: Path, slug: str) -> Path | None:
     """The folder of the project with this slug; None where there is none. Quick, for pages ask all the time."""
-    if _SLUG.fullmatch(slug) and is_project(folder := root / PROJECTS / slug):
+    if len(slug) < _LONGEST_SLUG and _SLUG.fullmatch(slug) and is_project(folder := root / PROJECTS / slug):
         return folder
     return next((project.folder for project in listed(root) if project.slug == slug), None)
 

@@ -4,12 +4,14 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from core.facade import corpora, figures, ratios, results, runs
+from core.facade import corpora, figures, intake, ratios, results, runs, terms
 from core.facade.corpora import Corpus
+from core.facade.terms import Term
 from pages.ui.corpora.imports import RUN, importer
 from pages.ui.corpora.ratios import against
 from pages.ui.corpora.report import report
 from pages.ui.corpora.splits import splits
+from pages.ui.corpora.taken import taken
 from pages.ui.corpora.uploads import OPEN
 from pages.ui.empty import sample_buttons
 from pages.ui.frame import looked, page, spoilt_files
@@ -17,17 +19,18 @@ from pages.ui.presses import pressed
 from pages.ui.removal import removal
 from pages.ui.runs.links import attached
 from pages.ui.runs.panel import run_panel
+from pages.ui.terms import grey, term_picker
 from pages.ui.widgets import chart, corpus_picker, sentence_list, table
 
-CARDS = {
-    "T_C": ("The task corpus: text like that of your task, unlabelled.", ("task",)),
-    "D_C": ("The domain corpus: the large one to select from.", ("domain",)),
-    "L_C": ("The labelled corpus. Dev and test sentences must not leak into T_C or D_C.", ("train", "dev", "test")),
-}
+CARDS: tuple[tuple[Term, tuple[str, ...]], ...] = (
+    (terms.TASK, ("task",)),
+    (terms.DOMAIN, ("domain",)),
+    (terms.LABELS, ("train", "dev", "test")),
+)
 FLAG_WORDS = {
     "exact_duplicate": "exact duplicates",
     "near_duplicate": "near duplicates",
-    "leak": "leaks of dev or test",
+    "leak": "also among the labels to decide by or to test on (leaks)",
     "too_short": "too short",
     "too_long": "too long",
 }
@@ -35,15 +38,17 @@ NEAR_WORDS = {
     "edited": "are another sentence but for a tenth of its words or letters",
     "overlapping": "share most of their runs of five words with one",
 }
+WORDS = (terms.TASK, terms.DOMAIN, terms.LABELS, terms.TRAIN, terms.DEV, terms.TEST, terms.LEAK, terms.TOKEN)
 
 STOPPED = (
     "Stopped at your request. Nothing was added; Resume reads from the beginning, for a corpus is sealed as a whole."
 )
+STOPPED_SEVERAL = "Stopped at your request. What was imported is kept; Resume goes on with the next part."
 
 
 def main() -> None:
     """The page."""
-    with page("Corpora", "What you have, which part it plays, and how healthy it is."):
+    with page("Corpora", "What you have, which part it plays, and how healthy it is.", WORDS):
         sealed = corpora.listed()
         spoilt_files()
         if not sealed:
@@ -55,8 +60,8 @@ def main() -> None:
         _import_run()
         if sealed:
             _check()
-            for name, (words, roles) in CARDS.items():
-                _card(name, words, roles)
+            for term, roles in CARDS:
+                _card(term, roles)
             against()
             splits()
             _library(sealed)
@@ -64,11 +69,12 @@ def main() -> None:
 
 def _import_run() -> None:
     """The import that this visit is about, or that is at work."""
-    run_id = attached("add", RUN)
+    run_id = attached(("add", intake.KIND), RUN)
     if run_id is None or not (st.query_params.get("run") == run_id or runs.state(run_id).active):
         return
-    if run_panel(run_id, RUN, stopped=STOPPED).state == "succeeded":
-        report(run_id)
+    several = runs.get(run_id).manifest.kind == intake.KIND
+    if run_panel(run_id, RUN, stopped=STOPPED_SEVERAL if several else STOPPED).state == "succeeded":
+        (taken if several else report)(run_id)
 
 
 def _audits(roles: Mapping[str, str]) -> dict[str, dict[str, object]]:
@@ -96,14 +102,14 @@ def _check() -> None:
                 run_panel(run.id, f"corpora.audit.{corpus[:12]}")
 
 
-def _card(name: str, words: str, roles: tuple[str, ...]) -> None:
-    with st.container(border=True, key=f"corpora.card.{name}"):
+def _card(term: Term, roles: tuple[str, ...]) -> None:
+    with st.container(border=True, key=f"corpora.card.{term.symbol}"):
         held = corpora.roles()
         given = [role for role in roles if role in held]
         left, right = st.columns((2, 3), gap="large", vertical_alignment="bottom")
         with left:
-            st.subheader(name, anchor=False)
-            st.caption(words)
+            st.subheader(grey(term), anchor=False)
+            st.caption(term.meaning)
         columns = [right] if len(roles) == 1 else st.columns(len(roles))
         for column, role in zip(columns, roles, strict=True):
             with column:
@@ -112,15 +118,24 @@ def _card(name: str, words: str, roles: tuple[str, ...]) -> None:
             return
         role = given[0]
         if len(given) > 1:
-            role = st.segmented_control("Look at", given, default=given[0], required=True, key=f"corpora.look.{name}")
-        _inside(corpora.find(held[role]), name, role)
+            role = st.segmented_control(
+                "Look at",
+                given,
+                default=given[0],
+                format_func=lambda role: corpora.ROLES[role].title,
+                required=True,
+                key=f"corpora.look.{term.symbol}",
+            )
+        _inside(corpora.find(held[role]), term.symbol, role)
 
 
 def _role(role: str, held: str | None) -> None:
     """Who plays the part; the heading names it where there is only one."""
-    label, alone = corpora.ROLES[role].split(":")[0], role in ("task", "domain")
-    hidden = "collapsed" if alone else "visible"
-    chosen = corpus_picker(label, f"corpora.pick.{role}.{held}", held, label_visibility=hidden)
+    term, key = corpora.ROLES[role], f"corpora.pick.{role}.{held}"
+    if role in ("task", "domain"):
+        chosen = corpus_picker(term.title, key, held, label_visibility="collapsed")
+    else:
+        chosen = term_picker(term, key, held)
     if chosen != held:
         corpora.set_role(role, chosen)
         st.rerun()
@@ -160,7 +175,7 @@ def _flags(role: str) -> None:
         return
     run = runs.finished("audit", options)
     if run is None:
-        st.caption("Duplicates and leaks: not checked yet.")
+        st.caption("Duplicates, and sentences of your labels (leaks): not looked for yet.")
         return
     result = corpora.audit_result(run.id)
     rows = [{"n": n, "flag": FLAG_WORDS[flag]} for flag, n in result.flags.items()]
@@ -169,24 +184,23 @@ def _flags(role: str) -> None:
         kinds = " and ".join(f"{n:,} {NEAR_WORDS[kind]}" for kind, n in result.near_rules.items() if n)
         st.caption(f"Of the near duplicates, {kinds}. Explore shows copies, and the words in which they differ.")
     if not options["held_out"]:
-        st.caption("No dev or test split has its part yet, so leaks were not looked for.")
+        st.caption("There are no labels to decide by or to test on yet, so their sentences were not looked for.")
 
 
 def _library(sealed: list[Corpus]) -> None:
     """Every corpus, and its removal."""
     st.subheader("All corpora", anchor=False)
-    parts = {
-        fingerprint: words.split(":")[0]
-        for role, words in corpora.ROLES.items()
-        if (fingerprint := corpora.roles().get(role))
-    }
+    roles = corpora.roles()
+    parts: dict[str, list[str]] = {}
+    for role in (role for role in corpora.ROLES if role in roles):
+        parts.setdefault(roles[role], []).append(corpora.ROLES[role].title)
     rows = [
         {
             "name": c.name,
             "n": len(c),
             "tokens": c.n_tokens,
             "labels": ", ".join(c.types) if c.labelled else "no",
-            "part": parts.get(c.fingerprint, ""),
+            "part": ", ".join(parts.get(c.fingerprint, ())),
             "file": _from(c),
         }
         for c in sealed

@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from core.facade import corpora, runs, similarity
+from core.facade import corpora, runs, similarity, terms
 from core.facade.corpora import Corpus
 from pages.ui.empty import empty
 from pages.ui.frame import page
@@ -14,20 +14,37 @@ from pages.ui.runs.links import attach, attached
 from pages.ui.runs.panel import run_panel
 from pages.ui.runs.words import took
 from pages.ui.similarity.guess import guessing
-from pages.ui.similarity.results import results
+from pages.ui.similarity.results import named, results
 from pages.ui.similarity.survey import asking
 from pages.ui.similarity.worth import worth
+from pages.ui.terms import expert, grey
 from pages.ui.widgets import config_form, corpus_label, plain
 
 RUN = "similarity.run"
-SAMPLING = ("cap_tokens", "min_source_tokens", "target_tokens", "draws", "sizes", "tokens", "lowercase", "seed")
+SAMPLING = (
+    "cap_tokens",
+    "min_source_tokens",
+    "target_tokens",
+    "draws",
+    "sizes",
+    "parts",
+    "tokens",
+    "lowercase",
+    "seed",
+)
 FINE = ("order", "skip_end", "tagger", "dimension", "window", "negative", "min_count", "skipgram_epochs", "workers")
-NEEDS = "A comparison needs T_C, text like that of your task, and at least one D_C that might suit it."
+NEEDS = "A comparison needs a task text, and at least one big corpus that might suit it."
+WORDS = (
+    *(terms.TASK, terms.DOMAIN, terms.TOKEN, terms.SCORE),
+    *(terms.SURPRISE, terms.SHIFT, terms.SHARED, terms.SHARED_CONTENT),
+)
 
 
 def main() -> None:
     """The page."""
-    with page("Similarity", "Which corpus is closest to T_C: by its words, its word sequences, its contexts."):
+    with page(
+        "Similarity", "Which corpus is closest to the task text: by its words, its word sequences, its contexts.", WORDS
+    ):
         run_id = attached("similarity", RUN)
         measured, predicted = st.tabs(["Which source is closest?", "What do the measures predict?"])
         with measured:
@@ -56,21 +73,23 @@ def _setup() -> None:
     ]
     with st.form("similarity.form"):
         options: dict[str, Any] = {
-            "target": _pick("Targets: text like that of the task (T_C)", known, [roles.get("task")], "target"),
+            "target": _pick(f"{grey(terms.TASK)}, or several", known, [roles.get("task")], "target"),
             "source": _pick("Sources: what you might pre-train on", known, own[:8], "source"),
             "measure": st.multiselect(
                 "Measures",
                 list(similarity.MEASURES),
                 list(similarity.MEASURES),
-                format_func=similarity.title,
+                format_func=named,
                 key="similarity.measure",
             ),
         }
-        config = runs.RECIPES["similarity"].config
-        with st.expander("Sample and details", icon=":material/settings:"):
-            joined = _pick("Sources that count as one", known, [], "together")
-            options |= config_form(config, SAMPLING, "similarity")
-            options |= config_form(config, FINE, "similarity")
+        joined: list[str] = []
+        if expert():
+            config = runs.RECIPES["similarity"].config
+            with st.expander("Sample and details", icon=":material/settings:"):
+                joined = _pick("Sources that count as one", known, [], "together")
+                options |= config_form(config, SAMPLING, "similarity")
+                options |= config_form(config, FINE, "similarity")
         st.caption(plain(took("similarity")))
         sent = submitted("Compare", "similarity.start", type="primary", icon=":material/balance:")
     if sent:

@@ -2,13 +2,14 @@
 
 import streamlit as st
 
-from core.facade import corpora, runs, training
+from core.facade import corpora, runs, terms, training
 from pages.ui.empty import empty
 from pages.ui.frame import page
 from pages.ui.presses import pressed
 from pages.ui.runs.links import attach, attached
 from pages.ui.runs.panel import run_panel
 from pages.ui.runs.pick import begun, pick_run
+from pages.ui.runs.where import where
 from pages.ui.training import form, larger, outcome, preflight, ranking, word_vectors
 from pages.ui.training.live import live
 from pages.ui.widgets import same_command
@@ -20,23 +21,29 @@ KINDS = {
     "experiment": "Experiment: was it worth it?",
 }
 WHAT = {
-    "pretrain": "The encoder goes on reading: masked language modelling on T_C, S_C or both.",
-    "finetune": "A tagger learns from L_C what to find: encoder and CRF, the best epoch by dev F1.",
-    "experiment": "Arms side by side: no pre-training, a random S_C, a selected S_C, each fine-tuned under the same "
-    "seeds; then a verdict, and how sure it is.",
+    "pretrain": "The encoder goes on reading: it guesses hidden words of the task text, of the choice or of both.",
+    "finetune": "A tagger learns from the labels what to find; the labels to decide by say when it is at its best.",
+    "experiment": "Variants side by side: no reading, a random choice, a strategy's choice, each followed by the same "
+    "training under the same seeds; then a verdict, and how sure it is.",
 }
-NEEDS = "Training needs text for the encoder (T_C or an S_C) and labelled sentences for the tagger (L_C)."
+NEEDS = "Training needs text for the encoder (the task text or a choice) and labels for the tagger."
+WORDS = (
+    *(terms.TASK, terms.DOMAIN, terms.CHOICE, terms.TRAIN, terms.DEV, terms.TEST, terms.TAGGER, terms.ENCODER),
+    *(terms.PRETRAINING, terms.EXPERIMENT, terms.VARIANT, terms.SEED, terms.CLAIM, terms.SCORE),
+)
 
 
 def main() -> None:
     """The page."""
-    with page("Training", "Pre-train, fine-tune, and find out whether it was worth it."):
+    with page("Training", "Pre-train, fine-tune, and find out whether it was worth it.", WORDS):
         run_id = attached(training.TRAININGS, RUN)
         if not corpora.listed():
             empty(NEEDS, "training", "pages/5_Training.py")
         else:
             if st.session_state.pop(BEGUN, False):
                 st.session_state[FORM] = False  # so that what was begun comes into view
+            elif form.follow_address():
+                st.session_state[FORM] = True
             with st.expander(
                 "What to train", expanded=run_id is None, icon=":material/tune:", key=FORM, on_change="rerun"
             ):
@@ -68,9 +75,10 @@ def _setup() -> None:
     if kind == "finetune":
         ranking.show(options)
     preflight.show(kind, options)
+    on = where("training") if kind == "experiment" else ""
     label = {"pretrain": "Pre-train", "finetune": "Fine-tune", "experiment": "Start the experiment"}[kind]
     if pressed(label, "training.start", type="primary", icon=":material/play_arrow:"):
-        attach(runs.start(kind, options), RUN)
+        attach(runs.start(kind, options, on), RUN)
         st.session_state[BEGUN] = True
         st.rerun()
     same_command(runs.command(kind, options))

@@ -5,7 +5,7 @@ from functools import partial
 
 import streamlit as st
 
-from core.facade import figures, results, runs
+from core.facade import figures, results, runs, terms
 from pages.ui.empty import empty
 from pages.ui.frame import page, where_text_is_here
 from pages.ui.results import board, overlay, pair, sentences, study, take, trial
@@ -19,10 +19,15 @@ RUN = "results.run"
 COMPARED = ("experiment", "study")
 NEEDS = "There is no finished run yet. An experiment says whether pre-training on a selection was worth it."
 
+WORDS = (
+    *(terms.SCORE, terms.VARIANT, terms.EXPERIMENT, terms.INTERVAL, terms.CLAIM, terms.SEED, terms.CHOICE),
+    *(terms.TEST, terms.DEV, terms.TAGGER),
+)
+
 
 def main() -> None:
     """The page."""
-    with page("Results", "What was compared, what came out, and how sure that is."):
+    with page("Results", "What was compared, what came out, and how sure that is.", WORDS):
         single = _single()
         run_id = None if single else attached(COMPARED, RUN)
         if run_id is None and not runs.listed("finetune"):

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from core.facade import corpora, runs
+from core.facade import corpora, runs, terms
 from pages.ui.bias.measure import finished, measure
 from pages.ui.bias.parts import notes
 from pages.ui.bias.rebuild import rebuild
@@ -21,13 +21,14 @@ WHAT = (
     "A tagger can learn that Acme is a company by heart, or that whatever signs a contract is one. Only the second "
     "helps with a name it has never seen. See which of the two your labels teach."
 )
+WORDS = (terms.MENTION, terms.INFORMATION, terms.NAME_OR_CONTEXT, terms.LABELS, terms.TAGGER, terms.SCORE)
 FIRST = "First measure a corpus, in the first tab; this builds on what comes out."
 NEEDS = "This needs a labelled corpus: sentences in which names are marked with their types."
 
 
 def main() -> None:
     """The page."""
-    with page("Bias", WHAT):
+    with page("Bias", WHAT, WORDS):
         if not any(corpus.types for corpus in corpora.listed()) and not runs.listed("difficulty"):
             empty(NEEDS, "bias", "pages/7_Bias.py")
             return

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from core.facade import assisting, corpora, runs
+from core.facade import assisting, corpora, runs, terms
 from core.facade.corpora import Corpus
 from pages.ui.assisting.drift import drift
 from pages.ui.assisting.kept import kept
@@ -23,12 +23,13 @@ WHAT = (
     "Borrow labels from another labelled corpus (another language, another firm), but only from sentences whose "
     "entities are what they are in yours."
 )
+WORDS = (terms.LABELS, terms.DISAGREEMENT, terms.MENTION, terms.DEV, terms.TEST, terms.SCORE)
 NEEDS = "This needs two labelled corpora: yours, and another one to borrow from."
 
 
 def main() -> None:
     """The page."""
-    with page("Assisting", WHAT):
+    with page("Assisting", WHAT, WORDS):
         labelled = {corpus.fingerprint: corpus for corpus in corpora.listed() if corpus.types}
         run_id = attached("skl", RUN)
         if len(labelled) < 2:

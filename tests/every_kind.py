@@ -30,6 +30,7 @@ def first(made: Mapping[str, str], again: str, file: Path) -> Wave:
     """{kind: options}. made: fingerprints of a task's five corpora; again: of a labelled one more; file: to be added."""
     return {
         "add": {"path": str(file)},
+        "intake": {"path": str(several()), "domain": ("one.txt", "two.txt")},
         "vectors-import": {"path": str(vectors_file())},
         "experiment": {**OPTIONS, **made, "seeds": (1,), "finetune": {"epochs": 1}},
         "study": {
@@ -70,6 +71,15 @@ def first(made: Mapping[str, str], again: str, file: Path) -> Wave:
         "robustness": {"test": made["test"], "train": made["train"], "kind": "typos"},
         "rebuild": {"train": made["train"], "method": "dataaug", "encoder": "tiny"},
     }
+
+
+def several() -> Path:
+    """A folder of two files, in the home itself: a copy of it has them too."""
+    folder = home() / "several"
+    folder.mkdir(exist_ok=True)
+    for i, name in enumerate(("one.txt", "two.txt")):
+        (folder / name).write_text("\n".join(contracts(100, seed=20 + i)), encoding="utf-8")
+    return folder
 
 
 def vectors_file() -> Path:

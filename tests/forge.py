@@ -12,6 +12,7 @@ import importlib
 import json
 import os
 import runpy
+import signal
 import socket
 import subprocess
 import sys
@@ -49,7 +50,10 @@ class Forged:
     def poll(self) -> int | None:
         """Its exit status; None as long as it runs."""
         if self.returncode is None:
-            self.returncode = self._forge.ask({"poll": self.pid})
+            try:
+                self.returncode = self._forge.ask({"poll": self.pid})
+            except OSError:  # the forge was closed, and with it ended what it had made
+                self.returncode = -signal.SIGKILL
         return self.returncode
 
     def wait(self, timeout: float = float("inf")) -> int:

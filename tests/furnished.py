@@ -53,5 +53,6 @@ def furnish(home: Path) -> dict[str, str]:
         "Assisting": f"Assisting?run={skl.id}",
         "Training": f"Training?run={tuned.id}",
         "Results": "Results",
+        "Runs": "Runs",
         "Papers": "Papers",
     }

@@ -103,6 +103,7 @@ SPOILT_MANIFEST = {
     "no options": {"config": {}},
     "null": {"config": None},
     "inputs": {"inputs": {"task": 3}},
+    "deep options": {"config": {"options": json.loads("[" * 600 + "]" * 600)}},
 }
 
 

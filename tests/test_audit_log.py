@@ -235,6 +235,7 @@ def test_a_look_at_a_selection(files: dict[str, Path], new: Log, home: Path) -> 
 
 
 HANDS_OUT = {"board_markdown", "copy_model", "export", "figure_page", "report", "review_log"}
+HANDS_NOTHING_OUT = {"take_share", "take_up"}  # a part in a run; a choice
 
 
 def test_whatever_hands_something_out_writes_a_line() -> None:
@@ -245,10 +246,23 @@ def test_whatever_hands_something_out_writes_a_line() -> None:
         for name, function in vars(module).items()
         if name.startswith(("export_", "zip_", "take")) or name.endswith("_csv") or name in HANDS_OUT
         if not name.startswith("_") and getattr(function, "__module__", "") == module.__name__
+        if name not in HANDS_NOTHING_OUT
     }
     assert len(functions) > 14
     assert {name for _, name in functions} >= HANDS_OUT
     assert [name for name, function in functions.items() if not hasattr(function, "__wrapped__")] == []
+
+
+def test_curves_of_several_runs_are_one_line_that_names_them_all(
+    files: dict[str, Path], new: Log, command: Command, tmp_path: Path
+) -> None:
+    first, marks = selection(files, new)
+    second = facade_runs.execute("select", {**marks, "strategy": "random", "budget": "30%"}).id
+    new()
+    assert command("runs", "curves", first, second, first, "--output", tmp_path / "curves.csv")[0] == 0
+    (told,) = new()
+    assert (told["action"], told["origin"], told["runs"]) == ("export", "command line", [first, second])
+    assert sorted(told["corpora"]) == sorted(marks.values())
 
 
 def test_no_page_hands_a_file_out_past_the_log() -> None:

@@ -146,6 +146,18 @@ def patients(texts: list[str], labelled: bool) -> list[Sentence]:
     return [sentence(text, [(0, 1, "PATIENT")] if labelled else None) for text in named]
 
 
+def folder_of_patients(tmp_path: Path) -> dict[str, object]:
+    """Options of an `intake` of a folder outside the home: two files with names in text and name, one that is none."""
+    folder = tmp_path / "several"
+    folder.mkdir()
+    for name, seed in (("Zyxnåme1 one.txt", 20), ("two.txt", 21)):
+        lines = patients(contracts(100, seed=seed), False)
+        (folder / name).write_text("\n".join(each.text for each in lines), encoding="utf-8")
+    (folder / "Zyxnåme2 three.conll").write_text("Zyxnåme2\n", encoding="utf-8")
+    parts = {"domain": ("Zyxnåme1 one.txt",), "task": ("two.txt",), "test": ("Zyxnåme2 three.conll",)}
+    return {"path": str(folder), **parts}
+
+
 @pytest.fixture
 def every_run(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """A finished run of every kind, all of text with names in it; the corpora, the last one from a file."""
@@ -160,12 +172,15 @@ def every_run(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> It
     file = tmp_path / "more.txt"
     file.write_text("\n".join(each.text for each in patients(contracts(20, seed=5), False)), encoding="utf-8")
     again = made.pop("again")
-    for kind, options in every_kind.first(made, again, file).items():
+    first = dict(every_kind.first(made, again, file))
+    first["intake"] = {**first["intake"], **folder_of_patients(tmp_path)}
+    for kind, options in first.items():
         runs.execute(kind, options)
     for kind, options in every_kind.second(made).items():
         runs.execute(kind, options)
-    added = str(runs.listed("add")[0].result()["corpus"])
-    yield [*made.values(), again, added]
+    imported = [str(run.result()["corpus"]) for run in runs.listed("add")]
+    assert len(imported) == 3, "the file, and two parts of the folder"
+    yield [*made.values(), again, *imported]
     os.umask(mask)
 
 

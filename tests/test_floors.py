@@ -27,6 +27,7 @@ FLOOR_0 = {
     "disks",
     "cards",
     "projects",
+    "terms",
 }
 FLOOR_1 = FLOOR_0 | {"text", "results"}
 PEERS = {"measures", "selection", "maps", "difficulty", "reconstruction"}

@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 from core.cli.main import main
 from core.config import offline
 from core.errors import ConfigError, ModelError
-from core.facade import corpora, runs
+from core.facade import corpora, preferences, runs
 from core.models import hub
 from core.recipes import RECIPES
 from tests.conftest import ROOT, Seal, sentence
@@ -153,6 +153,7 @@ def offers(app: AppTest) -> bool:
 def test_no_page_offers_a_download_then(page: str, setting: str, home: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     for role, corpus in fill(home).items():
         corpora.set_role(role, corpus.fingerprint)
+    preferences.set_expert(True)  # every field is there
     monkeypatch.setenv("WINNOW_OFFLINE", setting)
     offered = [offers(app) for app in states(opened(page))]
     assert any(offered) == (setting == "" and page in OFFERING)

@@ -73,9 +73,13 @@ def test_a_million_scores_are_a_few_kilobytes_in_the_browser() -> None:
 
 def test_roles_keep_their_colour_on_every_figure() -> None:
     rows = np.arange(1, 50)
-    compared = plots.lengths_compared({"S_C": rows, "D_C": rows, "T_C": rows})
-    alone = {role: plots.length_histogram(rows, role).data[0].marker.color for role in ("S_C", "D_C", "T_C")}
-    assert {trace.name.split(",")[0]: trace.line.color for trace in compared.data} == alone
+    words = {"S_C": "choice", "D_C": "big corpus", "T_C": "task text"}
+    compared = plots.lengths_compared(dict.fromkeys(words, rows))
+    alone = {role: plots.length_histogram(rows, role).data[0].marker.color for role in words}
+    assert len(set(alone.values())) == 3
+    assert {trace.name.split(",")[0]: trace.line.color for trace in compared.data} == {
+        words[role]: colour for role, colour in alone.items()
+    }
     assert len({trace.line.dash for trace in compared.data}) == 3  # not by colour alone
     selected = plots.score_histogram(plots.score_bins(rows * 1.0), rows[:3] * 1.0, "u", "high").data[0]
     assert selected.fillcolor == alone["S_C"]

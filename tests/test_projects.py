@@ -210,3 +210,8 @@ def test_projects_by_the_command_line(
     assert (code, out) == (0, "")
     assert "goes: all of Other" in err
     assert [project.name for project in facade.listed()] == [FIRST, "Leases", "New"]
+
+
+def test_an_address_longer_than_any_folder_leads_to_no_project(two: tuple[Path, Path]) -> None:
+    with within("9" * 300), pytest.raises(ProjectError, match="there is 'My first project', 'Leases'"):
+        here()

@@ -1,6 +1,7 @@
 """One spoilt file of a home takes no page and no list: the rest is shown, and the file is named."""
 
 import json
+import subprocess
 import sys
 from collections.abc import Callable
 from html import unescape
@@ -233,6 +234,27 @@ def test_a_corpus_whose_sentences_are_spoilt_says_so_and_is_mended_by_the_same_t
         with pytest.raises(CorpusError, match=r"mine: .*sentences\.parquet cannot be read; add the same text again"):
             read()
     assert [each.text for each in seal(["a sound sentence ."], "again").take([0])] == ["a sound sentence ."]
+
+
+def test_a_footer_that_says_it_holds_a_million_things_takes_no_memory_for_them(seal: Seal) -> None:
+    """Thrift: a version, then a list of 999,999 columns, of which none comes; room for them would be 190 MB."""
+    file = seal(["a sound sentence ."], "mine").path / "sentences.parquet"
+    footer = b"\x15\x02\x19\xfc\xbf\x84\x3d"
+    file.write_bytes(b"PAR1" + footer + len(footer).to_bytes(4, "little") + b"PAR1")
+    asked = f"""if True:
+        from pathlib import Path
+        from core.corpora.table import opened
+        from core.errors import CorpusError
+        def peak():
+            return int(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0])
+        before = peak()
+        try:
+            with opened(Path({str(file)!r}), "mine"):
+                raise AssertionError
+        except CorpusError:
+            print(peak() - before)"""
+    done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert int(done.stdout) < 60_000  # KB
 
 
 @pytest.mark.parametrize("load", [Evaluation.load, mentions.read, lambda file: Audit.load(file.parent)])

@@ -144,6 +144,8 @@ def test_the_start_sweeps_uploads_tries_and_what_killed_processes_left(home: Pat
     left = [
         home / "corpora" / ".draft-x" / "sentences.parquet",
         home / "runs" / ".removed-x" / "map.parquet",
+        home / "runs" / "one" / "choices" / ".removed-0b15" / "choice.json",
+        home / "runs" / "one" / "choices" / ".new-0b16" / "choice.json",
         home / "corpora" / ".removed-y" / "about.json",
         home / "exports" / ".S_C.txt.1a2b.tmp",
     ]

@@ -131,7 +131,7 @@ class Assisted:
     @classmethod
     def read(cls, run: Run, library: Library) -> Self:
         """Read a finished run. Of a removed corpus the numbers stay, and its sentences raise CorpusError."""
-        with read_back(run.artifacts):
+        with read_back(run.artifacts, _SCORES, _DRIFT):
             scores, drift = (pq.read_table(run.artifacts / name) for name in (_SCORES, _DRIFT))
         types = [name.removeprefix("primary ") for name in drift.column_names if name.startswith("primary ")]
         return cls(

@@ -11,6 +11,7 @@ import numpy as np
 from pydantic import TypeAdapter
 from typing_extensions import TypedDict
 
+from core.errors import RunError
 from core.results import IntArray, Scores, Selection
 from core.runs import journal
 
@@ -45,8 +46,13 @@ class Edits:
     def apply(self, chosen: Selection, scores: Scores) -> Selection:
         """`chosen` without the removed rows, the added ones behind the others, best first.
 
-        scores: those that `chosen` was chosen from.
+        scores: those that `chosen` was chosen from. Errors: RunError for an added row that they do not have.
         """
+        if len(self.added) and self.added[-1] >= (n := len(scores.values)):
+            raise RunError(
+                f"{FILE}: adds row {self.added[-1]}, and the big corpus has {n:,}; bring it back from a copy, or take "
+                "the last hand edits back."
+            )
         kept = ~np.isin(chosen.rows, self.removed)
         extra = self.added[~np.isin(self.added, chosen.rows)]
         keys = scores.values[extra] * (-1 if scores.prefer == "high" else 1)
@@ -78,6 +84,11 @@ def read(folder: Path) -> Edits:
     return Edits(added=added, removed=removed, history=history)
 
 
+def is_spoilt(folder: Path) -> bool:
+    """Whether an action was written down that cannot be read any more."""
+    return journal.is_spoilt(folder / FILE, _parse)
+
+
 class _Record(TypedDict):
     action: Action
     rows: list[int]
@@ -91,4 +102,6 @@ _reader = TypeAdapter(_Record)
 def _parse(line: object) -> Edit:
     record = _reader.validate_python(line)
     rows = np.array(record["rows"], dtype=np.int64)
+    if len(rows) and rows.min() < 0:
+        raise ValueError("counts rows from the end")
     return Edit(action=record["action"], rows=rows, time=record["time"], by=record.get("by", ""))

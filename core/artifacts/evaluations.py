@@ -20,7 +20,7 @@ from pydantic import TypeAdapter
 
 from core.artifacts.too_long import TooLong
 from core.errors import CorpusError
-from core.files import replacing, write_atomic
+from core.files import read_back, replacing, write_atomic
 from core.results import Evaluation
 from core.runs.run import Run
 from core.stats import learning
@@ -146,7 +146,7 @@ class WithVector:
     def words(self) -> str:
         """The shares, in a sentence."""
         tests = ", ".join(f"{share:.1%}" for share in self.tests)
-        return f"{self.train:.1%} of L_C's different words have a vector" + (
+        return f"{self.train:.1%} of the labels' different words have a vector" + (
             f", and of the tokens of the test {'sets' if len(self.tests) > 1 else 'set'} {tests}." if tests else "."
         )
 
@@ -239,7 +239,7 @@ def read_abstaining(run: Run, part: str) -> list[Abstaining]:
     path = _abstaining(run, part)
     if not path.exists():
         return []
-    with path.open(encoding="utf-8", newline="") as file:
+    with read_back(path), path.open(encoding="utf-8", newline="") as file:
         return [TypeAdapter(Abstaining).validate_python(row) for row in csv.DictReader(file)]
 
 
@@ -252,16 +252,20 @@ def read(run: Run, number: int = 0) -> list[Evaluation]:
 
 
 def read_table(run: Run, part: str) -> Evaluation:
-    """A tagger's table on one split. Errors: FileNotFoundError."""
+    """A tagger's table on one split. Errors: RunError where it is gone or spoilt."""
     return Evaluation.load(_table(run, part))
 
 
-def read_predictions(run: Run, seed: int, number: int = 0) -> list[tuple[Entity, ...]]:
-    """The entities that the tagger of `seed` predicts, by sentence of a test set. Errors: CorpusError as `read`."""
-    path = _predictions(run, part(split_name(number), seed))
+def read_predictions(run: Run, seed: int | None, number: int = 0) -> list[tuple[Entity, ...]]:
+    """The entities that the tagger of `seed` predicts, by sentence of a test set. Errors: CorpusError as `read`.
+
+    seed: None of an `evaluate` run, which has one tagger.
+    """
+    path = _predictions(run, split_name(number) if seed is None else part(split_name(number), seed))
     if not path.exists():
-        raise CorpusError(f"run {run.id}: has no predictions under seed {seed}; fine-tune again with a test corpus.")
-    with path.open(encoding="utf-8") as file:
+        under = "" if seed is None else f" under seed {seed}"
+        raise CorpusError(f"run {run.id}: has no predictions{under}; fine-tune again with a test corpus.")
+    with read_back(path), path.open(encoding="utf-8") as file:
         return [
             tuple(Entity(start=start, end=end, type=kind) for start, end, kind in json.loads(line)["entities"])
             for line in file

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from core.artifacts.leaderboard import ArmRow, ExperimentResult, nothing_learnt, split_name
 from core.artifacts.study import Question, StudyResult
+from core.config import Budget
 from core.shown import duration
 from core.stats.pooled import Estimate, Mean, pooled
 from core.stats.verdict import LEVEL, SEEDS, lacking
@@ -87,14 +88,16 @@ def name_of(row: ArmRow, rows: Sequence[ArmRow]) -> str:
     name, encoder = split_name(row.arm)
     head, _, value = name.partition(":")
     if row.verdict == "control" and row.sentences:
-        words = f"{row.sentences:,} random sentences"
+        words = "random sentences"
     elif name in _NAMES:
         words = _NAMES[name]
     elif head in _HEADS and value:
         words = _HEADS[head].format(value)
     elif row.budget and row.sentences:
         alone = len({other.arm for other in rows if other.budget and other.verdict in _SURENESS}) == 1
-        words = f"the {row.sentences:,} chosen sentences{'' if alone else f' ({name})'}"
+        asked = Budget.parse(row.budget)  # a row's sentences count the task's own text too
+        words = f"the chosen {asked.in_words}{' of the big corpus' * (asked.unit == 'fraction')}"
+        words += "" if alone else f" ({name})"
     else:
         words = f"“{name}”"
     return f"{words}, from the encoder {encoder}" if encoder else words

@@ -11,6 +11,7 @@ import numpy as np
 
 from core.artifacts import evaluations
 from core.artifacts.result import read
+from core.files import read_back
 from core.results import Evaluation, IntArray
 from core.runs.context import RunContext
 from core.runs.store import Run
@@ -56,6 +57,6 @@ def tables(finetune: Run, halves: Run | None) -> list[Evaluation]:
         return plain
     result = read(halves, HalvesResult)
     side = [half.test for half in result.halves].index(finetune.manifest.config["test"][0])
-    with np.load(halves.artifacts / "halves.npz", allow_pickle=False) as file:
+    with read_back(path := halves.artifacts / "halves.npz"), np.load(path, allow_pickle=False) as file:
         rows = file[f"arr_{side}"]
     return [one.among(rows, result.sentences) for one in plain]

@@ -194,13 +194,13 @@ class ExperimentResult:
             for row in self.leaderboard
             if row.unseen_f1
         ]
-        without = f" Test F1 without what they share: {', '.join(scores)}." if scores else ""
+        without = f" Test score without what they share: {', '.join(scores)}." if scores else ""
         return f"{self.train_in_test.words}{without}"
 
 
 SWAPPED = (
     "Halves were swapped: the labelled sentences were pooled and halved anew for every second replicate; each half was "
-    "learnt from, and tested on the other. So each F1 is of other labels and other sentences; arms are compared "
+    "learnt from, and tested on the other. So each score is of other labels and other sentences; variants are compared "
     "replicate by replicate, where both are the same, and the intervals hold the draw of labels."
 )
 

@@ -20,7 +20,7 @@ from core.results import BoolArray, FloatArray, IntArray
 from core.runs.context import RunContext
 from core.runs.run import Run
 
-_TABLE = "map.parquet"
+TABLE = "map.parquet"
 CLASSES = ("T_C", "selected", "filtered")
 
 
@@ -70,7 +70,7 @@ class Layout:
     @classmethod
     def read(cls, run: Run) -> Self:
         """Memory-mapped."""
-        with read_back(run.artifacts):
+        with read_back(run.artifacts, *(f"{name}.npy" for name in cls.__slots__)):
             return cls(**{name: np.load(run.artifacts / f"{name}.npy", mmap_mode="r") for name in cls.__slots__})
 
 
@@ -80,7 +80,7 @@ class Layout:
 
 def table_file(run: Run) -> Path:
     """The path of the table."""
-    return run.artifacts / _TABLE
+    return run.artifacts / TABLE
 
 
 def write_table(

@@ -145,17 +145,13 @@ class Mapped:
 
     def texts(self, points: IntArray) -> list[str]:
         """The sentences at `points`, in their order."""
-        return [str(text) for text in self._stored(points, "text")]
-
-    def docs(self, points: IntArray) -> list[str | None]:
-        """The documents that they come from; None where unknown."""
-        return [None if doc is None else str(doc) for doc in self._stored(points, "doc")]
+        return [str(text) for text in self.stored_at(points, "text")]
 
     def ids(self, points: IntArray) -> list[str]:
         """Their ids, in hex digits."""
-        return [f"{number:016x}" for number in self._stored(points, "id")]
+        return [f"{number:016x}" for number in self.stored_at(points, "id")]
 
-    def _stored(self, points: IntArray, name: str) -> list[object]:
+    def stored_at(self, points: IntArray, name: str) -> list[object]:
         """A column of both corpora at `points`, in their order."""
         points = np.asarray(points, dtype=np.int64)
         task = points < self.n_task
@@ -192,8 +188,8 @@ class Mapped:
                 scores,
                 lengths,
                 flags,
-                cast(list[str | None], self._stored(points, "file")),
-                cast(list[int | None], self._stored(points, "page")),
+                cast(list[str | None], self.stored_at(points, "file")),
+                cast(list[int | None], self.stored_at(points, "page")),
                 strict=True,
             )
         ]

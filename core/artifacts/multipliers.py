@@ -26,7 +26,10 @@ class Multipliers:
         name = f"{self.arm} {self.budget}".strip()
         worths = [words for words in (_text(self.text), _labels(self.labels)) if words]
         if not worths:
-            return f"What choosing by {name} is worth was not measured: it takes two replicates, and more text in D_C."
+            return (
+                f"What choosing by {name} is worth was not measured: it takes two replicates, and more text in "
+                "the big corpus."
+            )
         together = f" Reading and choosing together were worth {_labels(self.labels_none)}." if self.labels_none else ""
         return f"Choosing by {name} was worth {', and '.join(worths)}.{together}"
 

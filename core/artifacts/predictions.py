@@ -13,7 +13,7 @@ from typing import BinaryIO
 from pydantic import TypeAdapter
 
 from core.corpora.writers import write_conll
-from core.files import replacing
+from core.files import read_back, replacing
 from core.runs.run import Run
 from core.text.sentence import Entity, Sentence
 
@@ -73,7 +73,7 @@ def read(run: Run) -> list[Sentence]:
 
 def lines(run: Run) -> Iterator[Line]:
     """The same with how sure the tagger was; never all in memory."""
-    with file(run, ".jsonl").open(encoding="utf-8") as texts:
+    with read_back(path := file(run, ".jsonl")), path.open(encoding="utf-8") as texts:
         for text in texts:
             yield _LINE.validate_json(text)
 

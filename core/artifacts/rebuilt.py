@@ -15,7 +15,7 @@ from pydantic import TypeAdapter
 
 from core.corpora.corpus import Corpus
 from core.corpora.writers import write_conll
-from core.files import replacing
+from core.files import read_back, replacing
 from core.reconstruction.robustness import Slot
 from core.reconstruction.training import Edit
 from core.runs.context import RunContext
@@ -117,7 +117,7 @@ def _write(context: RunContext, log: str, rows: Iterable[Edit] | Iterable[Slot])
 
 
 def _read(run: Run, log: str) -> Iterator[bytes]:
-    with _file(run, log).open("rb") as file:
+    with read_back(path := _file(run, log)), path.open("rb") as file:
         yield from file
 
 

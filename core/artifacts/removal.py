@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from core.artifacts.intake import KIND
 from core.artifacts.usage import counted, outermost, usage
 from core.corpora.corpus import ABOUT, Corpus, Library
 from core.runs.store import Run, RunStore
@@ -100,9 +101,15 @@ def _begun_for(going: Collection[str], runs: Mapping[str, Run], named: Mapping[s
     while len(parts) > size:
         size, users = len(parts), [name for name in runs if name in going or name in parts]
         used = set[str]().union(*(named[name] | _named(runs[name].events_file) for name in users))
-        begun = {name: run.manifest.parent for name, run in runs.items()}
+        begun = {name: run.manifest.parent for name, run in runs.items() if not _for_itself(run, runs)}
         parts |= {name for name, by in begun.items() if by in users or (by and by not in runs and name in used)}
     return parts
+
+
+def _for_itself(run: Run, runs: Mapping[str, Run]) -> bool:
+    """Whether it is one of several imports or divisions that were begun at once, of which each made its own corpora."""
+    begun_by = runs.get(run.manifest.parent or "")
+    return begun_by is not None and begun_by.manifest.kind == KIND and run.result_file.exists()
 
 
 def _in_the_way(

@@ -63,6 +63,11 @@ def read(folder: Path) -> Reviews:
     return Reviews(history=journal.read(folder / FILE, _parse))
 
 
+def is_spoilt(folder: Path) -> bool:
+    """Whether a decision was written down that cannot be read any more."""
+    return journal.is_spoilt(folder / FILE, _parse)
+
+
 def corrected(corpus: Corpus, mentions: Sequence[Mention], changes: Sequence[Review]) -> Iterator[Sentence]:
     """The sentences of `corpus` in order, their labels as `changes` say."""
     by_row: dict[int, dict[tuple[int, int], Review]] = defaultdict(dict)

@@ -12,6 +12,7 @@ from core.measures import MEASURES, title
 from core.measures.advice import advise
 from core.measures.agreement import Agreement
 from core.measures.grid import Grid
+from core.measures.leads import Lead
 from core.measures.predictive import Regret
 from core.results import Prefer
 
@@ -62,6 +63,7 @@ class SimilarityResult:
     tokens}. measurements: one a target, source and measure. curve: the same at smaller caps. closest: {measure:
     source}, where there are several targets {target: {measure: source}}. recommendation: {target: a sentence}.
     warnings: to be seen beside the table; notes: behind it. cap_tokens: of every source at most; None: all that it has.
+    leads: one a target and measure that has a vote.
     """
 
     targets: Mapping[str, Sequence[str]]
@@ -77,6 +79,7 @@ class SimilarityResult:
     cap_tokens: int | None
     draws: int
     seed: int
+    leads: Sequence[Lead] = ()  # results of older versions have none
 
 
 def grid_of(rows: Sequence[SimilarityRow]) -> Grid:
@@ -121,9 +124,10 @@ def closest_first(rows: Sequence[SimilarityRow]) -> list[SimilarityRow]:
     return sorted(rows, key=lambda row: (order[row.target], place[row.target, row.source]))
 
 
-def advice(grid: Grid, target: str, past: Sequence[Regret] = ()) -> str:
-    """The recommendation for one target, with what following the measures cost before."""
-    return advise(grid, grid.targets.index(target), [title(name) for name in grid.measures], past)
+def advice(grid: Grid, target: str, ahead: Sequence[Lead], past: Sequence[Regret] = ()) -> str:
+    """The recommendation for one target, with what following the measures cost before. ahead: `leads` of a result."""
+    own = [lead for lead in ahead if lead.target == target]
+    return advise(grid, grid.targets.index(target), [title(name) for name in grid.measures], own, past)
 
 
 def best_value(rows: Sequence[SimilarityRow]) -> float | None:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from core.artifacts import result
+from core.files import read_back
 from core.runs.run import Run
 from core.selection.spans import Spans
 
@@ -33,4 +34,5 @@ def write(run: Run, spans: npt.NDArray[np.void]) -> None:
 def read(run: Run) -> Spans:
     """Read a finished run's spans, memory-mapped."""
     counts = result.read(run, TagResult)
-    return Spans.make(counts.types, np.load(run.artifacts / _FILE, mmap_mode="r"), counts.sentences)
+    with read_back(path := run.artifacts / _FILE):
+        return Spans.make(counts.types, np.load(path, mmap_mode="r"), counts.sentences)

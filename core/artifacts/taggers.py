@@ -130,7 +130,7 @@ def unfound(runs: Sequence[Run], train: Corpus) -> list[Unfound]:
     by_run = [evaluations.read(run) for run in runs]
     tables = [one for tables in by_run for one in tables]
     gold = Counter[str]()
-    for one in {_tests(run): tables[0] for run, tables in zip(runs, by_run, strict=True)}.values():
+    for one in {test_of(run): tables[0] for run, tables in zip(runs, by_run, strict=True)}.values():
         gold.update(dict(zip(one.types, one.gold.sum(axis=0).tolist(), strict=True)))
     right = {name for one in tables for name, n in zip(one.types, one.tp.sum(axis=0), strict=True) if n}
     return [
@@ -161,8 +161,11 @@ def by_novelty(run: Run, library: Library) -> list[Novelty]:
     ]
 
 
-def side_by_side(a: Run, seed_a: int, b: Run, seed_b: int, library: Library) -> list[TwoReadings]:
-    """The test sentences, in the corpus's order. Errors: CorpusError where the two were tested on different ones."""
+def side_by_side(a: Run, seed_a: int | None, b: Run, seed_b: int | None, library: Library) -> list[TwoReadings]:
+    """The test sentences, in the corpus's order. Errors: CorpusError where the two were tested on different ones.
+
+    seed_a, seed_b: None of an `evaluate` run.
+    """
     if not tested_alike(a, b):
         raise CorpusError(f"{a.id} and {b.id}: were tested on different corpora; compare runs of one test set.")
     readings = (evaluations.read_predictions(run, seed) for run, seed in ((a, seed_a), (b, seed_b)))
@@ -181,16 +184,17 @@ def side_by_side(a: Run, seed_a: int, b: Run, seed_b: int, library: Library) -> 
 
 def tested_alike(a: Run, b: Run) -> bool:
     """Whether two runs have the same first test set."""
-    return _tests(a) == _tests(b)
+    return test_of(a) == test_of(b)
 
 
-def _tests(run: Run) -> str:
-    tests = run.manifest.config["test"]
-    return str(tests[0]) if tests else ""
+def test_of(run: Run) -> str:
+    """The first test set of a run, by fingerprint; "" where it has none."""
+    tests = run.manifest.config["test"]  # one of an `evaluate` run
+    return tests if isinstance(tests, str) else str(tests[0]) if tests else ""
 
 
 def _tested_on(run: Run, library: Library) -> list[Sentence]:
-    return list(_all(library, _tests(run)))
+    return list(_all(library, test_of(run)))
 
 
 def _all(library: Library, reference: str) -> Iterable[Sentence]:

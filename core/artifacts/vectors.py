@@ -97,11 +97,12 @@ def write_norms(run: Run, paths: Sequence[Path]) -> None:
 
 def read(run: Run) -> tuple[Rows, FloatArray]:
     """`(vectors, norms)` of a finished `embed` run, the vectors memory-mapped."""
-    with read_back(run.artifacts):
+    with read_back(run.artifacts, _NORMS):
         norms = np.load(run.artifacts / _NORMS)
         paths = sorted(run.artifacts.glob(f"{_SHARD}-*.npy"))
         if not paths:
-            return np.load(run.artifacts / _VECTORS, mmap_mode="c"), norms
+            with read_back(run.artifacts / _VECTORS):
+                return np.load(run.artifacts / _VECTORS, mmap_mode="c"), norms
         sizes = [len(_vectors_of(path)) for path in paths]
         if sum(sizes) != len(norms):
             raise ValueError(f"{sum(sizes)} vectors, {len(norms)} norms")
@@ -145,8 +146,9 @@ def read_words(run: Run) -> "Vectors":
     """Read what `write_words` wrote."""
     from core.models.word_features import Vectors
 
-    words = (run.artifacts / _WORDS).read_text(encoding="utf-8").split("\n")
-    values = np.load(run.artifacts / _VECTORS)
+    with read_back(run.artifacts, _WORDS, _VECTORS):
+        words = (run.artifacts / _WORDS).read_text(encoding="utf-8").split("\n")
+        values = np.load(run.artifacts / _VECTORS)
     cut: Tokens = "blanks" if run.manifest.kind == IMPORT else result.read(run, VectorsResult).cut
     return Vectors(words=tuple(words), values=values, tokens=cut)
 

@@ -66,7 +66,7 @@ def explain_row(
 ) -> Why:
     """Everything that is known of one row. chosen: what the score alone selects; edits: by hand, after it."""
     if not 0 <= row < len(scored.domain):
-        raise CorpusError(f"row {row}: D_C has rows 0 to {len(scored.domain) - 1:,}; give one of them.")
+        raise CorpusError(f"row {row}: the big corpus has rows 0 to {len(scored.domain) - 1:,}; give one of them.")
     task = library.find(select.manifest.inputs["task"])
     evidence = _evidence(select, row, scored, task, library)
     explanation = explain(scored.scores.name, evidence)
@@ -105,11 +105,11 @@ def verdict(row: int, rank: int | None, *, scored: Scored, chosen: Selection, ed
     """A sentence: selected and where, or what kept it out."""
     at, cut = np.flatnonzero(chosen.rows == row), len(chosen.rows)
     if row in edits.removed:
-        return "Taken out of S_C by hand."
+        return "Taken out of the choice by hand."
     if len(at):
         return f"Selected: number {at[0] + 1:,} of {cut:,}."
     if row in edits.added:
-        return "Put into S_C by hand."
+        return "Put into the choice by hand."
     if rank is None:
         return "Left out: it could not be scored."
     free = scored.free(drop)

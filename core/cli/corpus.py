@@ -1,18 +1,21 @@
-"""The commands `corpus add`, `list`, `show`, `audit`, `split`, `rename`, `remove`, and `samples`."""
+"""The commands `corpus add`, `propose`, `list`, `show`, `audit`, `split`, `rename`, `remove`, and `samples`."""
 
 from collections.abc import Mapping
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 import click
 
 from core.cli.options import CORPUS, config_options, given, several
 from core.cli.terminal import echo, echo_json, finish, json_option, note_spoilt, progress, remove_everything, report
-from core.facade import corpora, ratios, runs
+from core.facade import addresses, corpora, intake, ratios, runs
+from core.facade.errors import ConfigError
 
 
 @click.group()
 def corpus() -> None:
-    """Add, list, show, audit, split, rename and remove corpora."""
+    """Add, propose, list, show, audit, split, rename and remove corpora."""
     note_spoilt()
 
 
@@ -24,10 +27,58 @@ def corpus_add(paths: tuple[str, ...], as_json: bool, **values: object) -> None:
     """Read files, folders or zip archives and seal them as one corpus.
 
     Text, tables, annotations, and documents: PDF, Word (.docx), OpenDocument, RTF, HTML, mail (.eml), Excel (.xlsx).
+    A file or a folder may be elsewhere: s3://, gs:// or hdfs://, with the keys of your environment.
     """
     options = {name: value for name, value in values.items() if value not in (None, ())}
+    if elsewhere := [path for path in paths if addresses.is_address(path)]:
+        if len(elsewhere) < len(paths):
+            raise ConfigError("FILES: give addresses or files, not both in one corpus.")
+        paths, options["move"] = (str(addresses.fetched(elsewhere, partial(echo, err=True))),), True
     first, *others = (str(Path(path).absolute()) for path in paths)
     finish(runs.execute("add", {"path": first, "others": tuple(others), **options}, progress), as_json)
+
+
+@corpus.command("propose")
+@click.argument("paths", metavar="FILES...", type=click.Path(), nargs=-1, required=True, callback=several)
+@click.option("--like", multiple=True, callback=several, metavar="FILE,...", help="Files that are like the task.")
+@click.option("--use", is_flag=True, help="Import them so: a corpus for each part, with its role.")
+@config_options(runs.RECIPES["intake"].config, leave_out=("path", "others", "move"))
+@json_option
+def corpus_propose(paths: tuple[str, ...], like: tuple[str, ...], use: bool, as_json: bool, **values: object) -> None:
+    """Say which part each of several files, folders or archives is, by labels, names, sizes and likeness.
+
+    --task, --domain and so on say it yourself: then those parts alone are taken.
+    """
+    places = [Path(path).absolute() for path in paths]
+    proposed = intake.proposal(places, like)
+    options = intake.options(proposed, places)
+    if typed := {name: value for name, value in values.items() if value not in (None, ())}:
+        options = {"path": options["path"], "others": options["others"], **typed}
+    if use:
+        finish(runs.execute("intake", options, progress), as_json, plain=_taken)
+        return
+    rows = [asdict(row) for row in proposed.rows]
+    lines = [
+        f"{row.part or 'not used':<9} {row.name:<32} {'' if row.exact else 'about '}{row.sentences:,} sentences; "
+        + row.seen
+        for row in proposed.rows
+    ]
+    asks = ["Which of these files are like your task? Say --like FILE,..."] if proposed.ask else []
+    report({"rows": rows, "ask": proposed.ask, "task_of_train": proposed.task_of_train}, as_json, [*lines, *asks])
+
+
+def _taken(result: Mapping[str, object]) -> list[str]:
+    """A line a part, and the roles that were given."""
+    taken = intake.result(str(result["run"]))
+    lines = []
+    for each in taken.parts:
+        if each.problem:
+            lines.append(f"{each.part:<9} not imported: {each.problem}")
+        else:
+            one = corpora.import_result(each.run)
+            lines.append(f"{each.part:<9} {one.name:<40} {one.sentences:>9,} sentences")
+    more = "; task is the text of train" if taken.task_of_train else ""
+    return [*lines, f"in use as {intake.in_words(taken.roles)}{more}"]
 
 
 @corpus.command("list")
@@ -52,8 +103,8 @@ def corpus_show(reference: str, as_json: bool) -> None:
 
 
 @corpus.command("audit")
-@click.option("--task", type=CORPUS, required=True, help="T_C.")
-@click.option("--domain", type=CORPUS, required=True, help="D_C.")
+@click.option("--task", type=CORPUS, required=True, help="Task text (T_C).")
+@click.option("--domain", type=CORPUS, required=True, help="Big corpus (D_C).")
 @click.option(
     "--labelled", type=CORPUS, multiple=True, callback=several, metavar="CORPUS,...", help="Held-out labelled splits."
 )

@@ -117,4 +117,6 @@ def in_figures(planned: Cost) -> list[str]:
     """A line an arm, and the total."""
     lines = [f"{name:<32} {duration(seconds) if seconds else 'finished':>9}" for name, seconds in planned.lines.items()]
     total = f"{'together':<32} {duration(planned.seconds):>9} on this {planned.device.upper()}, "
+    if planned.at_once > 1:
+        lines.append(f"{f'with {planned.at_once} cards at once':<32} {duration(planned.wall):>9}")
     return [*lines, f"{total}{planned.memory_gb:.1f} GB of memory, {planned.disk_gb:.1f} GB of disk"]

@@ -6,7 +6,7 @@ from datetime import datetime
 import click
 
 from core.cli.terminal import echo, echo_json, json_option, report
-from core.facade import audit, door, machine, privacy
+from core.facade import audit, cluster, door, machine, privacy
 
 BAD = 2  # the exit code where a check is bad
 
@@ -48,9 +48,16 @@ def _in_words(line: audit.Line) -> str:
     is_flag=True,
     help="Check who can read what is kept here; exits 2 where something is bad.",
 )
+@click.option("--on", help="Check a cluster, ray or ray:HOST:PORT: machines, bytes, privacy; exits 2 if refused.")
 @json_option
-def doctor(only_privacy: bool, as_json: bool) -> None:
+def doctor(only_privacy: bool, on: str | None, as_json: bool) -> None:
     """What this machine has: versions, device, disk, the bundled encoder."""
+    if on:
+        there = cluster.checked(on)
+        report(there.as_json(), as_json, there.lines)
+        if there.bad:
+            sys.exit(BAD)
+        return
     if not only_privacy:
         report(machine.doctor(), as_json)
         return

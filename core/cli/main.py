@@ -12,9 +12,12 @@ from io import StringIO
 import click
 
 from core.cli.assisting import assist, skl
+from core.cli.atlas import write_atlas
 from core.cli.bias import difficulty
+from core.cli.choice import choice_group
 from core.cli.corpus import corpus, samples
 from core.cli.encoders import encoders_group
+from core.cli.errors import list_errors
 from core.cli.experiment import demo, experiment
 from core.cli.machine import audit_list, doctor, key
 from core.cli.project import project_group
@@ -41,11 +44,14 @@ COMMANDS = (
     count_alike,
     select,
     map_selection,
+    write_atlas,
     export,
+    choice_group,
     pretrain,
     finetune,
     evaluate,
     predict,
+    list_errors,
     experiment,
     study,
     write_report,
@@ -85,6 +91,13 @@ COMMANDS = (
     expose_value=False,
     callback=lambda context, option, value: machine.compute_on(value),
     help="Where chunks are computed: local, ray (workers on this machine) or ray:HOST:PORT (a cluster it is of).",
+)
+@click.option(
+    "--share",
+    envvar="WINNOW_SHARE",
+    expose_value=False,
+    callback=lambda context, option, value: machine.take_share(value),
+    help="Be one of several processes that share this run: 0/16 to 15/16, under any scheduler, one home.",
 )
 @click.option(
     "--mixed",

@@ -63,14 +63,14 @@ def project_unarchive(project: str, as_json: bool) -> None:
 @project_group.command("export")
 @click.argument("project")
 @click.option("--output", required=True, type=click.Path(dir_okay=False), help="The file to write, a .zip.")
-@click.option("--with-weights", is_flag=True, help="Take the models along.")
+@click.option("--with-weights", is_flag=True, help="Take models and vectors of sentences along.")
 @json_option
 def project_export(project: str, output: str, with_weights: bool, as_json: bool) -> None:
     """Write a project's corpora, choices, runs and results into one file, for another machine."""
     packed = projects.export(projects.find(project), Path(output), weights=with_weights)
-    left = f"{packed.left_models} models ({packed.left_bytes / 1e6:,.1f} MB)"
-    if packed.left_models:
-        echo(f"note: left out: {left}; --with-weights takes them along", err=True)
+    if packed.left_bytes:
+        left = f"{packed.left_models} models, vectors of {packed.left_vectors} corpora"
+        echo(f"note: left out: {left} ({packed.left_bytes / 1e6:,.1f} MB); --with-weights takes them along", err=True)
     if packed.left_runs:
         echo(f"note: left out, since they are at work: {', '.join(packed.left_runs)}", err=True)
     written = {
@@ -78,6 +78,7 @@ def project_export(project: str, output: str, with_weights: bool, as_json: bool)
         "bytes": packed.size,
         "files": packed.files,
         "left_models": packed.left_models,
+        "left_vectors": packed.left_vectors,
     }
     report({**written, "left_bytes": packed.left_bytes, "left_runs": list(packed.left_runs)}, as_json, str(packed.file))
 

@@ -1,26 +1,102 @@
-"""The commands `runs list`, `show`, `cancel`, `resume`, `remove`."""
+"""The commands `runs list`, `show`, `label`, `diff`, `curves`, `cancel`, `resume`, `remove`."""
+
+from collections.abc import Sequence
+from pathlib import Path
 
 import click
 
+from core.cli.options import several
 from core.cli.terminal import echo, echo_json, json_option, note_spoilt, progress, remove_everything, report
-from core.facade import removals, runs
+from core.facade import compared, labels, removals, runs
+from core.facade.labels import Label
 
 
 @click.group("runs")
 def run_group() -> None:
-    """List, show, cancel, resume and remove runs."""
+    """List, show, name, compare, cancel, resume and remove runs."""
     note_spoilt()
 
 
 @run_group.command("list")
+@click.option("--tag", "tags", multiple=True, callback=several, help="Only runs with all of these tags.")
+@click.option("--archived", is_flag=True, help="Archived runs too.")
 @json_option
-def runs_list(as_json: bool) -> None:
-    """Every run, newest first."""
-    rows = [{"run": run.id, "kind": run.manifest.kind, "state": runs.state(run.id).state} for run in runs.listed()]
+def runs_list(tags: Sequence[str], archived: bool, as_json: bool) -> None:
+    """Every run, newest first, with its name and tags."""
+    rows = []
+    for run in runs.listed():
+        label = labels.label_of(run.id)
+        if set(tags) <= set(label.tags) and (archived or not label.archived):
+            state = runs.state(run.id).state
+            rows.append({"run": run.id, "kind": run.manifest.kind, "state": state, **_label(label)})
     if as_json:
         echo_json({"runs": rows})
     for row in [] if as_json else rows:
-        echo(f"{row['run']:<36} {row['state']}")
+        words = _in_words(labels.label_of(str(row["run"])))
+        echo(f"{row['run']:<36} {row['state']:<11} {words}".rstrip())
+
+
+def _label(label: Label) -> dict[str, object]:
+    return {
+        "name": label.name,
+        "tags": list(label.tags),
+        "note": label.note,
+        "pinned": label.pinned,
+        "archived": label.archived,
+    }
+
+
+def _in_words(label: Label) -> str:
+    flags = [name for name, holds in (("pinned", label.pinned), ("archived", label.archived)) if holds]
+    return "  ".join(part for part in (label.name, " ".join(f"#{tag}" for tag in label.tags), *flags) if part)
+
+
+@run_group.command("label")
+@click.argument("run_id")
+@click.option("--name", help="What it is called in place of its title.")
+@click.option("--tag", "tags", multiple=True, callback=several, help="Add a tag.")
+@click.option("--untag", "untags", multiple=True, callback=several, help="Take a tag away.")
+@click.option("--note", help="What is to be remembered of it.")
+@click.option("--pin/--no-pin", default=None, help="Keep it at the top of the table.")
+@click.option("--archive/--no-archive", default=None, help="Leave it out of lists; nothing is deleted.")
+@json_option
+def runs_label(
+    run_id: str,
+    *,
+    name: str | None,
+    tags: Sequence[str],
+    untags: Sequence[str],
+    note: str | None,
+    pin: bool | None,
+    archive: bool | None,
+    as_json: bool,
+) -> None:
+    """Name, tag, pin or archive a run, or keep a note of it; its key and result stay as they are."""
+    kept = [tag for tag in labels.label_of(run_id).tags if tag not in untags]
+    label = labels.change(run_id, name=name, tags=[*kept, *tags], note=note, pinned=pin, archived=archive)
+    lines = [run_id, *(line for line in (_in_words(label), label.note) if line)]
+    report({"run": run_id, **_label(label)}, as_json, lines)
+
+
+@run_group.command("diff")
+@click.argument("run_ids", metavar="RUNS...", nargs=-1, required=True, callback=several)
+@json_option
+def runs_diff(run_ids: Sequence[str], as_json: bool) -> None:
+    """The options in which runs differ."""
+    rows = compared.differences(run_ids)
+    result = {"runs": list(run_ids), "differences": {row.option: list(row.values) for row in rows}}
+    lines = [f"{row.option:<28} {' | '.join(value or '-' for value in row.values)}" for row in rows]
+    report(result, as_json, lines or "They were begun alike.")
+
+
+@run_group.command("curves")
+@click.argument("run_ids", metavar="RUNS...", nargs=-1, required=True, callback=several)
+@click.option("--output", required=True, type=click.Path(dir_okay=False), help="A .csv file.")
+@json_option
+def runs_curves(run_ids: Sequence[str], output: str, as_json: bool) -> None:
+    """Write the curves of all trainings in RUNS: run, metric, type, seed, step, value."""
+    Path(output).write_text(compared.curves_csv(run_ids), encoding="utf-8")
+    report({"runs": list(run_ids), "output": output}, as_json, output)
 
 
 @run_group.command("show")
@@ -61,5 +137,6 @@ def runs_remove(run_id: str, with_runs: bool, as_json: bool) -> None:
     if with_runs:
         remove_everything(run_id, as_json)
         return
+    _, freed = removals.removal_alone(run_id)
     removals.remove_run(run_id)
-    report({"removed": run_id}, as_json, "")
+    report({"removed": run_id, "freed": freed}, as_json, "")

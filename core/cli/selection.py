@@ -7,7 +7,7 @@ import click
 
 from core.cli.options import config_options, given
 from core.cli.terminal import artifact, finish, json_option, progress, report
-from core.facade import maps, prevalence, regions, runs, selections
+from core.facade import addresses, choices, maps, prevalence, regions, runs, selections
 from core.facade.runs import Run
 from core.facade.selections import Format
 
@@ -29,7 +29,11 @@ def count_alike(as_json: bool, **values: object) -> None:
 
 @click.command()
 @config_options(runs.RECIPES["select"].config)
-@click.option("--output", type=click.Path(), help="Write S_C: a .txt, .jsonl, .parquet or .csv file, or a folder.")
+@click.option(
+    "--output",
+    type=click.Path(),
+    help="Write the choice (S_C): a .txt, .jsonl, .parquet or .csv file, or a folder, here or at s3://, gs://, hdfs://.",
+)
 @_format
 @json_option
 def select(output: str | None, format: Format | None, as_json: bool, **values: object) -> None:
@@ -39,12 +43,16 @@ def select(output: str | None, format: Format | None, as_json: bool, **values: o
     --option NAME=VALUE sets a strategy's own option (`--option query=k-means`).
     """
     if output and not format:
-        selections.format_of(Path(output))  # refuses what it cannot write before hours of work, not after them
+        selections.format_of(
+            Path(addresses.named(output))
+        )  # refuses what it cannot write before hours of work, not after them
     options = given(values, runs.RECIPES["select"].config)
 
     def write(run: Run, output: str) -> Mapping[str, str]:
         config = run.manifest.config
-        return {"output": str(selections.export(run.id, config["budget"], config["keep"], Path(output), format))}
+        with addresses.outgoing(output) as path:
+            selections.export(run.id, config["budget"], config["keep"], path, format)
+        return {"output": addresses.named(output)}
 
     finish(runs.execute("select", options, progress), as_json, output, write)
 
@@ -61,20 +69,23 @@ def map_selection(output: str | None, as_json: bool, **values: object) -> None:
 
 
 @click.command()
-@click.argument("run_id")
-@click.option("--output", type=click.Path(), required=True, help="A file (.txt .jsonl .parquet .csv) or a folder.")
+@click.argument("choice")
+@click.option(
+    "--output", type=click.Path(), required=True, help="A file (.txt .jsonl .parquet .csv) or a folder; s3:// too."
+)
 @_format
-@click.option("--budget", help="Another budget than the one kept on the page or the run's own; nothing is scored.")
+@click.option("--budget", help="Another budget than the choice's own; nothing is scored.")
 @click.option("--region", help="Instead what was picked on its map, by its name in the page's address: lasso:5e0c91ab.")
 @json_option
 def export(
-    run_id: str, *, output: str, format: Format | None, budget: str | None, region: str | None, as_json: bool
+    choice: str, *, output: str, format: Format | None, budget: str | None, region: str | None, as_json: bool
 ) -> None:
-    """Write a selection, its hand edits counted."""
-    keep, path = runs.get(run_id).manifest.config["keep"], Path(output)
-    budget = budget or selections.kept_budget(run_id)
-    if region:
-        written = str(regions.write_region(run_id, region, path, format, budget))
-    else:
-        written = str(selections.export(run_id, budget, keep, path, format))
-    report({"run": run_id, "output": written}, as_json, written)
+    """Write a choice, its hand edits counted: by its id, its name, or the id of its `select` run."""
+    wanted, written = choices.find(choice), addresses.named(output)
+    keep, budget = runs.get(wanted.run).manifest.config["keep"], budget or wanted.budget
+    with addresses.outgoing(output) as path:
+        if region:
+            regions.write_region(wanted.id, region, path, format, budget)
+        else:
+            selections.export(wanted.id, budget, keep, path, format)
+    report({"run": wanted.run, "choice": wanted.id, "output": written}, as_json, written)

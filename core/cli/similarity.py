@@ -24,7 +24,7 @@ def measure(output: str | None, as_json: bool, **values: object) -> None:
     """Measure how close each source is to each target, on equal samples.
 
     \b
-    PPL and WVV: lower is closer. TVC and TVcC: higher is closer.
+    Surprise (PPL) and word shift (WVV): lower is closer. Shared words (TVC), shared content words (TVcC): higher.
     """
     if output:
         similarity.check_output(Path(output))
@@ -41,7 +41,7 @@ def _write(run: Run, output: str) -> Mapping[str, str]:
 @click.option("--measure", multiple=True, callback=several, metavar="NAME,...", help="Of these alone; else of all.")
 @json_option
 def predictiveness(table: str, measure: tuple[str, ...], as_json: bool) -> None:
-    """Did the measures predict F1? Correlations, regret, and whether a close source wants its language model.
+    """Did the measures predict the score (F1)? Correlations, regret; does a close source want its language model?
 
     TABLE: a .csv with target, source, measures and F1; or the id of a similarity run, for your experiments on it.
     """
@@ -85,12 +85,20 @@ def _matrix(target: str, rows: Sequence[SimilarityRow]) -> list[str]:
     best = {m: similarity.best_value([row for row in rows if row.measure == m]) for m in measures}
     wide = max(len(target), *(len(row.source) for row in rows))
     ends = {row.measure: row.prefer for row in rows}
-    lines = [f"{target:<{wide}} " + "".join(f"{similarity.title(m) + ' (' + ends[m] + ')':>16}" for m in measures)]
+    words = [similarity.title(measure) for measure in measures]
+    widths = {measure: max(16, len(word) + 2) for measure, word in zip(measures, words, strict=True)}
+    lines = [
+        f"{target:<{wide}} " + "".join(f"{word:>{widths[m]}}" for m, word in zip(measures, words, strict=True)),
+        f"{'':<{wide}} " + "".join(f"{f'{similarity.symbol(m)} ({ends[m]})':>{widths[m]}}" for m in measures),
+    ]
     for source in dict.fromkeys(row.source for row in rows):
         cells = [row for row in rows if row.source == source]
         firsts = [row.value is not None and row.value == best[row.measure] for row in cells]
-        shown = [_number(row.value) + "* "[not first] for row, first in zip(cells, firsts, strict=True)]
-        lines.append(f"{source:<{wide}} " + "".join(f"{cell:>16}" for cell in shown))
+        shown = [
+            f"{_number(row.value) + '* '[not first]:>{widths[row.measure]}}"
+            for row, first in zip(cells, firsts, strict=True)
+        ]
+        lines.append(f"{source:<{wide}} " + "".join(shown))
     return lines
 
 
@@ -98,11 +106,12 @@ def worth_in_words(judgement: Judgement) -> list[str]:
     """Dai et al. 2019, Table 4, its other readings, and what following each measure would have cost."""
     lines = []
     for effect in judgement.effects:
-        lines += ["", effect.name, f"{'':<12}" + "".join(f"{name:>10}" for name in (*judgement.conventions, "p"))]
+        wide = max(12, *(len(similarity.title(measure)) + 2 for measure in effect.correlations))
+        lines += ["", effect.name, f"{'':<{wide}}" + "".join(f"{name:>10}" for name in (*judgement.conventions, "p"))]
         chances = effect.chance.by_measure if effect.chance else {}
         for measure, row in effect.correlations.items():
             cells = "".join(f"{_number(row[name].value):>10}" for name in judgement.conventions)
-            lines.append(f"{similarity.title(measure):<12}{cells}{_number(chances.get(measure)):>10}")
+            lines.append(f"{similarity.title(measure):<{wide}}{cells}{_number(chances.get(measure)):>10}")
         lines.append(effect.sentence)
     return [*lines, *_rule(judgement.rule), *_agreement(judgement.agreement)]
 

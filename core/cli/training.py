@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import cast
 
 import click
 
 from core.cli.options import CORPUS, config_options, given
 from core.cli.terminal import artifact, echo, finish, json_option, progress
-from core.facade import corpora, deliver, results, runs
+from core.facade import choices, corpora, deliver, results, runs, selections
 from core.facade.errors import ConfigError
 from core.facade.runs import Run
 
@@ -16,9 +17,10 @@ NONE = "none"
 
 @click.command()
 @config_options(runs.RECIPES["pretrain"].config)
+@click.option("--choice", help="Read the sentences of this choice too, by id or name, hand edits counted.")
 @click.option("--output", type=click.Path(file_okay=False), help="Copy the encoder there: a Hugging Face folder.")
 @json_option
-def pretrain(output: str | None, as_json: bool, **values: object) -> None:
+def pretrain(choice: str | None, output: str | None, as_json: bool, **values: object) -> None:
     """Go on with an encoder's masked language modelling on T_C, D_C or S_C; repeat --corpus, T_C first.
 
     \b
@@ -27,6 +29,9 @@ def pretrain(output: str | None, as_json: bool, **values: object) -> None:
     if runs.rank():
         runs.train_along()
         return
+    if choice:
+        sealed = selections.seal(choices.find(choice).id).fingerprint
+        values |= {"corpora": (*cast("tuple[str, ...]", values["corpora"]), sealed)}
     run = _done("pretrain", values | {"holdout": _held_out(values["holdout"])})
     runs.announce("")
     finish(run, as_json, output, artifact(deliver.model_folder))
@@ -49,7 +54,7 @@ def _held_out(typed: object) -> object:
 @click.option(
     "--without-rare-words",
     is_flag=True,
-    help="In that copy, leave out the words that L_C has once: bilstm and charcnn list every word of it.",
+    help="In that copy, leave out the words that the labels have once: bilstm and charcnn list every word of it.",
 )
 @json_option
 def finetune(output: str | None, without_rare_words: bool, as_json: bool, **values: object) -> None:

@@ -72,7 +72,7 @@ class Audit:
     @classmethod
     def load(cls, folder: Path) -> Self:
         """The audit that `save` wrote."""
-        with read_back(folder):
+        with read_back(folder, "audit.json", "mask.npy", "cluster.npy"):
             about = json.loads((folder / "audit.json").read_text(encoding="utf-8"))
             mask, cluster = (np.load(folder / f"{name}.npy", allow_pickle=False) for name in ("mask", "cluster"))
             near = about.get("near_rules", {})  # those of older versions have none

@@ -63,9 +63,9 @@ def sniff(path: Path, options: ReadOptions = _DEFAULT) -> Preview:
     listing = listed(path, options)
     files = list(listing.files)
     kind, readable = _first_readable(listing, options)
-    ledger = _opened(readable, kind, listing, Ledger(options))
+    ledger = turned_to(readable, kind, listing, Ledger(options))
     ledger.first_pages = FIRST_PAGES
-    scheme = _propose([readable], [kind], ledger, limit=2000) if kind.format in TAGGED else None
+    scheme = proposed_scheme([readable], [kind], ledger, limit=2000) if kind.format in TAGGED else None
     fallback = (scheme.scheme or scheme.candidates[0]) if scheme and scheme.candidates else "io"
     shown = tuple(sentence.text for sentence in islice(sentences_of(readable, kind, fallback, ledger), 5))
     return Preview(
@@ -126,7 +126,7 @@ def read(
     try:
         for done.file, (file, kind) in enumerate(zip(files, kinds, strict=True)):
             if kind is not None:
-                sentences = sentences_of(file, kind, scheme or "io", _opened(file, kind, listing, ledger))
+                sentences = sentences_of(file, kind, scheme or "io", turned_to(file, kind, listing, ledger))
                 yield from sentences if len(files) == 1 else _as_far_as_it_goes(sentences, kind, ledger)
         ledger.judge_encoding()
     finally:
@@ -151,8 +151,8 @@ class _BytesDone:
         self.progress(sum(self.sizes), sum(self.sizes))
 
 
-def _opened(file: Path, kind: Kind, listing: Listing, ledger: Ledger) -> Ledger:
-    """The ledger, turned to another file."""
+def turned_to(file: Path, kind: Kind, listing: Listing, ledger: Ledger) -> Ledger:
+    """The ledger, turned to another file of a listing."""
     ledger.file, ledger.format, ledger.page = file.name, kind.format, None
     ledger.doc = file.name.split(".")[0] if len(listing.files) > 1 or kind.format == "brat" else None
     ledger.placed = _among_documents(listing)
@@ -247,13 +247,14 @@ def _scheme(
         return cast(Scheme, options.scheme)
     stage(f"checking the label scheme of {path.name}")
     ledger = Ledger(options, tick=tick)
-    proposal = _propose([file for file, _ in known], [kind for _, kind in known], ledger)
+    proposal = proposed_scheme([file for file, _ in known], [kind for _, kind in known], ledger)
     if proposal.scheme is None:
         raise OptionsError(ledger.file, proposal.where, f"{proposal.problem}.")
     return proposal.scheme
 
 
-def _propose(files: list[Path], kinds: list[Kind], ledger: Ledger, limit: int | None = None) -> Proposal:
+def proposed_scheme(files: list[Path], kinds: list[Kind], ledger: Ledger, limit: int | None = None) -> Proposal:
+    """The label schemes that tags fit. limit: sentences of a file that are looked at, None for all."""
     detector = Detector()
     for file, kind in zip(files, kinds, strict=True):
         ledger.file = file.name

@@ -3,7 +3,7 @@
 import os
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -21,6 +21,16 @@ def forget(path: Path, home: Path) -> None:
     if path.resolve().is_relative_to(uploads) and path.resolve() != uploads:
         with suppress(FileNotFoundError):  # somebody was killed here before
             shutil.rmtree(path.parent if path.parent.resolve() != uploads else path)
+
+
+def keep_only(path: Path, home: Path, names: Collection[str]) -> None:
+    """Delete the files of an upload of several but for some; all of it where there are none."""
+    if not names:
+        forget(path, home)
+    elif path.is_dir() and path.parent == home / "uploads":
+        for file in path.iterdir():
+            if not {file.name, file.with_suffix(".txt").name} & set(names):  # brat's annotation stays with its text
+                file.unlink(missing_ok=True)
 
 
 def forget_unpacked(path: Path) -> None:
@@ -59,6 +69,7 @@ def _drafts(home: Path) -> Iterator[Path]:
     yield from (home / "corpora").glob(".removed-*")
     yield from (home / "unpacked").glob("*")
     yield from (home / "runs").glob(".removed-*")
+    yield from (home / "runs").glob("*/choices/.*")
     yield from (home / "exports").glob(".*")
 
 

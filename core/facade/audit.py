@@ -1,6 +1,6 @@
 """The audit log of this home: written by what the pages and the command line do, listed for an auditor."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from functools import wraps
@@ -13,6 +13,7 @@ from core.facade.home import machine_home, store
 
 P = ParamSpec("P")
 T = TypeVar("T")
+N = TypeVar("N", bound=str | Sequence[str])
 
 
 def ready() -> None:
@@ -36,14 +37,20 @@ def note_look(corpora: Collection[str]) -> None:
         note("look", corpora=[mark])
 
 
-def exporting(function: Callable[Concatenate[str, P], T]) -> Callable[Concatenate[str, P], T]:
-    """A decorator for what takes something of a run (the first argument) out of Winnow: one line each time."""
+def exporting(function: Callable[Concatenate[N, P], T]) -> Callable[Concatenate[N, P], T]:
+    """A decorator for what takes something of a run, or of several, out of Winnow: one line each time.
+
+    The first argument is the run's id, or one that begins with it (a choice's, or that of a map laid over another
+    one), or several of them.
+    """
 
     @wraps(function)
-    def written_down(run_id: str, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        corpora = dict.fromkeys(store().get(run_id).manifest.inputs.values())
-        with noted("export", runs=[run_id], corpora=corpora):
-            return function(run_id, *args, **kwargs)
+    def written_down(named: N, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        several = [named] if isinstance(named, str) else named
+        run_ids = dict.fromkeys(each.partition("@")[0].partition(".")[0] for each in several)
+        marks = [mark for run_id in run_ids for mark in store().get(run_id).manifest.inputs.values()]
+        with noted("export", runs=run_ids, corpora=dict.fromkeys(marks)):
+            return function(named, *args, **kwargs)
 
     return written_down
 

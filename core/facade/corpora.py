@@ -1,6 +1,5 @@
 """Corpora: adding, looking at, giving roles."""
 
-import json
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
@@ -9,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from core.artifacts import rejects
+from core.artifacts import roles as parts
 from core.artifacts.audit import AuditResult as AuditResult
 from core.artifacts.rejects import AddResult as AddResult
 from core.artifacts.result import read as read_result
@@ -23,27 +23,20 @@ from core.corpora.formats.source import DOCUMENTS
 from core.corpora.hygiene import FLAGS as FLAGS
 from core.errors import CorpusError, PathError
 from core.facade.audit import noted
-from core.facade.home import ROLES_FILE, home, library, store
-from core.files import read_object, write_atomic
+from core.facade.home import home, library, store
 from core.paths import allowed_path
 from core.paths import allowed_roots as allowed_roots
 from core.recipes.add import LONGEST_NAME as LONGEST_NAME
 from core.recipes.add import proposed_name as proposed_name
 from core.results import IntArray
-from core.runs.lock import locked
 from core.runs.run import holders
 from core.samples.sets import SampleSet as SampleSet
 from core.samples.sets import sample_sets
+from core.terms import DEV, DOMAIN, TASK, TEST, TRAIN, plainly
 from core.text.sentence import Entity as Entity
 from core.text.sentence import Sentence as Sentence
 
-ROLES = {
-    "task": "T_C: what your task's text looks like, unlabelled",
-    "domain": "D_C: the large corpus to select from",
-    "train": "L_C train: labelled sentences",
-    "dev": "L_C dev: labelled, for decisions",
-    "test": "L_C test: labelled, held out",
-}
+ROLES = {"task": TASK, "domain": DOMAIN, "train": TRAIN, "dev": DEV, "test": TEST}
 preview_soon = previews.ready  # starts what makes the next `preview` quick, and returns at once
 CUT_ANYWAY = frozenset(format for format, _ in DOCUMENTS.values()) - {"xlsx"}  # formats whose text has no rows
 _SAMPLES = Path(__file__).resolve().parents[2] / "assets" / "samples"
@@ -84,8 +77,7 @@ def remove(reference: str, *, force: bool = False) -> None:
 
 def forget_roles(gone: Collection[str]) -> None:
     """Take their roles from corpora that are gone."""
-    with locked(home() / "locks" / "roles.lock", patience=5):
-        _write_roles({role: mark for role, mark in roles().items() if mark not in gone})
+    parts.forget(home(), gone)
 
 
 def rename(reference: str, name: str) -> Corpus:
@@ -139,7 +131,7 @@ def open_sample(name: str) -> None:
     given: dict[str, str] = {}
     with noted("import", corpora=given.values()):
         given |= _sealed(next(sample for sample in samples() if sample.name == name))
-    _write_roles(given)
+    parts.give(home(), {role: given.get(role) for role in ROLES})
 
 
 def _sealed(sample: SampleSet) -> dict[str, str]:
@@ -163,11 +155,7 @@ def _sealed(sample: SampleSet) -> dict[str, str]:
 
 def roles() -> dict[str, str]:
     """{role: fingerprint} of the corpora in use; roles whose corpus is gone are left out."""
-    stored = read_object(home() / ROLES_FILE)
-    if not stored:
-        return {}
-    here = {corpus.fingerprint for corpus in library().list()}
-    return {role: str(mark) for role, mark in stored.items() if role in ROLES and str(mark) in here}
+    return parts.read(home())
 
 
 def judged_by() -> tuple[str, ...]:
@@ -178,15 +166,7 @@ def judged_by() -> tuple[str, ...]:
 
 def set_role(role: str, reference: str | None) -> None:
     """Give a corpus a role (None: nobody has it)."""
-    mark = None if reference is None else find(reference).fingerprint
-    with locked(home() / "locks" / "roles.lock", patience=5):  # two windows may give two parts at once
-        given = {other: fingerprint for other, fingerprint in roles().items() if other != role}
-        _write_roles(given if mark is None else {**given, role: mark})
-
-
-def _write_roles(given: Mapping[str, str]) -> None:
-    home().mkdir(parents=True, exist_ok=True)
-    write_atomic(home() / ROLES_FILE, json.dumps(dict(given), indent=1).encode())
+    parts.give(home(), {role: None if reference is None else find(reference).fingerprint})
 
 
 def length_warnings(lengths: Mapping[str, IntArray], tolerance: float = 0.25) -> list[str]:
@@ -194,7 +174,7 @@ def length_warnings(lengths: Mapping[str, IntArray], tolerance: float = 0.25) ->
     medians = {role: float(np.median(values)) for role, values in lengths.items() if len(values)}
     target = medians.get("T_C")
     return [
-        f"Sentences of {role} have a median of {median:.0f} tokens, those of T_C {target:.0f}: "
+        f"Sentences of the {plainly(role)} have a median of {median:.0f} tokens, those of the task text {target:.0f}: "
         f"{abs(median / target - 1):.0%} {'longer' if median > target else 'shorter'}."
         for role, median in medians.items()
         if target and role != "T_C" and abs(median / target - 1) > tolerance

@@ -19,6 +19,7 @@ from core.facade.home import home, library, store
 from core.facade.removals import remove_run
 from core.facade.results import board, tuned
 from core.facade.runs import start
+from core.files import read_back
 from core.recipes.experiment import tables
 from core.recipes.study import tables as study_tables
 from core.text.sentence import Sentence, sentence_id
@@ -190,4 +191,5 @@ def predictions_file(run_id: str, suffix: str) -> Path:
 
 def board_lines(run_id: str) -> list[str]:
     """The leaderboard as the experiment left it for people, by line."""
-    return leaderboard_files.file(store().get(run_id), "md").read_text(encoding="utf-8").split("\n")
+    with read_back(path := leaderboard_files.file(store().get(run_id), "md")):
+        return path.read_text(encoding="utf-8").split("\n")

@@ -10,16 +10,16 @@ from core.artifacts.result import read
 from core.artifacts.scores import ScoreResult, SelectResult
 from core.facade import maps
 from core.facade.home import kept_per_home, store
-from core.facade.selections import scored
+from core.facade.selections import run_of, scored
 from core.results import FloatArray, IntArray
 from core.runs.store import Run
 from core.selection.spans import Spans
 from core.text.sentence import Sentence
 
 
-def tag_runs(run_id: str) -> list[Run]:
-    """Finished `tag` runs of a `select` run's D_C: those its scores were counted from, else the latest, else none."""
-    select = store().get(run_id)
+def tag_runs(choice_id: str) -> list[Run]:
+    """Finished `tag` runs of a choice's D_C: those its scores were counted from, else the latest, else none."""
+    select = run_of(choice_id)
     score = store().get(read(select, SelectResult).score_run)
     own = read(score, ScoreResult).made_by.get("tag", ())
     done = store().list("tag", state="succeeded")
@@ -33,9 +33,9 @@ def _spans(run_id: str) -> Spans:
     return spans.read(store().get(run_id))
 
 
-def entity_types(run_id: str) -> Sequence[str]:
+def entity_types(choice_id: str) -> Sequence[str]:
     """The types that D_C's taggers know; empty where it was never tagged."""
-    by_tagger = [_spans(run.id) for run in tag_runs(run_id)]
+    by_tagger = [_spans(run.id) for run in tag_runs(choice_id)]
     return sorted({name for spans in by_tagger for name in spans.types})
 
 
@@ -46,10 +46,10 @@ def entity_counts(map_run: str, points: IntArray) -> FloatArray:
     return mapped.values(points, np.mean(counts, axis=0))
 
 
-def with_entities(run_id: str, row: int) -> Sentence | None:
+def with_entities(choice_id: str, row: int) -> Sentence | None:
     """A sentence of D_C with the entities predicted in it (of several taggers: the first one's); None: not tagged."""
-    runs = tag_runs(run_id)
+    runs = tag_runs(choice_id)
     if not runs:
         return None
-    sentence = scored(run_id).domain.take([row])[0]
+    sentence = scored(choice_id).domain.take([row])[0]
     return replace(sentence, entities=_spans(runs[0].id).entities(row))

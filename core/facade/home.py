@@ -7,6 +7,7 @@ from typing import ParamSpec, TypeVar
 
 from core import projects
 from core.apart import serving
+from core.artifacts import choice, labels, reviews, roles
 from core.config import offline
 from core.corpora.corpus import Library
 from core.files import on_disk, read_object
@@ -16,15 +17,17 @@ from core.runs.store import RunStore
 
 P = ParamSpec("P")
 T = TypeVar("T")
-ROLES_FILE = "roles.json"
 
 
 def unreadable() -> Sequence[Path]:
     """Files of this home that a failing disk or another program spoilt; what they describe is passed over."""
-    roles = home() / ROLES_FILE
-    spoilt = [roles] if roles.exists() and read_object(roles) is None else []
+    roles_file = home() / roles.FILE
+    spoilt = [roles_file] if roles_file.exists() and read_object(roles_file) is None else []
     about = [file for file in projects.unreadable(given_home()) if file.parent == home()]
-    return [*library().unreadable(), *store().unreadable(), *spoilt, *about]
+    choices = [file for run in store().list("select") for file in choice.unreadable(run)]
+    words = [run.path / labels.FILE for run in store().list() if labels.is_spoilt(run)]
+    words += [run.path / reviews.FILE for run in store().list("difficulty") if reviews.is_spoilt(run.path)]
+    return [*library().unreadable(), *store().unreadable(), *choices, *words, *spoilt, *about]
 
 
 def library() -> Library:

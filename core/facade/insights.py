@@ -11,7 +11,8 @@ from core.artifacts import vectors
 from core.artifacts.checkup import check_up
 from core.artifacts.map import read_points
 from core.artifacts.result import read as read_result
-from core.artifacts.scores import Scored, ScoredRow, ScoreResult, read_rows, read_values, withheld
+from core.artifacts.scores import Scored, ScoreResult, read_rows, read_values, withheld
+from core.artifacts.scores import ScoredRow as ScoredRow
 from core.artifacts.why import Why as Why
 from core.artifacts.why import explain_row
 from core.config import Budget
@@ -19,7 +20,7 @@ from core.corpora.corpus import Corpus
 from core.corpora.hygiene import FLAGS
 from core.errors import CorpusError
 from core.facade.home import kept_per_home, library, store
-from core.facade.selections import choose, chosen, edits, kept_budget, result, scored
+from core.facade.selections import chosen, edits, kept_budget, result, run_of, scored
 from core.results import BoolArray, FloatArray, IntArray, Selection
 from core.selection.choose import ranking
 from core.selection.health import Health as Health
@@ -36,7 +37,7 @@ class Example(ScoredRow):
     selected: bool
 
 
-def why(run_id: str, row: int, budget: str | None = None, keep: Sequence[str] | None = None) -> Why:
+def why(choice_id: str, row: int, budget: str | None = None, keep: Sequence[str] | None = None) -> Why:
     """Explain why a sentence of D_C was or was not selected.
 
     `Why`: `row, score, unit, prefer, rank` (1 is best; None: not scored), `of, percentile` (share of scored
@@ -45,31 +46,31 @@ def why(run_id: str, row: int, budget: str | None = None, keep: Sequence[str] | 
     `duplicates` (rows as `Scored.table` gives them), `notes`. Errors: CorpusError for a row that D_C does not have.
     """
     return explain_row(
-        store().get(run_id),
+        run_of(choice_id),
         row,
-        scored=scored(run_id),
-        chosen=chosen(run_id, budget, keep, edited=False),
-        edits=edits(run_id),
-        drop=withheld(_keep(run_id, keep)),
+        scored=scored(choice_id),
+        chosen=chosen(choice_id, budget, keep, edited=False),
+        edits=edits(choice_id),
+        drop=withheld(_keep(choice_id, keep)),
         library=library(),
     )
 
 
-def flags_of(run_id: str, rows: IntArray) -> dict[str, BoolArray]:
+def flags_of(choice_id: str, rows: IntArray) -> dict[str, BoolArray]:
     """{flag: `(m,)` whether it holds for each of `rows` of D_C}, for the flags that this selection withholds."""
-    audit = scored(run_id).audit
-    return {flag: audit.has(flag)[rows] for flag in withheld(_keep(run_id, None))}
+    audit = scored(choice_id).audit
+    return {flag: audit.has(flag)[rows] for flag in withheld(_keep(choice_id, None))}
 
 
 def health(
-    run_id: str, budget: str | None = None, keep: Sequence[str] | None = None, labelled: str | None = None
+    choice_id: str, budget: str | None = None, keep: Sequence[str] | None = None, labelled: str | None = None
 ) -> Health:
     """Measure S_C, hand edits counted (see `Health`: numbers, and `warnings` in words).
 
     labelled: an L_C for the rate of new entities, found by their surface. Seconds for a million rows; kept.
     """
-    selection = chosen(run_id, budget, keep)
-    return _health(run_id, selection.rows.tobytes(), labelled)
+    selection = chosen(choice_id, budget, keep)
+    return _health(run_of(choice_id).id, selection.rows.tobytes(), labelled)
 
 
 @kept_per_home(16)
@@ -89,34 +90,34 @@ def _health(run_id: str, rows: bytes, labelled: str | None) -> Health:
     )
 
 
-def health_without_diversity(run_id: str) -> Health:
-    """`health` of what the same run would have chosen by score alone: what re-ordering has changed."""
-    plain: Scored = replace(scored(run_id), order=ranking(scored(run_id).scores.values, scored(run_id).scores.prefer))
-    config = store().get(run_id).manifest.config
-    selection = plain.choose(Budget.parse(kept_budget(run_id)), withheld(config["keep"]))
-    return _health(run_id, selection.rows.tobytes(), None)
+def health_without_diversity(choice_id: str) -> Health:
+    """`health` of what the same budget would have chosen by score alone: what re-ordering has changed."""
+    run, about = run_of(choice_id), scored(choice_id)
+    plain: Scored = replace(about, order=ranking(about.scores.values, about.scores.prefer))
+    selection = plain.choose(Budget.parse(kept_budget(choice_id)), withheld(run.manifest.config["keep"]))
+    return _health(run.id, selection.rows.tobytes(), None)
 
 
-def sides(run_id: str, other: str, budget: str | None = None, keep: Sequence[str] | None = None) -> IntArray:
-    """`(len(D_C),)` uint8 indices into `SIDES`: which of two selections (A, B) of one D_C have a row.
+def sides(choice_id: str, other: str) -> IntArray:
+    """`(len(D_C),)` uint8 indices into `SIDES`: which of two choices (A, B) of one D_C have a row, hand edits counted.
 
-    budget, keep: for both; those kept of each run unless given. Errors: CorpusError if they are not of one D_C.
+    Errors: CorpusError if they are not of one D_C.
     """
-    if scored(run_id).domain.fingerprint != scored(other).domain.fingerprint:
-        raise CorpusError(f"{run_id} and {other}: select from different corpora; compare selections of one D_C.")
-    membership = np.zeros(len(scored(run_id).domain), dtype=np.uint8)
-    for bit, name in enumerate((run_id, other)):
-        membership[chosen(name, budget, keep).rows] += np.uint8(1 << bit)
+    if scored(choice_id).domain.fingerprint != scored(other).domain.fingerprint:
+        raise CorpusError(f"{choice_id} and {other}: choose from different corpora; compare choices of one big corpus.")
+    membership = np.zeros(len(scored(choice_id).domain), dtype=np.uint8)
+    for bit, name in enumerate((choice_id, other)):
+        membership[chosen(name).rows] += np.uint8(1 << bit)
     return membership
 
 
-def overlap_curve(run_id: str, other: str, keep: Sequence[str] | None = None) -> list[tuple[int, int]]:
+def overlap_curve(choice_id: str, other: str) -> list[tuple[int, int]]:
     """`(sentences, shared)` at about 20 budgets: how many of the best n of A are among the best n of B, edits aside."""
-    n = len(scored(run_id).domain)
+    n = len(scored(choice_id).domain)
     worst = np.zeros(n, dtype=np.int64)  # the budget from which on both have a row
     longest = n
-    for name in (run_id, other):
-        free = scored(name).free(withheld(_keep(name, keep)))
+    for name in (choice_id, other):
+        free = scored(name).free(withheld(_keep(name, None)))
         place = np.full(n, 2 * n)
         place[free] = np.arange(1, len(free) + 1)
         worst, longest = np.maximum(worst, place), min(longest, len(free))
@@ -125,14 +126,18 @@ def overlap_curve(run_id: str, other: str, keep: Sequence[str] | None = None) ->
     return [(int(b), int(np.searchsorted(worst, b, side="right"))) for b in budgets]
 
 
-def side_examples(
-    run_id: str, other: str, side: Side, n: int = 8, *, budget: str | None = None, keep: Sequence[str] | None = None
-) -> list[ScoredRow]:
-    """Some sentences of a side, best first by B's score for "only B", else by A's ("neither": the first left out)."""
-    membership = sides(run_id, other, budget, keep)
-    by = other if side == "only B" else run_id
-    free = scored(by).order if side != "neither" else scored(by).free(withheld(_keep(by, keep)))
-    return scored(by).table(free[membership[free] == SIDES.index(side)][:n])
+def side_examples(choice_id: str, other: str, side: Side, n: int = 8) -> list[ScoredRow]:
+    """Some sentences of a side, best first by B's score for "only B", else by A's ("neither": the first left out).
+
+    Those without a score, which only a hand puts in, come last.
+    """
+    membership = sides(choice_id, other)
+    by = other if side == "only B" else choice_id
+    ranked = scored(by).order if side != "neither" else scored(by).free(withheld(_keep(by, None)))
+    best = ranked[membership[ranked] == SIDES.index(side)]
+    if side != "neither" and len(best) < n:  # what could not be scored has no rank
+        best = np.concatenate([best, np.setdiff1d(np.flatnonzero(membership == SIDES.index(side)), best)])
+    return scored(by).table(best[:n])
 
 
 @kept_per_home(4)
@@ -150,12 +155,13 @@ def _rows(run_id: str, rows: tuple[int, ...]) -> list[ScoredRow]:
     return scored(run_id).table(np.array(rows, dtype=np.int64))
 
 
-def examples(run_id: str, chosen: Selection, keep: Sequence[str], which: Which, n: int = 8) -> list[Example]:
+def examples(choice_id: str, chosen: Selection, keep: Sequence[str], which: Which, n: int = 8) -> list[Example]:
     """Sentences to look at.
 
     which: `top`; `borderline`, the last that got in and the first that did not; `rejected`, the farthest from
     T_C; `withheld`, the best scored that a flag keeps out.
     """
+    run_id = run_of(choice_id).id
     free, flagged = _free(run_id, tuple(keep))
     k = len(chosen.rows)
     rows = {
@@ -170,24 +176,23 @@ def examples(run_id: str, chosen: Selection, keep: Sequence[str], which: Which, 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overlap:
-    """Two selections of one D_C: the size of the first, rows in both, and the best rows that only one of them has."""
+    """Two choices (A, B) of one D_C: sentences in both and in one alone; some of these, best first."""
 
-    size: int
-    shared: int
-    only_here: Sequence[ScoredRow]
-    only_other: Sequence[ScoredRow]
+    both: int
+    only_a: int
+    only_b: int
+    only_in_a: Sequence[ScoredRow]
+    only_in_b: Sequence[ScoredRow]
 
 
-def overlap(run_id: str, other: str, budget: str, keep: Sequence[str], n: int = 5) -> Overlap:
-    """Measure how far two scorings agree at one budget. Errors: ConfigError where one of them chooses nothing."""
-    rows, other_rows = (choose(name, budget, keep).rows for name in (run_id, other))
-    exclusive, other_exclusive = rows[~np.isin(rows, other_rows)], other_rows[~np.isin(other_rows, rows)]
-    return Overlap(
-        size=len(rows),
-        shared=len(rows) - len(exclusive),
-        only_here=scored(run_id).table(exclusive[:n]),
-        only_other=scored(other).table(other_exclusive[:n]),
-    )
+def overlap(choice_id: str, other: str, n: int = 5) -> Overlap:
+    """How far two choices agree, each at its own budget, hand edits counted. n: sentences of each alone.
+
+    Errors: CorpusError if they are not of one D_C, ConfigError where one of them chooses nothing.
+    """
+    counts = np.bincount(sides(choice_id, other), minlength=len(SIDES)).tolist()
+    here, there = (side_examples(choice_id, other, side, n) for side in ("only A", "only B"))
+    return Overlap(both=counts[3], only_a=counts[1], only_b=counts[2], only_in_a=here, only_in_b=there)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -206,9 +211,9 @@ class Remains:
     drawn: tuple[FloatArray, FloatArray, IntArray] | None
 
 
-def remains(run_id: str) -> Remains:
+def remains(choice_id: str) -> Remains:
     """A finished selection whose corpora were removed."""
-    select, selected = store().get(run_id), result(run_id)
+    select, selected = run_of(choice_id), result(choice_id)
     score = store().get(selected.score_run)
     values, scoring = read_values(score), read_result(score, ScoreResult)
     sealed = library().recall(selected.corpus)
@@ -218,7 +223,7 @@ def remains(run_id: str) -> Remains:
         unit=scoring.unit,
         prefer=scoring.prefer,
         corpus=sealed if len(sealed) else None,
-        drawn=_map_points(run_id),
+        drawn=_map_points(select.id),
     )
 
 
@@ -229,5 +234,5 @@ def _map_points(run_id: str) -> tuple[FloatArray, FloatArray, IntArray] | None:
     return None
 
 
-def _keep(run_id: str, keep: Sequence[str] | None) -> Sequence[str]:
-    return store().get(run_id).manifest.config["keep"] if keep is None else keep
+def _keep(choice_id: str, keep: Sequence[str] | None) -> Sequence[str]:
+    return run_of(choice_id).manifest.config["keep"] if keep is None else keep

@@ -14,9 +14,12 @@ import psutil
 from core import cards
 from core.cards import Card, Load
 from core.cards import hindrance as hindrance
+from core.errors import ConfigError
 from core.facade.home import machine_home
 from core.runs import executors
+from core.runs.executors import share
 from core.runs.versions import versions
+from core.runs.where import LOCAL, MIXED, ON, Where
 
 FRESH = 5.0  # seconds for which a card's free memory is not asked again: without NVIDIA's library a process is
 _ROOT = Path(__file__).resolve().parents[2]
@@ -61,14 +64,22 @@ def check_device() -> None:
 def compute_on(where: str | None) -> None:
     """Have this process and its workers compute where `--on` says. Errors: ConfigError where that is not to be had."""
     if where:
-        os.environ[executors.ON] = where
+        os.environ[ON] = where
     executors.on()
+
+
+def take_share(given: str | None) -> None:
+    """Have this process be one of several that share the run it is given. Errors: ConfigError for no share."""
+    if given:
+        os.environ[share.SHARE] = given
+    if share.share() and Where.asked().on != LOCAL:
+        raise ConfigError("share: is for processes that share a run without an engine; give --on or --share, not both.")
 
 
 def allow_mixed(wanted: bool) -> None:
     """Let workers take part that make other bytes than the first of them, where that is wanted."""
     if wanted:
-        os.environ[executors.MIXED] = "1"
+        os.environ[MIXED] = "1"
 
 
 def n_cards() -> int:

@@ -1,7 +1,7 @@
 """The map of a selection: made by a `map` run, looked at here. Points are numbers into the map's arrays.
 
 A point is a sentence of T_C or D_C. Rows are rows of D_C, as everywhere else. A `map_run` is a run's id or, as
-`of` gives it, `<map run>@<select run>`: the map that was made for one selection with another laid over it.
+`of` gives it, `<map run>@<choice>`: the map that was made for one selection with another choice laid over it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,6 +11,7 @@ from typing import Literal
 
 import numpy as np
 
+from core.artifacts import choice
 from core.artifacts import map as map_files
 from core.artifacts import vectors as vectors_of
 from core.artifacts.map import CLASSES as CLASSES
@@ -26,13 +27,14 @@ from core.corpora.writers import Format, Row, write_selection
 from core.errors import RunError
 from core.facade.audit import exporting
 from core.facade.home import kept_per_home, library, store
-from core.facade.selections import chosen, scored
+from core.facade.selections import chosen, run_of, scored
 from core.maps.words import Telling as Telling
 from core.plots.explore import HoverRow
 from core.results import FloatArray, IntArray
 from core.runs.store import Run
 from core.selection.near import nearest_rows
 from core.stats.draws import stratified
+from core.terms import plainly
 
 READ_BY = ("encoder", "pooling", "max_length", "precision")  # what a selection says of its vectors
 Sort = Literal["score", "tokens", "row", "class"]
@@ -40,9 +42,10 @@ Mode = Literal["substring", "words"]
 
 
 def options(selection: str, **more: object) -> dict[str, object]:
-    """Options for `start("map", ...)`: a `select` run's id, its corpora, and `sample`, `limit`, `seed` ... if given."""
-    inputs = store().get(selection).manifest.inputs
-    return {"selection": selection, "task": inputs["task"], "domain": inputs["domain"], **more}
+    """Options for `start("map", ...)`: a choice's `select` run, its corpora, `sample`, `limit`, `seed` ... if given."""
+    run = run_of(selection)
+    inputs = run.manifest.inputs
+    return {"selection": run.id, "task": inputs["task"], "domain": inputs["domain"], **more}
 
 
 def finished(selection: str | None = None) -> list[Run]:
@@ -52,15 +55,16 @@ def finished(selection: str | None = None) -> list[Run]:
 
 
 def of(selection: str) -> str | None:
-    """A `select` run's newest map; else the newest that was made for another selection of the same corpora by the same
-    encoder, with this one laid over it; None where there is neither."""
+    """The newest map of a choice's run; else the newest that was made for another selection of the same corpora by the
+    same encoder, with this choice laid over it; None where there is neither."""
     return next(alike(selection), None)
 
 
 def alike(selection: str) -> Iterator[str]:
-    """All maps that `of` may take: a selection's own, then the others, the newest first."""
-    own = [run.id for run in finished(selection)]
-    yield from own
+    """All maps that `of` may take: those of a choice's run, then the others, the newest first."""
+    run_id = choice.run_of(selection)
+    own = [run.id for run in finished(run_id)]
+    yield from (each if selection == run_id else f"{each}@{selection}" for each in own)
     wanted = _sentences_of(selection)
     for run in finished():
         if run.id not in own and _sentences_of(run.manifest.config["selection"]) == wanted:
@@ -70,7 +74,7 @@ def alike(selection: str) -> Iterator[str]:
 def _sentences_of(selection: str) -> tuple[object, ...] | None:
     """Whose sentences a selection is of, and how they are read; None where it was removed."""
     try:
-        manifest = store().get(selection).manifest
+        manifest = run_of(selection).manifest
     except RunError:
         return None
     corpora = (manifest.inputs.get(role) for role in ("task", "domain"))
@@ -78,8 +82,8 @@ def _sentences_of(selection: str) -> tuple[object, ...] | None:
 
 
 def config(map_run: str) -> dict[str, object]:
-    """The options that make this map for its selection."""
-    return {**_run(map_run).manifest.config, "selection": get(map_run).selection}
+    """The options that make this map for the run of its choice."""
+    return {**_run(map_run).manifest.config, "selection": choice.run_of(get(map_run).selection)}
 
 
 def _run(map_run: str) -> Run:
@@ -91,40 +95,58 @@ def result(map_run: str) -> MapResult:
     return read_result(_run(map_run), MapResult)
 
 
-@kept_per_home(4)
 def get(map_run: str) -> Mapped:
     """A finished map: `n` points, `xy (2 or 3, n)`, `rows (n,)`, `n_task`, `fitted (n,)`, `cluster (n,)`, `clusters`
-    (names and sizes), `selection` (the `select` run's id), `seed`, `of` (sentences of T_C and D_C in all). Kept in
-    memory for the last few maps."""
-    mapped, selection = Mapped.read(_run(map_run), library()), map_run.partition("@")[2]
-    return replace(mapped, selection=selection) if selection else mapped
+    (names and sizes), `selection` (the choice's id), `seed`, `of` (sentences of T_C and D_C in all)."""
+    run_id, _, selection = map_run.partition("@")
+    return replace(_get(run_id), selection=selection) if selection else _get(run_id)
+
+
+@kept_per_home(4)
+def _get(run_id: str) -> Mapped:
+    """Kept in memory for the last few maps."""
+    return Mapped.read(store().get(run_id), library())
 
 
 def classes(map_run: str, budget: str | None = None, keep: Sequence[str] | None = None) -> IntArray:
     """`(n,)` uint8 indices into `CLASSES` (T_C, selected, filtered), hand edits counted.
 
-    budget, keep: those kept of the `select` run unless given.
+    budget, keep: the choice's own unless given.
     """
     mapped = get(map_run)
     return mapped.classes(chosen(mapped.selection, budget, keep).rows)
 
 
-def colour_numbers(map_run: str, points: IntArray, by: Literal["score", "length"]) -> FloatArray:
+@kept_per_home(8)
+def kept_columns(map_run: str) -> dict[str, bool]:
+    """{column that came with a corpus: whether it says something of the map's sentences}."""
+    mapped = get(map_run)
+    corpora = (mapped.domain, mapped.task)
+    names = {"source": "doc", "file": "file", "group": "group", "page": "page"}
+    return {by: any(stored(corpus, name).null_count < len(corpus) for corpus in corpora) for by, name in names.items()}
+
+
+def colour_numbers(map_run: str, points: IntArray, by: Literal["score", "length", "page"]) -> FloatArray:
     """The numbers that colour `points`; NaN where one is unknown, as the score of T_C's is."""
     mapped = get(map_run)
+    if by == "page":
+        return np.array([np.nan if page is None else page for page in mapped.stored_at(points, "page")], dtype=float)
     if by == "score":
         return mapped.values(points, scored(mapped.selection).scores.values)
     return mapped.values(points, *(stored(corpus, "n_tokens").to_numpy() for corpus in (mapped.domain, mapped.task)))
 
 
-def colour_names(map_run: str, points: IntArray, by: Literal["class", "cluster", "source"]) -> list[str]:
-    """The names that colour `points`. class: as the `select` run chose; for another budget take `classes` instead."""
+def colour_names(
+    map_run: str, points: IntArray, by: Literal["class", "cluster", "source", "file", "group"]
+) -> list[str]:
+    """The names that colour `points`. class: as the choice has it; for another budget take `classes` instead."""
     mapped = get(map_run)
     if by == "class":
         return [CLASSES[kind] for kind in classes(map_run)[points].tolist()]
     if by == "cluster":
         return [mapped.clusters[kind].name for kind in mapped.cluster[points].tolist()]
-    return [name or "unknown" for name in mapped.docs(points)]
+    column = "doc" if by == "source" else by
+    return [str(name) if name else "unknown" for name in mapped.stored_at(points, column)]
 
 
 def hover(map_run: str, points: IntArray, width: int = 120) -> list[HoverRow]:
@@ -136,9 +158,9 @@ def hover(map_run: str, points: IntArray, width: int = 120) -> list[HoverRow]:
 
 
 def class_counts(points: IntArray, kinds: IntArray) -> dict[str, tuple[int, int]]:
-    """{class: (how many of `points`, how many on the map)}: "47 of 412 selected"."""
+    """{class in words: (how many of `points`, how many on the map)}: "47 of 412 selected"."""
     inside, all_ = (np.bincount(part, minlength=len(CLASSES)).tolist() for part in (kinds[points], kinds))
-    return {name: (inside[i], all_[i]) for i, name in enumerate(CLASSES)}
+    return {plainly(name): (inside[i], all_[i]) for i, name in enumerate(CLASSES)}
 
 
 def page_of(

@@ -25,6 +25,7 @@ from core.projects import Project as Project
 from core.runs.lock import locked
 from core.runs.run import holders
 
+FINISHED_SAMPLE = Path(__file__).resolve().parents[2] / "assets" / "samples" / "legal-finished.zip"
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -118,7 +119,7 @@ def remove(wanted: str) -> Project:
 
 @_exporting
 def export(project: Project, target: Path, *, weights: bool = False) -> Packed:
-    """Write a project into one file. weights: models too. Errors: ProjectError."""
+    """Write a project into one file. weights: models and vectors too. Errors: ProjectError."""
     return pack.pack(project, target, weights=weights)
 
 
@@ -130,7 +131,7 @@ def export_bytes(project: Project, *, weights: bool = False) -> bytes:
 
 
 def weights(project: Project) -> tuple[int, int]:
-    """The number of models that a project has, and their bytes."""
+    """The number of models and of embedded corpora that a project has, and their bytes."""
     return pack.weights_of(project)
 
 
@@ -147,6 +148,11 @@ def several() -> bool:
 def option() -> list[str]:
     """What a command needs to be about this project, where it is not the usual one."""
     return [] if not several() or (here := current()) == usual() else ["--project", here.name]
+
+
+def typed(*words: str) -> str:
+    """A command line about this project."""
+    return shlex.join(["python", "-m", "core", *option(), *words])
 
 
 def command(project: Project, *, weights: bool) -> str:
@@ -172,6 +178,17 @@ def bring_in(file: IO[bytes], label: str, name: str = "") -> Project:
     project = unpack.unpack(file, label, root, name)
     with noted("import", corpora=_corpora(project)):
         return project
+
+
+def open_finished_sample() -> Project:
+    """The project of the sample that ships with its answer, brought in where none of its name is here.
+
+    Errors: ProjectError, ResourceError, RunBusy.
+    """
+    with FINISHED_SAMPLE.open("rb") as file:
+        name = unpack.name_in(file, FINISHED_SAMPLE.name)
+        here = next((project for project in listed() if project.name == name), None)
+        return here or bring_in(file, FINISHED_SAMPLE.name)
 
 
 def at_work() -> Mapping[str, int]:

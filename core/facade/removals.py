@@ -13,10 +13,12 @@ from core.errors import MissingCorpus, RunError
 from core.facade.audit import noted
 from core.facade.corpora import forget_roles
 from core.facade.home import given_home, home, library, store
+from core.facade.labels import size
+from core.files import bytes_in
 from core.paths import within
 from core.runs import launch
 from core.runs.run import holders
-from core.runs.store import is_run_id
+from core.runs.store import Run, is_run_id
 
 
 def removal(reference: str) -> Removal:
@@ -36,6 +38,17 @@ def _mark(reference: str) -> str:
         if any(reference in run.manifest.inputs.values() for run in store().list()):
             return reference
         raise
+
+
+def removal_alone(run_id: str) -> tuple[list[Run], int]:
+    """What `remove_run` deletes of a run, and the bytes that this frees. Errors: RunError where it is not here."""
+    runs = alone(store().get(run_id), store())
+    return runs, sum(map(size, runs))
+
+
+def bytes_of(doomed: Removal) -> int:
+    """Bytes that `remove_everything` frees."""
+    return sum(map(size, doomed.runs)) + sum(map(bytes_in, (*(each.path for each in doomed.corpora), *doomed.exports)))
 
 
 def remove_everything(reference: str) -> Removal:

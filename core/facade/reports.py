@@ -1,7 +1,9 @@
 """Reports of finished experiments and studies, for people who never open Winnow."""
 
+import json
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
@@ -15,29 +17,34 @@ from core.artifacts.taggers import TypeScores
 from core.errors import ConfigError, CorpusError, RunError
 from core.facade import studies
 from core.facade.audit import exporting
-from core.facade.home import library, store
+from core.facade.corpora import ROLES
+from core.facade.home import home, library, store
 from core.facade.results import board, corpus_name, finding, missing, unfound_types
 from core.facade.runs import command
-from core.files import write_atomic
+from core.files import read_object, write_atomic
+from core.projects import COVER_FILE
 from core.reports import CorpusRow, Document
 from core.reports import Cover as Cover
+from core.terms import TEST
 
 Format = Literal["html", "pdf", "docx"]
 FORMATS: tuple[Format, ...] = ("pdf", "docx", "html")
 KINDS = ("experiment", "study")
+LONGEST = 100  # characters of a field of the cover
 
 
 @exporting
 def report(run_id: str, suffix: Format = "html", cover: Cover | None = None, *, examples: bool = True) -> bytes:
     """Write a finished experiment or study on two pages: one for who trains no models, one for who does.
 
-    cover: firm, project, author and date; today's date without one. examples: with three sentences of the test set.
+    cover: firm, project, author and date; without one what was kept of the last, and today. examples: with three
+    sentences of the test set.
     Errors: ConfigError for a run of another kind, or one that has not finished.
     """
     run = store().get(run_id)
     if run.manifest.kind not in KINDS or run.state().state != "succeeded":
         raise ConfigError(f"{run_id}: reports are of finished experiments and studies; this is neither.")
-    cover = cover or Cover(date=today())
+    cover = cover or last_cover()
     document = _study(run_id, cover) if run.manifest.kind == "study" else _experiment(run_id, cover, examples)
     write: Mapping[Format, Callable[[Document], bytes]] = {
         "html": lambda document: printed.html(document).encode(),
@@ -53,6 +60,20 @@ def write(run_id: str, path: Path, cover: Cover, *, examples: bool = True) -> No
     if suffix is None:
         raise ConfigError(f"{path}: a report cannot be written as that; let it end in .{', .'.join(FORMATS)}.")
     write_atomic(path, report(run_id, suffix, cover, examples=examples))
+
+
+def last_cover() -> Cover:
+    """Read what `keep_cover` kept in this project, dated today; only the date where that is nothing, or spoilt."""
+    kept = read_object(home() / COVER_FILE) or {}
+    texts = {name: text[:LONGEST] for name in ("firm", "project", "author") if isinstance(text := kept.get(name), str)}
+    return Cover(**texts, date=today())
+
+
+def keep_cover(cover: Cover) -> None:
+    """Keep who reports and on what, but not when, for this project's next report."""
+    home().mkdir(parents=True, exist_ok=True)
+    if (undated := replace(cover, date="")) != replace(last_cover(), date=""):
+        write_atomic(home() / COVER_FILE, json.dumps(asdict(undated), ensure_ascii=False, indent=1).encode())
 
 
 def today() -> str:
@@ -134,12 +155,8 @@ def _study(run_id: str, cover: Cover) -> Document:
 
 def _corpus_row(role: str, fingerprint: str) -> CorpusRow:
     named = {
-        "task": "T_C, text of the task",
-        "domain": "D_C, text to select from",
-        "train": "L_C, training",
-        "dev": "L_C, choices",
-        "test": "L_C, test",
-        "also_test": "L_C, further test",
+        **{part: term.named for part, term in ROLES.items()},
+        "also_test": f"further {TEST.word}",
         "holdout": "held out",
         "sources": "a source",
         "assisting": "labels to borrow",

@@ -19,7 +19,7 @@ from core.artifacts.leaderboard import FurtherTest as FurtherTest
 from core.artifacts.taggers import Apart, Novelty, TypeScores, Unfound
 from core.artifacts.taggers import TwoReadings as TwoReadings
 from core.config import fields_with
-from core.errors import CorpusError, RunError, WinnowError
+from core.errors import ConfigError, CorpusError, RunError, WinnowError
 from core.facade.home import kept_per_home, library, store
 from core.recipes import RECIPES
 from core.recipes.experiment.advice import LabelsSpared, labels_spared, next_budget
@@ -178,9 +178,30 @@ def novelty_scores(run_id: str) -> list[Novelty]:
 
 
 @kept_per_home(4)
-def side_by_side(a: str, seed_a: int, b: str, seed_b: int) -> list[TwoReadings]:
+def side_by_side(a: str, seed_a: int | None, b: str, seed_b: int | None) -> list[TwoReadings]:
     """The test sentences as labelled and as the taggers of two `finetune` runs read it. Errors: CorpusError."""
     return tagger_tables.side_by_side(store().get(a), seed_a, store().get(b), seed_b, library())
+
+
+def own_readings(run_id: str, seed: int | None = None) -> list[TwoReadings]:
+    """The test sentences as labelled and as one tagger reads them, which stands as A and as B.
+
+    seed: of a `finetune` run, its first unless given. Errors: ConfigError of another kind of run or an unknown seed,
+    CorpusError.
+    """
+    run = store().get(run_id)
+    seeds = {"finetune": run.manifest.config.get("seeds"), "evaluate": [None]}.get(run.manifest.kind)
+    if not seeds or not tagger_tables.test_of(run):
+        raise ConfigError(f"{run_id}: has no test sentences; name a tested `finetune` run, or an `evaluate` run.")
+    seed = seeds[0] if seed is None else seed
+    if seed not in seeds:
+        raise ConfigError(f"seed: {seed} is none of this run's; choose one of {', '.join(map(str, seeds))}.")
+    return side_by_side(run_id, seed, run_id, seed)
+
+
+def tested_on(run_id: str) -> list[str]:
+    """The corpus of a run's first test set, by fingerprint; none where it has none."""
+    return [corpus for corpus in (tagger_tables.test_of(store().get(run_id)),) if corpus]
 
 
 def failed_seeds(run_id: str) -> list[int]:
@@ -201,21 +222,22 @@ def option_differences(a: str, b: str) -> list[ApartInWords]:
 
 def _in_words(rows: Sequence[Apart], run: Run) -> list[ApartInWords]:
     """rows: options of a run's kind; their corpora by name."""
-    corpora = set(fields_with(RECIPES[run.manifest.kind].config, "corpus"))
-
-    def value_in_words(name: str, value: object) -> str:
-        values = value if isinstance(value, list | tuple) else [value]
-        words = [corpus_name(str(one)) if name in corpora and one else str(one) for one in values if one != ""]
-        return "as usual" if value is None else ", ".join(words) or "none"
-
     return [
         ApartInWords(
             option=row.option.replace("_", " "),
-            a=value_in_words(row.option, row.a),
-            b=value_in_words(row.option, row.b),
+            a=value_in_words(run, row.option, row.a),
+            b=value_in_words(run, row.option, row.b),
         )
         for row in rows
     ]
+
+
+def value_in_words(run: Run, option: str, value: object) -> str:
+    """An option's value as people read it: a run's corpora by name."""
+    corpora = fields_with(RECIPES[run.manifest.kind].config, "corpus")
+    values = value if isinstance(value, list | tuple) else [value]
+    words = [corpus_name(str(one)) if option in corpora and one else str(one) for one in values if one != ""]
+    return "as usual" if value is None else ", ".join(words) or "none"
 
 
 def removed_inputs(run_id: str) -> list[str]:

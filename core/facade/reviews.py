@@ -22,6 +22,8 @@ from core.runs import journal
 from core.stats.mistakes import KINDS as KINDS
 from core.stats.mistakes import Kind as Kind
 from core.stats.mistakes import Mistake as Mistake
+from core.stats.mistakes import TypeMistakes as TypeMistakes
+from core.stats.mistakes import by_type as by_type
 
 _COLUMNS = (
     "time",

@@ -7,6 +7,7 @@ from typing import Literal
 
 from core.errors import CorpusError, WinnowError
 from core.facade import bias, corpora, prevalence, results, runs, selections, studies
+from core.facade.find_out import choice_now
 from core.runs.store import Run
 
 Name = Literal["texts", "choice", "worth", "report"]
@@ -23,7 +24,8 @@ LABELS = ("train", "dev", "test")
 class Stop:
     """A stop of the road. known: what is known there now, a sentence or two. ready: whether there is something.
 
-    open: whether its turn has come, so that its button does something. run: what it speaks of, "" for none.
+    open: whether its turn has come, so that its button does something. run: what it speaks of, a run or the choice, by
+    id; "" for none.
     """
 
     name: Name
@@ -58,7 +60,7 @@ def _texts() -> Stop:
     counts = [each.format(here[role]) for role, each in words.items() if role in here]
     counts += [f"{sum(here.get(role, 0) for role in ('dev', 'test')):,} to check by"] if "test" in here else []
     known = f"{', '.join(counts)}." if counts else "None yet: import your own, or open a sample."
-    if chosen := _newest_choice():
+    if chosen := choice_now():
         leaks = selections.result(chosen.id).dropped.get("leak", 0)
         known += f" {leaks:,} of the big corpus were test sentences: kept out." if leaks else ""
     return Stop(name="texts", known=known, ready={"task", "domain"} <= here.keys())
@@ -70,29 +72,24 @@ def _is_here(mark: str) -> bool:
     return False
 
 
-def _newest_choice() -> Run | None:
-    """The newest choice of the corpora in use whose result can be read."""
-    for run in runs.of_corpora_in_use(selections.finished()):
-        with suppress(WinnowError):
-            if selections.kept(run.id):
-                return run
-    return None
-
-
 def _choice() -> Stop:
     roles = corpora.roles()
     possible = {"task", "domain"} <= roles.keys()
-    run = _newest_choice()
-    if run is None:
+    choice = choice_now()
+    if choice is None:
+        if at_work := [run for run in runs.of_corpora_in_use(runs.own("select")) if run.state().active]:
+            return Stop(name="choice", known="It is being chosen now.", ready=False, run=at_work[0].id)
         known = "Nothing chosen yet." if possible else "Needs text of your task and a big corpus to choose from."
         count = prevalence.counted(roles["task"], roles["domain"]) if possible else None
         known += f" {prevalence.in_words(count)}" if count else ""
         return Stop(name="choice", known=known, ready=False, open=possible)
-    size, edits = selections.kept(run.id), selections.edits(run.id)
-    known = f"{size.selected:,} of {size.of:,} sentences ({size.selected / max(size.of, 1):.1%}), by {size.strategy}."
+    size, edits = selections.kept(choice.id), selections.edits(choice.id)
+    called = f"{choice.name}: " if choice.name else ""
+    share = size.selected / max(size.of, 1)
+    known = f"{called}{size.selected:,} of {size.of:,} sentences ({share:.1%}), by {size.strategy}."
     by_hand = [f"{n:,} {word}" for n, word in ((len(edits.added), "added"), (len(edits.removed), "taken out")) if n]
     known += f" By hand: {', '.join(by_hand)}." if by_hand else ""
-    return Stop(name="choice", known=known, ready=True, run=run.id)
+    return Stop(name="choice", known=known, ready=True, run=choice.id)
 
 
 def _worth() -> Stop:
@@ -103,15 +100,22 @@ def _worth() -> Stop:
         with suppress(WinnowError):
             if run.state().state == "succeeded":
                 return Stop(name="worth", known=" ".join(_finding(run).parts), ready=True, run=run.id)
-    missing = [role for role in LABELS if role not in corpora.roles()]
-    if missing:
+    given = corpora.roles()
+    if missing := [role for role in LABELS if role not in given]:
         known = (
             f"Needs labelled sentences ({', '.join(missing)} missing). Without labels the road ends with the choice: "
-            "its health and its map say how good it is."
+            "its health and its map say how good it is, and here is what to label next."
         )
         return Stop(name="worth", known=known, ready=False, open=False)
+    if not {"task", "domain"} <= given.keys():
+        return Stop(name="worth", known="Needs text of your task and a big corpus too.", ready=False, open=False)
     known = "Not asked yet. Before anything starts you see what is compared, how long it takes and what it could show."
     return Stop(name="worth", known=known, ready=False)
+
+
+def unlabelled() -> bool:
+    """Whether labels are what the road lacks."""
+    return any(role not in corpora.roles() for role in LABELS)
 
 
 def _finding(run: Run) -> results.Finding:

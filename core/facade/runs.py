@@ -1,8 +1,10 @@
 """Runs: starting, following, stopping, and the command line that does the same."""
 
+import os
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from core.artifacts.rejects import AddResult
@@ -17,26 +19,32 @@ from core.facade.audit import note, noted, ready
 from core.facade.corpora import roles
 from core.facade.home import home, library, store
 from core.recipes import RECIPES as RECIPES
-from core.recipes.base import plan, register, resolve, work_of
+from core.recipes.base import help_of, plan, register, resolve, work_of
 from core.recipes.parts import ranks
 from core.recipes.parts.ranks import announce as announce
 from core.recipes.parts.ranks import rank as rank
-from core.runs import launch, worker
+from core.runs import executors, launch, worker
 from core.runs.events import Event as Event
 from core.runs.events import RunState as RunState
 from core.runs.events import State
+from core.runs.executors import share
+from core.runs.run import Result
 from core.runs.store import Run as Run
+from core.runs.where import LOCAL, ON
+from core.runs.where import Node as Node
+from core.runs.where import Where as Where
 from core.selection import DEFAULT_STRATEGY, strategy_options
 
 # Commands that are not called as their kind is.
 _WORDS = {
     "add": ["corpus", "add"],
     "fetch": ["encoders", "get"],
+    "intake": ["corpus", "propose", "--use"],
     "rank": ["encoders", "rank"],
     "vectors-import": ["vectors", "add"],
 }
 # Options that are typed without their names.
-_BARE = {"add": ("path", "others"), "fetch": ("encoder",), "vectors-import": ("path",)}
+_BARE = {"add": ("path", "others"), "intake": ("path", "others"), "fetch": ("encoder",), "vectors-import": ("path",)}
 
 
 def listed(*kinds: str, state: State | None = None) -> list[Run]:
@@ -81,16 +89,44 @@ def finished(kind: str, options: Mapping[str, object]) -> Run | None:
     return store().finished(plan(recipe, recipe.config.parse(dict(options)), home()).key)
 
 
-def start(kind: str, options: Mapping[str, object]) -> str:
+def places() -> tuple[str, ...]:
+    """Where runs may compute, as `--on` takes it, the usual first; one alone where there is nothing to choose."""
+    if not executors.installed():
+        return (LOCAL,)
+    return tuple(dict.fromkeys((Where.asked().on, LOCAL, "ray")))
+
+
+def place(run_id: str) -> Where:
+    """Where a run computes, or computed last. Errors: RunError."""
+    return Where.read(store().get(run_id).path)
+
+
+def begun(kind: str, options: Mapping[str, object]) -> Run | None:
+    """The run that `start(kind, options)` would return or go on with, in whatever state it is."""
+    recipe = RECIPES[kind]
+    key = plan(recipe, recipe.config.parse(dict(options)), home()).key
+    return store().finished(key) or store().unfinished(key)
+
+
+def clusters() -> list[str]:
+    """Clusters that runs at work have their sentences read on, as of `--on`."""
+    on = (Where.read(run.path).on for run in at_work())
+    return sorted({place for place in on if place.startswith("ray:")})
+
+
+def start(kind: str, options: Mapping[str, object], on: str = "") -> str:
     """Begin a run in a process of its own and return its id; a finished run of the same key is returned instead.
 
+    on: where it computes, as of `--on`; "": as this process would.
     Errors: ConfigError, CorpusError for options that cannot work.
     """
     ready()
     recipe = RECIPES[kind]
+    where = replace(Where.asked(), on=executors.on(on))
     run = register(recipe, recipe.config.parse(dict(options)), store())
     if run.state().state != "succeeded":
         with suppress(RunBusy):  # somebody is at it already
+            _send(run, where)
             _launch(run)
             _note_start(run)
     return run.id
@@ -103,8 +139,16 @@ def execute(kind: str, options: Mapping[str, object], listener: Callable[[Event]
     run = register(recipe, recipe.config.parse(dict(options)), store())
     if run.state().state != "succeeded":
         _note_start(run)
-    worker.execute(run, work_of(run, RECIPES), listener=listener)
+        _send(run, Where.asked())
+    _work(run, listener)
     return run
+
+
+def _work(run: Run, listener: Callable[[Event], None] | None) -> Result:
+    """Do the work of a run here and now, alone or with those that share it: its result."""
+    if share.share() is None:
+        return worker.execute(run, work_of(run, RECIPES), listener=listener)
+    return share.take_part(run, work_of(run, RECIPES), store(), lambda run: help_of(run, RECIPES), listener=listener)
 
 
 def _note_start(run: Run) -> None:
@@ -120,10 +164,22 @@ def cancel(run_id: str) -> None:
         note("cancel", runs=[run_id])
 
 
-def resume(run_id: str) -> None:
-    """Go on with a run that was cancelled, interrupted or has failed. Errors: CorpusError where one of its is gone."""
+def resume(run_id: str, on: str = "") -> None:
+    """Go on with a run that was cancelled, interrupted or has failed, where it was, or `on` another place.
+
+    Errors: CorpusError where one of its is gone; ConfigError for nowhere.
+    """
+    run = store().get(run_id)
     with noted("resume", runs=[run_id]):
-        _launch(store().get(run_id))
+        if on:
+            _send(run, replace(Where.read(run.path), on=executors.on(on)))
+        _launch(run)
+
+
+def _send(run: Run, where: Where) -> None:
+    """Keep where a run is to compute, with the machines that it was on."""
+    if not run.lock.held():  # else whoever works on it is there already
+        replace(where, nodes=Where.read(run.path).nodes).keep(run.path)
 
 
 def _launch(run: Run) -> None:
@@ -200,7 +256,10 @@ def go_on(run_id: str, listener: Callable[[Event], None] | None = None) -> dict[
     run = store().get(run_id)
     if run.state().state != "succeeded":
         note("resume", runs=[run_id])
-    return worker.execute(run, work_of(run, RECIPES), listener=listener)
+    if not os.environ.get(ON):
+        os.environ |= Where.read(run.path).environment
+    _send(run, Where.asked())
+    return _work(run, listener)
 
 
 def with_corpora(

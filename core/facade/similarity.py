@@ -4,6 +4,8 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+from pydantic import TypeAdapter
+
 from core.artifacts.leaderboard import ExperimentResult, of_most_text
 from core.artifacts.result import read
 from core.artifacts.similarity import CurvePoint as CurvePoint
@@ -16,11 +18,13 @@ from core.facade.audit import exporting
 from core.facade.home import store
 from core.files import write_atomic
 from core.measures import MEASURES as MEASURES
+from core.measures import symbol as symbol
 from core.measures import title as title
 from core.measures.agreement import Agreement as Agreement
 from core.measures.agreement import Split as Split
 from core.measures.agreement import as_guessed
 from core.measures.grid import Grid
+from core.measures.leads import Lead as Lead
 from core.measures.predictive import Choice as Choice
 from core.measures.predictive import Outcomes, regrets
 from core.measures.rule import Advised as Advised
@@ -32,6 +36,7 @@ from core.measures.worth import Trained, judge, narrowed, own_outcomes
 from core.measures.worth import judge_table as judge_table
 from core.runs.store import is_run_id
 
+_GUESSES = TypeAdapter(dict[str, list[str]])
 _EXAMPLE = Path(__file__).resolve().parents[2] / "assets" / "dai2019-table3.csv"
 
 
@@ -49,7 +54,7 @@ def recommendation(run_id: str, target: str) -> str:
     """Recommend a source in one sentence, with its uncertainty; own experiments on these sources have their say."""
     grid = _grid(run_id)
     past = [regret for outcomes in own_f1(run_id) for regret in regrets(grid, outcomes)]
-    return advice(grid, target, past)
+    return advice(grid, target, result(run_id).leads, past)
 
 
 def own_f1(run_id: str) -> list[Outcomes]:
@@ -85,7 +90,7 @@ def judge_named(reference: str, measures: Sequence[str] = ()) -> Judgement:
         return own
     raise ConfigError(
         f"{reference}: no finished experiment has arms vectors:SOURCE or lm:SOURCE of its sources, with one of its "
-        "targets as T_C or L_C; make one first."
+        "targets as the task text or the labels; make one first."
     )
 
 
@@ -150,10 +155,9 @@ def guess_held(run_id: str, target: str) -> dict[str, tuple[int, int]]:
 
 def _guesses(run_id: str) -> dict[str, list[str]]:
     try:
-        guesses: dict[str, list[str]] = json.loads((store().get(run_id).path / "guess.json").read_bytes())
+        return _GUESSES.validate_json((store().get(run_id).path / "guess.json").read_bytes())
     except (OSError, ValueError):
         return {}
-    return guesses
 
 
 def _grid(run_id: str) -> Grid:

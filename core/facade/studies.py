@@ -12,6 +12,7 @@ from core.artifacts.study import Question as Question
 from core.artifacts.study import StudyResult as StudyResult
 from core.facade import experiments
 from core.facade.home import home, library, store
+from core.files import read_back
 from core.recipes import RECIPES
 from core.recipes.base import Options, plan
 from core.recipes.experiment.foresight import larger
@@ -82,4 +83,5 @@ def finding(run_id: str) -> Finding:
 
 def board_lines(run_id: str) -> list[str]:
     """The same as the study left it for people, by line."""
-    return study.file(store().get(run_id), "md").read_text(encoding="utf-8").split("\n")
+    with read_back(path := study.file(store().get(run_id), "md")):
+        return path.read_text(encoding="utf-8").split("\n")

@@ -26,14 +26,14 @@ def spool(name: str, stream: BinaryIO) -> str:
 def spool_all(files: Sequence[tuple[str, BinaryIO]]) -> str:
     """The same for several files at once; one token for all. A name that comes twice is numbered."""
     for name, stream in files:
-        refuse_known(_file_name(name), stream.read(1024))
+        refuse_known(file_name(name), stream.read(1024))
         stream.seek(0)
     folder = home() / "uploads" / os.urandom(6).hex()
     name = ""
     try:
         folder.mkdir(parents=True)
         for given, stream in files:
-            name = _free(folder, _file_name(given))
+            name = free_name(folder, file_name(given))
             with (folder / name).open("wb") as file:
                 shutil.copyfileobj(stream, file, 1 << 20)
     except OSError as error:
@@ -44,7 +44,7 @@ def spool_all(files: Sequence[tuple[str, BinaryIO]]) -> str:
     return folder.name
 
 
-def _free(folder: Path, name: str) -> str:
+def free_name(folder: Path, name: str) -> str:
     """`name`, or numbered before its ending where the folder has one of that name."""
     path, n = Path(name), 2
     while (folder / name).exists():
@@ -52,7 +52,7 @@ def _free(folder: Path, name: str) -> str:
     return name
 
 
-def _file_name(name: str) -> str:
+def file_name(name: str) -> str:
     """An upload's name as a file's: no folder, nothing unprintable, cut where a file system would not take it."""
     name = "".join(char for char in Path(name).name if char.isprintable()) or "upload"
     if len(name.encode()) <= _LONGEST_NAME:
@@ -78,7 +78,7 @@ def called(path: Path) -> str:
 
 def waiting() -> dict[str, str]:
     """{token: its file's name, or the first's} of the uploads that no import reads, the newest first."""
-    reads = {run.manifest.config.get("path") for run in store().list("add") if run.state().active}
+    reads = {run.manifest.config.get("path") for run in store().list("add", "intake") if run.state().active}
     folders = sorted((home() / "uploads").glob("*"), key=lambda folder: folder.stat().st_mtime, reverse=True)
     held = {folder: sorted(folder.glob("*")) for folder in folders}
     return {

@@ -21,8 +21,13 @@ def make_measure(name: str, options: Mapping[str, object], *, seed: int, vocabul
 
 
 def title(name: str) -> str:
-    """A measure's name as people write it; any other name stays as it is."""
-    return MEASURES[name].title if name in MEASURES else name
+    """The plain word for a measure; any other name stays as it is."""
+    return MEASURES[name].term.word if name in MEASURES else name
 
 
-__all__ = ["MEASURES", "Measure", "MeasureName", "Sample", "make_measure", "title"]
+def symbol(name: str) -> str:
+    """The papers' symbol of a measure; any other name stays as it is."""
+    return MEASURES[name].term.symbol if name in MEASURES else name
+
+
+__all__ = ["MEASURES", "Measure", "MeasureName", "Sample", "make_measure", "symbol", "title"]

@@ -1,17 +1,23 @@
 """The recommendation: which source to take for a target, in one sentence that says how sure it is."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from core.measures.grid import Grid, by_choice, listed
+from core.measures.leads import Lead
 from core.measures.predictive import Regret
 
 
-def advise(grid: Grid, target: int, titles: Sequence[str], past: Sequence[Regret] = ()) -> str:
-    """The recommendation in a sentence. titles: how people write the measures' names. past: what each cost."""
-    voters = grid.voters()
-    titles = [title for name, title in zip(grid.measures, titles, strict=True) if name in voters]
+def advise(
+    grid: Grid, target: int, titles: Sequence[str], ahead: Sequence[Lead] = (), past: Sequence[Regret] = ()
+) -> str:
+    """The recommendation in a sentence.
+
+    titles: how people write the measures' names. ahead: the leads for this target. past: what each measure cost.
+    """
+    voters, title_of = grid.voters(), dict(zip(grid.measures, titles, strict=True))
+    titles = [title_of[name] for name in voters]
     grid, one = grid.only(voters), len(voters) < len(grid.measures)
     chosen = {titles[grid.measures.index(name)]: source for name, source in grid.closest(target).items()}
     name = grid.targets[target]
@@ -27,35 +33,25 @@ def advise(grid: Grid, target: int, titles: Sequence[str], past: Sequence[Regret
         head = f"The measures are split over {name}: {listed(camps)}"
     else:
         head = f"{first} is closest to {name} by {len(supporters)} of {len(chosen)} measures"
-        head += ", TVC and TVcC being one" if one else ""
+        head += ", shared words and shared content words being one" if one else ""
         head += f" ({listed([f'{source} by {listed(measures)}' for source, measures in others])})" if others else ""
-    return f"{head}; {_doubt(grid, target, titles)}{_past(past)}."
+    return f"{head}; {_doubt(name, title_of, ahead)}{_past(past)}."
 
 
-def _doubt(grid: Grid, target: int, titles: Sequence[str]) -> str:
-    """A clause: whether the first stays ahead of the second by more than the draws differ."""
-    if grid.spread is None:
-        return "how much of that is chance, one draw does not say"
-    close = [
-        titles[m] for m in range(len(grid.measures)) if _within_noise(grid.closeness()[target, :, m], grid, target, m)
-    ]
-    if close:
-        return f"the lead is within the spread of the draws by {listed(close)}"
-    # Draws vary the sources alone, and one that is taken whole not at all.
-    return (
-        "every lead is larger than the spread of the draws, which vary the sources alone: "
-        f"what another sample of {grid.targets[target]} would say was not measured"
-    )
-
-
-def _within_noise(column: np.ndarray, grid: Grid, target: int, m: int) -> bool:
-    assert grid.spread is not None
-    finite = np.flatnonzero(np.isfinite(column))
-    if len(finite) < 2:
-        return False
-    # Of three or more sources only the two in front can change the advice.
-    second, first = finite[np.argsort(column[finite], kind="stable")][-2:]
-    return bool(column[first] - column[second] <= grid.spread[target, [first, second], m].mean())
+def _doubt(target: str, titles: Mapping[str, str], ahead: Sequence[Lead]) -> str:
+    """A clause: which leads are beyond chance, and what that covers."""
+    judged = [lead for lead in ahead if lead.p is not None]
+    if not judged:
+        few = any(lead.parts for lead in ahead)
+        return f"how much of that is chance {'so little text does not say' if few else 'was not judged'}"
+    short = [titles[lead.measure] for lead in ahead if lead.p is None]
+    unjudged = f"; by {listed(short)} there is too little text to judge it" if short else ""
+    other = f"other text of {target} and of the sources"
+    if chance := [titles[lead.measure] for lead in judged if not lead.holds]:
+        return f"the lead may be chance by {listed(chance)}, so {other} may turn it{unjudged}"
+    parts = min(lead.parts for lead in judged)
+    whose = "the" if short else "every"
+    return f"{whose} lead is beyond chance, {other} allowed for (95%, {parts} parts of each){unjudged}"
 
 
 def _past(past: Sequence[Regret]) -> str:
@@ -64,4 +60,4 @@ def _past(past: Sequence[Regret]) -> str:
         return ""
     mean, targets = float(np.mean([points for points, _ in losses])), max(n for _, n in losses)
     runs = f"on your past runs ({targets} target{'s' if targets > 1 else ''})"
-    return f"; {runs} the closest source lost {mean:.1f} F1 on average against the best"
+    return f"; {runs} the closest source lost {mean:.1f} points on average against the best"

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Protocol
 from core.config import Config
 from core.reporter import Reporter
 from core.results import Measurement, Prefer
+from core.terms import Term
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,13 +32,13 @@ class Sample:
 class Measure(Protocol):
     """A way to say how close a source is to a target.
 
-    title: how people write the name. columns: the other readings in `Measurement.columns` and what they
+    term: what it is called, and what that means. columns: the other readings in `Measurement.columns` and what they
     are. summary: what it looks at, for a page. looks_at: the same in a word or two, for sentences about why two
     measures differ.
     """
 
     name: ClassVar[str]
-    title: ClassVar[str]
+    term: ClassVar[Term]
     unit: ClassVar[str]
     prefer: ClassVar[Prefer]
     summary: ClassVar[str]

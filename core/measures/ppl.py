@@ -12,6 +12,7 @@ from core.measures.base import Sample, measurement
 from core.models.ngram import KneserNey
 from core.reporter import Reporter
 from core.results import Measurement, Prefer
+from core.terms import SURPRISE, Term
 
 
 class PplOptions(Config):
@@ -31,7 +32,7 @@ class Ppl:
     """
 
     name: ClassVar[str] = "ppl"
-    title: ClassVar[str] = "PPL"
+    term: ClassVar[Term] = SURPRISE
     unit: ClassVar[str] = "perplexity"
     prefer: ClassVar[Prefer] = "low"
     summary: ClassVar[str] = "How unexpected the target's sentences are to an n-gram model of the source."
@@ -65,7 +66,7 @@ class Ppl:
                 "perplexity; give a larger source."
             )
         if oov == 100:
-            report.note(f"PPL: the source knows no word of {target.name}; its perplexity says nothing but that.")
+            report.note(f"surprise: the source knows no word of {target.name}; its perplexity says nothing but that.")
         # A sentence of unknown words alone has no perplexity here; it would make the mean NaN.
         known = scores.perplexities(count_end=self._end, exclude_oov=True)
         columns = {

@@ -128,7 +128,7 @@ def _judged(rows: Sequence[Advised]) -> Rule:
         sentence += f"); below {ENOUGH} sources nothing can be told."
     else:
         sentence += f", p = {p:.2g})" + ("." if p <= 0.05 else ", which may well be chance.")
-        sentence += f" Where F1 of the two is clearly apart: {clear_right} of {len(clear)}."
+        sentence += f" Where the scores of the two are clearly apart: {clear_right} of {len(clear)}."
     return Rule(
         rows=rows,
         right=right,

@@ -21,8 +21,11 @@ def draw(
     tokens: Tokens,
     lowercase: bool,
     report: Reporter,
+    part: tuple[int, int] | None = None,
 ) -> Sample:
     """Sentences of `corpora`, taken together, up to `cap` tokens (None: all), in the order they stand there.
+
+    part: (which, of how many) of these alone; a part may be empty.
 
     A smaller cap with the same seed draws a part of the same sentences. Every text is cut into tokens by one rule,
     labelled or not, since a measure that compares two corpora must cut both alike (SOURCES.md, Words); the cap
@@ -31,7 +34,10 @@ def draw(
     cut = cutter(tokens)
     lengths = [corpus.lengths() for corpus in corpora]
     # Drawn over all corpora at once, so that each has its share by size.
-    rows = capped(np.concatenate(lengths), cap, seed)
+    sizes = np.concatenate(lengths)
+    rows = capped(sizes, cap, seed)
+    if part:
+        rows = stretch(rows, sizes[rows], *part)
     sentences: list[Sequence[str]] = []
     start = 0
     for corpus in corpora:
@@ -42,7 +48,7 @@ def draw(
             texts = (sentence.text for sentence in corpus.take(own_rows[first : first + BLOCK]))
             sentences += [words for text in texts if (words := cut(text.lower() if lowercase else text))]
     n_tokens = sum(map(len, sentences))
-    if not n_tokens:
+    if not (n_tokens or part):
         raise CorpusError(f"{name}: no sentence holds a token, so there is nothing to compare; give a corpus of text.")
     whole = len(rows) == sum(map(len, lengths))
     return Sample(name=name, sentences=sentences, n_tokens=n_tokens, seed=seed, whole=whole)
@@ -56,3 +62,13 @@ def capped(lengths: IntArray, cap: int | None, seed: int) -> IntArray:
     order = np.random.default_rng(seed).permutation(len(lengths))
     n = int(np.searchsorted(np.cumsum(lengths[order], dtype=np.int64), cap, side="right"))
     return np.sort(order[: max(n, 1)])
+
+
+def stretch(rows: IntArray, lengths: IntArray, which: int, of: int) -> IntArray:
+    """The rows of one of `of` stretches of about equally many tokens; neighbours, so documents, stay in one.
+
+    lengths: tokens of each of `rows`. which: from 0. The stretches are disjoint and make up `rows`.
+    """
+    before = np.cumsum(lengths, dtype=np.int64) - lengths
+    inside: IntArray = np.flatnonzero(before * of // max(int(lengths.sum(dtype=np.int64)), 1) == which)
+    return np.asarray(rows[inside])

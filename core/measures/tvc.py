@@ -10,6 +10,7 @@ from core.config import Config
 from core.measures.base import Sample, measurement
 from core.reporter import Reporter
 from core.results import Measurement, Prefer
+from core.terms import SHARED, Term
 from core.text.content import FUNCTION_WORDS
 from core.text.words import is_alphanumeric
 
@@ -23,7 +24,7 @@ class Tvc:
     """
 
     name: ClassVar[str] = "tvc"
-    title: ClassVar[str] = "TVC"
+    term: ClassVar[Term] = SHARED
     unit: ClassVar[str] = "%"
     prefer: ClassVar[Prefer] = "high"
     summary: ClassVar[str] = "Share of the target's different words that occur in the source at all."

@@ -12,6 +12,7 @@ from core.measures.taggers import Choice, WordTagger, load_word_tagger
 from core.measures.tvc import covered
 from core.reporter import Reporter
 from core.results import Measurement, Prefer
+from core.terms import SHARED_CONTENT, Term
 from core.text.content import FUNCTION_WORDS
 
 _ENGLISH = 0.2  # share of function words among the tokens; English prose has 0.35 to 0.5
@@ -31,7 +32,7 @@ class Tvcc:
     """
 
     name: ClassVar[str] = "tvcc"
-    title: ClassVar[str] = "TVcC"
+    term: ClassVar[Term] = SHARED_CONTENT
     unit: ClassVar[str] = "%"
     prefer: ClassVar[Prefer] = "high"
     summary: ClassVar[str] = "The same of content words alone: nouns, verbs and adjectives."
@@ -52,12 +53,12 @@ class Tvcc:
             self._content[target.name] = self._tagger.content(target.sentences, report)
         content = self._content[target.name]
         if not content:
-            raise CorpusError(f"{target.name}: has no content word by the {self._tagger.name}; leave TVcC out.")
+            raise CorpusError(f"{target.name}: has no content word by the {self._tagger.name}; leave tvcc out.")
         # A note, no error: every tagger in the chain is for English, and elsewhere finds content words all the same.
         if (share := _function_share(target)) < _ENGLISH:
             report.note(
-                f"TVcC: only {share:.0%} of the tokens of {target.name} are English function words; the "
-                f"{self._tagger.name} is for English, so look at TVC instead."
+                f"{SHARED_CONTENT.word}: only {share:.0%} of the tokens of {target.name} are English function words; "
+                f"the {self._tagger.name} is for English, so look at shared words instead."
             )
         sizes = f"{len(learnt):,} in the source, {len(content):,} in the target"
         convention = f"content words by {self._tagger.name}, {sizes}"

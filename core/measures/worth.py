@@ -123,12 +123,10 @@ def _sentence(
     values = {m: row["runs"].value for m, row in table.items()}
     by_sense = {m: r if prefer[m] == "high" else -r for m, r in values.items() if r is not None}
     if not by_sense:
-        return "There are too few sources with an F1 to say what predicts it: give at least two for a target."
+        return "There are too few sources with a score to say what predicts it: give at least two for a target."
     best = max(by_sense, key=by_sense.__getitem__)
     if by_sense[best] <= 0:
-        return (
-            "By no measure did a closer source give the higher F1; by all of them it was the other way round, or level."
-        )
+        return "By no measure did a closer source give the higher score; by all it was the other way round, or level."
     r = table[best]["runs"]
     over = f"{r.targets} target{'s' if r.targets > 1 else ''}"
     sure = (
@@ -137,8 +135,8 @@ def _sentence(
     regret = next(row for row in regrets if row.measure == best)
     sure += _by_lot(by_lot, len(by_sense))
     return (
-        f"{title(best)} goes with F1 most closely, r = {r.value:.3f} over {over} ({sure}); taking the source it "
-        f"puts first lost {regret.mean:.2f} F1 on average, a source drawn by lot {regret.random:.2f}."
+        f"{title(best).capitalize()} goes with the score most closely, r = {r.value:.3f} over {over} ({sure}); taking "
+        f"the source it puts first lost {regret.mean:.2f} points on average, a source drawn by lot {regret.random:.2f}."
     )
 
 

@@ -15,6 +15,7 @@ from core.errors import Cancelled, CorpusError
 from core.measures.base import Sample, measurement
 from core.reporter import Reporter
 from core.results import FloatArray, IntArray, Measurement, Prefer
+from core.terms import SHIFT, Term
 
 if TYPE_CHECKING:
     from gensim.models import Word2Vec
@@ -49,7 +50,7 @@ class Wvv:
     """
 
     name: ClassVar[str] = "wvv"
-    title: ClassVar[str] = "WVV"
+    term: ClassVar[Term] = SHIFT
     unit: ClassVar[str] = "squared distance"
     prefer: ClassVar[Prefer] = "low"
     summary: ClassVar[str] = "How far the source's word vectors move when they are trained on with the target."
@@ -100,20 +101,20 @@ class Wvv:
         shared = np.array([row for row, word in enumerate(learnt.wv.index_to_key) if word in words], dtype=np.int64)
         if not len(shared):
             raise CorpusError(
-                f"{target.name}: shares no word with the vectors of the source, so none of them can move; WVV needs "
-                "texts in one language and script."
+                f"{target.name}: shares no word with the vectors of the source, so none of them can move; word shift "
+                "needs texts in one language and script."
             )
         covered = coverage(learnt.wv.key_to_index, words)
         if covered < COVERED:
             raise CorpusError(
                 f"{target.name}: only {covered:.0%} of its words have a vector of the source, and vectors that are not "
-                f"trained on do not move, so they would look close; WVV needs {COVERED:.0%}, that is texts in one "
-                "language and script, and enough of them."
+                f"trained on do not move, so they would look close; word shift needs {COVERED:.0%}, that is texts in "
+                "one language and script, and enough of them."
             )
         if len(shared) < FEW:
             report.note(
-                f"WVV: only {len(shared)} words are in both the vectors of the source and {target.name}; a mean over "
-                "so few says little, and vectors that hardly move look near: give more text."
+                f"word shift: only {len(shared)} words are in both the vectors of the source and {target.name}; a mean "
+                "over so few says little, and vectors that hardly move look near: give more text."
             )
         # A copy: the source's model serves every target, each from the same start.
         moved = copy.deepcopy(learnt)

@@ -15,6 +15,7 @@ from core.plots.bias import (
     v_information_bars,
 )
 from core.plots.corpora import length_histogram, type_bars
+from core.plots.density import density_lines
 from core.plots.explore import (
     CLASS_LOOKS,
     SIDE_LOOKS,
@@ -24,9 +25,11 @@ from core.plots.explore import (
     by_class,
     by_name,
     by_value,
+    fade_others,
     hover_lines,
     mark,
     overlap_lines,
+    picked_scores,
 )
 from core.plots.map_labels import label_topics
 from core.plots.results import (
@@ -94,10 +97,12 @@ __all__ = [
     "ceim_histogram",
     "css_colour",
     "curves",
+    "density_lines",
     "difference_words",
     "differences",
     "dressed",
     "f1_by_threshold",
+    "fade_others",
     "forest",
     "forest_rows",
     "frontier",
@@ -111,6 +116,7 @@ __all__ = [
     "mark",
     "over",
     "overlap_lines",
+    "picked_scores",
     "pvi_scatter",
     "question",
     "rate_words",

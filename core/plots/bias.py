@@ -77,7 +77,7 @@ def ceim_histogram(panels: Sequence[CeimPanel], band: float = 0.5) -> go.Figure:
     # The same reach on both sides, at least two bits: a lopsided axis would hide which way CEIM leans.
     end = max(widest, 8) * BAR + BAR / 2
     fig.update_xaxes(range=[-end, end], showgrid=False, zeroline=False, fixedrange=True)
-    fig.update_xaxes(title="CEIM, bits", row=len(panels))
+    fig.update_xaxes(title="name less context (CEIM), bits", row=len(panels))
     fig.update_yaxes(title="mentions" if len(panels) == 1 else "", rangemode="tozero", nticks=4, fixedrange=True)
     for border in (-band, band):
         fig.add_vline(x=border, line={"dash": "dash", "width": 1.5, "color": COLOURS["filtered"]})
@@ -145,7 +145,7 @@ def pvi_scatter(context: FloatArray, entity: FloatArray, bins: Sequence[str], nu
 
     numbers: `(m,)` what a click sends back.
     """
-    fig = figure(460, x="PVI of the context, bits", y="PVI of the name, bits")
+    fig = figure(460, x="information of the context (PVI), bits", y="information of the name (PVI), bits")
     kinds = np.asarray(bins, dtype=object)
     for kind, (name, colour, symbol) in BIN_LOOKS.items():
         mask = kinds == kind

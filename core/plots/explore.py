@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 
 from core.plots.theme import COLOURS, NAME_COLOURS, figure, plain
 from core.results import BoolArray, FloatArray, IntArray
+from core.terms import TASK
 
 Corners = Sequence[tuple[float, float]]
 
@@ -24,7 +25,7 @@ class Look:
 
 
 CLASS_LOOKS = (
-    Look(name="T_C", colour=COLOURS["T_C"], symbol="diamond-open", size=9),
+    Look(name=TASK.word, colour=COLOURS["T_C"], symbol="diamond-open", size=9),
     Look(name="selected", colour=COLOURS["S_C"], symbol="circle", size=5),
     Look(name="filtered", colour=COLOURS["filtered"], symbol="circle-open", size=4),
 )
@@ -33,7 +34,7 @@ SIDE_LOOKS = (
     Look(name="only A", colour="#0072B2", symbol="triangle-up", size=8),
     Look(name="only B", colour="#CC79A7", symbol="triangle-down", size=8),
     Look(name="both", colour="#009E73", symbol="circle", size=6),
-    Look(name="T_C", colour=COLOURS["T_C"], symbol="diamond-open", size=9),
+    Look(name=TASK.word, colour=COLOURS["T_C"], symbol="diamond-open", size=9),
 )
 
 
@@ -59,7 +60,7 @@ class View:
     zoom: tuple[float, float, float, float] | None = None
     outlines: tuple[tuple[tuple[float, float], ...], ...] = ()
     tool: str = "lasso"
-    height: int = 390
+    height: int = 370
 
 
 def by_class(dots: Dots, totals: Sequence[int], view: View, looks: Sequence[Look] = CLASS_LOOKS) -> go.Figure:
@@ -86,7 +87,7 @@ def by_value(dots: Dots, values: FloatArray, title: str, view: View) -> go.Figur
             if part.any():
                 marker = {} if isinstance(colour, str) else {"color": colour, "coloraxis": "coloraxis"}
                 _add(fig, dots, part, look, showlegend=False, marker=marker)
-        _key(fig, look, COLOURS["T_C"] if look.name == "T_C" else COLOURS["filtered"], legendrank=kind)
+        _key(fig, look, COLOURS["T_C"] if look.name == TASK.word else COLOURS["filtered"], legendrank=kind)
     low, high = np.percentile(values[known], [1, 99]).tolist() if known.any() else (0.0, 1.0)
     bar = {"title": {"text": plain(title), "side": "right"}, "thickness": 12, "outlinewidth": 0}
     fig.update_layout(coloraxis={"colorscale": "Viridis", "cmin": low, "cmax": high, "colorbar": bar})
@@ -120,6 +121,26 @@ def mark(fig: go.Figure, dots: Dots, points: IntArray, name: str) -> None:
     hit = np.isin(dots.points, points)
     ring = Look(name=name, colour=COLOURS["cut"], symbol="circle-open", size=13)
     _add(fig, dots, hit, ring, name=f"{plain(name)} ({hit.sum():,})", opacity=1, marker={"line": {"width": 2}})
+
+
+def fade_others(fig: go.Figure, points: IntArray) -> None:
+    """Draw all but `points` faintly."""
+    for trace in fig.data:
+        if trace.customdata is not None:
+            trace.marker.opacity = np.where(np.isin(trace.customdata, points), 0.9, 0.1).astype(np.float32)
+
+
+def picked_scores(values: FloatArray, picked: FloatArray, unit: str) -> go.Figure:
+    """Scores of the sentences on the map `(n,)`, and among them of those that are picked `(k,)`; dragged over."""
+    edges = np.histogram_bin_edges(values, 40)
+    fig = figure(150, x=plain(unit), y="")
+    for name, part, colour in (("on the map", values, COLOURS["filtered"]), ("picked", picked, COLOURS["S_C"])):
+        counts = np.histogram(part, edges)[0]
+        middles, widths = (edges[1:] + edges[:-1]) / 2, np.diff(edges)
+        fig.add_bar(x=middles, y=counts, width=widths, name=name, marker={"color": colour, "line": {"width": 0}})
+    fig.update_layout(barmode="overlay", bargap=0, margin={"t": 8, "b": 32}, dragmode="select", selectdirection="h")
+    fig.update_xaxes(fixedrange=False)
+    return fig
 
 
 def overlap_lines(points: Sequence[tuple[int, int]], of: int) -> go.Figure:
@@ -189,7 +210,7 @@ def _kinds(dots: Dots, looks: Sequence[Look]) -> Iterator[tuple[int, BoolArray]]
 
     Filtered sentences are below, then T_C's wide rings, and in them the small dots of what was selected.
     """
-    layers = [0 if look.colour == COLOURS["filtered"] else 1 if look.name == "T_C" else 2 for look in looks]
+    layers = [0 if look.colour == COLOURS["filtered"] else 1 if look.name == TASK.word else 2 for look in looks]
     for kind in sorted(range(len(looks)), key=layers.__getitem__):
         yield kind, dots.kinds == kind
 

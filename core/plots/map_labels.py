@@ -30,6 +30,7 @@ def label_topics(fig: go.Figure, x: FloatArray, y: FloatArray, topics: IntArray,
     for trace in fig.data:
         if trace.legendgroup in colours:
             trace.update(showlegend=False, legendgroup=None)  # a group, even an unseen one, stacks the legend
+    notes = list(fig.layout.annotations)  # written at once: Plotly takes up all again for each that is added
     for topic in np.argsort(-np.bincount(topics, minlength=len(names)), kind="stable").tolist():
         inside = np.flatnonzero(topics == topic)
         if not len(inside):
@@ -46,7 +47,8 @@ def label_topics(fig: go.Figure, x: FloatArray, y: FloatArray, topics: IntArray,
             cost[box] = np.inf
             colour = colours.get(names[topic])
             dot = f'<span style="color:{colour}">●</span> ' if colour else ""
-            _write(fig, (float(x[middle]), float(y[middle])), dot + plain(names[topic]), move)
+            notes.append(_note((float(x[middle]), float(y[middle])), dot + plain(names[topic]), move))
+    fig.layout.annotations = notes
 
 
 def _steps(axis: FloatArray, pixels: int) -> IntArray:
@@ -70,8 +72,8 @@ def _boxes(x: int, y: int, half: int, shape: tuple[int, ...]) -> Iterator[tuple[
                 yield (right, higher), (slice(left, left + 2 * half), slice(low, low + LINE))
 
 
-def _write(fig: go.Figure, middle: tuple[float, float], text: str, move: tuple[int, int]) -> None:
-    fig.add_annotation(
+def _note(middle: tuple[float, float], text: str, move: tuple[int, int]) -> go.layout.Annotation:
+    return go.layout.Annotation(
         x=middle[0],
         y=middle[1],
         text=text,
@@ -80,5 +82,5 @@ def _write(fig: go.Figure, middle: tuple[float, float], text: str, move: tuple[i
         ay=-STEP * move[1],
         arrowhead=0,
         arrowwidth=0.7,
-        font_size=11,
+        font={"size": 11},
     )

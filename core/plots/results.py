@@ -107,7 +107,8 @@ def unfound_words(types: Sequence[Unfound]) -> str:
     counts = "; ".join(
         f"{each.type} ({each.mentions:,} in the test set, {each.labelled:,} to learn from)" for each in types
     )
-    return f"F1 is 0.00 in every arm for {counts}: no tagger found a single one. Every F1 here counts them as missed."
+    missed = "no tagger found a single one. Every score here counts them as missed."
+    return f"The score is 0.00 in every variant for {counts}: {missed}"
 
 
 def hours_words(hours: float) -> str:
@@ -126,7 +127,7 @@ def known_interval(row: ArmRow | FurtherTest) -> bool:
 
 def seed_dots(rows: Sequence[ArmRow]) -> go.Figure:
     """F1 of every seed as a ring, their mean as its verdict's mark; a line an arm."""
-    fig = figure(_height(rows), x="test F1 (percent), a ring a seed", y="")
+    fig = figure(_height(rows), x="test score, a ring a seed", y="")
     names = [plain(line_name(row)) for row in rows]
     fig.add_scatter(
         x=[f1 for row in rows for f1 in row.micro_f1],
@@ -146,7 +147,7 @@ def differences(rows: Sequence[ArmRow]) -> go.Figure:
     compared_with = against(rows)
     rows = [row for row in rows if row.verdict != "baseline"]
     names = [plain(line_name(row)) for row in rows]
-    fig = figure(_height(rows), x=f"F1 points over {compared_with}", y="")
+    fig = figure(_height(rows), x=f"points of the score over {compared_with}", y="")
     fig.add_vline(x=0, line={"dash": "dash", "width": 1.5, "color": "#8F8F8F"})
     for row, name in zip(rows, names, strict=True):
         mark = VERDICT_MARKS[row.verdict]
@@ -195,7 +196,7 @@ def budget_curve(rows: Sequence[ArmRow]) -> go.Figure:
 
     Mahapatra et al. 2022, Fig. 2.
     """
-    fig = figure(380, x="sentences pre-trained on", y="test F1 (percent), mean of the seeds")
+    fig = figure(380, x="sentences pre-trained on", y="test score, mean of the seeds")
     if base := [row for row in rows if row.verdict == "baseline"]:
         fig.add_hline(y=base[0].mean, line={"dash": "dash", "width": 1.5, "color": VERDICT_MARKS["baseline"].colour})
         fig.add_annotation(
@@ -213,7 +214,7 @@ def budget_curve(rows: Sequence[ArmRow]) -> go.Figure:
 
 def label_curve(curve: Sequence[CurvePoint]) -> go.Figure:
     """F1 by labelled sentences, a line an arm; every draw's seeds are dots (Mahapatra et al. 2022, Fig. 4)."""
-    fig = figure(380, x="labelled training sentences", y="test F1 (percent), mean of draws and seeds")
+    fig = figure(380, x="labelled training sentences", y="test score, mean of draws and seeds")
     points = [(line_name(row), row.train_sentences, row.micro_f1) for row in curve]
     return _lines(fig, points, "%{x:,} labelled sentences: %{y:.2f}")
 
@@ -253,7 +254,7 @@ def type_differences(rows: Sequence[TypeScores], a: str, b: str, limit: int = 20
     """F1 of every entity type under two arms, joined. a, b: what they are called."""
     rows = rows[:limit]
     names = [f"{plain(row.type)} ({row.mentions:,})" for row in rows]
-    fig = figure(120 + 26 * max(len(rows), 1), x="test F1 (percent)", y="")
+    fig = figure(120 + 26 * max(len(rows), 1), x="test score (F1)", y="")
     for name, row in zip(names, rows, strict=True):
         fig.add_scatter(
             x=[row.a, row.b],

@@ -8,6 +8,7 @@ import plotly.graph_objects as go
 
 from core.plots.theme import COLOURS, DASHES, binned, figure, length_edges
 from core.results import FloatArray, IntArray, Prefer
+from core.terms import plainly
 
 BINS = 60
 
@@ -49,7 +50,9 @@ def score_histogram(bins: ScoreBins, chosen: FloatArray, unit: str, prefer: Pref
     chosen: `(k,)` the selected sentences' scores, best first.
     """
     inside = bins.count(chosen)
-    fig = figure(320, x=f"score ({unit}; {'higher' if prefer == 'high' else 'lower'} is closer to T_C)", y="sentences")
+    fig = figure(
+        320, x=f"score ({unit}; {'higher' if prefer == 'high' else 'lower'} is closer to the task text)", y="sentences"
+    )
     for name, counts, colour in (
         ("selected", inside, COLOURS["S_C"]),
         ("filtered", bins.counts - inside, COLOURS["filtered"]),
@@ -96,10 +99,10 @@ def lengths_compared(lengths: Mapping[str, IntArray]) -> go.Figure:
         fig.add_scatter(
             x=edges,
             y=np.append(shares, shares[-1]),
-            name=f"{role}, median {np.median(values):.0f}" if len(values) else role,
+            name=f"{plainly(role)}, median {np.median(values):.0f}" if len(values) else plainly(role),
             mode="lines",
             line={"shape": "hv", "width": 2.5, "color": COLOURS[role], "dash": DASHES[role]},
-            hovertemplate="from %{x:.0f} tokens: %{y:.1%} of " + role + "<extra></extra>",
+            hovertemplate="from %{x:.0f} tokens: %{y:.1%} of the " + plainly(role) + "<extra></extra>",
         )
     fig.update_yaxes(tickformat=".0%")
     return fig

@@ -14,8 +14,8 @@ from core.plots.theme import figure, labels
 Asked = Literal["choosing", "reading"]
 Answer = Literal["yes", "no evidence", "worse"]
 NOTHING = (
-    "No tagger learnt anything, so nothing can be said: in no arm does F1 rise above what chance gives. That is no "
-    "evidence for or against any of them; the training has to work first."
+    "No tagger learnt anything, so nothing can be said: in no variant does the score rise above what chance gives. "
+    "That is no evidence for or against any of them; the training has to work first."
 )
 FEW = 5  # tasks, below which what holds on others is known to a wide margin
 THESE, OTHERS = "These, on average", "Others like these"
@@ -106,7 +106,7 @@ def forest(result: StudyResult, of: Asked) -> go.Figure:
     """Differences with their intervals about zero. An interval that would dwarf the others is cut, with an arrow."""
     rows = forest_rows(result, of)
     names = list(labels([row.name for row in rows], 24).values())
-    fig = figure(120 + 36 * len(rows), x=f"F1 points over {over(result, of)}", y="")
+    fig = figure(120 + 36 * len(rows), x=f"points of the score over {over(result, of)}", y="")
     fig.add_vline(x=0, line={"dash": "dash", "width": 1.5, "color": _LINE})
     fig.add_hline(y=len(rows) - len(result.tasks) - 0.5, line={"width": 1, "color": _LINE})
     low, high = _room(rows)

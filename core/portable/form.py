@@ -2,10 +2,10 @@
 
 winnow.json      what this is: {"format": "winnow-project", "version": 1, "winnow": ..., "name": ..., "created": ...,
                  "weights": ..., "files": {name: [bytes, sha256, changed]}}; changed: nanoseconds since 1970
-corpora/..., runs/..., roles.json
+corpora/..., runs/..., roles.json, cover.json
 
-No entry is a pickle, a folder or a link. The order is that of the names, the list last, and no entry is dated: the same
-project makes the same bytes.
+No entry is a pickle, a folder, a link, or of the process that worked on a run. The order is that of the names, the list
+last, and no entry is dated: the same project makes the same bytes.
 """
 
 from dataclasses import dataclass
@@ -13,6 +13,8 @@ from pathlib import PurePosixPath
 
 FORMAT, VERSION = "winnow-project", 1
 LIST = "winnow.json"
+# In a run's folder; checkpoints hold pickles, and where it ran has names of machines, to which it would go back.
+OF_THE_PROCESS = ("lock", "cancel", "launched", "claims", "checkpoints", "where.json")
 PICKLES = (".bin", ".ckpt", ".joblib", ".pickle", ".pkl", ".pt", ".pth", ".py", ".so")
 
 
@@ -28,3 +30,9 @@ class Entry:
 def is_pickle(name: str) -> bool:
     """Whether a file may hold what runs when it is loaded."""
     return PurePosixPath(name).suffix.casefold() in PICKLES
+
+
+def is_of_the_process(name: str) -> bool:
+    """Whether a file says where and by whom a run is worked on, which no other machine shall go by."""
+    room, *within = name.casefold().split("/")
+    return room == "runs" and within[1:2] in [[each] for each in OF_THE_PROCESS]

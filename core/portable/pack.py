@@ -3,7 +3,7 @@
 import hashlib
 import json
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,12 +11,11 @@ from pathlib import Path
 from core import __version__
 from core.errors import ProjectError
 from core.files import replacing
-from core.portable.form import FORMAT, LIST, VERSION, Entry, is_pickle
+from core.portable.form import FORMAT, LIST, VERSION, Entry, is_of_the_process, is_pickle
 from core.projects import KEPT, Project
 from core.runs.store import RunStore
 
-_STORED = (".npy", ".npz", ".parquet", ".safetensors")  # packed already, or numbers that hardly shrink
-_OF_THE_PROCESS = ("lock", "cancel", "launched", "checkpoints")  # in a run's folder; checkpoints hold pickles
+_STORED = (".npy", ".parquet", ".safetensors")  # packed already, or numbers that hardly shrink
 _MODEL = ("artifacts", "model")
 _CHUNK = 1 << 20
 Named = tuple[str, Path]  # name in the file; file
@@ -24,19 +23,21 @@ Named = tuple[str, Path]  # name in the file; file
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Packed:
-    """What was put into a file. left_models, left_bytes: models that were left behind, and their size; left_runs: runs
-    at work, which were left behind too."""
+    """What was put into a file. left_models, left_vectors: how many models, and runs that embedded a corpus, were left
+    behind, left_bytes: their size; left_runs: runs at work, which were left behind too."""
 
     file: Path
     size: int
     files: int
     left_models: int
+    left_vectors: int
     left_bytes: int
     left_runs: tuple[str, ...]
 
 
 def pack(project: Project, target: Path, *, weights: bool = False) -> Packed:
-    """Write corpora, runs and choices of a project to `target`. weights: models too.
+    """Write corpora, runs and choices of a project to `target`. weights: models and vectors of sentences too: without
+    them what needs one makes it anew.
 
     Errors: ProjectError where `target` lies in the project.
     """
@@ -45,9 +46,9 @@ def pack(project: Project, target: Path, *, weights: bool = False) -> Packed:
         raise ProjectError(f"{target}: lies in what is to be exported; choose another folder.")
     with _still(project.folder):
         active = _active(project.folder)
-        files, models = _files(project.folder, active)
+        files, left = _files(project.folder, active)
         if weights:
-            files, models = sorted([*files, *models]), []
+            files, left = sorted([*files, *left]), []
         entries: dict[str, Entry] = {}
         with replacing(target) as file, zipfile.ZipFile(file, "w") as archive:
             for name, path in files:
@@ -57,21 +58,31 @@ def pack(project: Project, target: Path, *, weights: bool = False) -> Packed:
         file=target,
         size=target.stat().st_size,
         files=len(entries),
-        left_models=len({name.split("/")[1] for name, _ in models}),
-        left_bytes=sum(path.stat().st_size for _, path in models),
+        left_models=len({run for run in _runs(left) if not _embeds(run)}),
+        left_vectors=len({run for run in _runs(left) if _embeds(run)}),
+        left_bytes=sum(path.stat().st_size for _, path in left),
         left_runs=active,
     )
 
 
 def weights_of(project: Project) -> tuple[int, int]:
-    """The number of models in a project, and their bytes."""
-    _, models = _files(project.folder, ())
-    return len({name.split("/")[1] for name, _ in models}), sum(path.stat().st_size for _, path in models)
+    """The number of models and of embedded corpora in a project, and their bytes."""
+    _, left = _files(project.folder, ())
+    return len(_runs(left)), sum(path.stat().st_size for _, path in left)
 
 
 def size_of(project: Project) -> int:
-    """Bytes of all that is taken along without models."""
+    """Bytes of all that is taken along without models and vectors."""
     return sum(path.stat().st_size for _, path in _files(project.folder, ())[0])
+
+
+def _runs(files: Iterable[Named]) -> set[str]:
+    return {name.split("/")[1] for name, _ in files}
+
+
+def _embeds(run: str) -> bool:
+    """Whether a run, by its id, has vectors of sentences and nothing else."""
+    return run.split("-")[2:3] == ["embed"]
 
 
 def _still(folder: Path) -> AbstractContextManager[None]:
@@ -86,15 +97,17 @@ def _active(folder: Path) -> tuple[str, ...]:
 
 
 def _files(folder: Path, active: tuple[str, ...]) -> tuple[list[Named], list[Named]]:
-    """Files to take along, by name, and those of models."""
-    files, models = list[Named](), list[Named]()
+    """Files to take along, by name, and those of what can be made again."""
+    files, again = list[Named](), list[Named]()
     for name, path in _all(folder):
         _, _, within = name.partition("/")
         run, *rest = within.split("/") if name.startswith("runs/") else ("",)
-        if is_pickle(name) or (run and (run in active or rest[:1] in [[each] for each in _OF_THE_PROCESS])):
+        if is_pickle(name) or is_of_the_process(name) or (run and run in active):
             continue
-        (models if tuple(rest[:2]) == _MODEL else files).append((name, path))
-    return files, models
+        if rest[:1] == ["chunks"] and (folder / "runs" / run / "result.json").exists():
+            continue  # what a run goes on from, which one that has ended need not
+        (again if tuple(rest[:2]) == _MODEL or _embeds(run) else files).append((name, path))
+    return files, again
 
 
 def _all(folder: Path) -> Iterator[Named]:

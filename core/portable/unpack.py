@@ -1,5 +1,6 @@
 """A project's file, made by a stranger perhaps, into a project: wholly, or not at all."""
 
+import errno
 import hashlib
 import json
 import os
@@ -9,14 +10,15 @@ import shutil
 import stat
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
 from core.errors import ProjectError, ResourceError
 from core.files import sync_all
 from core.portable.check import refuse_forged
-from core.portable.form import FORMAT, LIST, VERSION, Entry, is_pickle
+from core.portable.form import FORMAT, LIST, VERSION, Entry, is_of_the_process, is_pickle
 from core.projects import KEPT, PROJECTS, Project, free_slug, new_name, read, write
 from core.runs.lock import locked
 from core.runs.store import PARTS
@@ -34,22 +36,28 @@ def unpack(file: IO[bytes], label: str, root: Path, name: str = "") -> Project:
     Errors: ProjectError where the name is taken, and for a file that is damaged, forged or of another program;
     ResourceError where the disk is too small. Nothing is left of it then.
     """
-    try:
-        with zipfile.ZipFile(file) as archive:
-            about, entries = _read_list(archive, label)
-            wanted = new_name(root, name or about["name"])
-            _refuse_bomb(file, label, entries, root)
-            return _placed(archive, label, entries, root, wanted)
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, UnicodeDecodeError) as error:
-        raise _no_project(label, f"is damaged or no zip ({type(error).__name__})") from error
+    with _opened(file, label) as archive:
+        about, entries = _read_list(archive, label)
+        wanted = new_name(root, name or about["name"])
+        _refuse_bomb(file, label, entries, root)
+        return _placed(archive, label, entries, root, wanted)
 
 
 def name_in(file: IO[bytes], label: str) -> str:
     """The name that the project of a file has. Errors: ProjectError."""
+    with _opened(file, label) as archive:
+        return _read_list(archive, label)[0]["name"]
+
+
+@contextmanager
+def _opened(file: IO[bytes], label: str) -> Iterator[zipfile.ZipFile]:
+    """Errors: ProjectError for all that reading a damaged zip raises, a place before its beginning too."""
     try:
         with zipfile.ZipFile(file) as archive:
-            return _read_list(archive, label)[0]["name"]
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, UnicodeDecodeError) as error:
+            yield archive
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError, OSError) as error:
+        if isinstance(error, OSError) and error.errno != errno.EINVAL:  # the disk's, not the file's
+            raise
         raise _no_project(label, f"is damaged or no zip ({type(error).__name__})") from error
 
 
@@ -102,7 +110,8 @@ def _refuse_unsafe(info: zipfile.ZipInfo, entry: Entry | None, label: str) -> No
     inside = _SAFE.fullmatch(info.filename) and parts[0] in KEPT and not any(part[0] == "." for part in parts)
     mode = info.external_attr >> 16
     plain = not stat.S_IFMT(mode) or stat.S_ISREG(mode)
-    if not inside or not plain or is_pickle(info.filename) or info.flag_bits & 1 or info.compress_type not in _PACKED:
+    foreign = is_pickle(info.filename) or is_of_the_process(info.filename)
+    if not inside or not plain or foreign or info.flag_bits & 1 or info.compress_type not in _PACKED:
         raise _no_project(label, "holds what no project has (a link, a path that leads out, code, a secret)")
     if entry is None or info.file_size != entry.size:
         raise _no_project(label, "holds a file that is not as its list says")

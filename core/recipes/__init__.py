@@ -13,6 +13,7 @@ from core.recipes import (
     fetch,
     finetune,
     halves,
+    intake,
     map,
     predict,
     pretrain,
@@ -30,6 +31,7 @@ from core.recipes import (
 )
 from core.recipes.base import Recipe
 from core.recipes.experiment.config import ExperimentConfig
+from core.recipes.experiment.run import help_along
 from core.recipes.experiment.run import run as experiment
 from core.recipes.parts.study import SimilarityConfig
 from core.recipes.study.config import StudyConfig
@@ -43,12 +45,13 @@ RECIPES: Mapping[str, Recipe] = {
         Recipe("audit", audit.AuditConfig, audit.run),
         Recipe("calibrate", calibrate.CalibrateConfig, calibrate.run),
         Recipe("difficulty", difficulty.DifficultyConfig, difficulty.run),
-        Recipe("embed", embed.EmbedConfig, embed.run),
+        Recipe("embed", embed.EmbedConfig, embed.run, helped=embed.run),
         Recipe("evaluate", predict.EvaluateConfig, predict.evaluate),
-        Recipe("experiment", ExperimentConfig, experiment),
+        Recipe("experiment", ExperimentConfig, experiment, helped=help_along),
         Recipe("fetch", fetch.FetchConfig, fetch.run, reuse=False),
         Recipe("finetune", finetune.FinetuneConfig, finetune.run),
         Recipe("halves", halves.HalvesConfig, halves.run),
+        Recipe("intake", intake.IntakeConfig, intake.run, reuse=False),
         Recipe("map", map.MapConfig, map.run),
         Recipe("predict", predict.PredictConfig, predict.predict),
         Recipe("pretrain", pretrain.PretrainConfig, pretrain.run),
@@ -56,13 +59,13 @@ RECIPES: Mapping[str, Recipe] = {
         Recipe("rank", rank.RankConfig, rank.run),
         Recipe("rebuild", rebuild.RebuildConfig, rebuild.run),
         Recipe("robustness", robustness.RobustnessConfig, robustness.run),
-        Recipe("score", score.ScoreConfig, score.run),
+        Recipe("score", score.ScoreConfig, score.run, helped=score.run),
         Recipe("select", select.SelectConfig, select.run),
         Recipe("similarity", SimilarityConfig, similarity.run),
         Recipe("skl", skl.SklConfig, skl.run),
         Recipe("split", split.SplitConfig, split.run),
         Recipe("study", StudyConfig, study),
-        Recipe("tag", tag.TagConfig, tag.run),
+        Recipe("tag", tag.TagConfig, tag.run, helped=tag.run),
         Recipe("vectors", word_vectors.VectorsConfig, word_vectors.run),
         Recipe("vectors-import", add_vectors.AddVectorsConfig, add_vectors.run, reuse=False),
     )

@@ -1,4 +1,5 @@
 """`python -m core.recipes work RUN --home HOME`: how a worker process begins; no page, no command, no figure is loaded.
+`help` in the place of `work`: a process that helps with a run for as long as another works on it.
 
 Exit 0 done, 2 the input was wrong, 1 a bug, 130 cancelled; what it has to say goes to stderr, which is worker.log.
 """
@@ -11,8 +12,9 @@ from core.errors import WinnowError, for_the_log
 from core.files import on_disk
 from core.paths import home, private
 from core.recipes import RECIPES
-from core.recipes.base import work_of
+from core.recipes.base import help_of, work_of
 from core.runs import worker
+from core.runs.executors import share
 from core.runs.store import RunStore
 from core.shown import shown
 
@@ -23,10 +25,19 @@ def work(run_id: str) -> int:
     return worker.work(run, work_of(run, RECIPES))
 
 
+def help_with(run_id: str) -> int:
+    """Help with a run of this home until it has ended; the exit status."""
+    store = RunStore(home())
+    run = store.get(run_id)
+    while run.lock.held():
+        share.help_along(run, store, lambda each: help_of(each, RECIPES))
+    return 0
+
+
 def main() -> int:
     """The whole of a worker process; the exit status."""
     parser = argparse.ArgumentParser(prog="python -m core.recipes")
-    parser.add_argument("command", choices=["work"])
+    parser.add_argument("command", choices=["work", "help"])
     parser.add_argument("run")
     parser.add_argument("--home", required=True)
     options = parser.parse_args()
@@ -34,7 +45,7 @@ def main() -> int:
     try:
         private()
         with on_disk(home()):
-            return work(options.run)
+            return (help_with if options.command == "help" else work)(options.run)
     except WinnowError as error:
         print(shown(str(error)), file=sys.stderr)
         return 2

@@ -60,7 +60,7 @@ class AssistConfig(WordVectorOptions, SklConfig):
     )
     seeds: tuple[int, ...] = option((1, 2, 3), "Seeds of every training.")
     hidden: int | None = option(
-        None, "LSTM units a direction; None: charcnn 400 in every arm, bilstm 200; paper: 200 alone.", ge=1
+        None, "LSTM units a direction; None: charcnn 400 in every variant (arm), bilstm 200; paper: 200 alone.", ge=1
     )
     assisting_weight: float = option(
         0.1, "What the mean loss of an assisting batch counts for beside that of a primary one.", gt=0, le=1

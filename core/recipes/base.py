@@ -1,7 +1,7 @@
 """What a recipe is: options in, a result out, with a `Job` to reach corpora, artifacts and other runs."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, is_dataclass
+from dataclasses import asdict, dataclass, is_dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, TypedDict
@@ -25,13 +25,15 @@ Options = dict[str, object]  # of a run, as its config takes them
 class Recipe:
     """One kind of run.
 
-    reuse: a finished run with the same key is as good as a new one.
+    reuse: a finished run with the same key is as good as a new one. helped: what other processes do that help with a
+    run, which ends by `share.Over` when nothing is left for them; None: they wait.
     """
 
     kind: str
     config: type[Config]
     run: Callable[[Any, "Job"], object]
     reuse: bool = True
+    helped: Callable[[Any, "Job"], object] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +54,34 @@ class Job:
 
     def child(self, kind: str, **options: object) -> Run:
         """A finished run of another recipe with these options: found by its key, else made now, here."""
+        return self._child(kind, options, waits=True)
+
+    def child_if_free(self, kind: str, **options: object) -> Run:
+        """The same. Errors: RunBusy where another process is at it."""
+        return self._child(kind, options, waits=False)
+
+    def at_work(self, kind: str, **options: object) -> Run | None:
+        """That run while another process is at it; None: nobody is."""
+        recipe, store = self.recipes[kind], RunStore(self.home)
+        key = plan(recipe, recipe.config.parse(options), self.home).key
+        run = None if store.finished(key) else store.unfinished(key)
+        return run if run and run.lock.held() else None
+
+    def _child(self, kind: str, options: Options, *, waits: bool) -> Run:
         recipe = self.recipes[kind]
         wanted = plan(recipe, recipe.config.parse(options), self.home)
+        if not recipe.reuse:  # then it is this run's own, which finds it again when it resumes
+            wanted = replace(wanted, key=_own_key(wanted.key, self.context.run.id))
 
         def function(context: RunContext) -> Result:
             return _result(recipe, wanted.config, Job(self.home, context, self.recipes))
 
-        return run_or_reuse(self.context, function=function, **wanted.manifest())
+        return run_or_reuse(self.context, function=function, **wanted.manifest(), waits=waits)
+
+
+def _own_key(key: str, of: str) -> str:
+    """The key of work that is made anew for each run that asks for it."""
+    return run_key("own", {"key": key}, {"of": of}, seed=None, code_version=__version__)
 
 
 def work_of(run: Run, recipes: Mapping[str, Recipe]) -> Callable[[RunContext], Result]:
@@ -66,6 +89,15 @@ def work_of(run: Run, recipes: Mapping[str, Recipe]) -> Callable[[RunContext], R
     recipe = recipes[run.manifest.kind]
     config = recipe.config.parse(dict(run.manifest.config))
     return lambda context: _result(recipe, config, Job(run.home, context, recipes))
+
+
+def help_of(run: Run, recipes: Mapping[str, Recipe]) -> Callable[[RunContext], object] | None:
+    """What a process does that helps with a run, given its context (`share.Aside`); None: nothing."""
+    recipe = recipes[run.manifest.kind]
+    if (helped := recipe.helped) is None:
+        return None
+    config = recipe.config.parse(dict(run.manifest.config))
+    return lambda context: helped(config, Job(run.home, context, recipes))
 
 
 def _result(recipe: Recipe, config: Config, job: Job) -> Result:

@@ -50,7 +50,7 @@ class FinetuneConfig(WordVectorOptions, TaggerSettings):
     init: str = option(
         "minilm", "A Hugging Face name, a folder, minilm (bundled), or the id of a finished pretrain run."
     )
-    train: str = option(..., "L_C: labelled training sentences.", corpus=True)
+    train: str = option(..., "Labels to learn from (L_C).", corpus=True)
     dev: str = option(..., "Labelled dev split: the best epoch is chosen on it.", corpus=True)
     test: tuple[str, ...] = option((), "Labelled test splits, each read once.", corpus=True)
     seeds: tuple[int, ...] = option((1, 2, 3), "One tagger a seed; 3 for a look, 5 for a claim.")

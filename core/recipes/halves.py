@@ -25,7 +25,7 @@ from core.text.sentence import Sentence
 class HalvesConfig(Config):
     """What is split, and how much of a half is learnt from with its labels."""
 
-    train: str = option(..., "L_C: labelled training sentences.", corpus=True)
+    train: str = option(..., "Labels to learn from (L_C).", corpus=True)
     dev: str = option(..., "Labelled dev split.", corpus=True)
     test: str = option(..., "Labelled test split.", corpus=True)
     train_sentences: int = option(..., "Sentences of a half to train on.", unit="sentences", ge=1)

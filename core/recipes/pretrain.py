@@ -40,14 +40,21 @@ class PretrainOptions(MlmSettings):
     holdout: tuple[str, ...] = option(
         (), "Labelled splits: their sentences, and near copies, are not read.", corpus=True
     )
-    heldout_task: str = option("", "Sentences of T_C for the dev loss; without: 5% of T_C, held out.", corpus=True)
+    heldout_task: str = option(
+        "", "Sentences of the task text for the dev loss; without: 5% of the task text, held out.", corpus=True
+    )
     general: str = option("", "General text that shows what is forgotten; without: 5% of the last corpus.", corpus=True)
 
 
 class PretrainConfig(PretrainOptions):
     """What to read, from which encoder on, and how."""
 
-    corpora: tuple[str, ...] = option(..., "T_C first, then S_C or D_C; or a D_C alone.", corpus=True, min_length=1)
+    corpora: tuple[str, ...] = option(
+        ...,
+        "Task text (T_C) first, then the choice (S_C) or the big corpus (D_C); or that alone.",
+        corpus=True,
+        min_length=1,
+    )
     init: str = option("minilm", "The encoder to go on from: a Hugging Face name, a folder, or minilm (bundled).")
     seed: int = option(1, "Seed of everything random.", ge=0)
 

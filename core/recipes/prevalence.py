@@ -24,9 +24,9 @@ REGULARISATION = 1.0
 class PrevalenceConfig(EncoderOptions):
     """What is looked for, and in what."""
 
-    task: str = option(..., "T_C: sentences of the task, unlabelled.", corpus=True)
-    domain: str = option(..., "D_C: the large corpus that may have more of the kind.", corpus=True)
-    seed: int = option(0, "Seed of the sample of D_C that T_C is told from.", ge=0)
+    task: str = option(..., "Task text (T_C): sentences like the tagger's, unlabelled.", corpus=True)
+    domain: str = option(..., "Big corpus (D_C), which may have more of the kind.", corpus=True)
+    seed: int = option(0, "Seed of the sample of the big corpus that the task text is told from.", ge=0)
 
 
 def run(config: PrevalenceConfig, job: Job) -> PrevalenceResult:

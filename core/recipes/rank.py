@@ -37,7 +37,7 @@ WHOLE = EncoderOptions().max_length  # pieces of the longest sentence that is re
 class RankConfig(Config):
     """Which encoders, on whose labels."""
 
-    train: str = option(..., "L_C: labelled training sentences.", corpus=True)
+    train: str = option(..., "Labels to learn from (L_C).", corpus=True)
     dev: str = option(..., "Labelled dev split: what a probe finds in it is reported.", corpus=True)
     encoders: tuple[str, ...] = option(
         ("minilm",), "Hugging Face names or folders on this machine, minilm (bundled), or ids of pretrain runs."

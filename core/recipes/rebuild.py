@@ -87,7 +87,7 @@ class RebuildOptions(Config):
 class RebuildConfig(RebuildOptions):
     """Which training set, how it is changed, and by what measurement."""
 
-    train: str = option(..., "L_C: the labelled training split to change; never a test split.", corpus=True)
+    train: str = option(..., "Labels to learn from (L_C) to change; never a test split.", corpus=True)
     method: Method = option(
         ...,
         "random2low, highc2low, redundant2low: names that tell less. random2high, low2high: contexts that tell more. "

@@ -36,14 +36,16 @@ SLOW_CHUNK = BLOCK // 8  # rows, where a model reads every sentence: what a kill
 class ScoreConfig(EncoderOptions):
     """Which strategy, on what."""
 
-    task: str = option(..., "T_C: sentences of the task, unlabelled.", corpus=True)
-    domain: str = option(..., "D_C: the large corpus to select from.", corpus=True)
-    train: str = option("", "L_C: labelled training sentences, or a list of names (gazetteer).", corpus=True)
+    task: str = option(..., "Task text (T_C): sentences like the tagger's, unlabelled.", corpus=True)
+    domain: str = option(..., "Big corpus (D_C): what to choose from.", corpus=True)
+    train: str = option("", "Labels to learn from (L_C), or a list of names (gazetteer).", corpus=True)
     dev: str = option("", "Labelled dev split, where a tagger is trained first.", corpus=True)
     holdout: tuple[str, ...] = option((), "Labelled splits; their sentences count as leaks.", corpus=True)
     strategy: str = option(DEFAULT_STRATEGY, "How sentences are scored.")
     options: dict[str, object] = option({}, "The strategy's own options.")
-    transductive: bool = option(False, "Learn from held-out sentences found in T_C too (know why, if you do).")
+    transductive: bool = option(
+        False, "Learn from held-out sentences found in the task text too (know why, if you do)."
+    )
     seed: int = option(0, "Seed of everything random.", ge=0)
 
     def settled(self) -> Self:
@@ -62,7 +64,7 @@ class ScoreConfig(EncoderOptions):
         """Errors: ConfigError, before anything is trained."""
         strategy = STRATEGIES[self.strategy]
         if Role.LABELLED in strategy.needs and not self.train:
-            raise ConfigError(f"strategy {self.strategy}: needs L_C; give it with --train.")
+            raise ConfigError(f"strategy {self.strategy}: needs labels; give them with --train.")
         if "ner" in strategy.models and not self.dev:
             raise ConfigError(
                 f"strategy {self.strategy}: trains a tagger, which needs a dev split; give it with --dev."
@@ -125,8 +127,8 @@ def sources_of(config: ScoreConfig, strategy: Strategy, job: Job) -> tuple[dict[
 def _refuse_swapped(task: Corpus, domain: Corpus) -> None:
     if len(task) > len(domain):
         raise CorpusError(
-            f"T_C {task.name} ({len(task):,} sentences) is larger than D_C {domain.name} ({len(domain):,}); "
-            "selection takes a large D_C and a small T_C: did you swap them?"
+            f"the task text {task.name} ({len(task):,} sentences) is larger than the big corpus {domain.name} "
+            f"({len(domain):,}); selection takes a big corpus and a small task text: did you swap them?"
         )
 
 
@@ -153,5 +155,7 @@ def _learnable(config: ScoreConfig, job: Job) -> BoolArray | None:
     """T_C's rows that are no held-out sentence."""
     keep = learnable_rows(config.task, _held_out(config), job)
     if keep is not None and not keep.all():
-        job.context.note(f"{int((~keep).sum())} sentences of T_C are in held-out data and were not learnt from.")
+        job.context.note(
+            f"{int((~keep).sum())} sentences of the task text are in held-out data and were not learnt from."
+        )
     return keep

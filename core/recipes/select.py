@@ -46,7 +46,9 @@ class SelectConfig(SelectOptions, ScoreConfig):
     """What to select, how, and how much of it."""
 
     dev: str = option("", "Labelled dev split (a tagger may need it); its sentences count as leaks too.", corpus=True)
-    budget: str = option("10%", "1000 (sentences), 50000tokens, 20% of D_C, or threshold:0.75 in the strategy's unit.")
+    budget: str = option(
+        "10%", "1000 (sentences), 50000tokens, 20% of the big corpus, or threshold:0.75 in the strategy's unit."
+    )
 
     @field_validator("budget")
     @classmethod
@@ -79,7 +81,7 @@ def run(config: SelectConfig, job: Job) -> SelectResult:
         scores.write_order(job.context.run, scored.order)
         chosen = scored.choose(budget, drop)
     scores.write_rows(job.context.run, chosen.rows)
-    job.context.stage("sealing S_C")
+    job.context.stage("sealing the choice")
     sealed = _seal(config, job, scored.domain, chosen)
     return SelectResult(
         strategy=config.strategy,

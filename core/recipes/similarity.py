@@ -37,7 +37,9 @@ def run(config: SimilarityConfig, job: Job) -> SimilarityResult:
 
 def _parts(study: Study) -> Parts:
     """One for each round, source and measure, as large as the sample; measures differ, so one judges by a round."""
-    sizes = [min(each.cap or party.n_tokens, party.n_tokens) for each in study.rounds for party in study.sources]
+    sizes = [
+        min(each.cap or party.n_tokens, party.n_tokens) // each.of for each in study.rounds for party in study.sources
+    ]
     n = len(study.config.measure)
     return Parts(study.context, [size for size in sizes for _ in range(n)], judged=n * len(study.sources))
 
@@ -47,7 +49,7 @@ def _measure(study: Study, each: Round, parts: Parts) -> None:
     if all(study.path(*cell).exists() for cell in study.cells() if cell[1] is each):
         return
     study.context.stage(f"drawing samples, {each.title}")
-    targets = [study.sample(target, study.config.target_tokens, each.seed) for target in study.targets]
+    targets = [study.sample(target, study.config.target_tokens, each) for target in study.targets]
     size = _vocabulary_size(study, each, targets)
     options = study.config.model_dump()
     measures = {
@@ -56,15 +58,15 @@ def _measure(study: Study, each: Round, parts: Parts) -> None:
     for i, party in enumerate(study.sources):
         if all(study.path(*cell).exists() for cell in study.cells() if cell[1] is each and cell[2] == i):
             continue
-        source = study.sample(party, each.cap, each.seed)
+        source = study.sample(party, each.cap, each)
         for k, (name, measure) in enumerate(measures.items()):
             missing = {j: path for j in range(len(targets)) if not (path := study.path(name, each, i, j)).exists()}
             if missing:
                 at = (study.rounds.index(each) * len(study.sources) + i) * len(measures) + k
                 parts.next(at, each.title)
-                study.context.stage(f"{measure.title} of {party.name}, {each.title}")
+                study.context.stage(f"{measure.term.word} of {party.name}, {each.title}")
                 wanted = {j: targets[j] for j in missing}
-                for j, cell in _compared(study.context, measure, source, wanted, aloud=not each.curve):
+                for j, cell in _compared(study.context, measure, source, wanted, aloud=each.kind == "draw"):
                     write_atomic(missing[j], json.dumps(asdict(cell), allow_nan=False).encode())
 
 
@@ -76,7 +78,7 @@ def _vocabulary_size(study: Study, each: Round, targets: Sequence[Sample]) -> in
     if not path.exists():
         words = {word for target in targets for sentence in target.sentences for word in sentence}
         for party in study.sources:
-            for sentence in study.sample(party, each.cap, each.seed).sentences:
+            for sentence in study.sample(party, each.cap, each).sentences:
                 words.update(sentence)
         write_atomic(path, json.dumps(len(words)).encode())
     return int(json.loads(path.read_bytes()))
@@ -87,11 +89,12 @@ def _compared(
 ) -> Iterator[tuple[int, Cell]]:
     """One cell a target; where a pair cannot be measured, the sentence that says why.
 
-    aloud: notes are worth telling; that a small cap is small is not.
+    aloud: notes are worth telling; that a small cap or part is small is not.
     """
     fit_report = PairReporter(context, source.name, aloud)
     learnt, problem = None, ""
     try:
+        _some(source)
         learnt = measure.fit(source, fit_report)
     except CorpusError as error:
         problem = str(error)
@@ -99,6 +102,7 @@ def _compared(
         pair_report = PairReporter(context, f"{source.name} for {target.name}", aloud)
         comparison, why_not = None, problem
         try:
+            _some(target)
             comparison = None if problem else measure.compare(learnt, target, pair_report)
         except CorpusError as error:
             why_not = str(error)
@@ -115,6 +119,12 @@ def _compared(
                 notes=[*fit_report.notes, *pair_report.notes],
             ),
         )
+
+
+def _some(sample: Sample) -> None:
+    """Errors: CorpusError where a part of a short text holds no sentence."""
+    if not sample.n_tokens:
+        raise CorpusError(f"{sample.name}: has too few sentences for so many parts.")
 
 
 class PairReporter:

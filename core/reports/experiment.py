@@ -193,7 +193,7 @@ def _compared(report: Report) -> list[Part]:
         text += (
             ": what plain text the program had read before. Each way of preparing it is an arm. The arm “none” read "
             "nothing; “random” read sentences drawn by lot, and shows what any text of that amount does. The others "
-            "read what they chose from a large corpus (D_C) for being like the text of the task (T_C); their choice "
+            "read what they chose from the big corpus (D_C) for being like the task text (T_C); their choice "
             "is called S_C, and the number behind an arm's name says how much that was."
         )
     else:

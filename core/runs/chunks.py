@@ -66,13 +66,22 @@ class Chunks:
     """`chunks/<name>-000012.npy` for every `size` of `n` items: all `paths` in order, and which are `missing`."""
 
     def __init__(
-        self, context: RunContext, n: int, size: int, name: str, *, unit: str = "sentences", folder: Path | None = None
+        self,
+        context: RunContext,
+        n: int,
+        size: int,
+        name: str,
+        *,
+        unit: str = "sentences",
+        folder: Path | None = None,
+        alone: bool = True,
     ) -> None:
-        """unit: what the items are called in the progress. folder: not the run's for chunks, but where they stay."""
+        """unit: what the items are called in the progress. folder: not the run's for chunks, but where they stay.
+        alone: no other process writes there, so that what is half written was left behind."""
         folder = folder or context.run.chunks
         self.context, self._n, self._size, self._unit = context, n, size, unit
         self.paths = [folder / f"{name}-{i:06d}.npy" for i in range(-(-n // size))]
-        for leftover in folder.glob(TEMPORARY):
+        for leftover in folder.glob(TEMPORARY) if alone else ():
             leftover.unlink()
         self.missing = [i for i, path in enumerate(self.paths) if not path.exists()]
         self._done = n - sum(stop - start for start, stop in map(self.bounds, self.missing))
@@ -90,6 +99,10 @@ class Chunks:
     def keep(self, i: int, array: Array) -> None:
         """Write a chunk that was missing."""
         save_array_atomic(self.paths[i], array)
+        self.arrived(i)
+
+    def arrived(self, i: int) -> None:
+        """A chunk that was missing is there."""
         start, stop = self.bounds(i)
         self._done += stop - start
         self.context.progress(self._done, self._n, self._unit)

@@ -36,6 +36,11 @@ class RunContext(Reporter):
         self._wrote_progress = self._checked = float("-inf")
 
     @property
+    def root(self) -> Run:
+        """The run that somebody asked for: this one, or whose child it is."""
+        return self._parent.root if self._parent else self.run
+
+    @property
     def terminated(self) -> bool:
         """Whether SIGTERM came, here or to the parent."""
         return self._terminated or (self._parent is not None and self._parent.terminated)

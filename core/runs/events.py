@@ -67,6 +67,7 @@ class RunState:
     started, ended, updated: seconds since 1970. earlier: seconds that the attempts before it took.
     permanent: it failed of what it was asked for, so that resuming it cannot help. passing: those of the
     notes that only hold until it is resumed. metrics: the latest value of each name. waiting_for: a run's id.
+    child: the run that it needed last.
     device: what it runs on, in words; machine: the name of that card or processor; None: it has not said.
     cancelling: asked to stop, not yet there. worker: (pid, create time) of the latest attempt.
     stage_from: (time, done) of the stage's first progress, from which the rate is counted; reports: how
@@ -91,6 +92,7 @@ class RunState:
     passing: frozenset[str] = frozenset()
     metrics: Mapping[str, float] = field(default_factory=dict)
     waiting_for: str | None = None
+    child: str | None = None
     device: str | None = None
     machine: str | None = None
     cancelling: bool = False
@@ -166,6 +168,8 @@ def step(state: RunState, event: Event) -> RunState:
             state = replace(state, metrics={**state.metrics, data["name"]: data["value"]})
         case "note" if "waiting_for" in data:
             state = replace(state, waiting_for=data["waiting_for"])
+        case "child":
+            state = replace(state, child=data["run"])
         case "device":
             state = replace(state, device=data["text"], machine=data["machine"])
         case "note" if data["text"] not in state.notes:

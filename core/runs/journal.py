@@ -62,14 +62,34 @@ def read(file: Path, parse: Callable[[dict[str, object]], Entry]) -> tuple[Entry
     parse: raises ValueError, TypeError or KeyError for a spoilt one.
     """
     history: list[Entry] = []
-    for line in file.read_bytes().split(b"\n")[:-1] if file.exists() else ():
-        try:
-            record = json.loads(line)
-            entry = parse(record)
-        except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
+    for line in _lines(file):
+        if (parsed := _parsed(line, parse)) is None:
             continue
-        if record["action"] != UNDO:
+        action, entry = parsed
+        if action != UNDO:
             history.append(entry)
         elif history:
             history.pop()
     return tuple(history)
+
+
+def is_spoilt(file: Path, parse: Callable[[dict[str, object]], Entry]) -> bool:
+    """Whether a line that `read` leaves out was whole once: one that was torn as its writer was killed never was."""
+    try:
+        lines = _lines(file)
+    except OSError:  # a sector that cannot be read, a folder in its place
+        return True
+    return any(_parsed(line, parse) is None for line in lines if line[:1] != b"{" or line[-1:] == b"}")
+
+
+def _lines(file: Path) -> list[bytes]:
+    return file.read_bytes().split(b"\n")[:-1] if file.exists() else []
+
+
+def _parsed(line: bytes, parse: Callable[[dict[str, object]], Entry]) -> tuple[object, Entry] | None:
+    """Its action, and all of it; None for a line that cannot be read."""
+    try:
+        record = json.loads(line)
+        return record["action"], parse(record)
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
+        return None

@@ -13,6 +13,7 @@ from core.errors import RunBusy, RunError
 from core.runs.events import RunState
 from core.runs.lock import Worker, aside
 from core.runs.run import Run
+from core.runs.where import Where
 
 GRACE = 12.0  # seconds from the wish to cancel to SIGKILL: a device is free within 15
 POLL = 0.25  # seconds between two looks at a run that was asked to end
@@ -40,9 +41,16 @@ def start(run: Run, *, module: str = "core.recipes") -> None:
         run.lock.release()
 
 
+def helper(run: Run, *, module: str = "core.recipes") -> subprocess.Popen[bytes]:
+    """A process that helps with a run until nobody works on it any more; in the session of who calls."""
+    command = [sys.executable, "-m", module, "help", run.id, "--home", str(run.home)]
+    with run.log_file.open("ab") as log:
+        return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=_ROOT)
+
+
 def _spawn(run: Run, module: str) -> None:
     command = [sys.executable, "-m", module, "work", run.id, "--home", str(run.home)]
-    environment = {**os.environ, "PYTHONFAULTHANDLER": "1", "PYTHONUNBUFFERED": "1"}
+    environment = {**os.environ, **Where.read(run.path).environment, "PYTHONFAULTHANDLER": "1", "PYTHONUNBUFFERED": "1"}
     try:
         with run.log_file.open("ab") as log:  # never a pipe: nobody may be left to read it
             process = subprocess.Popen(

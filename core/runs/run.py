@@ -49,7 +49,7 @@ class Manifest:
         Keys of a newer version are passed over.
         """
         try:
-            document = json.loads(path.read_bytes())
+            document = here(json.loads(path.read_bytes()), path.parents[2])
         except RecursionError as error:
             raise ValueError("nests too deeply") from error
         tables = ("config", "inputs", "versions")
@@ -62,7 +62,6 @@ class Manifest:
         if not isinstance(document.get("parent"), str | None):
             raise TypeError("names no run as the one that needed it")
         datetime.fromisoformat(document["created"])
-        document["config"] = here(document["config"], path.parents[2])
         return cls(**{column.name: document[column.name] for column in fields(cls) if column.name in document})
 
 

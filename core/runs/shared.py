@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from core.errors import RunError
+from core.errors import RunBusy, RunError
 from core.projects import shared_home
 from core.runs.context import RunContext
 from core.runs.lock import Lock
@@ -26,11 +26,12 @@ def run_or_reuse(
     seed: int | None = None,
     versions: Mapping[str, str],
     key: str,
+    waits: bool = True,
 ) -> Run:
     """A succeeded run with `key`: a finished one, else an unfinished one resumed here, else a new child.
 
     It runs in this process and its events are relayed to `context`. Where another process is at
-    it, this one waits for that. Errors: whatever ends the child ends the caller.
+    it, this one waits for that. Errors: whatever ends the child ends the caller; RunBusy where it shall not wait.
     """
     if _devices_held:
         raise RunError(f"{context.run.id}: a child run inside device_lock could wait for ever; make it before.")
@@ -44,7 +45,7 @@ def run_or_reuse(
             kind, config, inputs, seed=seed, versions=versions, key=key, parent=context.run.id
         )
     context.child(run)
-    with _waited_for([run.lock], context, run.id, name=run.id):
+    with _waited_for([run.lock], context, run.id, name=run.id, patient=waits):
         run.cancel_file.unlink(missing_ok=True)
         attempt(run, function, parent=context)
     return run
@@ -73,11 +74,18 @@ def device_lock(home: Path, devices: str | Sequence[str], context: RunContext) -
 
 
 @contextmanager
-def _waited_for(locks: Sequence[Lock], context: RunContext, run: str, *, name: str | None = None) -> Iterator[Path]:
-    """Hold one of `locks` for `run`: its file. name: what is waited for; None: the run that the holder works on."""
+def _waited_for(
+    locks: Sequence[Lock], context: RunContext, run: str, *, name: str | None = None, patient: bool = True
+) -> Iterator[Path]:
+    """Hold one of `locks` for `run`: its file. name: what is waited for; None: the run that the holder works on.
+
+    Errors: RunBusy where all are held, and it is not patient.
+    """
     announced = None
     while (taken := next((lock for lock in locks if lock.acquire(run, patience=0.2 / len(locks))), None)) is None:
         context.check()
+        if not patient:
+            raise RunBusy(f"run {run}: is being worked on by another process; wait for it.")
         holder = locks[0].holder()
         if (waits_for := name or (holder.run if holder else None)) and waits_for != announced:
             context.waiting(announced := waits_for)

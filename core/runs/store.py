@@ -1,7 +1,7 @@
 """Runs on disk: one folder each, complete in itself.
 
 home/runs/<run_id>/  manifest.json  events.jsonl  lock  [cancel]  [launched]  worker.log
-                     chunks/  checkpoints/  artifacts/  result.json
+                     chunks/  checkpoints/  artifacts/  sums.json  result.json
 """
 
 import json

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 from core.errors import Cancelled, ResourceError, RunBusy, WinnowError, for_the_log, memory_ran_out
-from core.files import FULL, sync_all, write_atomic
+from core.files import FULL, forget_sums, sum_up, sync_all, write_atomic
 from core.runs.context import Listener, RunContext
 from core.runs.data import Data
 from core.runs.events import OUT_OF_MEMORY, Ending, EventLog
@@ -66,7 +66,9 @@ def attempt(
         try:
             with _terminable(context):
                 context.emit("started", {"pid": me.pid, "created": me.created})
+                forget_sums(run.path)
                 payload = json.dumps(function(context), ensure_ascii=False, indent=1).encode()
+                sum_up(run.path)
                 sync_all(run.artifacts)  # a power cut after "succeeded" takes nothing of what was made
                 write_atomic(run.result_file, payload)
                 context.emit("succeeded", {})

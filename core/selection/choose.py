@@ -57,7 +57,7 @@ def _check(budget: Budget, lengths: IntArray) -> None:
     size = {"sentences": len(lengths), "tokens": int(lengths.sum(dtype=np.int64))}.get(budget.unit)
     if size is not None and budget.value > size:
         raise ConfigError(
-            f"budget: {int(budget.value):,} {budget.unit} is more than D_C holds ({size:,}); "
+            f"budget: {int(budget.value):,} {budget.unit} is more than the big corpus holds ({size:,}); "
             "give a smaller one or a share like 20%."
         )
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from core.results import BoolArray, FloatArray, IntArray, Rows
 from core.selection.near import BLOCK, widened
+from core.terms import plainly
 from core.text.words import fold
 
 TOLERANCE = 0.25  # medians that differ by more are worth a warning
@@ -118,23 +119,27 @@ def warnings(health: Health) -> Iterator[str]:
         if median_other and abs(selected / median_other - 1) > TOLERANCE:
             sort = "long" if selected > median_other else "short"
             yield (
-                f"Sentences of S_C have a median of {selected:.0f} tokens, those of {other} {median_other:.0f}: "
-                f"the selection prefers {sort} ones."
+                f"Sentences of the choice have a median of {selected:.0f} tokens, those of the {plainly(other)} "
+                f"{median_other:.0f}: the selection prefers {sort} ones."
             )
     if health.duplicates > REPEATED * health.sentences:
-        yield f"{health.duplicates:,} of {health.sentences:,} sentences repeat another one of S_C; withhold duplicates."
+        yield (
+            f"{health.duplicates:,} of {health.sentences:,} sentences repeat another one of the choice; withhold "
+            "duplicates."
+        )
     if health.variety is not None and health.variety < SAME * health.variety_of:
         yield (
-            f"{health.variety_of:,} sentences of S_C are worth {health.variety:.1f} different ones; "
+            f"{health.variety_of:,} sentences of the choice are worth {health.variety:.1f} different ones; "
             "select with diversity."
         )
     if health.coverage is not None and health.coverage < HALF:
         yield (
-            f"Only {health.coverage:.0%} of T_C is nearer to S_C than to what was filtered; "
+            f"Only {health.coverage:.0%} of the task text is nearer to the choice than to what was filtered; "
             "try the strategy knn or a larger budget."
         )
     others = {name: ratio for name, ratio in health.type_token.items() if name != "S_C" and ratio}
     if others and health.type_token["S_C"] < POOR * min(others.values()):  # a task's own text may be as uniform
         yield (
-            f"S_C uses far fewer different words than {' and '.join(others)} in as many words: it may be boilerplate."
+            f"The choice uses far fewer different words than the {' and the '.join(map(plainly, others))} in as many "
+            "words: it may be boilerplate."
         )

@@ -1,6 +1,7 @@
 """Mistakes of a tagger: each of one of four kinds, counted as people would."""
 
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -22,6 +23,50 @@ class Mistake:
     def types(self) -> set[str]:
         """The type that is labelled and the one that was read."""
         return {entity.type for entity in (self.gold, self.guess) if entity}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TypeMistakes:
+    """Mistakes of one type: the one that is labelled or, where something was invented, the one that was read.
+
+    mentions: labelled ones. kinds: mistakes of each. read_as: {type: times that it was taken for}, frequent ones first.
+    """
+
+    type: str
+    mentions: int
+    kinds: Mapping[Kind, int]
+    read_as: Mapping[str, int]
+
+    @property
+    def right(self) -> int:
+        """Labelled mentions that were read as they are."""
+        return self.mentions - sum(self.kinds[kind] for kind in KINDS if kind != "invented")
+
+
+def by_type(sentences: Iterable[tuple[Iterable[Entity], Iterable[Mistake]]]) -> list[TypeMistakes]:
+    """Mistakes of each type that is labelled or was read, frequent types first.
+
+    sentences: what is labelled in each, and the mistakes that were made of it.
+    """
+    mentions, kinds, read_as = Counter[str](), Counter[tuple[str, Kind]](), Counter[tuple[str, str]]()
+    for gold, wrong in sentences:
+        mentions.update(entity.type for entity in set(gold))
+        for one in wrong:
+            entity = one.gold or one.guess
+            assert entity is not None
+            kinds[entity.type, one.kind] += 1
+            if one.kind == "wrong type" and one.guess:
+                read_as[entity.type, one.guess.type] += 1
+    names = sorted({*mentions, *(name for name, _ in kinds)}, key=lambda name: (-mentions[name], name))
+    return [
+        TypeMistakes(
+            type=name,
+            mentions=mentions[name],
+            kinds={kind: kinds[name, kind] for kind in KINDS},
+            read_as={other: n for (of, other), n in read_as.most_common() if of == name},
+        )
+        for name in names
+    ]
 
 
 def mistakes(gold: Iterable[Entity], guess: Iterable[Entity]) -> tuple[Mistake, ...]:

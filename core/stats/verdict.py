@@ -20,6 +20,12 @@ POWER = 0.8
 SEEDS = 5  # an arm, for an improvement that one may rely on (SOURCES.md, Seeds)
 
 
+def points(delta: float, interval: tuple[float, float]) -> str:
+    """A difference with its interval; [-100, 100] is that of a single seed or replicate, and none."""
+    low, high = interval
+    return f"{delta:+z.2f} " + (f"[{low:+z.2f}, {high:+z.2f}]" if high - low < 200 else "(no interval)")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
     """The verdict on an arm, in a word and in a sentence, and the comparisons it rests on.
@@ -56,7 +62,7 @@ class Arm:
     system: Sequence[Evaluation]
     random: Sequence[Evaluation] | None
     without: str = "no pre-training"
-    control: str = "a random S_C of as many tokens"
+    control: str = "a random choice of as many tokens"
     one_lot: bool = False
     none: Sequence[Evaluation] | None = None
     unit: str = "seeds"
@@ -144,14 +150,14 @@ def _judge(arm: Arm, against_none: Tested, against_random: Tested | None) -> Ver
     elif random is None or against_random is None:
         word = "helped"
         why = (
-            f"{gain}: above 0, but without an arm with a random S_C of as many tokens nobody can tell the choice of "
-            "sentences from the mere amount of text; add the arm random."
+            f"{gain}: above 0, but without a variant with a random choice of as many tokens nobody can tell the choice "
+            "of sentences from the mere amount of text; add the variant random."
         )
     elif arm.one_lot:
         word = "helped"
         why = (
-            f"{gain}: above 0. Against {arm.control} {_points(random)}, but by one S_C and one pre-training of each: a "
-            "quick look, by which choosing cannot be shown to help; let every seed repeat the whole pipeline."
+            f"{gain}: above 0. Against {arm.control} {_points(random)}, but by one choice and one pre-training of "
+            "each: a quick look, by which choosing cannot be shown to help; let every seed repeat the whole pipeline."
         )
     elif against_random.sign < 0:
         why = f"{gain}, but against {arm.control} {_points(random)}: choosing is not shown to help. That does better."
@@ -245,11 +251,11 @@ def needed(gap: Difference, unit: str = "seeds") -> str:
             sd, more = sqrt(np.var(np.subtract(gap.system, gap.other), ddof=1) / 2), more + more % 2
         what = "pre-trainings" if unit == "replicates" else "taggers' seeds"
         return (
-            f"Lacking are {what}: at this spread (sd {sd:.2f}) about {more:,} {unit} an arm would "
+            f"Lacking are {what}: at this spread (sd {sd:.2f}) about {more:,} {unit} a variant would "
             f"settle a difference of {size:.2f}."
         )
     sentences = ceil(gap.n_sentences * lacks.sentences / 100) * 100
-    also = "" if more == n else f" and about {more:,} {unit} an arm"
+    also = "" if more == n else f" and about {more:,} {unit} a variant"
     return (
         f"Lacking are test sentences: {gap.n_sentences:,} test sentences are too few to settle a difference of "
         f"{size:.2f}. It would take about {sentences:,} of them{also}, or the same on {ceil(lacks.corpora):,} corpora."

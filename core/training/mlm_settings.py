@@ -58,14 +58,18 @@ class MlmSettings(Config):
     max_steps: int = option(0, "Optimizer steps instead of epochs; 0: epochs.", ge=0)
     max_pieces: int = option(0, "Pieces to be read instead of epochs; 0: epochs.", ge=0)
     patience: int = option(
-        0, "End after so many epochs without a better dev loss on T_C, and keep the best; 0: keep the last.", ge=0
+        0,
+        "End after so many epochs without a better dev loss on the task text, and keep the best; 0: keep the last.",
+        ge=0,
     )
     max_length: int = option(128, "Longer sentences are read in parts.", unit="pieces", ge=8, le=8192)
     packed: bool = option(False, f"Fill rows of {PACKED} pieces with whole texts instead of a sentence a row.")
     mask: Unit = option("piece", "What is masked: pieces, whole words, or spans (CrossNER).")
     mask_probability: float = option(0.15, "Share of the pieces that are masked.", gt=0, lt=1)
     balance: Balance = option(
-        "none", "T_C beside the others: every sentence once; T_C repeated to their size; or as few of them as of T_C."
+        "none",
+        "The task text beside the others: every sentence once; the task text repeated to their size; or as "
+        "few of them as of the task text.",
     )
     precision: Literal["auto", "bf16", "fp32"] = option("auto", "auto takes bf16 where the device has it.")
     allow_download: bool = option(False, "Fetch the encoder from the Hugging Face hub if it is not here yet.")

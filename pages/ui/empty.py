@@ -1,4 +1,7 @@
-"""A page that has nothing to work with yet: what it needs, and the ways to it."""
+"""A page that has nothing to work with yet: what it needs, the ways to it, and a picture of what it will show."""
+
+from base64 import b64encode
+from pathlib import Path
 
 import streamlit as st
 
@@ -6,13 +9,28 @@ from core.facade import corpora
 from pages.ui.presses import pressed
 from pages.ui.project import page_link, switch_page
 from pages.ui.runs.links import CORPORA
+from pages.ui.widgets import is_dark
+
+PICTURES = Path(__file__).resolve().parents[2] / "assets" / "pictures"  # `make pictures` takes them
+WIDTH = 720  # pixels
+SHOWN = {  # in a picture, for who cannot see it
+    "selection": "How many sentences have which score, with the cut, and those closest to the task text.",
+    "explore": "A map of task text, selected and filtered sentences, with its topics, and a table of the sentences.",
+    "training": "Curves of a training: its loss, its score on the labels to decide by, in all and by type.",
+    "results": "The verdict in a sentence, scores of each variant with intervals, and the leaderboard.",
+    "similarity": "Two sources by four measures, in a table and as bars, and in a sentence which is closest.",
+    "bias": "How many bits names and contexts tell of a mention's type, in all and mention by mention.",
+    "assisting": "How many sentences of the other corpus have which score, and those just kept and just dropped.",
+    "runs": "A table of runs with what came out of each, and what sets two of them apart.",
+}
 
 
 def empty(sentence: str, key: str, then: str, make: str = "") -> None:
     """What is needed, and the ways to it: the page `then` where it makes that of the corpora that are here, which
     `make` says; else the samples, after which comes that page too, and an import.
 
-    sentence: "" where it was said already. key: begins the buttons' keys.
+    Below them the picture of the page. sentence: "" where it was said already. key: the page's name, which begins the
+    buttons' keys.
     """
     if sentence:
         st.info(sentence)
@@ -21,6 +39,17 @@ def empty(sentence: str, key: str, then: str, make: str = "") -> None:
     else:
         sample_buttons(key, then)
         page_link(CORPORA, label="Import your own corpora", icon=":material/library_books:")
+    _picture(key)
+
+
+def _picture(name: str) -> None:
+    """Draw what the page shows once it has something, in the window's theme; nothing where no picture was taken."""
+    file = PICTURES / f"{name}-{'dark' if is_dark() else 'light'}.webp"
+    if file.is_file():
+        encoded = b64encode(file.read_bytes()).decode("ascii")  # as a file Streamlit would make a coarse JPEG of it
+        caption = "This page with the finished legal sample."
+        with st.container(width=WIDTH, border=True):  # a narrow window narrows it, not an image of that width
+            st.image(f"data:image/webp;base64,{encoded}", caption, "stretch", alt=SHOWN.get(name, caption))
 
 
 def sample_buttons(key: str, then: str) -> None:

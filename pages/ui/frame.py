@@ -10,17 +10,19 @@ import streamlit as st
 from core.facade import audit, door, errors, runs
 from core.facade.errors import CorpusError, WinnowError
 from core.facade.home import confine, home, machine_home, on_disk, unreadable
+from core.facade.terms import Term
 from pages.ui import project
 from pages.ui.presses import forget_presses
 from pages.ui.project import page_link
 from pages.ui.runs.links import link
 from pages.ui.runs.words import brief, ending, share, title
+from pages.ui.terms import expert_switch, glossary
 from pages.ui.widgets import plain
 
 ROOT = Path(__file__).resolve().parents[2]
 ASSETS = ROOT / "assets"
 PAGES = {
-    "": (("home.py", "Home", ":material/home:"),),
+    "": (("home.py", "Home", ":material/home:"), ("pages/10_Runs.py", "Runs", ":material/table_rows:")),
     "Prepare": (("pages/1_Corpora.py", "Corpora", ":material/library_books:"),),
     "Analyse": (
         ("pages/2_Similarity.py", "Similarity", ":material/join_inner:"),
@@ -34,14 +36,17 @@ PAGES = {
     "Sources": (("pages/9_Papers.py", "Papers", ":material/menu_book:"),),
 }
 STRIP_POLL, STRIP_MOST = 2.0, 3  # seconds; runs
-ABOUT = "**Winnow** finds the part of a large corpus that is worth pre-training on. Nothing leaves this machine."
+ABOUT = "**Winnow** finds the part of a big corpus that is worth pre-training on. Nothing leaves this machine."
 _theme = st.components.v2.component("winnow_theme", js=(ASSETS / "theme.js").read_text(encoding="utf-8"))
 logger = logging.getLogger("winnow.pages")
 
 
 @contextmanager
-def page(title: str, summary: str) -> Iterator[None]:
-    """A page's frame; the body runs inside `guard`. Must come before any other Streamlit call."""
+def page(title: str, summary: str, words: Sequence[Term] = ()) -> Iterator[None]:
+    """A page's frame; the body runs inside `guard`. Must come before any other Streamlit call.
+
+    words: those that its glossary has first.
+    """
     confine()
     st.set_page_config(
         page_title=title if title == "Winnow" else f"{title} · Winnow",
@@ -54,7 +59,9 @@ def page(title: str, summary: str) -> Iterator[None]:
     _sidebar()
     with guard(buttons=""):
         _door_stands_open()
-        st.title(title, anchor=False)
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            st.title(title, anchor=False, width="content")
+            st.fragment(_words)(words)
         st.caption(summary)
         yield
 
@@ -128,10 +135,16 @@ def _sidebar() -> None:
                 st.caption(group)
             for path, label, icon in pages:
                 page_link(path, label=label, icon=icon, width="stretch")
+        expert_switch()
         st.space("small")
         _strip()
         local_badge()
         _theme(key="theme", height=1, on_theme_change=lambda: None)
+
+
+def _words(own: Sequence[Term]) -> None:
+    with guard():
+        glossary(own)
 
 
 def _projects() -> None:
@@ -167,7 +180,15 @@ def _at_work(since: Sequence[str]) -> None:
 
 
 def local_badge() -> None:
-    """The promise that a browser test keeps."""
+    """The promise that a browser test keeps; or, while a run has workers on a cluster, that its text goes there."""
+    if away := runs.clusters():
+        st.badge(
+            f"Sentences go to {plain(', '.join(away))}",
+            icon=":material/lan:",
+            color="orange",
+            help="A run computes on a cluster, as was asked for. Everything else stays on this machine.",
+        )
+        return
     st.badge(
         "Nothing leaves this machine",
         icon=":material/lock:",

@@ -116,14 +116,15 @@ def _links(listed: Sequence[Project]) -> None:
         st.html(f'<ul class="winnow-projects">{text}</ul>')
 
 
-def _open(project: Project) -> None:
+def open_project(project: Project) -> None:
+    """Load Home of another project."""
     _go(key="project.go", data={"address": f"/?{urlencode({NAMED: project.slug})}"}, height=1)
 
 
 def _new() -> None:
     name = st.text_input("A new project", key="project.new.name", placeholder="Its name", max_chars=LONGEST_NAME)
     if pressed("Make it", "project.new", icon=":material/create_new_folder:"):
-        _open(projects.new(name))
+        open_project(projects.new(name))
 
 
 def _this(here: Project) -> None:
@@ -141,8 +142,9 @@ def _this(here: Project) -> None:
 
 
 def _export(here: Project) -> None:
-    models, weight = projects.weights(here)
-    weights = bool(models) and st.toggle(f"Export with its models ({models}: {size(weight)})", key="project.weights")
+    n, weight = projects.weights(here)
+    label = f"Export with its models and vectors ({n}: {size(weight)})"
+    weights = bool(n) and st.toggle(label, key="project.weights", help="They can be made again where they are needed.")
     if projects.size(here) + weight * weights > ZIP_LIMIT:
         st.caption("It is too large for a download: export it by the command line.")
         command_lines(projects.command(here, weights=weights))
@@ -169,4 +171,4 @@ def _bring_in() -> None:
     if pressed("Import", "project.import", icon=":material/upload:", type="primary"):
         with st.spinner("Reading the project"):
             project = projects.bring_in(file, file.name, name)
-        _open(project)
+        open_project(project)

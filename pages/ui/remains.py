@@ -19,7 +19,8 @@ def span_words(chosen: FloatArray, unit: str, prefer: str) -> str:
     low, high = float(chosen.min()), float(chosen.max())
     best, worst, closer = (high, low, "higher") if prefer == "high" else (low, high, "lower")
     return (
-        f"What is selected scores from {best:.4g}, the closest to T_C, to {worst:.4g} (in {unit}; {closer} is closer)."
+        f"What is selected scores from {best:.4g}, the closest to the task text, to {worst:.4g} (in {unit}; {closer} "
+        "is closer)."
     )
 
 
@@ -31,38 +32,38 @@ def text_gone(run_id: str) -> bool:
     return gone
 
 
-def remains(run_id: str) -> None:
+def remains(choice_id: str) -> None:
     """Numbers, scores, S_C where that is still here, and the map as it was drawn, without its sentences."""
-    kept, result = insights.remains(run_id), selections.result(run_id)
+    kept, result = insights.remains(choice_id), selections.result(choice_id)
     _numbers(kept, result)
     figure = figures.score_histogram(kept.bins, kept.chosen, kept.unit, kept.prefer)
-    name = f"Histogram of the scores of D_C: {len(kept.chosen):,} selected, cut at {kept.chosen[-1]:.4g}"
-    chart(figure, f"remains.scores.{run_id}", name)
+    name = f"Histogram of the scores of the big corpus: {len(kept.chosen):,} selected, cut at {kept.chosen[-1]:.4g}"
+    chart(figure, f"remains.scores.{choice_id}", name)
     st.caption(span_words(kept.chosen, kept.unit, kept.prefer))
     if kept.corpus is not None:
         _sentences(kept.corpus, kept)
     if kept.drawn is not None:
-        _map(run_id, *kept.drawn)
+        _map(choice_id, *kept.drawn)
 
 
 def _numbers(kept: Remains, result: SelectResult) -> None:
     selected, of = result.selected, result.of
     with st.container(horizontal=True):
         st.metric("Selected", f"{selected:,}", width="content", help=f"of {of:,} sentences")
-        st.metric("of D_C", f"{selected / of:.1%}", width="content")
+        st.metric("of the big corpus", f"{selected / of:.1%}", width="content")
         st.metric("Tokens", f"{result.tokens:,}", width="content")
         st.metric("Withheld", f"{sum(result.dropped.values()):,}", width="content")
 
 
 def _sentences(sealed: Corpus, kept: Remains) -> None:
-    st.caption("S_C itself is still here, as a corpus of its own: it can be trained on. Its first sentences:")
+    st.caption("The choice itself is still here, as a corpus of its own: it can be trained on. Its first sentences:")
     looked(sealed.fingerprint)
     scores = kept.chosen[:FIRST].tolist()
     rows = [
         {"score": score, "text": sentence.text}
         for score, sentence in zip(scores, next(sealed.batches(0, FIRST)), strict=True)
     ]
-    table(rows, {"score": "Score", "text": "Sentence"}, "The first sentences of S_C")
+    table(rows, {"score": "Score", "text": "Sentence"}, "The first sentences of the choice")
 
 
 def _map(run_id: str, x: FloatArray, y: FloatArray, kinds: IntArray) -> None:

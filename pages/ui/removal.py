@@ -11,8 +11,9 @@ from core.facade.runs import Run
 from pages.ui.presses import pressed
 from pages.ui.runs.links import link
 from pages.ui.runs.words import name_of, title
-from pages.ui.widgets import corpus_picker, plain
+from pages.ui.widgets import corpus_picker, plain, size
 
+MOST_NAMED = 5  # runs
 KEPT = "The file it came from, what was downloaded and what was saved in other folders stay."
 
 
@@ -45,26 +46,29 @@ def _remove_corpus(used: Usage) -> None:
         st.rerun()
 
 
-def run_removal(runs: Sequence[Run]) -> None:
-    """The popover below the list of runs. runs: those that may be chosen."""
-    with st.popover("Remove a run", icon=":material/delete:", key="home.removal"):
-        over = {run.id: run for run in runs if not run.state().active}
-        doomed = st.selectbox(
-            "Run", over, None, lambda name: name_of(over[name]), key="home.doomed", placeholder="pick"
-        )
+def run_removal(run_id: str) -> None:
+    """The popover of a run: what it frees, and what needs it."""
+    with st.popover("Remove", icon=":material/delete:", key="runs.removal"):
         st.caption("The run is deleted with its model, map and tables. What other runs made of it stays.")
-        if doomed:
-            _remove_run(doomed)
+        _remove_run(run_id)
 
 
 def _remove_run(run_id: str) -> None:
+    gone, freed = removals.removal_alone(run_id)
     goes = removals.removal(run_id)
-    if pressed("Remove it", "home.remove", type="primary"):
+    own = {run.id for run in gone}
+    if needing := [run for run in goes.runs if run.id not in own and run.manifest.parent not in own]:
+        st.warning(f"{len(needing)} made from it cannot be run again without it:", icon=":material/link_off:")
+        for run in needing[:MOST_NAMED]:
+            link(run, plain(name_of(run)))
+    if pressed(f"Remove it, free {size(freed)}", "runs.remove", type="primary"):
         removals.remove_run(run_id)
         st.rerun()
-    if _everything(goes) and pressed("Remove with everything made from it", "home.remove.all"):
-        removals.remove_everything(run_id)
-        st.rerun()
+    if _everything(goes):
+        label = f"Remove with everything made from it, free {size(removals.bytes_of(goes))}"
+        if pressed(label, "runs.remove.all"):
+            removals.remove_everything(run_id)
+            st.rerun()
 
 
 def _everything(goes: Removal) -> bool:

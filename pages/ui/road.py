@@ -1,23 +1,30 @@
 """The road on Home: four lines, each with what is known now and the button that does the next thing."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 import streamlit as st
 
-from core.facade import reports, road
+from core.facade import corpora, labelling, reports, road, terms
 from core.facade.road import Stop
+from pages.ui import find_out
+from pages.ui.frame import guard
 from pages.ui.project import later, page_link
 from pages.ui.runs.links import ASSISTING, BIAS, CORPORA, EXPLORE, RESULTS, SELECTION, SIMILARITY, TRAINING
+from pages.ui.runs.panel import run_panel
 from pages.ui.widgets import plain
 
 NEXT: Mapping[road.Name, tuple[str, str, str]] = {  # page, its button before there is something, and after
     "texts": (CORPORA, "Add your texts", "Change"),
     "choice": (SELECTION, "Choose", "Look at it"),
-    "worth": (TRAINING, "Find out", "All figures"),
+    "worth": (RESULTS, "", "All figures"),
     "report": (RESULTS, "", "Word, HTML, tables"),
 }
-GREY: Mapping[road.Name, str] = {"texts": "T_C, D_C, L_C", "choice": "S_C", "worth": "", "report": ""}
+GREY: Mapping[road.Name, str] = {
+    "texts": ", ".join(term.symbol for term in (terms.TASK, terms.DOMAIN, terms.LABELS)),
+    "choice": terms.CHOICE.symbol,
+}
+FILLS = 3.0  # seconds after which what is known is looked at again, while it is being found out
 CLOSER: Mapping[str, tuple[str, str]] = {
     "similarity": (SIMILARITY, "Which source is close?"),
     "bias": (BIAS, "Do labels teach names or contexts?"),
@@ -33,9 +40,13 @@ def draw() -> None:
         with st.container(border=True, horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
             with st.container(width="stretch"):
                 done = ":material/check_circle:" if stop.ready else ":material/radio_button_unchecked:"
-                grey = f" :gray[{GREY[stop.name]}]" if GREY[stop.name] else ""
+                grey = f" :gray[{GREY[stop.name]}]" if stop.name in GREY else ""
                 st.markdown(f"{done} **{number} · {stop.title}**{grey}  \n{plain(stop.known)}")
             _next(stop, turn=stop.name == turn)
+        if stop.name == "worth" and not stop.ready:
+            _finding_out(stop)
+    if any(stop.run and not stop.ready for stop in stops):
+        st.fragment(run_every=FILLS)(_fill_in)([stop.known for stop in stops])
     with st.expander("Look closer", icon=":material/search:"):
         for row in road.closer():
             page, label = CLOSER[row.name]
@@ -44,12 +55,18 @@ def draw() -> None:
                 st.caption(plain(row.reason))
 
 
+def _fill_in(known: Sequence[str]) -> None:
+    """Draw the page anew when something has become known meanwhile."""
+    with guard():
+        if known != [stop.known for stop in road.stops()]:
+            st.rerun(scope="app")
+
+
 def _next(stop: Stop, *, turn: bool) -> None:
     """The ways on from a stop. turn: whether it is the one to go to now."""
     page, before, after = NEXT[stop.name]
-    if stop.name == "worth" and stop.ready:
-        page = RESULTS
-    query = {"run": stop.run} if stop.run else None
+    at_work = bool(stop.run) and not stop.ready
+    query = {"choice" if stop.name == "choice" and not at_work else "run": stop.run} if stop.run else None
     if stop.name == "report" and stop.ready:
         st.download_button(
             "Report (.pdf)",
@@ -62,7 +79,39 @@ def _next(stop: Stop, *, turn: bool) -> None:
         )
     if stop.name == "choice" and stop.ready:
         page_link(EXPLORE, label="Map", icon=":material/scatter_plot:", query=query, width="content")
-    label = after if stop.ready else before
+    if stop.name == "worth" and not stop.ready:
+        _ask(stop, turn=turn)
+        return
+    label = "Watch it" if at_work else after if stop.ready else before
     if label and stop.open:
         icon = ":material/arrow_forward:"
         page_link(page, label=f"**{label}**" if turn else label, icon=icon, query=query, width="content")
+
+
+def _ask(stop: Stop, *, turn: bool) -> None:
+    """What can be done before there is an answer."""
+    task = corpora.roles().get("task", "")
+    if stop.run:
+        page_link(TRAINING, label="Watch it", icon=":material/arrow_forward:", query={"run": stop.run}, width="content")
+    elif stop.open:
+        find_out.ask(primary=turn)
+    elif task and road.unlabelled():
+        st.download_button(
+            "Sentences to label",
+            later(partial(labelling.to_label, task)),
+            file_name="to-label.jsonl",
+            mime="application/x-ndjson",
+            icon=":material/download:",
+            on_click="ignore",
+            key="home.label",
+            help=f"Up to {labelling.MOST} sentences of your task text, drawn by chance, for Doccano, Label Studio or "
+            "Prodigy. Label a third to learn from, a sixth to choose by, and half to test.",
+        )
+
+
+def _finding_out(stop: Stop) -> None:
+    """Below the line: the experiment at work, or its plan."""
+    if stop.run:
+        run_panel(stop.run, "home.worth", stop="Stop and keep")
+    elif stop.open and find_out.asked():
+        find_out.plan()

@@ -225,13 +225,8 @@ def _bounds(field: Any, kind: Callable[[Any], Any]) -> tuple[Any, Any]:
 
 
 def budget_words(budget: str) -> str:
-    """A budget as people read it: 20.2%, 1,333 sentences, 50,000 tokens, all that score 2.837 or better."""
-    parsed = Budget.parse(budget)
-    if parsed.unit == "fraction":
-        return str(parsed)
-    if parsed.unit == "threshold":
-        return f"all that score {parsed.value:.4g} or better"
-    return f"{int(parsed.value):,} {parsed.unit}"
+    """A budget as people read it, see `Budget.in_words`."""
+    return Budget.parse(budget).in_words
 
 
 def same_command(*commands: str) -> None:

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.artifacts.edits import FILE, append, read
+from core.artifacts.edits import FILE, append, is_spoilt, read
 from core.config import Budget
+from core.errors import RunError
 from core.results import Scores, Selection
 
 ACTION = st.tuples(st.sampled_from(["add", "remove", "undo"]), st.sets(st.integers(0, 9), min_size=1, max_size=4))
@@ -50,6 +51,25 @@ def test_a_torn_line_costs_itself_alone(tmp_path: Path) -> None:
     deep, endless = b'{"a":' * 50_000, b'{"action": "add", "rows": [%s], "time": 1}' % (b"9" * 30)
     (tmp_path / FILE).write_bytes(b"\n".join([deep, endless, whole]))
     assert read(tmp_path).added.tolist() == [1]
+
+
+@pytest.mark.parametrize("spoilt", [b"[]", b"\xff", b'{"action": "add", "rows": [-1], "time": 1}', b"\0" * 40])
+def test_a_line_that_was_whole_once_is_told_from_a_torn_one(spoilt: bytes, tmp_path: Path) -> None:
+    append(tmp_path, "add", np.array([1]))
+    whole = (tmp_path / FILE).read_bytes()
+    (tmp_path / FILE).write_bytes(whole + whole[:-9] + b"\n" + whole + whole[:-4])  # two writers were killed
+    assert not is_spoilt(tmp_path)
+    (tmp_path / FILE).write_bytes(whole + spoilt + b"\n")
+    assert is_spoilt(tmp_path)
+    assert read(tmp_path).added.tolist() == [1]
+
+
+def test_a_row_that_nobody_can_have_added_is_a_sentence(tmp_path: Path) -> None:
+    scores = Scores(name="s", unit="u", prefer="high", values=np.array([5.0, 4, 3]), corpus="c")
+    chosen = Selection(corpus="c", rows=np.array([0]), scores=scores.values[:1], budget=Budget.parse("1"), dropped={})
+    append(tmp_path, "add", np.array([2, 3]))
+    with pytest.raises(RunError, match="adds row 3, and the big corpus has 3; bring it back"):
+        read(tmp_path).apply(chosen, scores)
 
 
 def test_no_file_is_no_edit(tmp_path: Path) -> None:

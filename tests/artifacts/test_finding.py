@@ -39,7 +39,7 @@ BY_LOT: Mapping[str, Any] = {"delta_random": 0.9, "interval_random": (-1.0, 2.8)
 ROWS: Mapping[str, tuple[ArmRow, tuple[str, str, str]]] = {
     "nothing seen": (
         line("no evidence", delta=0.9, interval=(-20.0, 21.8), estimate=replace(GAIN, delta=0.9)),
-        ("Not shown: after reading the 1,333 chosen", "Only a gain above about 21 points could", "Next: 17 repetitions in"),
+        ("Not shown: after reading the chosen 10%", "Only a gain above about 21 points could", "Next: 17 repetitions in"),
     ),
     "a single one": (
         line("no evidence", micro_f1=[60.0], interval=(-100.0, 100.0)),
@@ -99,6 +99,20 @@ def test_what_how_sure_and_what_next_follow_from_the_verdict(case: str) -> None:
     assert told.parts == [part for part in (told.what, told.sure, told.next) if part]
 
 
+@pytest.mark.parametrize(
+    ("budget", "words"),
+    [
+        ("1000", "the chosen 1,000 sentences the tagger"),
+        ("20%", "the chosen 20% of the big corpus the tagger"),
+        ("50000tokens", "the chosen 50,000 tokens the tagger"),
+    ],
+)
+def test_the_choice_is_called_by_what_was_asked_for_not_by_all_that_was_read(budget: str, words: str) -> None:
+    told = finding(line("improves", budget=budget)).what
+    assert f"after reading {words}" in told
+    assert "1,333" not in told
+
+
 def test_the_claim_comes_first_and_what_is_sure_of_others_is_named_beside_it() -> None:
     claim = line("no evidence", "knn", interval=(-1.0, 8.8))
     others = [line("improves"), line("helped", "dapt"), line("helped", "tapt"), line("hurts", "lm:law")]
@@ -107,10 +121,13 @@ def test_the_claim_comes_first_and_what_is_sure_of_others_is_named_beside_it() -
         effect=1.0, chance=0.1, why="",
     )  # fmt: skip
     told = finding(*others, claim, planned=planned).what
-    assert told.startswith("Not shown: after reading the 1,333 chosen sentences (knn)")
-    assert "it also does better with the 1,333 chosen sentences (classifier), all of the big corpus and 1 more" in told
+    assert told.startswith("Not shown: after reading the chosen 10% of the big corpus (knn)")
+    assert (
+        "it also does better with the chosen 10% of the big corpus (classifier), all of the big corpus and 1 more"
+        in told
+    )
     assert "it does worse with a language model of law" in told
-    assert finding(*others, claim).what.startswith("Yes: after reading the 1,333 chosen sentences (classifier)")
+    assert finding(*others, claim).what.startswith("Yes: after reading the chosen 10% of the big corpus (classifier)")
 
 
 def test_where_nothing_was_learnt_nothing_is_said() -> None:

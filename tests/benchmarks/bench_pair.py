@@ -1,17 +1,18 @@
 """One language pair under the protocol of Murthy et al. 2018, until dev loss says stop: alone, with all, SKL, and random.
 
-    python -m tests.benchmarks.bench_pair --home DIR --out FILE [--primary NAME] [--assisting NAME] [--threshold 0.5]
+    python -m tests.benchmarks.bench_pair --home DIR [--out FILE] [--primary NAME] [--assisting NAME] [--threshold 0.5]
 
 A step a sentence, of both corpora in turn, a softmax that sees the tag before it, skip-gram vectors of each language's
-whole training text in one table. A JSON line a training goes to FILE as soon as it is known; killed and begun again with
-the same --home and --out it goes on where it was. --epochs 1 is a rehearsal, whose F1s say nothing.
+whole training text in one table. A JSON line a training goes to FILE (pair.jsonl) as soon as it is known, and what has
+its line there is not trained again, on this machine or another; with the same --home it goes on inside a training too.
+--epochs 1 is a rehearsal, whose F1s say nothing.
 """
 
 import argparse
 import json
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,12 @@ def arms(given: argparse.Namespace, train: str, assisting: str) -> Iterator[tupl
         yield "random", random_part(whole, n, 1, "charcnn", library), n
 
 
+def settings(given: argparse.Namespace) -> Mapping[str, Any]:
+    """What a line's figures depend on, beside arm and seed."""
+    names = ("primary", "assisting", "train", "assist", "dev", "test", "threshold", "epochs")
+    return {name: getattr(given, name) for name in names}
+
+
 def line(arm: str, kept: int, seed: int, finished: FinetuneResult, longest: int) -> Mapping[str, Any]:
     """What is known of a training; stopped: whether the rate fell below its least before the epochs ran out."""
     assert finished.test is not None
@@ -61,8 +68,8 @@ def line(arm: str, kept: int, seed: int, finished: FinetuneResult, longest: int)
     }
 
 
-def trained(given: argparse.Namespace, folder: Path) -> Iterator[Mapping[str, Any]]:
-    """A line a training, of every arm under every seed."""
+def trained(given: argparse.Namespace, folder: Path, here: Collection[tuple[str, int]]) -> Iterator[Mapping[str, Any]]:
+    """A line a training, of every arm under every seed but those that are here."""
     train = added(given.data, given.primary, "train", given.train, folder)
     assisting = added(given.data, given.assisting, "train", given.assist, folder)
     own, other = (added(given.data, name, "train", 0, folder) for name in (given.primary, given.assisting))
@@ -79,15 +86,17 @@ def trained(given: argparse.Namespace, folder: Path) -> Iterator[Mapping[str, An
     }
     for seed in given.seeds:
         for arm, lent, kept in arms(given, train, assisting):
+            if (arm, seed) in here:
+                continue
             borrowed = {**lent.options, "assisting_vectors": other} if lent else {}
             finished = result.read(runs.execute("finetune", {**alike, **borrowed, "seeds": (seed,)}), FinetuneResult)
-            yield line(arm, kept, seed, finished, given.epochs or 200)
+            yield {**line(arm, kept, seed, finished, given.epochs or 200), "settings": settings(given)}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--home", type=Path, required=True)
-    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--out", type=Path, default=Path(__file__).with_name("pair.jsonl"))
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--primary", default="conll2002-nl")
     parser.add_argument("--assisting", default="conll2002-es")
@@ -106,14 +115,14 @@ def main() -> None:
     given = parser.parse_args()
     os.environ["WINNOW_HOME"] = str(given.home.absolute())
     print(SMALLER.format(train=given.train, assist=given.assist, seeds=len(given.seeds), threshold=given.threshold))
-    here = given.out.read_text(encoding="utf-8").splitlines() if given.out.exists() else []
+    lines = given.out.read_text(encoding="utf-8").splitlines() if given.out.exists() else []
+    known = [row for row in map(json.loads, lines) if row["settings"] == settings(given)]
+    here = {(row["arm"], row["seed"]) for row in known}
     with tempfile.TemporaryDirectory() as folder, given.out.open("a", encoding="utf-8") as out:
-        for row in trained(given, Path(folder)):
-            text = json.dumps(row)
-            print(text, flush=True)
-            if text not in here:
-                out.write(text + "\n")
-                out.flush()
+        for row in trained(given, Path(folder), here):
+            print(text := json.dumps(row), flush=True)
+            out.write(text + "\n")
+            out.flush()
 
 
 if __name__ == "__main__":

@@ -26,6 +26,8 @@ from tests.browser.wire import WIRE
 from tests.patience import until
 
 ROOT = Path(__file__).resolve().parents[2]
+_NAMES = (path.stem.partition("_")[2] for path in sorted((ROOT / "pages").glob("*.py")))
+PAGES = {"Home": "", **{name: name for name in _NAMES}}  # {what the menu calls it: its address}
 PATIENCE = patience.PATIENCE * 1000  # milliseconds, as playwright counts them
 PORTS = range(12_000, 32_000)  # below those that the system gives to whoever connects to somewhere
 # A new tab knows nothing of what an earlier one of its profile kept; one that reloads does.
@@ -260,3 +262,12 @@ def tick(page: Page, label: str | re.Pattern[str]) -> None:
         if box.is_checked():
             return
     raise AssertionError(f"{label} cannot be ticked")
+
+
+def expert(page: Page, shown: bool = True) -> None:
+    """Turn the switch for what only experts need, in the menu; one that stands as wanted is left alone."""
+    switch = page.locator(".st-key-frame-expert")
+    box = switch.locator("input")
+    if box.is_checked() != shown:
+        asking(page, switch.locator("label").first.click)
+    expect(box).to_be_checked(checked=shown)

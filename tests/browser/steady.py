@@ -1,15 +1,28 @@
 """Are the browser tests green every time? Runs them again and again beside busy loops, and says how each run ended.
 
-python -m tests.browser.steady [--times 20] [--busy 2] [what pytest is to run, and other words for it]
+python -m tests.browser.steady [--times 20] [--busy 2] [--log FILE] [what pytest is to run, and other words for it]
+
+With --log a line of JSON a run is added to the file, and those of earlier calls count too: twenty runs may be spread
+over days.
 """
 
 import argparse
+import json
+import os
+import platform
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
+
+from core.files import append_line
+
+ROOT = Path(__file__).resolve().parents[2]
+Line = dict[str, Any]
 
 
 @contextmanager
@@ -36,19 +49,44 @@ def once(words: Sequence[str]) -> tuple[bool, str]:
     )
 
 
-def main() -> int:
+def known(log: Path | None) -> list[Line]:
+    """The runs that a log holds."""
+    return [json.loads(line) for line in log.read_text().splitlines()] if log and log.exists() else []
+
+
+def added(green: bool, end: str, seconds: float, busy: int, log: Path | None) -> Line:
+    """What is known of a run, written down where there is a log."""
+    version = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    line = {
+        "date": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
+        "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, {busy} busy loops",
+        "commit": version.stdout.strip(),
+        "seconds": round(seconds),
+        "green": green,
+        "end": end,
+    }
+    if log:
+        append_line(log, json.dumps(line).encode())
+    return line
+
+
+def main(words: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--times", type=int, default=20)
     parser.add_argument("--busy", type=int, default=2, help="how many busy loops")
-    options, words = parser.parse_known_args()
-    red = 0
+    parser.add_argument("--log", type=Path, help="a line of JSON a run is added to it, and its own are counted")
+    options, others = parser.parse_known_args(words)
+    lines = known(options.log)
     with crowd(options.busy):
         for number in range(1, options.times + 1):
             began = time.monotonic()
-            green, end = once(words or [str(Path(__file__).parent)])
-            red += not green
-            print(f"{number} of {options.times}, {time.monotonic() - began:.0f} s: {end}", flush=True)
-    print(f"{red} of {options.times} runs failed")
+            green, end = once(others or [str(Path(__file__).parent)])
+            lines.append(added(green, end, time.monotonic() - began, options.busy, options.log))
+            print(f"{number} of {options.times}, {lines[-1]['seconds']} s: {end}", flush=True)
+    red = sum(not line["green"] for line in lines)
+    print(f"{red} of {len(lines)} runs failed")
     return min(red, 1)
 
 

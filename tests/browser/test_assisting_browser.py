@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from core.corpora.corpus import Library
-from tests.browser.driver import Server, pick, settled
+from tests.browser.driver import Server, expert, pick, settled
 from tests.conftest import sentence
 from tests.recipes.test_skl_recipe import AWAY, HOME
 
@@ -89,9 +89,13 @@ def test_train_alone_with_all_and_below_a_threshold(stocked: Server, page: Page)
     page.get_by_role("button", name="Score its sentences").click()
     expect(page.get_by_test_id("stMetric").first).to_be_visible()
     settled(page)
+    expert(page)
     page.get_by_role("tab", name="Does it help?").click()
     settled(page)
-    for label, choice in (("Dev split of the primary corpus", "home-dev"), ("Its test split", "home-test")):
+    for label, choice in (
+        ("Labels to decide by, of the primary corpus", "home-dev"),
+        ("Labels to test on, of the same", "home-test"),
+    ):
         pick(page, label, choice)
     page.get_by_role("combobox", name="Thresholds").press("Escape")
     thresholds = page.locator(".st-key-assisting-thresholds")
@@ -105,7 +109,7 @@ def test_train_alone_with_all_and_below_a_threshold(stocked: Server, page: Page)
     page.get_by_role("button", name="Train", exact=True).click()
     expect(page.get_by_text("better than all of it, p below 0.05")).to_be_visible(timeout=600_000)
     settled(page)
-    table = page.get_by_role("table", name="Test F1 alone, with all, with as many at random, with what was chosen")
+    table = page.get_by_role("table", name="Test score alone, with all, with as many at random, with what was chosen")
     expect(table.locator("tbody td:nth-last-child(2)").last).to_have_text("2")
     expect(table.locator("tbody td").last).to_have_text("4")
     expect(page.locator("code").last).to_contain_text("--thresholds 2")

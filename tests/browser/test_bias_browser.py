@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from core.facade import bias, corpora, runs
-from tests.browser.driver import PATIENCE, Server, pick, settled, still
+from tests.browser.driver import PATIENCE, Server, expert, pick, settled, still
 
 
 @pytest.fixture
@@ -20,6 +20,7 @@ def stocked(server: Server, monkeypatch: pytest.MonkeyPatch) -> Server:
 def measure(page: Page) -> None:
     """As quick as it gets: the tiny encoder, two folds, an epoch."""
     pick(page, "Encoder", re.compile("tiny"), typed="tiny")
+    expert(page)
     page.get_by_role("radio", name="Custom").click()
     for label, value in (("Folds", "2"), ("Entity epochs", "1"), ("Context epochs", "1")):
         box = page.get_by_label(re.compile(f"^{label}")).and_(page.locator("input"))
@@ -56,7 +57,7 @@ def test_measure_watch_click_review_undo_export_rebuild(stocked: Server, page: P
     run = runs.listed("difficulty", state="succeeded")[0].id
     found = bias.measured(run)
     sizes = [int((found.bars == bar).sum()) for bar in set(found.bars.tolist())]
-    expect(page.get_by_text(re.compile(rf"^{max(sizes):,} mentions? with a CEIM of"))).to_be_visible()
+    expect(page.get_by_text(re.compile(rf"^{max(sizes):,} mentions? with a name less context"))).to_be_visible()
 
     page.get_by_role("tab", name="Suspicious labels").click()
     for number in range(1, 5):

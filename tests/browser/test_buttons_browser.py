@@ -12,10 +12,11 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from core.corpora.corpus import Library
+from core.facade import choices, experiments, find_out, labels, maps, regions, runs, selections, uploads
 from core.facade import corpora as facade_corpora
-from core.facade import runs, selections, uploads
+from tests import finished
 from tests.browser.buttons import BUTTONS, registered
-from tests.browser.driver import Server, left, pick, settled, still, tick
+from tests.browser.driver import Server, expert, left, pick, settled, still, tick
 from tests.browser.forge import Forge
 from tests.browser.laid import Laid, lay
 from tests.conftest import sentence
@@ -163,10 +164,10 @@ def test_every_button_does_something(
 @walk
 def samples(one: Walk) -> None:
     one.go("Selection?run=20200101-000000-select-dead")
-    one.press("selection.run.latest", sees="Take S_C away as")
+    one.press("selection.run.latest", sees="Take the choice away as")
     one.go("")
     one.press("home.sample.legal", sees=one.page.get_by_role("heading", name="Selection", exact=True))
-    expect(one.page.get_by_role("combobox", name=re.compile("D_C, to select from"))).to_have_value(re.compile("legal"))
+    expect(one.page.get_by_role("combobox", name="Big corpus")).to_have_value(re.compile("legal"))
 
 
 @walk
@@ -210,7 +211,7 @@ def corpora(one: Walk) -> None:
         facade_corpora.remove(f"my test-{part}")
     rows = one.page.get_by_role("table", name="All corpora").get_by_text("rows", exact=True)
     one.press("corpora.removal", sees="keep some of its text")
-    pick(one.page, "Corpus", re.compile(r"^the same again \("))
+    pick(one.page, re.compile("^Corpus$"), re.compile(r"^the same again \("))
     one.press("corpora.remove")
     expect(one.page.get_by_role("table", name="All corpora").get_by_text("the same again", exact=True)).to_have_count(0)
     one.go("Corpora", opened="Import a corpus")
@@ -227,24 +228,91 @@ def corpora(one: Walk) -> None:
     one.press("corpora.submit", sees="Download the rejected rows")
     settled(one.page)
     one.press("corpora.removal", sees="keep some of its text")
-    pick(one.page, "Corpus", re.compile(r"^rows \("))
+    pick(one.page, re.compile("^Corpus$"), re.compile(r"^rows \("))
     expect(one.page.get_by_text(re.compile(r"With everything made from it, 1 corpus, \d other runs"))).to_be_visible()
     one.press("corpora.remove.all")
     expect(rows).to_have_count(0)
+    parts = facade_corpora.roles()
+    other = one.server.data / "other.txt"
+    other.write_text("One more clause .\nAnd another .\n", encoding="utf-8")
+    one.go("Corpora", opened="Import a corpus")
+    drop.set_input_files([file, other])
+    one.press("corpora.one", sees=one.button("corpora.submit"))
+    one.go("Corpora", opened="Import a corpus")
+    [token] = uploads.waiting()
+    one.press(f"corpora.waiting.{token}", sees=one.button("corpora.use"))
+    one.press("corpora.use", sees="In use now as big corpus")
+    settled(one.page)
+    for role, mark in parts.items():
+        facade_corpora.set_role(role, mark)
 
 
 @walk
 def home(one: Walk) -> None:
     one.go("")
     assert one.download("home.report.pdf").startswith(b"%PDF")
-    for key in ("home.remove", "home.remove.all"):
+
+
+@walk
+def runs_table(one: Walk) -> None:
+    for key in ("runs.remove", "runs.remove.all"):
         made = runs.execute("audit", {"corpus": facade_corpora.roles()["task"]})
-        one.go("")
-        one.press("home.removal", sees="The run is deleted with its model")
-        pick(one.page, "Run", re.compile(rf"\({made.id[-4:]}\)$"))
+        _look_at(one, made.id)
+        one.page.get_by_label("Name", exact=True).fill("the first look")
+        one.press("runs.keep", sees=one.page.get_by_role("heading", name="the first look"))
+        assert labels.label_of(made.id).name == "the first look"
+        one.press("runs.pin", sees="Unpin")
+        one.press("runs.archive", sees=re.compile("^Tick a run"))
+        assert labels.label_of(made.id).archived
+        labels.change(made.id, archived=False)
+        _look_at(one, made.id)
+        one.press("runs.removal", sees="The run is deleted with its model")
         one.press(key)
-        settled(one.page)  # the popover stays open, for another one
+        settled(one.page)
         assert made.id not in [run.id for run in runs.listed()]
+
+
+def _look_at(one: Walk, run_id: str) -> None:
+    """A small run, found by its id and ticked in the table."""
+    one.go("Runs")
+    one.page.get_by_text("Imports and checks", exact=True).click()
+    settled(one.page)
+    search = one.page.get_by_placeholder("Name, tag, note or run")
+    search.fill(run_id)
+    search.press("Enter")
+    expect(one.page.get_by_text(re.compile(r"^1 of \d+ runs"))).to_be_visible()
+    settled(one.page)
+    one.page.get_by_test_id("stDataFrame").click(position={"x": 18, "y": 55})
+    expect(one.button("runs.keep")).to_be_visible()
+    settled(one.page)
+
+
+@walk
+def road(one: Walk) -> None:
+    """On a home of its own, where nothing was found out yet."""
+    place = one.server.home.parent / "road"
+    (place / "data").mkdir(parents=True)
+    with (
+        Server(home=place / "home", data=place / "data", forge=one.server.forge) as server,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.setenv("WINNOW_HOME", str(server.home))
+        finished.corpora(server.home)
+        asked = experiments.calibration(find_out.options())
+        finished.finish(server.home, "calibrate", asked, lambda _: finished.TIMED)
+        server.start()
+        alone = Walk(one.page, server, one.runs, one.pressed)
+        alone.go("")
+        plan = "Your tagger as it is; after reading"
+        alone.press("home.find", sees=plan)
+        alone.press("home.find.away")
+        expect(one.page.get_by_text(plan)).to_have_count(0)
+        settled(one.page)
+        alone.press("home.find", sees=plan)
+        alone.press("home.find.start", sees="It is being found out now.", starts="experiment")
+        facade_corpora.set_role("test", None)
+        alone.go("")
+        assert b"Plain sentence" in alone.download("home.label")
 
 
 @walk
@@ -264,9 +332,11 @@ def similarity(one: Walk) -> None:
     one.page.get_by_role("tab", name="What do the measures predict?").click()
     lines = ["target,source,tvc,F1", "t,None,,50", "t,a,60,55", "t,b,40,51", "u,None,,40", "u,a,30,41", "u,b,50,44"]
     one.page.get_by_role("textbox", name="The table").fill("\n".join(lines))
-    one.press("similarity.judge", sees=one.page.get_by_role("table", name=re.compile("Correlation of the measures")))
+    one.press("similarity.judge", sees=one.page.get_by_role("table", name=re.compile("following each measure")))
     settled(one.page)
-    one.press("similarity.example", sees=one.page.get_by_role("table", name=re.compile("change of F1, LM F1")))
+    one.press(
+        "similarity.example", sees=one.page.get_by_role("table", name=re.compile("following each measure, LM F1"))
+    )
     one.go(f"Similarity?run={one.runs.similarity}", opened="What to compare")
     one.press("similarity.start", starts="similarity")
 
@@ -283,6 +353,22 @@ def selection(one: Walk) -> None:
     one.press("selection.count", sees=re.compile("; you ask for"))
     one.press("selection.counted")
     expect(one.button("selection.counted")).to_have_count(0)
+    one.press("selection.choice.aside", sees="Its name")
+    one.page.get_by_role("textbox", name="Its name").fill("Put aside")
+    one.press("selection.choice.keep", sees="Kept as Put aside.")
+    settled(one.page)
+    [kept] = [each for each in choices.listed() if each.name]
+    one.go(f"Selection?choice={kept.id}")
+    one.press("selection.choice.more", sees="This choice's name")
+    one.page.get_by_role("textbox", name="This choice's name").fill("Called otherwise")
+    one.press("selection.choice.rename", sees=re.compile("^Called otherwise:.? Select"))
+    settled(one.page)
+    one.go(f"Selection?choice={kept.id}")
+    one.press("selection.choice.more", sees="This choice's name")
+    one.press("selection.choice.remove")
+    expect(one.page.get_by_text("Called otherwise")).to_have_count(0)
+    assert [each.id for each in choices.listed()] == [kept.run]
+    one.go(f"Selection?choice={kept.run}")
     one.press("selection.map", sees=one.page.get_by_role("heading", name="Explore", exact=True))
 
 
@@ -295,12 +381,12 @@ def explore(one: Walk) -> None:
     pick(one.page, "Pick a topic or a class", "All filtered sentences")
     one.press("explore.add", sees=re.compile(r"^By hand: \d+ added, 0 removed"))
     settled(page)
-    one.press("explore.add-flagged", sees="Flagged sentences are in S_C by hand")
+    one.press("explore.add-flagged", sees="Flagged sentences are in the choice by hand")
     settled(page)
     one.press("explore.undo")
-    expect(page.get_by_text("Flagged sentences are in S_C by hand")).to_have_count(0)
+    expect(page.get_by_text("Flagged sentences are in the choice by hand")).to_have_count(0)
     settled(page)
-    one.press("explore.seal", sees="S_C with its hand edits is now a corpus")
+    one.press("explore.seal", sees="The choice with its hand edits is now a corpus")
     pick(one.page, "Pick a topic or a class", "All selected sentences")
     for kind in ("txt", "jsonl", "parquet"):
         one.download(f"explore.export.{kind}")
@@ -324,17 +410,35 @@ def explore(one: Walk) -> None:
     before = page.locator(".st-key-explore-edits").inner_text()
     one.press("explore.one")
     expect(page.locator(".st-key-explore-edits")).not_to_have_text(before)
+    _named(one)
     while selections.edits(one.runs.select).history:  # other walks find the selection as it was laid
         selections.undo(one.runs.select)
 
 
+def _named(one: Walk) -> None:
+    """A lasso, which is given a name and loses it again."""
+    map_run = str(maps.of(one.runs.select))
+    region: regions.Region = {"kind": "box", "value": [[-1e3, 1e3, -1e3, 1e3]]}
+    regions.keep_region(map_run, region)
+    one.go(f"Explore?run={one.runs.select}")
+    one.press("explore.naming", sees=one.button("explore.name"))
+    one.page.get_by_label("Name", exact=True).fill("all of it")
+    one.press("explore.name", sees=one.page.get_by_role("heading", name="all of it"))
+    regions.name_region(map_run, region, "")
+    settled(one.page)
+    one.press("explore.clear", sees=one.page.get_by_role("heading", name="The whole map"))
+    one.open("Scores, folder for Embedding Atlas")
+    one.press("explore.atlas", sees="Embedding Atlas opens it with")
+    assert list((one.server.home / "exports").glob("atlas-*/map.parquet"))
+
+
 @walk
 def explore_runs(one: Walk) -> None:
-    one.go(f"Explore?run={one.runs.select}", opened="Find entities in D_C, to colour by and to read")
+    one.go(f"Explore?run={one.runs.select}", opened="Find entities in the big corpus, to colour by and to read")
     one.press("explore.tag.start", starts="tag")
     one.go(f"Explore?run={one.runs.select}", opened="The same on the command line, and another map")
     one.press("explore.make", starts="map")
-    one.go(f"Explore?run={one.runs.select}", tab="Health of S_C")
+    one.go(f"Explore?run={one.runs.select}", tab="Health of the choice")
     one.press("explore.choose", starts="select")
 
 
@@ -358,6 +462,7 @@ def training(one: Walk) -> None:
     pick(page, "Start from", re.compile("tiny"), typed="tiny")
     page.get_by_text("Which encoder, and which of its layers?", exact=True).click()
     one.press("training.rank", starts="rank")
+    expert(page)
     page.get_by_role("radio", name="Custom").click()
     for label in ("Epochs", "Patience"):
         box = page.get_by_label(re.compile(f"^{label}")).and_(page.locator("input"))
@@ -433,7 +538,7 @@ def bias_runs(one: Walk) -> None:
     one.press("bias.robust.start", starts="robustness")
     one.go(f"Bias?run={one.runs.difficulty}", tab="Rebuild")
     one.open("How to rebuild")
-    tick(page, re.compile("has no dev or test split"))
+    tick(page, re.compile("has no labels to decide by or to test on"))
     one.press("bias.rebuild.start", starts="rebuild")
     one.go(f"Bias?run={one.runs.difficulty}", opened="What to measure")
     one.press("bias.start", starts="difficulty")
@@ -452,6 +557,12 @@ def assisting(one: Walk) -> None:
     one.open("Which corpora")
     pick(one.page, re.compile("^Assisting"), re.compile(r"^away \("))
     one.press("assisting.start", starts="skl")
+
+
+@walk
+def words(one: Walk) -> None:
+    one.go("Selection")
+    one.press("frame.words", sees="The large pile of plain text that sentences are chosen from.")
 
 
 @walk
@@ -510,4 +621,10 @@ def project(one: Walk) -> None:
         page.goto(f"{server.url}/Corpora?project=my-first-project-2")
         settled(page)
         expect(rows.get_by_text("tenants")).to_be_visible()
+        page.goto(f"{server.url}/?project=my-first-project")
+        settled(page)
+        apart.press("home.finished")
+        expect(page).to_have_url(re.compile(r"/\?project=legal-sample-finished$"))
+        settled(page)
+        expect(apart.button("home.report.pdf")).to_be_enabled()
         left(page)

@@ -3,18 +3,18 @@ no sideways scroll on a narrow screen; the theme's switch."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import BrowserContext, Page, expect
 
-from tests.browser.driver import Server, settled, visit
+from pages.ui.empty import SHOWN
+from tests.browser.driver import PAGES, Server, settled, visit
 from tests.browser.forge import Forge
 from tests.browser.traffic import held_to_account
 from tests.furnished import furnish
 
-PAGES = ("Home", "Corpora", "Similarity", "Selection", "Explore", "Bias", "Assisting", "Training", "Results", "Papers")
 CHARTS = {"Similarity", "Selection", "Explore", "Bias", "Assisting", "Training", "Results"}
 CHART = "[data-testid=stMain] :is(.stPlotlyChart .main-svg, [data-testid=stVegaLiteChart] svg)"
 RULES = {"runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]}}
@@ -98,6 +98,7 @@ def tabs_of(page: Page) -> Iterator[str]:
             settled(page)
         if page.evaluate(OPEN):
             settled(page)
+        page.mouse.move(0, 0)  # what is pointed at looks otherwise, and depends on the page before
         page.wait_for_function(STILL)
         yield told
 
@@ -154,6 +155,29 @@ def test_every_text_is_read_easily(furnished: Furnished, themed: Page, name: str
         texts += len(drawn)
         assert not [text for ratio, text in drawn if ratio < 4.5], f"{name} {tab}"
     assert texts or name not in CHARTS
+
+
+def test_what_is_chosen_among_a_few_is_read_easily_while_pointed_at(furnished: Furnished, themed: Page) -> None:
+    shown(themed, furnished, "Training")
+    if themed.evaluate(OPEN):
+        settled(themed)
+    themed.locator("[data-testid=stButtonGroup] button[data-selected]").first.hover()
+    themed.wait_for_function(STILL)
+    assert not lasting(themed, lambda: violations(themed))
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_an_empty_page_and_its_picture_are_read_easily_and_fit_a_narrow_window(
+    server: Server, page: Page, theme: Literal["light", "dark"]
+) -> None:
+    page.emulate_media(color_scheme=theme, reduced_motion="reduce")
+    page.set_viewport_size({"width": 480, "height": 3000})
+    page.goto(f"{server.url}/Selection")
+    settled(page)
+    picture = page.get_by_test_id("stMain").locator("img")
+    expect(picture).to_have_attribute("alt", SHOWN["selection"])
+    page.wait_for_function("img => img.complete && img.naturalWidth > 720", arg=picture.element_handle())
+    assert not lasting(page, lambda: [*violations(page), *wide(page)])
 
 
 @pytest.mark.parametrize("width", [800, 480])

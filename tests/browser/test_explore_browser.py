@@ -15,6 +15,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from core.corpora.corpus import Library
 from core.facade import corpora, maps, runs, selections
+from core.facade.terms import plainly
 from tests.browser.driver import Server, asking, settled, still
 from tests.browser.test_keyboard import unreached
 from tests.conftest import sentence
@@ -134,7 +135,7 @@ def test_lasso_add_remove_undo_reload_export(server: Server, page: Page, mapped:
     inside = lassoed(page, points)
     assert 20 < len(inside) < len(points) - 20
     classes = [row["class"] for row in inside.values()]
-    counts(page, {name: classes.count(name) for name in maps.CLASSES})
+    counts(page, {plainly(name): classes.count(name) for name in maps.CLASSES})
     best = max((row for row in inside.values() if row["score"] is not None), key=lambda row: row["score"])
     expect(page.get_by_test_id("glide-cell-1-0")).to_have_text(best["class"])
     page.evaluate(LISTEN)
@@ -159,19 +160,19 @@ def test_lasso_add_remove_undo_reload_export(server: Server, page: Page, mapped:
     expect(page.get_by_text(f"{len(fresh):,} added, 0 removed.")).to_be_visible()
     settled(page)
     left = len(filtered - fresh)
-    lasso = {"T_C": classes.count("T_C"), "selected": len(fresh | old), "filtered": left}
+    lasso = {"task text": classes.count("T_C"), "selected": len(fresh | old), "filtered": left}
     counts(page, lasso)
     press(page, re.compile("Add also the"))
-    expect(page.get_by_text("Flagged sentences are in S_C by hand")).to_be_visible()
+    expect(page.get_by_text("Flagged sentences are in the choice by hand")).to_be_visible()
     settled(page)
     counts(page, {**lasso, "selected": len(fresh | old) + left, "filtered": 0})
     press(page, re.compile("Undo add"))
-    expect(page.get_by_text("Flagged sentences are in S_C by hand")).to_have_count(0)
-    press(page, re.compile("^.*Remove .* from S_C"))
+    expect(page.get_by_text("Flagged sentences are in the choice by hand")).to_have_count(0)
+    press(page, re.compile("^.*Remove .* from the choice"))
     expect(page.get_by_text(f"0 added, {len(fresh | old):,} removed.")).to_be_visible()
     press(page, re.compile("Undo remove"))
     expect(page.get_by_text(f"{len(fresh):,} added, 0 removed.")).to_be_visible()
-    picked = re.compile(rf"run={select}&region=lasso(:|%3A)[0-9a-f]{{8}}$")
+    picked = re.compile(rf"choice={select}&region=lasso(:|%3A)[0-9a-f]{{8}}$")
     expect(page).to_have_url(picked)
     page.reload()
     expect(page.get_by_text(f"{len(fresh):,} added, 0 removed.")).to_be_visible()
@@ -203,6 +204,29 @@ def pick(page: Page, name: str) -> None:
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name=name)).to_be_visible()
     settled(page)
+
+
+def test_a_drag_over_the_histogram_sets_the_filter_of_list_and_address(
+    server: Server, page: Page, mapped: tuple[str, Points]
+) -> None:
+    select, points = mapped
+    page.goto(f"{server.url}/Explore?run={select}")
+    settled(page)
+    page.get_by_text("Scores, folder for Embedding Atlas").click()
+    box = still(page.locator("[class*=st-key-explore-scores] .nsewdrag.drag").first)
+    height = box["y"] + box["height"] / 2
+    page.mouse.move(box["x"] + 0.5 * box["width"], height)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 0.9 * box["width"], height, steps=6)
+    asking(page, page.mouse.up)
+    expect(page.get_by_role("heading", name="Scores from")).to_be_visible()
+    low, high = map(float, re.findall(r"score(?::|%3A)(-?[\d.e-]+)~(-?[\d.e-]+)$", page.url)[0])
+    spare = 1e-5 * max(abs(low), abs(high))  # the address has six digits
+    scores = [row["score"] for row in points.values() if row["score"] is not None]
+    inside = [score for score in scores if low - spare <= score <= high + spare]
+    assert 0 < len(inside) < len(scores)
+    [listed] = re.findall(r"1 to 10 of ([\d,]+)", page.get_by_test_id("stMain").inner_text())
+    assert int(listed.replace(",", "")) == len(inside)  # the list
 
 
 def test_the_keyboard_reaches_every_control_of_the_map(server: Server, page: Page, mapped: tuple[str, Points]) -> None:
@@ -252,7 +276,7 @@ def test_a_corpus_is_never_markup_and_a_search_reaches_all(
     settled(page)
     page.get_by_label("Search all sentences").fill("onerror")
     page.keyboard.press("Enter")
-    expect(page.get_by_text("1 in D_C and 0 in T_C hold onerror.")).to_be_visible()
+    expect(page.get_by_text("1 in the big corpus and 0 in the task text hold onerror.")).to_be_visible()
     expect(page.get_by_test_id("glide-cell-4-0")).to_have_text(NASTY)
     settled(page)
     nasty = next(row for row in mapped[1].values() if row["text"] == NASTY)
@@ -262,9 +286,9 @@ def test_a_corpus_is_never_markup_and_a_search_reaches_all(
     page.mouse.click(box["x"] + 18, box["y"] + 70)
     card = page.locator(".st-key-explore-why")
     expect(card.get_by_text(NASTY)).to_be_visible()
-    press(page, re.compile("(Add to|Remove from) S_C"))
+    press(page, re.compile("(Add to|Remove from) the choice"))
     expect(page.get_by_text(re.compile("By hand"))).to_be_visible()
-    for tab in ("Compare", "Side by side", "Health of S_C"):
+    for tab in ("Compare", "Side by side", "Health of the choice"):
         page.get_by_role("tab", name=tab).click()
         settled(page)
     assert page.locator("img[src=x], a[href*='evil.example']").count() == 0

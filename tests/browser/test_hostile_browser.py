@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 
 from core.facade import corpora, runs
 from tests import hostile
-from tests.browser.driver import PATIENCE, Server, Watch, settled
+from tests.browser.driver import PATIENCE, Server, Watch, expert, settled
 from tests.recipes.test_experiment import fill
 
 MOST = 60_000_000  # bytes by which the server may grow; read by itself the dictionary takes nearly twice as much
@@ -69,6 +69,7 @@ def test_an_encoder_whose_weights_are_a_pipe_is_a_sentence(server: Server, page:
     os.mkfifo(folder / "model.safetensors")
     page.goto(f"{server.url}/Selection")
     settled(page)
+    expert(page)
     page.get_by_text("More options", exact=True).click()
     page.get_by_role("textbox", name="Encoder", exact=True).fill(str(folder))
     page.get_by_role("button", name=re.compile("Score and select")).click()

@@ -17,13 +17,12 @@ from core.corpora.corpus import Library
 from core.facade import runs
 from core.recipes import RECIPES
 from tests import every_kind
-from tests.browser.driver import ROOT, Server, left, settled, visit
+from tests.browser.driver import PAGES, ROOT, Server, left, settled, visit
 from tests.browser.test_door_server import ASK, asked, handshakes
 from tests.planted import contracts
 from tests.recipes.test_experiment import fill, labelled
 from tests.test_privacy import GUARD
 
-PAGES = ("", "Corpora", "Similarity", "Selection", "Explore", "Bias", "Assisting", "Training", "Results", "Papers")
 FOREIGN = ("http://evil.example", "http://localhost:9999", "https://a.streamlit.app")
 PATIENCE = 900.0  # seconds for all runs of a wave, on a crowded machine
 
@@ -58,7 +57,7 @@ def finished(wave: Mapping[str, str]) -> None:
 # All kinds one after the other: a worker each would import the same thirteen times.
 ALL = """
 import json, sys
-from core.facade import runs
+from core.facade import corpora, runs
 from core.recipes import calibrate
 from tests import every_kind
 calibrate.SECONDS = 0.0
@@ -67,6 +66,8 @@ for kind, options in first.items():
     runs.execute(kind, options)
 for kind, options in every_kind.second(made).items():
     runs.execute(kind, options)
+for role, mark in made.items():
+    corpora.set_role(role, mark)
 """
 
 
@@ -95,9 +96,9 @@ def test_a_run_of_every_kind_and_every_page_talk_to_nobody(
         server.start()
         page.goto(server.url)
         settled(page)
-        for name in PAGES:
-            visit(page, name)
-            expect(page.get_by_role("heading", level=1)).to_have_text(name or "Winnow")
+        for name, address in PAGES.items():
+            visit(page, address)
+            expect(page.get_by_role("heading", level=1)).to_have_text("Winnow" if name == "Home" else name)
         left(page)
         monkeypatch.delenv("PYTHONPATH")  # who knocks is not watched
         assert handshakes(server, *FOREIGN) == [403] * len(FOREIGN)

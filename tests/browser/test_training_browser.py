@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 from core.corpora.corpus import Corpus, Library
 from core.facade import corpora, runs
 from core.text.sentence import Entity, Sentence, sentence_id
-from tests.browser.driver import Server, pick, settled
+from tests.browser.driver import Server, expert, pick, settled
 from tests.patience import frozen, within
 
 PANEL = ".st-key-training-run-panel"
@@ -48,6 +48,7 @@ def press(page: Page, name: str) -> None:
 def ask(page: Page, seeds: str, epochs: int) -> None:
     """Fine-tune `tiny` for so many epochs, as a person would ask for it."""
     pick(page, "Start from", re.compile("tiny"), typed="tiny")
+    expert(page)
     page.get_by_role("radio", name="Custom").click()
     for label, value in (("Seeds", seeds), ("Epochs", str(epochs)), ("Patience", str(epochs))):
         box = page.get_by_label(re.compile(f"^{label}"), exact=False).and_(page.locator("input"))
@@ -111,7 +112,7 @@ def test_watch_reload_stop_queue_resume_result(server: Server, page: Page, parts
     press(page, "Resume")
     expect(panel.get_by_text("Finished")).to_be_visible(timeout=600_000)
     page.wait_for_function(MORE, arg=kept)
-    expect(page.get_by_text("Test F1", exact=True)).to_be_visible()
+    expect(page.get_by_text("Test score (F1)", exact=True)).to_be_visible()
     expect(page.get_by_text(str(server.home / "runs" / first / "artifacts" / "model"), exact=True)).to_be_visible()
     page.get_by_role("link", name=re.compile("page Results")).click()
     expect(page.get_by_role("heading", name="Results", exact=True)).to_be_visible()

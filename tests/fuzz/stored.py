@@ -1,8 +1,10 @@
 """One spoilt file among those that the app reads back: homes, plans, tables and models."""
 
+import json
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from random import Random
 
@@ -13,10 +15,12 @@ from core.facade import (
     assisting,
     audit,
     bias,
+    choices,
     corpora,
     deliver,
     experiments,
     home,
+    labels,
     maps,
     regions,
     reports,
@@ -33,6 +37,8 @@ from core.models.taggers import load_tagger, new_span_tagger
 from core.runs import journal
 from core.runs.curves import Curves
 from core.runs.store import Run
+from core.runs.where import Node, Where
+from tests.fuzz.hunt import Target
 from tests.fuzz.mutate import mutated
 from tests.fuzz.reading import said
 
@@ -48,6 +54,10 @@ seeds: [1, 2, 3]
 pretrain:
   epochs: 1
 """
+
+
+WHERE = Where(on="ray", mixed=True, nodes=(Node(name="b", cores=8, cards=1, chunks=3, lost=1),))
+LASSO: regions.Region = {"kind": "lasso", "value": [[[0.5, 1], [2, 3], [4, 1]]]}
 
 
 class Stored:
@@ -126,7 +136,13 @@ def make_home(folder: Path) -> None:
         journal.append(each_run.path / "edits.jsonl", action="add", rows=[1, 2, 3])
         journal.append(each_run.path / "edits.jsonl", action="undo", rows=[])
         journal.append(each_run.path / "reviews.jsonl", action="fix", mention=1, type="LAW")
-        (each_run.path / "budget.json").write_text('"20.5%"')
+        for choice in (each_run.path, each_run.path / "choices" / "0b15"):
+            choice.mkdir(parents=True, exist_ok=True)
+            (choice / "budget.json").write_text('"20.5%"')
+            (choice / "choice.json").write_text('{"name": "Leases", "created": 1.5e9, "taken": 1.6e9}')
+        (each_run.path / "label.json").write_text('{"name": "mine", "tags": ["a", "b"], "note": "x", "pinned": true}')
+        (each_run.path / "guess.json").write_text('{"t": ["a", "b"]}')
+        (each_run.path / "where.json").write_text(json.dumps(asdict(WHERE)))
         (each_run.path / "region.json").write_text('{"kind": "lasso", "value": [[[0.5, 1], [2, 3], [4, 1]]]}')
         (each_run.path / "launched").write_text('{"pid": 1, "created": 1.0, "run": "x"}')
     audit.note("look", runs=[run.id])
@@ -144,6 +160,7 @@ def read_home(folder: Path) -> None:
         *(lambda corpus=corpus: read_corpus(folder, corpus.fingerprint) for corpus in corpora.listed()),
         *(lambda run=run: read_run(run) for run in runs.listed()),
         corpora.roles,
+        lambda: [(choices.title(each), choices.proposed_name(each)) for each in choices.in_use()],
         audit.lines,
         audit.spoilt,
         lambda: experiments.read_plan(folder / "PLAN.yaml", {}),
@@ -184,6 +201,7 @@ def read_run(run: Run) -> None:
     curves = Curves(run)
     curves.read(), curves.children(), run.events(), run.log_tail(), run.worker(), run.spoilt()
     runs.command(run.manifest.kind, run.manifest.config)
+    runs.place(run.id), labels.label_of(run.id), labels.size(run), similarity.guess(run.id, "t")
     if state.state == "succeeded":
         each(*(lambda call=call: call(run.id) for call in OF_RUNS.get(run.manifest.kind, ())), run.result)
 
@@ -194,15 +212,24 @@ def scored(run_id: str) -> bool:
 
 
 def of_map(run_id: str) -> None:
-    mapped = maps.get(run_id)
-    assert mapped
-    maps.classes(run_id)
-    regions.kept_region(run_id)
+    assert maps.get(run_id)
+    kinds = maps.classes(run_id)
+    regions.named_regions(run_id)
+    if region := regions.kept_region(run_id):
+        regions.region_points(run_id, region, kinds)
+
+
+def another_choice(run_id: str) -> None:
+    """What was kept beside a selection, where something was."""
+    for kept in (runs.get(run_id).path / "choices").glob("*"):
+        selections.kept_budget(f"{run_id}.{kept.name}")
+        selections.edits(f"{run_id}.{kept.name}")
 
 
 OF_RUNS: Mapping[str, Sequence[Callable[[str], object]]] = {
     "select": (
         *(selections.result, selections.kept_budget, selections.edits, reviews.read, regions.kept_region),
+        another_choice,
         lambda run_id: scored(run_id) and (selections.kept(run_id), selections.chosen(run_id)),
     ),
     "difficulty": (bias.result, bias.measured, bias.bin_rows, bias.type_rows, reviews.read, reviews.suspicious),
@@ -217,7 +244,9 @@ HOME = (
     *("PLAN.yaml", "table.csv", "answers.csv", "names.tsv", "types.txt"),
     *("runs/*/launched", "runs/*/lock", "runs/*/result.json"),
     *(f"runs/*/{name}" for name in ("manifest.json", "events.jsonl", "edits.jsonl", "reviews.jsonl")),
-    *(f"runs/*/{name}" for name in ("budget.json", "region.json")),
+    *(f"runs/*/{name}" for name in ("budget.json", "region.json", "choice.json", "label.json", "guess.json")),
+    *("runs/*/where.json", "runs/*/sums.json"),
+    *("runs/*/choices/*/budget.json", "runs/*/choices/*/choice.json"),
 )
 ARTIFACTS = (
     "runs/*/artifacts/*.np[yz]",
@@ -225,6 +254,7 @@ ARTIFACTS = (
     "runs/*/artifacts/*.parquet",
     "runs/*/result.json",
     "runs/*/artifacts/*.jsonl",
+    "runs/*/region*.json",
 )
 
 
@@ -232,6 +262,9 @@ def make_furnished(folder: Path) -> None:
     from tests.furnished import furnish
 
     furnish(folder)
+    for run in runs.listed("map"):
+        regions.name_region(run.id, LASSO, "mine")
+        regions.keep_region(run.id, LASSO)
 
 
 def make_models(folder: Path) -> None:
@@ -255,8 +288,11 @@ def read_models(folder: Path) -> None:
     )
 
 
-def stored(shared: Path) -> Iterator[Stored]:
+def stored(shared: Path) -> Iterator[Target]:
     """All of them. shared: a folder for what they make once."""
+    from tests.fuzz.projects import Archive, Intake, Projects
+
     yield Stored("home", shared, make_home, read_home, *HOME)
     yield Stored("artifacts", shared, make_furnished, read_runs, *ARTIFACTS)
     yield Stored("models", shared, make_models, read_models, "*/*.json", "*/*.safetensors")
+    yield from (Projects(shared), Archive(shared), Intake())

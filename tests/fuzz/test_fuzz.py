@@ -17,6 +17,7 @@ from core.corpora.readers import sniff
 from tests.conftest import ROOT
 from tests.fuzz import hunt as module
 from tests.fuzz.__main__ import STORED, VECTORS
+from tests.fuzz.projects import PROJECTS
 from tests.fuzz.reading import outcome
 from tests.fuzz.seeds import SEEDS, options_of
 from tests.fuzz.stored import HOME, stored
@@ -51,7 +52,7 @@ def test_a_short_cut_of_it() -> None:
         "--seed",
         "19",
         "--readers",
-        ",".join([*SEEDS, VECTORS]),
+        ",".join([*SEEDS, VECTORS, "projects", "archive", "intake"]),
     ]
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -98,6 +99,7 @@ def test_whoever_misbehaves_is_caught_and_the_others_are_tried(monkeypatch: pyte
 def test_what_is_stored_is_read_whole_before_it_is_spoilt(tmp_path: Path) -> None:
     targets = {target.name: target for target in stored(tmp_path)}
     assert tuple(targets) == STORED
-    targets["home"].prepare()
-    for pattern in HOME:
-        assert list((tmp_path / "home").glob(pattern)), pattern
+    for name, patterns in (("home", HOME), ("projects", PROJECTS)):
+        targets[name].prepare()
+        for pattern in patterns:
+            assert list((tmp_path / name).glob(pattern)), pattern

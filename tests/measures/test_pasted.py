@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from core.errors import ReadError, WinnowError
 from core.measures.advice import advise
+from core.measures.leads import leads
 from core.measures.pasted import Pasted, read_table
 from core.measures.predictive import Regret
 from core.results import FloatArray
@@ -88,26 +89,47 @@ def test_whatever_is_pasted_is_read_or_told(text: str) -> None:
 class TestAdvice:
     VALUES = np.array([[[1.0, 5.0, 9.0], [2.0, 6.0, 3.0]]])
 
-    def said(self, values: FloatArray, spread: float | None = None, past: tuple[Regret, ...] = ()) -> str:
-        wide = None if spread is None else np.full(values.shape, spread)
-        return advise(grid(values, spread=wide), 0, ("PPL", "WVV", "TVC")[: values.shape[2]], past)
+    def said(self, values: FloatArray, noise: float | None = None, past: tuple[Regret, ...] = ()) -> str:
+        """noise: by which leads differ over four parts; None: leads were not judged."""
+        table = grid(values)
+        by_part = [values[0] + (noise or 0) * np.array([[0.0], [k]]) for k in (-1, 1, -1.1, 1.1)]
+        ahead = [] if noise is None else leads(table, 0, np.array(by_part))
+        return advise(table, 0, ("PPL", "WVV", "TVC")[: values.shape[2]], ahead, past)
 
     def test_most_votes(self) -> None:
         said = self.said(self.VALUES, 0.1)
-        assert said.startswith(
-            "s1 is closest to t0 by 2 of 3 measures (s0 by TVC); every lead is larger than the spread"
+        assert said == (
+            "s1 is closest to t0 by 2 of 3 measures (s0 by TVC); every lead is beyond chance, other text of t0 and of "
+            "the sources allowed for (95%, 4 parts of each)."
         )
 
     def test_tvc_and_tvcc_are_one_vote(self) -> None:
         table = replace(grid(np.dstack([self.VALUES, self.VALUES[..., 2:]])), measures=("ppl", "wvv", "tvc", "tvcc"))
         said = advise(table, 0, ("PPL", "WVV", "TVC", "TVcC"))
-        assert said.startswith("s1 is closest to t0 by 2 of 3 measures, TVC and TVcC being one (s0 by TVC)")
+        assert said.startswith(
+            "s1 is closest to t0 by 2 of 3 measures, shared words and shared content words being one (s0 by TVC)"
+        )
 
-    def test_what_the_spread_does_not_cover_is_said(self) -> None:
-        assert self.said(self.VALUES, 0.1).endswith("what another sample of t0 would say was not measured.")
+    def test_a_lead_that_may_be_chance_is_said(self) -> None:
+        assert self.said(self.VALUES, 1.5).endswith(
+            "the lead may be chance by PPL and WVV, so other text of t0 and of the sources may turn it."
+        )
 
-    def test_a_lead_within_the_spread_is_said(self) -> None:
-        assert self.said(self.VALUES, 1.5).endswith("the lead is within the spread of the draws by PPL and WVV.")
+    def test_leads_that_were_not_judged_are_said(self) -> None:
+        assert self.said(self.VALUES).endswith("how much of that is chance was not judged.")
+
+    def test_too_little_text_is_said(self) -> None:
+        table, short = grid(self.VALUES), np.full((4, 2, 3), np.nan)
+        titles = ("PPL", "WVV", "TVC")
+        short[0] = self.VALUES[0]
+        assert "how much of that is chance so little text does not say." in advise(
+            table, 0, titles, leads(table, 0, short)
+        )
+        short[:, :, :2] = self.VALUES[0, :, :2]
+        assert advise(table, 0, titles, leads(table, 0, short)).endswith(
+            "the lead is beyond chance, other text of t0 and of the sources allowed for (95%, 4 parts of each); by TVC "
+            "there is too little text to judge it."
+        )
 
     def test_a_split_is_a_split(self) -> None:
         said = self.said(self.VALUES[..., 1:])
@@ -121,5 +143,5 @@ class TestAdvice:
     def test_what_it_cost_before(self) -> None:
         past = Regret(measure="m0", hits=1, targets=2, mean=0.13, random=1.0, concordant=1, pairs=2, choices=())
         assert self.said(self.VALUES, 0.1, (past,)).endswith(
-            "; on your past runs (2 targets) the closest source lost 0.1 F1 on average against the best."
+            "; on your past runs (2 targets) the closest source lost 0.1 points on average against the best."
         )

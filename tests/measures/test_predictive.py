@@ -110,7 +110,7 @@ def test_a_measure_that_is_right_the_wrong_way_round_predicts_nothing() -> None:
     )
     assert "other way round" in far
     assert (
-        "goes with F1 most closely, r = -1.000 over 1 target (no interval below four targets; p = 0.17 for one measure, by shuffling the sources of each target in all 6 orders, so this may well be chance)"
+        "goes with the score most closely, r = -1.000 over 1 target (no interval below four targets; p = 0.17 for one measure, by shuffling the sources of each target in all 6 orders, so this may well be chance)"
         in near
     )
 

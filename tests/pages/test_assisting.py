@@ -157,12 +157,13 @@ def test_a_sweep_is_drawn(scored: str, pair: tuple[Corpus, Corpus]) -> None:
     said = texts(app)
     assert "dev chose the threshold 1" in said
     assert "beside borrowing none (no tagger learnt anything, so that says nothing" in plainly(said)  # after 1 epoch
-    assert "Every arm made 1 steps, 1 passes over the primary sentences, on the same batches" in said
+    assert "Every variant made 1 steps, 1 passes over the primary sentences, on the same batches" in said
     assert len(app.get("plotly_chart")) == 2
-    assert ">SKL<" in said
+    assert ">Chosen (SKL)<" in said
     assert "python -m core assist --primary home" in commands(app)
 
 
+@pytest.mark.usefixtures("expert")
 def test_the_form_of_a_sweep_starts_what_it_says(
     scored: str, pair: tuple[Corpus, Corpus], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -184,6 +185,7 @@ def test_the_form_of_a_sweep_starts_what_it_says(
     assert "With only the spelling of words shared, dev chose the threshold" in plainly(texts(app))
 
 
+@pytest.mark.usefixtures("expert")
 def test_small_numbers_are_shown_and_an_open_bound_is_not_offered(pair: tuple[Corpus, Corpus]) -> None:
     app = opened(PAGE)
     app.selectbox(key="assisting.primary").select(pair[0].fingerprint).run()

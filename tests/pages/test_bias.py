@@ -62,6 +62,7 @@ def test_an_empty_page_says_what_it_needs() -> None:
     assert "Open the legal sample" in [button.label for button in app.button]
 
 
+@pytest.mark.usefixtures("expert")
 def test_before_anything_is_measured_the_other_tabs_say_so(corpus: Corpus) -> None:
     app = opened(PAGE)
     assert not app.exception
@@ -73,6 +74,7 @@ def test_before_anything_is_measured_the_other_tabs_say_so(corpus: Corpus) -> No
     assert "--preset custom --folds 2" in app.code[0].value
 
 
+@pytest.mark.usefixtures("expert")
 def test_custom_offers_every_option_of_a_measurement(corpus: Corpus) -> None:
     app = opened(PAGE)
     app.segmented_control(key="bias.preset").set_value("custom").run()
@@ -334,7 +336,7 @@ def test_harder_test_sets_are_listed_with_what_holds(home: Path) -> None:
         facade_runs.execute("robustness", {**options, "kind": kind})
     app = opened(PAGE)
     assert not app.exception
-    assert "none of its words, apart from “of”, “the” and the like, occurs in the training split" in raw_html(app)
+    assert "none of its words, apart from “of”, “the” and the like, occurs in the labels to learn from" in raw_html(app)
     assert "No finished tagger was tested on several test sets yet" in texts(app)
     assert NASTY not in raw_html(app)
 

@@ -15,6 +15,7 @@ from core.corpora.corpus import Corpus, Library
 from core.difficulty import mentions as difficulty
 from core.errors import Unfinished
 from core.facade import corpora, rebuilding, runs
+from core.files import sum_up
 from core.runs.context import RunContext
 from core.selection.spans import SPAN
 from tests.conftest import sentence
@@ -35,6 +36,7 @@ def run(home: Path) -> str:
 def test_a_measurement_of_some_mentions_is_told_and_the_number_is_of_all(run: str) -> None:
     path = runs.get(run).artifacts / "mentions.parquet"
     difficulty.write(difficulty.read(path)[::2], path)
+    sum_up(runs.get(run).path)
     said = texts(opened(PAGE))
     assert "Only 62 of 123 mentions were measured" in said
     assert "**25 of 123 mentions** are to be changed; all of them can be." in said
@@ -65,7 +67,7 @@ def test_low_share_says_its_sentences_and_stops_where_they_are_too_few(run: str)
     assert app.button(key="bias.rebuild.start").disabled
     app.number_input(key="bias.rebuild.low-share.size").set_value(20).run()
     assert app.button(key="bias.rebuild.start").disabled
-    [none] = [box for box in app.checkbox if "has no dev or test split" in box.label]
+    [none] = [box for box in app.checkbox if "has no labels to decide by or to test on" in box.label]
     none.check().run()
     assert not app.button(key="bias.rebuild.start").disabled
     assert "**20 sentences** are drawn, 4 of them for" in texts(app)
@@ -100,7 +102,7 @@ def test_the_splits_of_the_measured_corpus_are_held_out_whatever_parts_are_given
     assert not app.exception
     assert held_out(app) == []  # nobody knows: it asks, and begins nothing
     assert app.button(key="bias.rebuild.start").disabled
-    assert "Which dev and test splits go with legal" in " ".join(one.value for one in app.warning)
+    assert "Which labels to decide by and to test on go with legal" in " ".join(one.value for one in app.warning)
 
     named = [labels(home, f"legal-{part}", n) for n, part in enumerate(("dev", "test"), 8)]
     app = opened_on(PAGE, run.id)

@@ -15,10 +15,11 @@ from streamlit.testing.v1 import AppTest
 
 from core.cli.main import run_main
 from core.corpora.corpus import Library
+from core.facade import choices, runs, selections
 from core.facade import corpora as facade_corpora
-from core.facade import runs, selections
 from core.facade.selections import Budget
 from pages.ui.widgets import plain
+from tests import finished
 from tests.conftest import Seal, sentence
 from tests.pages.test_pages import ROOT, opened, texts
 
@@ -64,8 +65,9 @@ def downloads(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, bytes]]:
     """What each `Download` that is drawn would send: (name, bytes)."""
     sent: list[tuple[str, bytes]] = []
 
-    def button(label: str, data: Callable[[], bytes], name: str, **_: Any) -> bool:
-        sent.append((name, data()))
+    def button(label: str, data: Callable[[], bytes], name: str = "", **_: Any) -> bool:
+        if name:  # of the page Selection, not of Home
+            sent.append((name, data()))
         return False
 
     monkeypatch.setattr(st, "download_button", button)
@@ -173,7 +175,7 @@ def test_a_moved_slider_is_kept(then: str, select: str, downloads: list[tuple[st
     assert metrics(app)["Selected"] == "61"
     assert app.slider[0].value == pytest.approx(30.2)
     assert plain("Select 30.2% of my-domain by random") in texts(app)
-    assert (app.query_params["run"], app.query_params["budget"]) == (select, "30.2%")
+    assert app.query_params["choice"] == select
     assert "--budget 30.2%" in app.code[-1].value
     assert downloads[-1][0] == f"S_C-{select[-4:]}-30.2pct.txt"
     assert plain("Select 30.2% of my-domain by random") in texts(opened("home.py"))
@@ -262,7 +264,7 @@ def test_a_score_is_set_in_steps_that_can_be_written_down(select: str) -> None:
 def test_no_score_is_a_headline_and_its_meaning_is_said(select: str) -> None:
     app = opened(PAGE)
     assert not [label for label in metrics(app) if "score" in label.lower()]
-    assert "the closest to T_C" in " ".join(caption.value for caption in app.caption)
+    assert "the closest to the task text" in " ".join(caption.value for caption in app.caption)
 
 
 def test_training_and_explore_take_the_kept_budget(select: str) -> None:
@@ -286,3 +288,104 @@ def test_a_spoilt_file_counts_as_no_choice(select: str) -> None:
     for spoilt in (b"{", b"\xff", json.dumps("lots").encode(), b"[1]"):
         file.write_bytes(spoilt)
         assert selections.kept_budget(select) == "20%"
+
+
+def widgets(app: AppTest, part: str) -> AppTest:
+    """The page with a popover of the choice open: aside or more."""
+    app.session_state[f"selection.choice.{part}"] = True
+    return app.run()
+
+
+def test_keeping_makes_another_and_the_page_goes_on_with_its_own(select: str) -> None:
+    selections.keep_budget(select, "30.2%")
+    app = widgets(opened(PAGE), "aside")
+    [name] = [field for field in app.text_input if field.label == "Its name"]
+    assert name.value == "30.2% by random"
+    name.set_value("Leases").run()
+    app.button(key="selection.choice.keep").click().run()
+    assert not app.exception
+    assert plain("Kept as Leases.") in app.success[0].value
+    [kept] = [each for each in choices.listed() if not each.first]
+    assert (kept.name, kept.budget) == ("Leases", "30.2%")
+    app.slider[0].set_value(50.0).run()
+    assert (selections.kept_budget(select), selections.kept_budget(kept.id)) == ("50%", "30.2%")
+    assert app.query_params["choice"] == select
+    again = widgets(app, "aside")
+    next(field for field in again.text_input if field.label == "Its name").set_value("leases").run()
+    again.button(key="selection.choice.keep").click().run()
+    assert "another choice is called" in again.error[0].value
+
+
+def test_the_choice_that_is_taken_up_is_what_all_pages_command_and_export_speak_of(
+    select: str, downloads: list[tuple[str, bytes]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = choices.keep(select, "Leases")
+    selections.keep_budget(kept.id, "30.2%")
+    selections.edit(kept.id, "remove", selections.chosen(kept.id).rows[:3])
+    app = opened(PAGE)
+    assert metrics(app)["Selected"] == "41"
+    app.selectbox(key=f"selection.which.{select}").set_value(kept.id).run()
+    assert not app.exception
+    assert metrics(app)["Selected"] == "58"
+    assert plain("Leases: Select 30.2% of my-domain by random") in texts(app)
+    assert app.query_params["choice"] == kept.id
+    written = typed(shown_command(app), tmp_path, monkeypatch)
+    assert shown_command(app)[3:5] == ["export", kept.id]
+    assert (written.name, written.read_bytes()) == downloads[-1]
+    assert written.name == f"S_C-{select[-4:]}-{kept.id[-4:]}-30.2pct.txt"
+    assert len(written.read_bytes().splitlines()) == 58
+    app.switch_page("pages/4_Explore.py").run()
+    assert app.session_state["explore.shown"] == kept.id
+    assert "0 added, 3 removed" in texts(app)
+    assert plain("Leases: 58 of 203") in texts(opened("home.py"))
+    assert metrics(opened(PAGE))["Selected"] == "58"  # another window: it is the project's current one
+
+
+def test_training_is_led_to_the_choice_of_its_address(select: str) -> None:
+    kept = choices.keep(select, "Leases")
+    app = AppTest.from_file(str(ROOT / "home.py"), default_timeout=300).run().switch_page("pages/5_Training.py")
+    app.query_params["choice"] = kept.id
+    app.run()
+    assert not app.exception
+    assert app.selectbox(key="training.selection").value == kept.id
+    app.selectbox(key="training.selection").set_value(select).run()  # what is picked then stays
+    assert app.selectbox(key="training.selection").value == select
+    app.query_params["choice"] = f"{select}.0000"
+    assert "is not here" in app.run().warning[0].value
+
+
+def test_a_choice_is_called_otherwise_and_removed_and_the_first_one_is_not(select: str) -> None:
+    app = widgets(opened(PAGE), "more")
+    assert "selection.choice.remove" not in [button.key for button in app.button]
+    assert "remove its run on the page Runs" in texts(app)
+    [name] = [field for field in app.text_input if field.label == "This choice's name"]
+    name.set_value("First").run()
+    app.button(key="selection.choice.rename").click().run()
+    assert choices.at(select).name == "First"
+    assert plain("First: Select 20% of my-domain by random") in texts(app)
+    kept = choices.keep(select, "Leases")
+    choices.take_up(kept.id)
+    app = widgets(opened(PAGE), "more")
+    app.button(key="selection.choice.remove").click().run()
+    assert not app.exception
+    assert [each.id for each in choices.listed()] == [select]
+    assert app.query_params["choice"] == select
+
+
+def test_that_a_training_read_it_when_it_was_another_is_said(select: str, home: Path) -> None:
+    options = {"corpora": (selections.seal(select).fingerprint,), "init": "tiny"}
+    finished.finish(home, "pretrain", options, finished.constant(finished.pretrained()))
+    assert "read this choice when it was another" not in texts(opened(PAGE))
+    selections.keep_budget(select, "30%")
+    assert "read this choice when it was another, of 41 sentences, and keeps those" in texts(opened(PAGE))
+
+
+def test_an_address_of_a_choice_that_is_gone_shows_none_and_says_so(select: str) -> None:
+    app = AppTest.from_file(str(ROOT / "home.py"), default_timeout=300).run().switch_page(PAGE)
+    app.query_params["choice"] = f"{select}.0000"
+    app.run()
+    assert not app.exception
+    assert not app.metric
+    assert "is not here" in app.warning[0].value
+    app.button(key="selection.run.latest").click().run()
+    assert metrics(app)["Selected"] == "41"

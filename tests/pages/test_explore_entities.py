@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from core.facade import corpora, deliver, entities, maps, runs
-from pages.ui.explore import map as map_view
+from pages.ui.explore.controls import COLOURINGS
 from tests.conftest import Seal, sentence
 from tests.pages.test_explore import PAGE, figure_of, shown
 from tests.pages.test_pages import opened, texts
@@ -41,7 +41,7 @@ def tag(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_without_a_tagger_the_colour_is_not_offered(map_run: str) -> None:
     app = opened(PAGE)
-    assert map_view.COLOURINGS["entities"] not in app.segmented_control(key="explore.by").options
+    assert COLOURINGS["entities"] not in app.segmented_control(key="explore.by").options
 
 
 def test_a_finished_tagger_is_offered_to_find_them(map_run: str, seal: Seal, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,12 +52,12 @@ def test_a_finished_tagger_is_offered_to_find_them(map_run: str, seal: Seal, mon
     trained = runs.execute("finetune", tuned).id
     app = opened(PAGE)
     assert app.selectbox(key="explore.tag.model").options == ["tiny on labels"]
-    monkeypatch.setattr("core.facade.runs.start", lambda kind, options: runs.execute(kind, options).id)
+    monkeypatch.setattr("core.facade.runs.start", lambda kind, options, on: runs.execute(kind, options).id)
     app.button(key="explore.tag.start").click().run()
     assert not app.exception
     [run] = entities.tag_runs(maps.get(map_run).selection)
     assert run.manifest.config["model"] == str(deliver.model_folder(trained))
-    assert map_view.COLOURINGS["entities"] in app.segmented_control(key="explore.by").options
+    assert COLOURINGS["entities"] in app.segmented_control(key="explore.by").options
     assert not [button for button in app.button if button.key == "explore.tag.start"]
 
 

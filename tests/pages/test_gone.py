@@ -71,8 +71,8 @@ def remove(*fingerprints: str) -> None:
 
 KEPT = {
     "2_Similarity": "my pile",
-    "3_Selection": "the closest to T_C, to",
-    "4_Explore": "the closest to T_C, to",
+    "3_Selection": "the closest to the task text, to",
+    "4_Explore": "the closest to the task text, to",
     "5_Training": "classifier 10",
     "6_Results": "classifier 10",
     "7_Bias": "Names and contexts tell about as much",
@@ -136,12 +136,12 @@ def test_the_map_and_s_c_are_shown_when_only_d_c_is_gone(home: Path) -> None:
     facade_corpora.remove("my pile")
     app = opened_on("pages/4_Explore.py", run_id)
     said = everything(app)
-    assert "No longer on this machine: D_C." in said
-    assert "S_C itself is still here" in said
+    assert "No longer on this machine: the big corpus." in said
+    assert "The choice itself is still here" in said
     assert sum(f"clerk number {i} " in said for i in range(17)) > 3
     assert len(app.get("plotly_chart")) == 2  # the scores, the map
     said = everything(opened_on("pages/3_Selection.py", run_id))
-    assert "S_C itself is still here" in said
+    assert "The choice itself is still here" in said
 
 
 def test_a_selection_whose_d_c_is_gone_leaves_explore_to_the_others(home: Path) -> None:
@@ -156,16 +156,16 @@ def test_a_selection_whose_d_c_is_gone_leaves_explore_to_the_others(home: Path) 
     facade_corpora.remove("other pile")
     app = opened_on("pages/4_Explore.py", kept)
     assert GONE not in everything(app)
-    [picker] = [box for box in app.selectbox if box.label == "Selection"]
+    [picker] = [box for box in app.selectbox if box.label == "The choice"]
     assert len(picker.options) == 2
-    assert "No longer on this machine: D_C." in everything(opened_on("pages/4_Explore.py", gone))
+    assert "No longer on this machine: the big corpus." in everything(opened_on("pages/4_Explore.py", gone))
 
 
 def test_a_selection_without_its_t_c_still_moves_its_budget(home: Path) -> None:
     run_id = runs_of(home)["3_Selection"]
     facade_corpora.remove("my task")
     app = opened_on("pages/3_Selection.py", run_id)
-    assert "No longer on this machine: T_C." in everything(app)
+    assert "No longer on this machine: the task text." in everything(app)
     app.slider[0].set_value(50.0).run()
     everything(app)
     assert ("Selected", "100") in [(metric.label, metric.value) for metric in app.metric]

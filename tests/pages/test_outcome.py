@@ -12,6 +12,7 @@ from core.artifacts.audit import AuditResult
 from core.artifacts.drift import SklResult
 from core.artifacts.evaluations import FinetuneResult
 from core.artifacts.fetched import FetchResult
+from core.artifacts.intake import IntakeResult, Taken
 from core.artifacts.leaderboard import ExperimentResult
 from core.artifacts.map import MapResult
 from core.artifacts.mentions import DifficultyResult
@@ -47,6 +48,7 @@ IN_PARTS = {
     "experiment",
     "finetune",
     "halves",
+    "intake",
     "map",
     "rank",
     "split",
@@ -75,14 +77,14 @@ IN_ONE = {  # one work of one pace, whose stage says how far it is
 LAID_BY_HAND = ("difficulty", "experiment", "finetune", "study")
 LAID = {  # of the real thing
     "audit": r"Of 205 sentences: \d+ exact duplicate",
-    "select": r"S_C: 40 of 205 sentences, \d+ tokens",
+    "select": r"Choice: 40 of 205 sentences, \d+ tokens",
     "map": r"150 sentences laid out|245 sentences laid out",
     "similarity": r"orchard is closest to fruit",
     "difficulty": r"Names tell \d\.\d\d bits, contexts -?\d\.\d\d, over \d+ mentions",
     "rebuild": r"\d+ mentions changed",
     "robustness": r"\d+ of \d+ mentions renamed",
     "skl": r"\d+ of the \d+ entities in both corpora drift",
-    "finetune": r"F1 \d+\.\d ± \d+\.\d over 3 seeds on my test",
+    "finetune": r"Score \(F1\) \d+\.\d ± \d+\.\d over 3 seeds on my test",
     "experiment": r"^(Yes|No|Not shown|Reading helped|It helped)\b.*The difference: .*Next: ",
     "add": r"3 sentences, \d+ tokens",
     "study": r"Yes: choosing helped on these 3 tasks on average.*\+1\.0 points of 100 on these",
@@ -102,6 +104,17 @@ MADE: Mapping[str, tuple[object, str]] = {  # of what takes a model to make
         ),
         "train 70, test 1,030 sentences",
     ),
+    "intake": (
+        IntakeResult(
+            parts=[
+                Taken(part="task", files=2, run="r"),
+                Taken(part="domain", files=1, run="", problem="cannot be read"),
+            ],
+            roles=["task"],
+            task_of_train=False,
+        ),
+        "1 of 2 parts imported: task",
+    ),
     "tag": (TagResult(entities=1200, sentences=3400, types=["LOC"]), "1,200 entities in 3,400 sentences"),
     "predict": (PredictResult(entities=1, sentences=2, types={"LOC": 1}), "1 entities in 2 sentences"),
     "vectors-import": (
@@ -111,11 +124,11 @@ MADE: Mapping[str, tuple[object, str]] = {  # of what takes a model to make
     "fetch": (FetchResult(encoder="mpnet", folder="/home/mpnet"), "The encoder mpnet is on this machine"),
     "prevalence": (
         PrevalenceResult(low=800, high=1090, about=950, task=500, domain=9000, quantiles=[]),
-        "About 950 sentences of D_C are like T_C's (800 to 1,090)",
+        "About 950 sentences of the big corpus are like the task text's (800 to 1,090)",
     ),
     "rank": (
         RankResult(train=1, dev=1, words=1, encoders=[RANK]),
-        "tiny fits best: a linear probe reads 31.2 F1 from its layers' mean",
+        "tiny fits best: a linear probe scores 31.2 (F1) from its layers' mean",
     ),
     "calibrate": (
         replace(TIMED, mlm=(0.1, 0.0005)),
@@ -189,13 +202,13 @@ def test_a_selection_is_told_as_it_is_now(runs: dict[str, Run], monkeypatch: pyt
     selections.keep_budget(select.id, "10.1%")
     now = selections.chosen(select.id)
     tokens = int(selections.scored(select.id).lengths[now.rows].sum())
-    assert outcome(select) == f"S_C: 21 of 205 sentences, {tokens} tokens"
+    assert outcome(select) == f"Choice: 21 of 205 sentences, {tokens} tokens"
     selections.edit(select.id, "remove", now.rows[:3])
-    assert "S_C: 18 of 205" in outcome(select)
+    assert "Choice: 18 of 205" in outcome(select)
     selections.undo(select.id)
-    assert "S_C: 21 of 205" in outcome(select)
+    assert "Choice: 21 of 205" in outcome(select)
     selections.keep_budget(select.id, select.manifest.config["budget"])
-    assert "S_C: 40 of 205" in outcome(select)
+    assert "Choice: 40 of 205" in outcome(select)
 
 
 def test_a_result_of_another_shape_has_no_line_and_a_fault_of_ours_is_no_silence(

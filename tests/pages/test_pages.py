@@ -115,8 +115,8 @@ def test_the_sample_opens_in_one_click_with_its_parts(home: Path) -> None:
     assert set(corpora.roles()) == {"task", "domain", "train", "dev", "test"}
     app.switch_page("pages/3_Selection.py").run()
     picked = {box.label: box.value for box in app.selectbox}
-    assert picked["T_C, your task's text"] == corpora.roles()["task"]
-    assert picked["D_C, to select from"] == corpora.roles()["domain"]
+    assert picked["Task text"] == corpora.roles()["task"]
+    assert picked["Big corpus"] == corpora.roles()["domain"]
 
 
 def test_corpora_shows_numbers_types_and_samples(trio: dict[str, Corpus]) -> None:
@@ -127,7 +127,7 @@ def test_corpora_shows_numbers_types_and_samples(trio: dict[str, Corpus]) -> Non
     assert ("Entities", "1") in metrics
     assert len(app.get("plotly_chart")) == 4  # three of lengths, one of types
     assert 'class="w-entity"' in texts(app)
-    assert "not checked yet" in texts(app)
+    assert "not looked for yet" in texts(app)
 
 
 def test_a_check_shows_duplicates_and_leaks_in_numbers(trio: dict[str, Corpus], seal: Seal) -> None:
@@ -143,8 +143,8 @@ def test_a_check_shows_duplicates_and_leaks_in_numbers(trio: dict[str, Corpus], 
         runs.execute("audit", {"corpus": corpora.roles()[role], "held_out": [test.fingerprint]})
     said = texts(opened("pages/1_Corpora.py"))
     assert '<td class="w-number">1</td><td>exact duplicates</td>' in said
-    assert '<td class="w-number">1</td><td>leaks of dev or test</td>' in said
-    assert "not checked yet" not in said
+    assert '<td class="w-number">1</td><td>also among the labels to decide by or to test on (leaks)</td>' in said
+    assert "not looked for yet" not in said
 
 
 def test_a_role_is_given_and_taken(trio: dict[str, Corpus], seal: Seal) -> None:
@@ -245,12 +245,13 @@ def test_a_file_that_is_no_text_is_refused_in_words_and_hides_nothing(
     assert app.text_input[0].value == "deeds"
 
 
-def test_several_files_at_once_are_one_corpus(home: Path) -> None:
+def test_several_files_at_once_may_be_one_corpus(home: Path) -> None:
     app = opened("pages/1_Corpora.py")
     app.file_uploader[0].upload("a.odt", documents.odt(["The first deed is signed."]))
     app.file_uploader[0].upload("b.txt", b"The second deed is not .\n").run()
     assert not app.exception
     assert sorted(path.name for path in home.glob("uploads/*/*")) == ["a.odt", "b.txt"]
+    app.button(key="corpora.one").click().run()
     assert app.text_input[0].value == "a and 1 more"
     said = texts(app)
     assert "2 files" in said
@@ -363,6 +364,7 @@ def test_the_part_of_a_folder_is_asked_for_a_folder(
     app.segmented_control(key="corpora.source").set_value("A path on this machine").run()
     app.text_input[0].set_value(str(tmp_path))
     app.button(key="corpora.look").click().run()
+    app.button(key="corpora.one").click().run()  # not what is proposed file by file
     assert plain("the folder holds several parts (dev, train)") in app.error[0].value
     next(box for box in app.selectbox if box.label.startswith("Part")).select("dev").run()
     assert not app.error
@@ -481,7 +483,9 @@ def test_a_selection_shows_what_it_chose(chosen: str) -> None:
     metrics = {metric.label: metric.value for metric in app.metric}
     assert metrics["Selected"] == "12"
     assert len(app.get("plotly_chart")) == 2
-    assert {chart.proto.alt for chart in app.get("plotly_chart")} > {"Sentence lengths of S_C, D_C and T_C compared"}
+    assert {chart.proto.alt for chart in app.get("plotly_chart")} > {
+        "Sentence lengths of the choice, the big corpus and the task text compared"
+    }
     assert "python -m core select" in app.code[-1].value
     assert "--strategy random" in app.code[-1].value
 
@@ -498,14 +502,16 @@ def test_the_slider_chooses_anew_without_a_new_run(chosen: str) -> None:
 def test_a_second_selection_is_compared(chosen: str, trio: dict[str, Corpus]) -> None:
     config = {"task": trio["task"].fingerprint, "domain": trio["domain"].fingerprint, "budget": "20%"}
     other = runs.execute("select", {**config, "strategy": "length-matched-random"}).id
-    found = insights.overlap(chosen, other, "20%", ())
-    ours, theirs = ({int(row) for row in selections.choose(run, "20%").rows} for run in (chosen, other))
-    assert found.shared == len(ours & theirs)
-    assert {row["row"] for row in found.only_here} <= ours - theirs
+    selections.edit(other, "add", selections.chosen(chosen).rows[:2])
+    found = insights.overlap(other, chosen)
+    ours, theirs = ({int(row) for row in selections.chosen(run).rows} for run in (other, chosen))
+    assert (found.both, found.only_a, found.only_b) == tuple(map(len, (ours & theirs, ours - theirs, theirs - ours)))
+    assert {row["row"] for row in found.only_in_a} <= ours - theirs
+    assert {row["row"] for row in found.only_in_b} <= theirs - ours
     app = opened("pages/3_Selection.py")
     app.selectbox(key="selection.other").select(chosen).run()
     assert not app.exception
-    assert f"{found.shared:,} of 12" in texts(app)
+    assert f"{found.both:,} of {len(ours):,}" in texts(app)
 
 
 def test_export_goes_to_the_folder_that_the_page_names(chosen: str, home: Path) -> None:
@@ -543,6 +549,7 @@ def test_an_export_that_fails_says_so_at_its_button_and_leaves_the_page_whole(ch
     assert "python -m core select" in app.code[-1].value
 
 
+@pytest.mark.usefixtures("expert")
 def test_options_of_every_strategy_make_a_form(trio: dict[str, Corpus]) -> None:
     app = opened("pages/3_Selection.py")
     for name, strategy in selections.STRATEGIES.items():
@@ -632,8 +639,9 @@ def test_a_strategy_and_each_corpus_say_what_they_are(seal: Seal) -> None:
     choices = app.selectbox(key="selection.strategy").options
     assert len(choices) == len(selections.STRATEGIES)
     assert all("(" in choice and "papers" not in choice and "ours" not in choice.split() for choice in choices)
-    told = {field.label: field.help for field in app.selectbox if (field.key or "").count(".") == 2}
-    assert len(told) == 5
+    titles = [term.title for term in corpora.ROLES.values()]
+    told = {field.value: field.help for field in app.markdown if field.value.startswith(":small[")}
+    assert [name.removeprefix(":small[").split(" :gray[")[0] for name in told] == titles
     assert all(len(words.split()) > 5 for words in told.values())
 
 

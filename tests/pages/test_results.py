@@ -73,7 +73,7 @@ def test_the_leaderboard_tells_verdict_and_cost(run_id: str) -> None:
     assert not app.exception
     assert not app.error
     said = texts(app)
-    assert "read once an arm" in said
+    assert "read once a variant" in said
     verdict = results.finding(run_id)
     assert unescape(app.subheader[0].value).replace("\u2060", "") == verdict.what
     assert verdict.what.startswith("Yes, choosing paid")
@@ -82,8 +82,8 @@ def test_the_leaderboard_tells_verdict_and_cost(run_id: str) -> None:
     for row in results.board(run_id).leaderboard:
         assert f"{row.mean:.2f} ± {row.sd:.2f}" in said
     assert "▲ yes" in said
-    assert "against a random S_C of as many tokens" in said
-    assert [chart.proto.alt[:7] for chart in app.get("plotly_chart")] == ["Test F1", "F1 less"]
+    assert "against a random choice of as many tokens" in said
+    assert [chart.proto.alt[:7] for chart in app.get("plotly_chart")] == ["Test sc", "Score l"]
     assert "of computing** in all" in said
 
 
@@ -149,17 +149,19 @@ def test_a_type_that_no_arm_finds_is_told_beside_the_answer_and_in_the_report(ho
     run = finished.experiment(home, made, finished.LINES[:2], never="<b>COURT</b>")
     app = opened(PAGE)
     assert not app.exception
-    [said] = [unescape(warning.value) for warning in app.warning if "in every arm" in warning.value]
+    [said] = [unescape(warning.value) for warning in app.warning if "in every variant" in warning.value]
     n, labelled = made["test"].types["<b>COURT</b>"], made["train"].types["<b>COURT</b>"]
-    assert f"F1 is 0.00 in every arm for <b>COURT</b> ({n} in the test set, {labelled} to learn from)" in said
+    assert (
+        f"The score is 0.00 in every variant for <b>COURT</b> ({n} in the test set, {labelled} to learn from)" in said
+    )
     page = finished.html_report(run.id)
-    assert f"every arm for &lt;b&gt;COURT&lt;/b&gt; ({n} in the test set" in page
+    assert f"every variant for &lt;b&gt;COURT&lt;/b&gt; ({n} in the test set" in page
     assert "<b>COURT" not in page
 
 
 def test_types_that_one_arm_finds_are_not_told_so(run_id: str) -> None:
     assert results.unfound_types(run_id) == []
-    assert not [warning for warning in opened(PAGE).warning if "in every arm" in warning.value]
+    assert not [warning for warning in opened(PAGE).warning if "in every variant" in warning.value]
 
 
 def test_a_mean_is_rounded_once_and_the_same_on_every_tab(run_id: str) -> None:
@@ -214,12 +216,14 @@ def test_shares_of_low_ceim_are_drawn_and_compared_with_their_base(run_id: str) 
     assert page.count(words) >= 3
     app = tab(app, "Curves")
     assert not app.exception
-    assert [chart.proto.alt for chart in app.get("plotly_chart")][1].startswith("F1 by share of low CEIM")
+    assert [chart.proto.alt for chart in app.get("plotly_chart")][1].startswith(
+        "Score by share of names that their context tells"
+    )
     for row in told["leaderboard"][-2:]:  # as though what they read were a source's, in two sizes
         row |= {"arm": "lm:a", "source": "f00d", "budget": f"{row['sentences'] or 7}tokens"}
     file.write_text(json.dumps(told))
     app = tab(opened(PAGE), "Curves")
-    assert [chart.proto.alt for chart in app.get("plotly_chart")][2].startswith("F1 by tokens read of the source")
+    assert [chart.proto.alt for chart in app.get("plotly_chart")][2].startswith("Score by tokens read of the source")
 
 
 def test_more_text_is_not_worth_it_where_pre_trainings_were_repeated(run_id: str) -> None:
@@ -323,6 +327,28 @@ def test_mistakes_are_told_apart_counted_and_filtered(run_id: str) -> None:
     assert f"{len(fewer)} of 150" in said
     n = sum(one.kind == "missed" and one.types == {"DATE"} for row in every for one in row.wrong_a)
     assert re.search(f'>missed</td><td>[^<]*</td><td class="w-number">{n}</td>', said)
+
+
+def test_mistakes_are_counted_by_type(run_id: str) -> None:
+    app = tab(opened(PAGE), "Sentences")
+    a, b = (str(app.selectbox(key=f"results.beside.{side}.{rows(run_id)[0]}").value) for side in "ab")
+    readings = results.side_by_side(a, 1, b, 1)
+    of_a, of_b = (
+        {
+            row.type: row
+            for row in reviews.by_type((row.sentence.entities or (), getattr(row, side)) for row in readings)
+        }
+        for side in ("wrong_a", "wrong_b")
+    )
+    said = texts(app)
+    for name in finished.TYPES:
+        cells = [f"{of_a[name].right:,} / {of_b[name].right:,}"]
+        cells += [f"{of_a[name].kinds[kind]:,} / {of_b[name].kinds[kind]:,}" for kind in reviews.KINDS]
+        assert f">{escape(name)}</td>" in said
+        assert re.search("</td>[^\n]*?".join(re.escape(cell) for cell in cells), said), name
+    assert "<b>COURT" not in said
+    app.multiselect(key="results.beside.types").select("DATE").run()
+    assert f"<td>{of_a['PARTY'].right:,} / {of_b['PARTY'].right:,}<" not in texts(app)
 
 
 def test_all_trainings_and_what_sets_two_apart(run_id: str) -> None:
@@ -429,7 +455,7 @@ def test_single_trainings_have_a_page_without_an_experiment(home: Path) -> None:
     app = opened(PAGE)
     assert not app.exception
     assert not app.error
-    assert "F1 by entity type" in texts(app)
+    assert "Score by entity type" in texts(app)
     assert "succeeded" in texts(tab(app, "All trainings"))
 
 
@@ -482,14 +508,14 @@ def test_while_an_experiment_is_at_work_no_two_trainings_stand_in_for_its_answer
     made = finished.corpora(home)
     finished.tuned(home, made, "tiny", 0.5)
     finished.tuned(home, made, "tiny", 0.6, epochs=6)
-    assert "F1 by entity type" in texts(opened(PAGE))
+    assert "Score by entity type" in texts(opened(PAGE))
     recipe = runs.RECIPES["experiment"]
     options = {name: corpus.fingerprint for name, corpus in made.items()}
     register(recipe, recipe.config.parse({**options, "encoder": "tiny"}), RunStore(home))
     app = opened(PAGE)
     assert not app.exception
     said = texts(app)
-    assert "F1 by entity type" not in said
+    assert "Score by entity type" not in said
     assert "Every fine-tuning run, newest first" in said
     assert app.tabs[0].label == "All trainings"
 

@@ -1,18 +1,27 @@
 """The road on Home: what is known at each stop, and the one button that goes on."""
 
+import json
+from collections.abc import Mapping
+from dataclasses import replace
 from html import unescape
 from pathlib import Path
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
-from core.facade import corpora, prevalence, results, road, runs
+from core.facade import corpora, experiments, find_out, labelling, prevalence, results, road, runs, selections
 from core.facade.home import store
 from core.recipes import RECIPES
-from core.recipes.base import register
+from core.recipes.base import plan as planned
+from core.recipes.base import register, work_of
+from core.recipes.experiment.config import ExperimentConfig
+from core.runs import worker
 from core.text.sentence import Sentence, sentence_id
 from tests import finished
 from tests.conftest import Seal
 from tests.pages.test_pages import opened, texts
+
+KEPT = {"keep": ["near_duplicate"]}
 
 
 def on_home() -> tuple[str, list[tuple[str, str, str]]]:
@@ -22,6 +31,16 @@ def on_home() -> tuple[str, list[tuple[str, str, str]]]:
     assert not app.error
     links = [(link.proto.page, link.proto.label, link.proto.query_string) for link in app.main.get("page_link")]
     return unescape(texts(app)).replace("\u2060", ""), links
+
+
+def buttons(app: AppTest) -> list[str]:
+    """What the buttons of a page say."""
+    return [button.label for button in app.button]
+
+
+def pressed(app: AppTest, label: str) -> AppTest:
+    """The page after a button of it."""
+    return next(button for button in app.button if button.label == label).click().run()
 
 
 def test_an_empty_home_says_what_is_missing_and_goes_one_way(home: Path) -> None:
@@ -40,14 +59,16 @@ def test_with_texts_it_goes_to_the_choice_and_with_labels_to_the_question(home: 
     said, links = on_home()
     assert "50 task sentences, 90 to choose from, 60 labelled to learn from, 190 to check by." in said
     assert ("Selection", "**Choose**", "") in links
-    assert ("Training", "Find out", "") in links
+    assert "Find out" in buttons(opened("home.py"))
     assert "Not asked yet." in said
     corpora.set_role("test", None)
     said, links = on_home()
     assert "(test missing)" in said
-    assert "Find out" not in [label.strip("*") for _, label, _ in links]
+    assert "Find out" not in buttons(opened("home.py"))
+    corpora.set_role("test", made["test"].fingerprint)
     corpora.remove(made["domain"].fingerprint)
     assert not road.stops()[0].ready
+    assert not road.stops()[2].open
 
 
 def test_the_answer_stands_there_word_for_word_with_its_report(home: Path) -> None:
@@ -75,12 +96,23 @@ def test_a_choice_is_told_by_its_size_share_leaks_and_hand_edits(
     assert stop.known.startswith("9 of 36 sentences (25.0%), by random.")
     said, links = on_home()
     assert stop.known in said
-    assert ("Explore", "Map", f"run={run.id}") in links
+    assert ("Explore", "Map", f"choice={run.id}") in links
     store().remove(run.id)
     assert road.stops()[1].known == "Nothing chosen yet."
     monkeypatch.setattr(prevalence, "counted", lambda task, domain: object())
     monkeypatch.setattr(prevalence, "in_words", lambda count: "About 9 are like your task.")
     assert road.stops()[1].known.endswith("About 9 are like your task.")
+
+
+def test_a_choice_that_is_being_made_is_said_and_watched(home: Path) -> None:
+    made, recipe = finished.corpora(home), RECIPES["select"]
+    marks = {name: made[name].fingerprint for name in ("task", "domain")}
+    with finished.at_work(register(recipe, recipe.config.parse({**marks, "strategy": "random"}), store())) as run:
+        said, links = on_home()
+        assert "It is being chosen now." in said
+        assert ("Selection", "**Watch it**", f"run={run.id}") in links
+        corpora.set_role("domain", made["test"].fingerprint)  # of other texts it is no choice of this road
+        assert road.stops()[1].known == "Nothing chosen yet."
 
 
 def test_an_experiment_at_work_is_said_and_few_labels_or_many_sources_are_reasons_to_look_closer(
@@ -98,3 +130,83 @@ def test_an_experiment_at_work_is_said_and_few_labels_or_many_sources_are_reason
     assert "Your labels are few" in reasons["assisting"]
     assert reasons["bias"] == ""
     assert [row.name for row in road.closer()][-1] == "bias"
+
+
+def timed(asked: Mapping[str, object], home: Path, *, busy: bool = False) -> None:
+    """This machine's speed is known for an experiment."""
+    measured = replace(finished.TIMED, busy=busy)
+    finished.finish(home, "calibrate", experiments.calibration(asked), lambda _: measured)
+
+
+def test_find_out_times_the_machine_first_then_says_what_is_compared_how_long_and_what_it_could_show(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    finished.corpora(home)
+    begun: list[tuple[str, object]] = []
+    monkeypatch.setattr(runs, "start", lambda *wanted: begun.append(wanted))
+    asked = find_out.options()
+    recipe = RECIPES["calibrate"]
+    with finished.at_work(register(recipe, recipe.config.parse(experiments.calibration(asked)), store())):
+        app = pressed(opened("home.py"), "Find out")
+        assert "First this machine is timed" in texts(app)
+        assert "Start" not in buttons(app)
+        assert begun == []  # it is at work already
+    timed(asked, home, busy=True)
+    app = pressed(opened("home.py"), "Find out")
+    said = unescape(texts(app)).replace("\u2060", "")
+    assert "Your tagger as it is; after reading 10% of my domain at random; after reading as much" in said
+    assert "made 3 times, all of it anew, and tested on my test" in said
+    assert "It takes about" in said
+    assert "when it is quiet, it takes less" in said
+    assert "of 100 cases" in said
+    app = pressed(app, "Start")
+    assert begun == [("experiment", find_out.options(encoder="minilm"))]
+    assert "Start" not in buttons(app)
+
+
+def test_find_out_tries_the_choice_that_was_made_and_more_replicates_end_early(home: Path) -> None:
+    made = finished.corpora(home)
+    marks = {name: made[name].fingerprint for name in ("task", "domain")}
+    run = runs.execute(
+        "select", {**marks, "strategy": "ngram-perplexity", "budget": "7", "options": {"order": 2}, **KEPT}
+    )
+    plain, twelve = find_out.options(), find_out.options(12, "tiny")
+    assert (plain["arms"], plain["budgets"], plain["looks"]) == (("none", "random", "ngram-perplexity"), ("7",), ())
+    assert plain["select"] == KEPT
+    config = ExperimentConfig.parse(plain)
+    assert config.strategies["ngram-perplexity"]["order"] == 2
+    assert (twelve["seeds"], twelve["looks"], twelve["encoder"]) == (tuple(range(1, 13)), (4, 8, 12), "tiny")
+    timed(plain, home)
+    assert not find_out.plan(plain).edited
+    selections.edit(run.id, "remove", selections.chosen(run.id).rows[:1])
+    asked = find_out.options()
+    assert asked["budgets"] == ("6",)
+    assert find_out.plan(asked).edited
+
+
+def test_a_choice_that_the_experiment_made_stands_on_the_road_while_the_rest_is_found_out(home: Path) -> None:
+    made = finished.corpora(home)
+    marks = {name: made[name].fingerprint for name in ("task", "domain")}
+    recipe = RECIPES["select"]
+    for strategy in ("ngram-perplexity", "random"):
+        wanted = planned(recipe, recipe.config.parse({**marks, "strategy": strategy, "budget": "7", **KEPT}), home)
+        child = store().create(**wanted.manifest(), parent="20261123-170000-experiment-0000")
+        worker.execute(child, work_of(child, RECIPES))
+    assert road.stops()[1].known.startswith("7 of 90 sentences (7.8%), by ngram-perplexity.")
+
+
+def test_without_labels_the_road_ends_with_sentences_to_label(seal: Seal, home: Path) -> None:
+    lines = [f"Clause {i} : the tenant pays ." for i in range(400)]
+    task = seal([*lines, *(line.upper() for line in lines)], "task")
+    corpora.set_role("task", task.fingerprint)
+    corpora.set_role("domain", seal(lines[:90], "domain").fingerprint)
+    app = opened("home.py")
+    assert [one.proto.label for one in app.get("download_button")] == ["Sentences to label"]
+    rows = [json.loads(line) for line in labelling.to_label(task.fingerprint).splitlines()]
+    texts_to_label = [row["text"] for row in rows]
+    assert len({text.upper() for text in texts_to_label}) == len(rows) == labelling.MOST
+    assert {*texts_to_label} <= {*lines, *(line.upper() for line in lines)}
+    assert texts_to_label != sorted(texts_to_label)  # by chance, not the first ones
+    assert labelling.to_label(task.fingerprint) == labelling.to_label("task")
+    few = labelling.to_label(corpora.roles()["domain"]).splitlines()
+    assert len(few) == 90

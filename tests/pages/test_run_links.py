@@ -48,7 +48,7 @@ def test_the_latest_is_one_click_from_a_dead_address(home: Path) -> None:
     app = opened_on("pages/3_Selection.py", GONE)
     app.button(key="selection.run.latest").click().run()
     assert not app.exception
-    assert run_id in app.query_params["run"]
+    assert run_id in app.query_params["choice"]
     assert "Withheld" in [metric.label for metric in app.metric]
     assert "There is no run" not in texts(app)
 
@@ -85,8 +85,8 @@ def test_after_another_sample_was_opened_no_run_of_the_first_is_shown(home: Path
     assert not app.metric
     assert not app.tabs
     assert "Nothing here is of the corpora in use. The latest of others: Select 20&#37; of medical" in texts(app)
-    app.button(key=f"{page[8:-3].lower()}.run.latest").click().run()
-    assert run_id in app.query_params["run"]
+    app.button(key="selection.run.latest").click().run()
+    assert run_id in app.query_params["choice"]
     assert app.metric or app.tabs
 
 
@@ -100,7 +100,10 @@ def test_what_this_visit_was_about_stays_while_the_same_corpora_are_in_use(home:
         ).id,
     )
     app = opened_on("pages/4_Explore.py", older)
-    del app.query_params["run"]
+    del app.query_params["choice"]
+    assert app.run().selectbox(key=f"explore.which.{older}").value == older
+    another = opened_on("pages/4_Explore.py", newer)  # in another window, which takes the newer one up
+    assert another.selectbox(key=f"explore.which.{newer}").value == newer
     assert app.run().selectbox(key=f"explore.which.{older}").value == older
     assert opened("pages/4_Explore.py").selectbox(key=f"explore.which.{newer}").value == newer
 

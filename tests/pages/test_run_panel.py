@@ -17,6 +17,7 @@ from core.runs.data import Data
 from core.runs.events import EventLog, Kind
 from core.runs.lock import Worker
 from core.runs.store import Run
+from core.runs.where import Node, Where
 from pages.ui.runs import words as run_words
 from pages.ui.runs.outcome import outcome
 from pages.ui.runs.words import pace, stage
@@ -121,6 +122,37 @@ def test_a_resumed_run_took_all_its_attempts(begun: Callable[..., Run]) -> None:
     assert "took 2 min" in texts(shown())
 
 
+def test_a_run_shows_its_machines_and_can_go_on_elsewhere(
+    begun: Callable[..., Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = begun(STARTED, ("failed", {"error": "the head is gone"}), active=False)
+    assert not any(box.key == "selection.run.where" for box in shown().selectbox)  # one that was here stays here
+    nodes = (
+        Node(name="ward3<b>", cores=8, cards=0, chunks=7, lost=2),
+        Node(name="ward4", cores=4, cards=0, chunks=1, gone=True),
+    )
+    Where(on="ray:head:6379", nodes=nodes).keep(run.path)
+    app = shown()
+    assert "2 machines&#44; 12 cores&#44; 1 gone" in [each.label for each in app.expander]
+    assert "ward3&lt;b&gt;" in texts(app)
+    assert "idle; 2 died" in texts(app)
+    resumed = list[tuple[str, str]]()
+    monkeypatch.setattr(runs, "resume", lambda run_id, on: resumed.append((run_id, on)))
+    assert app.selectbox(key="selection.run.where").options[0] == "the cluster at head:6379"
+    app.selectbox(key="selection.run.where").select("local").run()
+    app.button(key="selection.run.resume").click().run()
+    assert resumed == [(run.id, "local")]
+
+
+def test_no_page_says_that_all_stays_here_while_sentences_go_to_a_cluster(begun: Callable[..., Run]) -> None:
+    run = begun(STARTED)
+    assert "Nothing leaves this machine" in texts(shown())
+    Where(on="ray:head:6379").keep(run.path)
+    drawn = texts(shown())
+    assert "Nothing leaves this machine" not in drawn
+    assert f"Sentences go to {plain('ray:head:6379')}" in drawn
+
+
 def test_going_on_is_offered_only_where_it_can_help(begun: Callable[..., Run]) -> None:
     run = begun(STARTED, ("failed", {"error": "music shares no type with legal."}), active=False)
     app = shown()
@@ -212,12 +244,14 @@ def test_home_shows_eight_runs_or_all_of_them(made: dict[str, Corpus], home: Pat
 
 def test_what_came_out_is_said_in_a_line(made: dict[str, Corpus], home: Path) -> None:
     tagger = finished.tuned(home, made, "tiny", 0.6)
-    assert outcome(tagger) == f"F1 {tagger.result()['test']['mean']:.1f} ± " + (
+    assert outcome(tagger) == f"Score (F1) {tagger.result()['test']['mean']:.1f} ± " + (
         f"{tagger.result()['test']['sd']:.1f} over 3 seeds on my test"
     )
     names = {role: made[role].fingerprint for role in ("task", "domain")}
     chosen = runs.execute("select", {**names, "strategy": "random", "budget": "20%"})
-    assert outcome(chosen) == f"S_C: {chosen.result()['selected']} of 90 sentences, {chosen.result()['tokens']} tokens"
+    assert (
+        outcome(chosen) == f"Choice: {chosen.result()['selected']} of 90 sentences, {chosen.result()['tokens']} tokens"
+    )
     assert outcome(finish(home, "pretrain", {"corpora": (made["task"].fingerprint,)}, lambda context: {})) == ""
 
 
@@ -227,7 +261,7 @@ def test_a_mean_of_an_older_run_is_rounded_once_too(made: dict[str, Corpus], hom
     told = json.loads(tagger.result_file.read_bytes())
     told["test"] |= {"micro_f1": [64.4494, 64.4498], "mean": 64.45, "sd": 0.0}
     tagger.result_file.write_text(json.dumps(told))
-    assert outcome(tagger).startswith("F1 64.4 ")
+    assert outcome(tagger).startswith("Score (F1) 64.4 ")
 
 
 def test_a_stopped_import_does_not_say_that_something_of_it_was_kept(home: Path, tmp_path: Path) -> None:

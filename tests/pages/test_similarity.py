@@ -34,6 +34,7 @@ def compared(seal: Seal) -> str:
         "source": marks,
         "draws": 2,
         "sizes": 1,
+        "parts": 4,
         "skipgram_epochs": 1,
         "min_source_tokens": 1_000,
     }
@@ -105,7 +106,7 @@ def test_the_result_stands_there_and_a_guess_is_a_choice(compared: str) -> None:
     app = well(button(app, "Show the numbers"))
     shown = texts(app)
     assert "so do 0 of 4 measures" in shown
-    assert "PPL 0 of 1" in shown
+    assert "surprise 0 of 1" in shown
     assert similarity.guess(compared, "my-task") == [NASTY, "orchard"]
     assert "Guess first" not in [each.label for each in app.button]
 
@@ -135,6 +136,8 @@ def test_a_finished_comparison_shows_the_table(compared: str) -> None:
     app = well(opened(PAGE))
     shown = texts(app)
     assert "orchard is closest to my&#45;task" in app.success[0].value
+    assert "other text of my&#45;task and of the sources" in app.success[0].value
+    assert "Could a lead be chance?" in [each.label for each in app.expander]
     assert "lower is closer" in shown
     assert "higher is closer" in shown
     assert shown.count("<small>closest</small>") >= 3
@@ -201,6 +204,29 @@ def test_table_4_comes_out_of_table_3() -> None:
     assert "6 of 6" in told
     assert plain("foretold for 15 of 23 sources (chance 11.7, p = 0.12)") in told
     assert "+3.42 [+3.02, +3.82]" in told
+
+
+def test_what_the_measures_predict_is_said_in_plain_words_and_experts_tables_are_folded() -> None:
+    app = well(button(opened(PAGE), "Put in Table 3 of Dai et al. 2019"))
+    told = texts(app)
+    for word in ("Shared words (TVC)", "Surprise (PPL)", "Points lost on average"):
+        assert word in told
+    assert any("Word shift goes with the score most closely" in each.value for each in app.success)
+    assert "Score &#40;F1&#41;&#44; LM" in told
+    folded = "Correlation of the measures with the change of the score, "
+    for name in ("LM F1", "vectors F1"):
+        assert told.index(f"Points lost by following each measure, {name}") < told.index(folded + name)
+    opened_ones = [each for each in app.expander if "correlation" in each.label]
+    assert len(opened_ones) == 2
+    assert not any(each.proto.expanded for each in opened_ones)
+
+
+def test_the_matrix_says_a_measures_word_and_its_symbol_in_grey(compared: str) -> None:
+    app = well(opened(PAGE))
+    shown = texts(app)
+    for word, symbol in (("Surprise", "PPL"), ("Word shift", "WVV"), ("Shared content words", "TVcC")):
+        assert f'{word} <small class="w-symbol">{symbol}</small>' in shown
+    assert "shared words and shared content words being one" in app.success[0].value
 
 
 def test_a_bad_table_is_a_card_that_says_the_line() -> None:

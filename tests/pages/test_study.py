@@ -27,7 +27,10 @@ def test_a_study_tells_its_answers_with_a_forest_plot_and_a_table(home: Path) ->
     assert "wide as there are only 3 tasks" in below
     assert "Reading helped on these 3 tasks on average: +5.00" in below
     alts = [chart.proto.alt for chart in app.get("plotly_chart")]
-    assert [alt.partition(",")[0] for alt in alts] == ["F1 points over random 10%", "F1 points over none"]
+    assert [alt.partition(",")[0] for alt in alts] == [
+        "Points of the score over random 10%",
+        "Points of the score over none",
+    ]
     assert "Others like these +1.00" in alts[0]
     assert "yes: +1.00 [" in said
     assert "no evidence: +1.00 [" in said

@@ -71,7 +71,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Mapping[str, Any
     """What the page would have begun, registered but with nobody at work on it."""
     asked: list[tuple[str, Mapping[str, Any]]] = []
 
-    def start(kind: str, options: Mapping[str, Any]) -> str:
+    def start(kind: str, options: Mapping[str, Any], *where: object) -> str:
         asked.append((kind, options))
         return made(kind, **options).id
 
@@ -207,6 +207,7 @@ def test_a_tagger_is_tested_on_further_sets_each_once(parts: dict[str, str], sta
     assert started[0][1]["test"] == (parts["test"], parts["dev"])
 
 
+@pytest.mark.usefixtures("expert")
 def test_custom_shows_every_option_and_empty_ones_stay_as_usual(parts: dict[str, str], started: list[Any]) -> None:
     app = choose(opened(PAGE), "training.finetune.preset", "custom")
     fields = runs.RECIPES["finetune"].config.model_fields
@@ -226,6 +227,7 @@ def test_custom_shows_every_option_and_empty_ones_stay_as_usual(parts: dict[str,
         assert FinetuneConfig.parse(dict(started[-1][1])).constrained is constrained
 
 
+@pytest.mark.usefixtures("expert")
 def test_what_is_no_number_becomes_a_sentence(parts: dict[str, str], started: list[Any]) -> None:
     app = choose(opened(PAGE), "training.finetune.preset", "custom")
     widget(app, "training.finetune.learning_rate").set_value("fast").run()
@@ -276,6 +278,7 @@ def test_an_experiment_compares_what_is_chosen(parts: dict[str, str], started: l
     assert (config.repeat, config.claim, config.looks, config.effect) == ("pipeline", "tapt", (2, 3), 1.0)
 
 
+@pytest.mark.usefixtures("expert")
 def test_an_experiments_options_are_fields_in_words_and_what_is_typed_is_advanced(
     parts: dict[str, str], started: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -331,15 +334,16 @@ def test_halves_that_are_swapped_are_their_own_t_c(parts: dict[str, str], starte
 
 def test_few_seeds_are_told_what_they_could_show_at_best(parts: dict[str, str]) -> None:
     app = choose(opened(PAGE), "training.kind", "experiment")
-    assert "With 3 seeds an arm only differences of about" in texts(app)
-    assert not [warning for warning in app.warning if "seeds an arm" in warning.value]
+    assert "With 3 seeds a variant only differences of about" in texts(app)
+    assert not [warning for warning in app.warning if "seeds a variant" in warning.value]
     choose(app, "training.experiment.seeds", "1, 2")
-    [warning] = [warning.value for warning in app.warning if "seeds an arm" in warning.value]
+    [warning] = [warning.value for warning in app.warning if "seeds a variant" in warning.value]
     points = experiments.foresight({**parts, "seeds": (1, 2)}).points
-    assert f"With 2 seeds an arm only differences of about {points:.1f} points" in warning
+    assert f"With 2 seeds a variant only differences of about {points:.1f} points" in warning
     assert "That is assumed" in warning
 
 
+@pytest.mark.usefixtures("expert")
 def test_word_vectors_of_elsewhere_are_read_and_then_picked(
     parts: dict[str, str], started: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -362,6 +366,7 @@ def test_word_vectors_of_elsewhere_are_read_and_then_picked(
     assert "Word vectors of far (vectors:far)" in app.multiselect(key=ARMS).options
 
 
+@pytest.mark.usefixtures("expert")
 def test_an_experiment_of_sources_and_borrowed_labels(parts: dict[str, str], started: list[Any]) -> None:
     for role in ("task", "domain"):
         corpora.set_role(role, None)
@@ -369,7 +374,7 @@ def test_an_experiment_of_sources_and_borrowed_labels(parts: dict[str, str], sta
     choose(app, "training.experiment.sources", [parts["domain"]])
     assert "Word vectors of my-domain (vectors:my-domain)" in app.multiselect(key=ARMS).options
     choose(app, "training.experiment.arms", ["tapt"])
-    assert plain("arms: tapt reads T_C; give a task corpus") in texts(app)
+    assert plain("arms: tapt reads the task text; give a task text") in texts(app)
     assert "Start the experiment" not in labels(app)
     choose(app, "training.experiment.arms", ["vectors:my-domain", "lm:my-domain"])
     choose(app, "training.experiment.also_test", [parts["dev"]])
@@ -456,8 +461,8 @@ def test_a_running_training_shows_its_curves(parts: dict[str, str], working: Cal
     app = opened(PAGE)
     assert not app.exception
     assert not app.error
-    assert set(charts(app)) == {"Training loss", "Dev F1 (%)", "Learning rate", "Pieces a second"}
-    assert metrics(app)["Best dev F1"] == "61.5"
+    assert set(charts(app)) == {"Training loss", "Dev score (F1)", "Learning rate", "Pieces a second"}
+    assert metrics(app)["Best dev score (F1)"] == "61.5"
     assert f"Step 40 · {len(POINTS)} points" in texts(app)
     assert "40 of 100 steps" in app.get("progress")[0].proto.text
     assert "Stop and keep" in labels(app)
@@ -483,7 +488,7 @@ def test_types_are_chosen(parts: dict[str, str]) -> None:
 
 def drawn(app: AppTest) -> list[str]:
     """The line of every point in the chart of F1."""
-    [data] = charts(app)["Dev F1 (%)"].proto.datasets
+    [data] = charts(app)["Dev score (F1)"].proto.datasets
     return list(pa.ipc.open_stream(data.data.data).read_all()["line"].to_pylist())
 
 
@@ -504,14 +509,14 @@ def test_a_stopped_training_says_what_is_kept_and_goes_on(
         (run.path / name).parent.mkdir(parents=True)
         (run.path / name).write_text("{}")
     resumed: list[str] = []
-    monkeypatch.setattr(runs, "resume", resumed.append)
+    monkeypatch.setattr(runs, "resume", lambda run_id, *where: resumed.append(run_id))
     app = opened(PAGE)
     said = texts(app)
     assert "Kept: the checkpoint of step 12, where Resume goes on" in said
     assert f"The best model so far is ready to use, in {plain(str(run.artifacts / 'model'))}" in said
     assert [badge.proto.body for badge in app.main.get("markdown") if "Cancelled" in badge.proto.body] == []
     assert any("Stopped" in element.value for element in app.markdown)
-    assert set(charts(app)) >= {"Training loss", "Dev F1 (%)"}
+    assert set(charts(app)) >= {"Training loss", "Dev score (F1)"}
     button(app, "Resume").click().run()
     assert resumed == [run.id]
 
@@ -582,7 +587,7 @@ def test_a_finished_tagger_says_how_good_it_is_and_how_to_load_it(parts: dict[st
     app = opened(PAGE)
     assert not app.exception
     assert not app.error
-    assert metrics(app)["Test F1"] == "62.0"
+    assert metrics(app)["Test score (F1)"] == "62.0"
     code = [block.value for block in app.code]
     assert str(folder) in code
     assert any(f'pipeline("token-classification", {str(folder)!r}' in block for block in code)
@@ -607,7 +612,7 @@ def test_a_finished_tagger_says_what_each_decoding_and_each_least_confidence_giv
     app = opened(PAGE)
     assert not app.exception
     said = texts(app)
-    for part in ("Test F1 by how tags are decoded", "55.5, 56.5", "60.0, 64.0", "the best tags that BIOES allows"):
+    for part in ("Test score by how tags are decoded", "55.5, 56.5", "60.0, 64.0", "the best tags that BIOES allows"):
         assert part in said
     for part in ("0.163 as it came, 0.021 at the temperature 1.75", "0.80", "87.5", "33.2", "41"):
         assert part in said

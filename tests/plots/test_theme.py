@@ -1,14 +1,17 @@
 """Figures on a light and on a dark page: writing that is read easily, marks that are seen, the theme's own blue."""
 
+import html
 import json
 import re
 import tomllib
+from typing import Any
 
 import numpy as np
 import pytest
 
 from core import plots
 from core.artifacts.mentions import Bits, Intervals
+from core.artifacts.similarity import SimilarityRow
 from tests.conftest import ROOT
 from tests.plots.test_training_plots import line
 
@@ -80,3 +83,21 @@ def test_the_logo_is_seen_on_every_ground(name: str) -> None:
 def test_a_type_that_is_called_like_a_colour_keeps_its_name() -> None:
     fig = plots.dressed(plots.type_bars({"#0072B2": 3, "PER": 1}), dark=True)
     assert "#0072B2" in json.dumps(fig.to_plotly_json(), default=str)
+
+
+def closeness(source: str, value: float) -> SimilarityRow:
+    """Of a source to a target, by one draw."""
+    read: dict[str, Any] = {"sample_tokens": 10, "target_tokens": 10, "columns": {}, "whole": False, "convention": ""}
+    ends: dict[str, Any] = {"draws": [value], "low": value, "high": value}
+    return SimilarityRow(
+        target="t", source=source, measure="tvc", value=value, unit="%", prefer="high", problem="", **read, **ends
+    )
+
+
+def test_names_that_are_too_long_leave_the_bars_their_place_and_stay_apart() -> None:
+    names = [f"{'x' * 340} {end}" for end in "ab"]
+    rows = [closeness(name, value) for value, name in enumerate(names, 1)]
+    fig = plots.similarity_bars(rows, {"tvc": "TVC"}, {"tvc": 2.0})
+    ticks = list(fig.data[0].y)
+    assert len(set(ticks)) == 2
+    assert all(len(html.unescape(tick)) <= 44 for tick in ticks)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from core.errors import RunBusy
-from core.facade import corpora, projects, runs
+from core.facade import corpora, projects, reports, runs
 from core.facade.home import home as here
 from core.portable import adopt
 from core.projects import FIRST, HELD, PROJECTS
@@ -27,6 +27,7 @@ def old(home: Path, seal: Seal) -> Path:
     (home / "uploads" / "abc").mkdir(parents=True)
     (home / "uploads" / "abc" / "left.txt").write_text("An upload .\n")
     (home / "encoders").mkdir()
+    reports.keep_cover(reports.Cover(firm="Ottersea"))
     return home
 
 

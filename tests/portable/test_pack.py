@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from core.errors import ProjectError
-from core.facade import corpora, projects, runs
+from core.facade import corpora, insights, projects, runs
 from core.portable.form import LIST
 from core.projects import FIRST, listed
 from tests.conftest import Seal
@@ -76,6 +76,33 @@ def test_weights_come_along_where_they_are_asked_for(project: projects.Project, 
     assert [data for name, data in entries(packed.file).items() if name.endswith(MODEL)] == [b"weights" * 99]
 
 
+def test_vectors_stay_behind_and_what_they_explain_is_left_out_until_they_are_made_again(
+    home: Path, seal: Seal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    marks = {"task": seal(contracts(20, seed=1), "task"), "domain": seal(contracts(30, seed=2), "domain")}
+    asked = {**{name: corpus.fingerprint for name, corpus in marks.items()}, "encoder": "tiny", "strategy": "knn"}
+    select = runs.execute("select", {**asked, "budget": "3"})
+    whole = insights.why(select.id, 0)
+    file = tmp_path / "one.zip"
+    packed = projects.export(projects.current(), file)
+    assert (packed.left_models, packed.left_vectors) == (0, 2)
+    assert packed.left_bytes > 0
+    assert not [name for name in entries(file) if "-embed-" in name]
+    assert any("-embed-" in name for name in entries(projects.export(projects.current(), file, weights=True).file))
+
+    projects.export(projects.current(), file)
+    monkeypatch.setenv("WINNOW_HOME", str(tmp_path / "elsewhere"))
+    with file.open("rb") as opened:
+        projects.bring_in(opened, "one.zip")
+    without = insights.why(select.id, 0)
+    assert (without.score, without.rank) == (whole.score, whole.rank)
+    assert whole.neighbours
+    assert not without.neighbours
+    assert not runs.listed("embed")
+    runs.execute("select", {**asked, "budget": "3", "strategy": "cos-pretrained"})
+    assert insights.why(select.id, 0).neighbours == whole.neighbours
+
+
 def test_a_run_at_work_stays_behind_and_is_named(project: projects.Project, tmp_path: Path) -> None:
     (select,), others = runs.listed("select"), {run.id for run in runs.listed()}
     with at_work(select):
@@ -97,3 +124,16 @@ def test_of_its_own_name_there_is_one_already(project: projects.Project, tmp_pat
     assert (proposed := projects.name_in(data, "one.zip")) == "My first project 2"
     assert projects.bring_in(data, "one.zip", proposed).slug == "my-first-project-2"
     assert [each.name for each in listed(project.folder)] == [FIRST, proposed]
+
+
+def test_what_an_ended_run_went_on_from_stays_behind_and_that_of_a_stopped_one_comes_along(
+    project: projects.Project, tmp_path: Path
+) -> None:
+    [run] = runs.listed("select")
+    (run.path / "chunks" / "layout.npz").write_bytes(b"half way")
+    projects.export(project, tmp_path / "ended.zip")
+    run.result_file.unlink()
+    projects.export(project, tmp_path / "stopped.zip")
+    name = f"runs/{run.id}/chunks/layout.npz"
+    assert name not in entries(tmp_path / "ended.zip")
+    assert entries(tmp_path / "stopped.zip")[name] == b"half way"

@@ -69,6 +69,7 @@ HOSTILE: dict[str, Callable[[], bytes]] = {
             "../out", "/etc/out", "runs/../../out", "runs/./out", "runs//out", "runs\\..\\out", "C:/out", "out",
             "runs/.hidden/out", "runs/a\n/out", "encoders/evil/config.json", "key", "runs/x/model.pkl",
             "runs/x/artifacts/model/pytorch_model.bin", "project.json", "runs/" + "a/" * 40 + "out", "corpora/",
+            "runs/x/where.json", "runs/x/Where.json", "runs/x/launched", "runs/x/checkpoints/step.json",
         )
     },
     "a link": lambda: packed({entry("runs/x/link", 0o120777): b"/etc/passwd"}),
@@ -88,6 +89,7 @@ HOSTILE: dict[str, Callable[[], bytes]] = {
     "without a name": lambda: packed({}, name=""),
     "no zip": lambda: b"PK, or so it says",
     "torn": lambda: packed({NAME: b"{}" * 999})[:-40],
+    "without its beginning": lambda: packed({NAME: b"{}"})[10:],
     "nothing": lambda: b"",
     "a zip of something else": empty,
 }  # fmt: skip
@@ -100,6 +102,14 @@ def test_a_sentence_and_nothing_stays(name: str, home: Path, tmp_path: Path) -> 
     assert "\n" not in str(raised.value)
     assert not list(home.glob(f"{PROJECTS}/*"))
     assert not list(tmp_path.rglob("out"))
+
+
+def test_a_file_on_a_disk_that_lost_its_beginning_is_a_sentence_too(home: Path, tmp_path: Path) -> None:
+    """A file raises something else than bytes in memory do where a place before it is asked for."""
+    given = tmp_path / "given.zip"
+    given.write_bytes(packed({NAME: b"{}"})[10:])
+    with given.open("rb") as file, pytest.raises(ProjectError, match=r"^given.zip: is damaged or no zip"):
+        projects.bring_in(file, "given.zip")
 
 
 def test_what_unpacks_without_end_is_not_begun(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -120,9 +120,9 @@ def test_wrong_names_are_told(name: str, says: str) -> None:
 @pytest.mark.parametrize(
     ("name", "without", "network", "says"),
     [
-        ("tapt", "task", "encoder", "arms: tapt reads T_C; give a task corpus, or leave that arm out"),
-        ("dapt", "task", "encoder", "dapt reads T_C"),
-        ("knn", "domain", "encoder", "knn chooses from D_C"),
+        ("tapt", "task", "encoder", "arms: tapt reads the task text; give a task text, or leave that arm out"),
+        ("dapt", "task", "encoder", "dapt reads the task text"),
+        ("knn", "domain", "encoder", "knn chooses from the big corpus"),
         ("vectors:law", "sources", "bilstm", "vectors:law begins from a source; give sources or imported_vectors"),
         ("lm:law", "sources", "bilstm", "lm:law begins from a source; give sources, or leave"),
         ("skl:2", "assisting", "encoder", "skl:2 borrows sentences; give an assisting corpus"),
@@ -455,7 +455,7 @@ def test_l_c_is_rebuilt_by_one_measurement_of_another_encoder(corpora: Library, 
         assert tuned["train"] == rebuilt[name].result()["corpus"]
         assert rows[arm]["label_runs"][-1] == rebuilt[name].id
     assert runs.get(rows["lpft"]["finetune_run"]).manifest.config["stages"] == "lpft"
-    assert rows["dataaug"]["why"].startswith("Against L_C as it is")
+    assert rows["dataaug"]["why"].startswith("Against the labels as they are")
     assert rows["dataaug"]["f1_per_hour"] is not None
     grown, copied = (corpora.find(runs.get(rows[arm]["finetune_run"]).manifest.config["train"]) for arm in COPIED)
     added = Counter(grown.ids().tolist()) - Counter(corpora.find("train").ids().tolist())

@@ -222,7 +222,7 @@ def test_a_bad_file_is_told_in_a_sentence_and_leaves_nothing(run: Run, tmp_path:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("--budget", "121"), "more than D_C holds"),
+        (("--budget", "121"), "more than the big corpus holds"),
         (("--budget", "some"), "not understood"),
         (("--strategy", "magic"), "choose one of"),
         (("--option", "magic=1"), "magic"),
@@ -246,7 +246,7 @@ def test_a_wrong_argument_is_told_in_a_sentence(
 def test_swapped_corpora_are_noticed(run: Run, piles: tuple[Path, Path]) -> None:
     code, _, err = run("select", "--task", piles[1], "--domain", piles[0], "--strategy", "random")
     assert code == 2
-    assert "larger than D_C" in err
+    assert "larger than the big corpus" in err
 
 
 def test_the_worker_is_the_command_line(piles: tuple[Path, Path], home: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 from core.cli.main import main, run_main
 from core.cli.options import CORPUS
 from core.config import fields_with
-from core.facade import corpora, experiments, runs, taggers
+from core.facade import corpora, experiments, removals, runs, taggers
 from core.facade.errors import Cancelled
 
 
@@ -143,8 +143,11 @@ def test_what_only_does_something_says_in_json_what_it_did(
     assert run("samples") == {"samples": []}
     made = run("select", "--task", "legal-task", "--domain", "legal-domain", "--strategy", "random", "--budget", "9")
     output = str(tmp_path / "S_C.txt")
-    assert run("export", made["run"], "--output", output) == {"run": made["run"], "output": output}
+    written = {"run": made["run"], "choice": made["run"], "output": output}
+    assert run("export", made["run"], "--output", output) == written
     assert run("runs", "cancel", made["run"]) == {"run": made["run"], "state": "succeeded"}
-    assert run("runs", "remove", made["run"]) == {"removed": made["run"]}
+    _, freed = removals.removal_alone(made["run"])
+    assert freed > 0
+    assert run("runs", "remove", made["run"]) == {"removed": made["run"], "freed": freed}
     gone = corpora.find("legal-dev").fingerprint
     assert run("corpus", "remove", "legal-dev") == {"removed": gone}

@@ -258,7 +258,7 @@ def test_the_command_line_plans_and_reports(finished: str, capsys: pytest.Captur
     assert all(0 <= plan["chance"] <= 1 for plan in smallest["plans"])
     experiment.main([*words[:-1], "--plan-only"], standalone_mode=False)
     said = capsys.readouterr().out
-    assert "With 2 seeds an arm only differences of about" in said
+    assert "With 2 seeds a variant only differences of about" in said
     assert "By 3 trainings on these labels so far" in said
     experiment.main(words, standalone_mode=False)
     told = json.loads(capsys.readouterr().out)
@@ -276,11 +276,13 @@ def test_what_it_could_show_is_assumed_where_nothing_was_trained_and_one_seed_sh
     fill(tmp_path / "new")
     foresight = experiments.foresight(OPTIONS)
     assert (
-        "That is assumed, as nothing was trained on these labels yet: F1 differs by 2.0 points" in foresight.in_words()
+        "That is assumed, as nothing was trained on these labels yet: scores differ by 2.0 points"
+        in foresight.in_words()
     )
     assert experiments.foresight({**OPTIONS, "arms": ("none", "classifier", "knn")}).points == foresight.points
     assert (
-        "This plan cannot show a true +1 of classifier 30, having one S_C and one pre-training" in foresight.in_words()
+        "This plan cannot show a true +1 of classifier 30, having one choice and pre-training a variant"
+        in foresight.in_words()
     )
     pipeline = experiments.foresight({**OPTIONS, "repeat": "pipeline"})
     assert [(plan.replicates, plan.looks) for plan in pipeline.plans] == [(2, (2,)), (6, (2, 4, 6)), (12, (4, 8, 12))]
@@ -368,7 +370,7 @@ def test_controls() -> None:
     assert lineup.complete(("random",), BOTH, "encoder") == ("none", "random")
     with pytest.raises(ConfigError, match=r"arms: 'knm' is not known; choose among none, tapt.*knn"):
         arms.find("knm")
-    with pytest.raises(ConfigError, match="arms: knn chooses from D_C; give a domain corpus"):
+    with pytest.raises(ConfigError, match="arms: knn chooses from the big corpus; give a big corpus"):
         lineup.complete(("knn",), {"task": "t"}, "encoder")
 
 
@@ -491,11 +493,11 @@ def test_dapt_has_no_random_choice_of_its_size_to_beat() -> None:
     said = Verdict(verdict="helped", why="add the arm random", none=gain, random=None, helped="yes", chose=None)
     dapt, knn, tapt = (lineup.cells((name,), ("10",))[0] for name in ("dapt", "knn", "tapt"))
     assert _judged(said, dapt).word == "improves"
-    assert "all of D_C" in _judged(said, dapt).why
+    assert "all of the big corpus" in _judged(said, dapt).why
     assert _judged(said, knn).word == "helped"
     assert _judged(said, knn).duels == (3, 0, 0)
     assert _judged(said, tapt).word == "helped"
-    assert "give a domain corpus" in _judged(said, tapt).why
+    assert "give a big corpus" in _judged(said, tapt).why
 
 
 def test_it_ends_at_a_look_where_the_claim_is_hopeless_and_resumed_it_ends_at_the_same(finished: str) -> None:
@@ -516,7 +518,7 @@ def test_it_ends_at_a_look_where_the_claim_is_hopeless_and_resumed_it_ends_at_th
     assert (board.planned.ended, board.planned.replicates, board.planned.looks) == ("futile", 3, [3, 4])
     assert board.planned.chance < 0.1
     assert "after 3 of 4 replicates" in board.planned.why
-    assert board.planned.why.endswith("It ended there, 1 replicates early.")
+    assert board.planned.why.endswith("It ended there, 1 replicate early.")
     assert board.planned.why in facade_runs.state(run.id).notes
     assert {row.arm: len(row.micro_f1) for row in board.leaderboard} == {"none": 4, "random": 3, "classifier": 3}
     assert experiments.cost(options).seconds == 0

@@ -9,6 +9,7 @@ from click.testing import CliRunner
 from core.cli.main import main
 from core.corpora.corpus import Library
 from core.facade import corpora, ratios
+from tests.pages.test_pages import opened, texts
 from tests.recipes.test_experiment import fill
 
 
@@ -20,6 +21,13 @@ def test_sizes_against_each_other(home: Path) -> None:
     chosen = Library(home).subset(made["domain"], np.arange(12), name="S_C", origin=origin)
     said = {each.name: each.value for each in ratios.ratios()}
     assert said == {"N_T/N_D": 37 / 114, "N_L/N_T": 24 / 37, "N_L/N_D": 24 / 114, "N_S/N_D": 12 / 114}
+    page = texts(opened("pages/1_Corpora.py"))
+    for words in (
+        "Task text to big corpus (N_T/N_D)",
+        "Labels to task text (N_L/N_T)",
+        "Choice to big corpus (N_S/N_D)",
+    ):
+        assert words in page
     ran = CliRunner().invoke(main, ["corpus", "show", "train", "--json"])
     told = json.loads(ran.stdout)
     assert told["ratios"] == {"N_L/N_T train of task": 0.6486, "N_L/N_D train of domain": 0.2105}

@@ -20,6 +20,7 @@ from core.difficulty.mentions import Mention, bin_of
 from core.errors import ConfigError, CorpusError
 from core.facade import corpora, rebuilding, removals, taggers
 from core.facade import runs as facade_runs
+from core.files import sum_up
 from core.reconstruction.robustness import Slot
 from core.reconstruction.training import ordered
 from core.runs import Run
@@ -79,6 +80,7 @@ def measured(corpus: Corpus, rows: Sequence[Sentence], types: Sequence[str] = TY
         },
     )
     difficulty.write(mentions[::every], run.artifacts / "mentions.parquet")
+    sum_up(run.path)
     return run
 
 

@@ -30,6 +30,7 @@ ROOT = Path(__file__).resolve().parents[2]
 QUICK: dict[str, Any] = {
     "draws": 2,
     "sizes": 0,
+    "parts": 0,
     "tagger": "built-in",
     "skipgram_epochs": 1,
     "min_source_tokens": 1,
@@ -112,6 +113,39 @@ def test_draws_differ_and_seeds_repeat(piles: dict[str, str]) -> None:
     assert len(set(rows(first, source="fruit")[0]["draws"])) == 2
     other = compared(piles, measure=("ppl",), cap_tokens="1000", seed=4)
     assert rows(first, source="fruit")[0]["draws"][1] == pytest.approx(rows(other, source="fruit")[0]["draws"][0])
+
+
+def test_leads_are_judged_on_parts_of_the_target_and_of_both_sources(piles: dict[str, str]) -> None:
+    found = compared(piles, measure=("ppl", "tvc"), draws=1, parts=4)
+    assert [(lead["measure"], lead["first"], lead["parts"], lead["holds"]) for lead in found["leads"]] == [
+        ("ppl", "fruit", 4, True),
+        ("tvc", "fruit", 4, True),
+    ]
+    assert found["recommendation"]["fruit-task"].endswith(
+        "every lead is beyond chance, other text of fruit-task and of the sources allowed for (95%, 4 parts of each)."
+    )
+    run_id = runs.listed("similarity")[0].id
+    assert similarity.recommendation(run_id, "fruit-task") == found["recommendation"]["fruit-task"]
+    assert {len(row["draws"]) for row in found["measurements"]} == {1}  # a part is no draw
+    assert {row["sample_tokens"] for row in found["measurements"]} == {3000}
+    unjudged = compared(piles, measure=("ppl", "tvc"), draws=1)
+    assert unjudged["measurements"] == found["measurements"]
+    assert "how much of that is chance was not judged." in unjudged["recommendation"]["fruit-task"]
+
+
+def test_sources_of_one_law_are_not_told_apart(piles: dict[str, str], seal: Seal) -> None:
+    twins = [seal(texts(chained(FRUIT, 300, seed)), f"twin-{seed}").fingerprint for seed in (31, 32)]
+    found = compared(piles, source=twins, measure=("ppl",), parts=8)
+    assert found["leads"][0]["holds"] is False
+    assert "the lead may be chance by surprise, so other text of fruit-task" in found["recommendation"]["fruit-task"]
+
+
+def test_a_text_that_is_too_short_for_parts_is_told(piles: dict[str, str], seal: Seal) -> None:
+    short = seal(texts(chained(FRUIT, 2, 41)), "short").fingerprint
+    found = compared(piles, target=(short,), measure=("ppl",), parts=8)
+    assert found["leads"][0]["p"] is None
+    assert found["recommendation"]["short"].endswith("how much of that is chance so little text does not say.")
+    assert not any("too few sentences" in warning for warning in found["warnings"])
 
 
 def test_several_corpora_as_one_source(piles: dict[str, str]) -> None:
@@ -368,8 +402,9 @@ def test_the_command_prints_the_table(run: Run, tmp_path: Path) -> None:  # noqa
     assert (tmp_path / "table.csv").read_text(encoding="utf-8-sig").startswith("target,source,measure,value")
     code, out, _ = run(*words)
     assert "PPL (low)" in out
+    assert "surprise" in out.splitlines()[1]
     assert "law is closest to task by 2 of 2 measures" in out
-    assert "*" in out.splitlines()[2]
+    assert "*" in out.splitlines()[3]
     code, out, err = run(*words, "--output", "table.docx")
     assert (code, out) == (2, "")
     assert "table.docx" in err
@@ -389,7 +424,7 @@ def test_table_3_goes_in_and_table_4_comes_out(run: Run, tmp_path: Path) -> None
     code, out, _ = run("predictiveness", path, "--measure", "ppl,wvv,tvc")
     assert code == 0
     assert "agree on 48 of 60 pairs of sources: Fleiss' kappa 0.7328, Randolph's 0.7333." in out
-    assert "TVcC" not in out
+    assert "content words" not in out
     assert "foretold for" in out
     assert any(
         line.split() == ["CoNLL2003", "1BWB", "1", "of", "5", "+3.42", "[+3.02,", "+3.82]", "language", "model"]

@@ -77,7 +77,7 @@ def test_a_tagger_begins_with_them_and_says_what_share_of_words_has_one(imported
     lower = {word for word in WORDS if word in covered or word.lower() in covered}
     share = sum(token in lower for token in tokens) / len(tokens)
     assert run.result()["with_vector"] == {"train": len(lower) / len(WORDS), "tests": [share]}
-    says = f"{len(lower) / len(WORDS):.1%} of L_C's different words have a vector, and of the tokens of the test set "
+    says = f"{len(lower) / len(WORDS):.1%} of the labels' different words have a vector, and of the tokens of the test set "
     notes = [event.data["text"] for event in run.events()[0] if event.kind == "note"]
     assert f"{says}{share:.1%}." in notes
 

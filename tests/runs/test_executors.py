@@ -4,6 +4,7 @@ import os
 import shutil
 import signal
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from importlib import import_module
@@ -13,12 +14,16 @@ from pathlib import Path
 import psutil
 import pytest
 
+from core import cards
 from core.errors import Cancelled, ModelError, ResourceError
+from core.facade.cluster import checked
 from core.recipes.parts.works import EmbedWork
-from core.runs.executors import engine, hello
+from core.runs.executors import checkup, engine, hello
 from core.runs.store import Run
 from core.runs.versions import versions
+from core.runs.where import Where
 from tests.conftest import Seal
+from tests.patience import until
 from tests.runs.works import Squares, begun, made
 
 # Alone: one engine at a time, whose processes take both cores as they begin.
@@ -68,7 +73,7 @@ def gone(pids: set[int]) -> bool:
     return not left
 
 
-@pytest.mark.parametrize("fate", ["", "killed", "frozen"])
+@pytest.mark.parametrize("fate", ["", "lost", "frozen"])
 def test_two_workers_make_the_bytes_of_this_process_whatever_one_of_them_meets(
     home: Path, cluster: str, fate: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -78,7 +83,12 @@ def test_two_workers_make_the_bytes_of_this_process_whatever_one_of_them_meets(
     assert run.result() == {"model": "none"}
     state = run.state()
     assert (state.device, state.done, state.total) == ("workers on Ray: abacus", N, N)
-    assert any("A worker on" in note and "is lost" in note for note in state.notes) == (fate == "killed")
+    assert any("A worker on" in note and "is lost" in note for note in state.notes) == (fate == "lost")
+    where = Where.read(run.path)
+    assert where.on == cluster
+    assert [(node.cores, node.workers, node.gone) for node in where.nodes] == [(1, 0, False)] * 2
+    assert sum(node.lost for node in where.nodes) == (fate == "lost")
+    assert N // SIZE <= sum(node.chunks for node in where.nodes) <= N // SIZE + 2  # of which two may be made twice
     assert capfd.readouterr().out == ""  # where a command's result belongs
     marks = {int(path.name.removeprefix("process-")) for path in run.path.glob("process-*")}
     assert marks
@@ -98,12 +108,46 @@ def test_an_error_of_a_worker_ends_the_run_as_if_it_were_made_here(home: Path, c
     assert "a text of squaring" not in run.log_file.read_text()
 
 
-def test_a_cancelled_run_leaves_no_worker(home: Path, cluster: str) -> None:
+def test_a_cancelled_run_leaves_no_worker_two_seconds_later_and_is_resumed_here(home: Path, cluster: str) -> None:
+    expected = squares(begun(home, "local"), "local")
     run = begun(home, "cancelled")
+    asked = list[float]()
+
+    def stop() -> None:
+        until((run.path / "pausing").exists, "a worker is at a chunk")
+        asked.append(time.monotonic())
+        run.cancel()
+
+    stopper = threading.Thread(target=stop)
+    stopper.start()
     with pytest.raises(Cancelled):
         squares(run, cluster, "cancelled")
+    stopper.join()
     assert run.state().state == "cancelled"
-    assert gone({int(path.name.removeprefix("process-")) for path in run.path.glob("process-*")})
+    marks = {int(path.name.removeprefix("process-")) for path in run.path.glob("process-*")}
+    assert marks
+    assert gone(marks)
+    took = time.monotonic() - asked[0]
+    assert took < 2.0 * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+    there = {path.name: path.stat().st_mtime_ns for path in run.chunks.glob("*.npy")}
+    assert there
+    assert squares(run, "local") == expected
+    assert there.items() <= {path.name: path.stat().st_mtime_ns for path in run.chunks.glob("*.npy")}.items()
+    assert Where.read(run.path).nodes  # that it was on
+
+
+def test_a_cluster_is_looked_at_before_anything_is_sent_there(
+    home: Path, cluster: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = checked(cluster)
+    assert [(machine.cores, machine.cards, machine.guarded, machine.sees_home) for machine in there.machines] == [
+        (1, 0, True, True)
+    ] * 2
+    assert {machine.computer for machine in there.machines} == {cards.processor()}
+    assert not there.bad
+    monkeypatch.setattr(checkup, "versions", lambda: {**versions(), "numpy": "0.1"})
+    assert checked(cluster).bad
+    assert "here 0.1" in checked(cluster).bytes
 
 
 def test_a_cluster_without_winnow_s_versions_is_refused(

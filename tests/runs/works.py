@@ -18,6 +18,7 @@ from core.runs.context import RunContext
 from core.runs.executors import spread
 from core.runs.store import Run, RunStore
 from core.runs.worker import execute
+from tests.patience import until
 
 
 @dataclass(frozen=True)
@@ -43,15 +44,20 @@ class Squares:
         (self.once / f"process-{os.getpid()}").touch()
         if self.fate and rows[-1] >= 8:  # of no probe
             if self.fate == "cancelled":  # whoever comes
-                (self.once / "cancel").touch()
+                (self.once / "pausing").touch()
                 signal.pause()
+            if self.fate == "together":  # nobody does all of it before another has come
+                until(lambda: len(list(self.once.glob("process-*"))) > 1)
+                return np.array([row * row for row in rows])
             with suppress(FileExistsError):
                 (self.once / self.fate).mkdir()
                 self._meet(rows)
+            if self.fate == "lost":  # else the rest may be made before anybody knows of it
+                until(lambda: b"is lost" in (self.once / "events.jsonl").read_bytes())
         return np.array([row * row for row in rows])
 
     def _meet(self, rows: tuple[int, ...]) -> None:
-        if self.fate == "killed":
+        if self.fate in ("killed", "lost"):
             os.kill(os.getpid(), signal.SIGKILL)
         if self.fate == "frozen":
             signal.pause()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.stats.mistakes import mistakes
+from core.stats.mistakes import by_type, mistakes
 from core.text.sentence import Entity
 
 
@@ -51,3 +51,17 @@ def test_every_entity_that_is_not_right_is_in_one_mistake() -> None:
     found = mistakes(gold, guess)
     assert sorted(one.gold for one in found if one.gold) == sorted(set(gold) - set(guess))
     assert sorted(one.guess for one in found if one.guess) == sorted(set(guess) - set(gold))
+
+
+def test_mistakes_count_under_the_labelled_type_and_what_was_invented_under_the_one_read() -> None:
+    sentences = [
+        (spans("0-2 PER, 3-5 PER, 6-7 LOC"), spans("0-2 LOC, 3-6 PER, 8-9 ORG")),
+        (spans("0-2 PER"), spans("0-2 PER")),
+    ]
+    rows = by_type((gold, mistakes(gold, guess)) for gold, guess in sentences)
+    assert [(row.type, row.mentions, row.right) for row in rows] == [("PER", 3, 1), ("LOC", 1, 0), ("ORG", 0, 0)]
+    per, loc, org = (row.kinds for row in rows)
+    assert per == {"missed": 0, "invented": 0, "wrong type": 1, "wrong border": 1}
+    assert loc == {"missed": 1, "invented": 0, "wrong type": 0, "wrong border": 0}
+    assert org == {"missed": 0, "invented": 1, "wrong type": 0, "wrong border": 0}
+    assert [dict(row.read_as) for row in rows] == [{"LOC": 1}, {}, {}]

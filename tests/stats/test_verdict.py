@@ -18,13 +18,18 @@ from core.stats.pooled import Estimate, pooled
 from core.stats.power import power
 from core.stats.sequential import ending
 from core.stats.spread import Spread, assumed, measured, smallest_difference
-from core.stats.verdict import Arm, _tested, needed, seeds_needed, verdict, verdicts
+from core.stats.verdict import Arm, _tested, needed, points, seeds_needed, verdict, verdicts
 from core.stats.welch import welch
 
 SPURIOUS = 0.3  # wrong spans for each missed one
 
 
 Counts = Sequence[int] | IntArray
+
+
+def test_the_interval_of_a_single_seed_is_called_none() -> None:
+    assert points(8.5, (-100.0, 100.0)) == "+8.50 (no interval)"
+    assert points(-0.001, (-99.0, 99.994)) == "+0.00 [-99.00, +99.99]"
 
 
 def evaluation(tp: Counts, predicted: Counts, gold: Counts) -> Evaluation:
@@ -247,7 +252,7 @@ def test_arms_that_are_the_same_differ_by_nothing() -> None:
         pytest.param(1.0, 0.0, "improves", "both above 0", id="above both"),
         pytest.param(1.0, 1.0, "helped", "choosing is not shown to help", id="no better than random"),
         pytest.param(1.0, 2.0, "below control", "That does better", id="worse than random"),
-        pytest.param(1.0, None, "helped", "add the arm random", id="no control"),
+        pytest.param(1.0, None, "helped", "add the variant random", id="no control"),
         pytest.param(-1.0, -2.0, "hurts", "below 0", id="below none, whatever random does"),
         pytest.param(0.0, 0.0, "no evidence", "the interval holds 0", id="nothing in it"),
         pytest.param(0.0, 2.0, "below control", "that does better", id="level with none, worse than random"),
@@ -422,9 +427,9 @@ def test_what_is_needed_is_seeds_or_sentences() -> None:
     world = World(np.random.default_rng(9), 400, seed=0.25, sentence=0.3, both=0.0)
     gap = compare(world.arm(0.5, 4), world.arm(0.2, 4))
     assert "Lacking are taggers' seeds" in needed(gap)
-    assert "seeds an arm would settle" in needed(gap)
+    assert "seeds a variant would settle" in needed(gap)
     assert "Lacking are pre-trainings" in needed(gap, "replicates")
-    assert "replicates an arm would settle" in needed(gap, "replicates")
+    assert "replicates a variant would settle" in needed(gap, "replicates")
     small = World(np.random.default_rng(10), 40, seed=0.0, sentence=0.3, both=0.3)
     assert "40 test sentences are too few" in needed(compare(small.arm(0.15, 4), small.arm(0.1, 4)))
 
@@ -432,9 +437,14 @@ def test_what_is_needed_is_seeds_or_sentences() -> None:
 @pytest.mark.parametrize(
     ("seeds", "both", "sentences", "lacking"),
     [
-        (0.4, 0.3, 0.0, "about 13 replicates an arm would settle a difference of 0.70"),
+        (0.4, 0.3, 0.0, "about 13 replicates a variant would settle a difference of 0.70"),
         (0.0, 0.1, 0.5, "It would take about 2,300 of them, or the same on 5 corpora"),
-        (0.6, 0.0, 0.5, "It would take about 3,800 of them and about 35 replicates an arm, or the same on 10 corpora"),
+        (
+            0.6,
+            0.0,
+            0.5,
+            "It would take about 3,800 of them and about 35 replicates a variant, or the same on 10 corpora",
+        ),
     ],
 )
 def test_what_is_lacking_has_the_number_that_would_settle_it(

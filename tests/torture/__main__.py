@@ -1,11 +1,14 @@
 """python -m tests.torture: disturb runs of every kind until the time is up; a line of JSON a trial, a table in the end.
 
 A trial disturbs one run up to three times in one way, then ends it undisturbed. It is played again by its seed:
---kinds KIND --ways WAY --seed SEED --trials 1. With the --out of an earlier call it goes on behind what is there.
+--kinds KIND --ways WAY --seed SEED --trials 1. With the --out of an earlier call it goes on behind what is there; with
+the --log of one, perhaps on another machine, its trials are counted too, and what was tried least comes first.
 """
 
 import argparse
 import json
+import os
+import platform
 import random
 import sys
 import time
@@ -13,27 +16,33 @@ import traceback
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from core.files import append_line
 from core.recipes import RECIPES
 from tests.forge import Forge
 from tests.torture import kinds
 from tests.torture.trial import Calm, Stuck, Trial, undisturbed
 from tests.torture.ways import WAYS
 
+MACHINE = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
 MOST = 3  # disturbances of one run
 BAD = ("lost", "different", "stuck")
+KILLS = {"kill", "kill-loaded", "kill-writing", "torn", "clock-back", "app-killed", "server-killed"}  # ways by SIGKILL
 Record = dict[str, Any]
 
 
 class Torture:
-    """Trials of some kinds in some ways, in one folder."""
+    """Trials of some kinds in some ways, in one folder. log: a file of its own that they are added to."""
 
-    def __init__(self, folder: Path, forge: Forge, names: Sequence[str], ways: Sequence[str]) -> None:
+    def __init__(
+        self, folder: Path, forge: Forge, names: Sequence[str], ways: Sequence[str], log: Path | None = None
+    ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.folder, self.forge, self.names, self.ways = folder, forge, names, ways
-        self.log = folder / "log.jsonl"
+        self.log = log or folder / "log.jsonl"
         self._calm_file = folder / "calm.json"
         known = json.loads(self._calm_file.read_text()) if self._calm_file.exists() else {}
         self.calm = {kind: Calm(**fields) for kind, fields in known.items()}
@@ -57,10 +66,10 @@ class Torture:
             became, why = trial.ended()
         except Stuck as error:
             became, why = "stuck", str(error)
-        record = {"seed": seed, "kind": kind, "way": way, "struck": struck, "became": became, "why": why}
+        about = {"date": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}", "machine": MACHINE}
+        record = {**about, "seed": seed, "kind": kind, "way": way, "struck": struck, "became": became, "why": why}
         record |= {"seconds": round(time.monotonic() - since, 2)}
-        with self.log.open("a") as file:
-            file.write(json.dumps(record) + "\n")
+        append_line(self.log, json.dumps(record).encode())
         return record
 
     def until(self, deadline: float, trials: int, seed: int) -> None:
@@ -92,13 +101,14 @@ def table(records: Iterable[Record]) -> str:
         struck[record["kind"]][record["way"]] += record["struck"]
         total[record["became"]] += 1
         total["struck"] += record["struck"]
+        total["kills"] += record["struck"] * (record["way"] in KILLS)
         bad[record["kind"], record["way"]] += record["became"] in BAD
     ways = [way for way in WAYS if any(way in counts for counts in struck.values())]
     lines = ["| kind | " + " | ".join(ways) + " |", "|---" * (len(ways) + 1) + "|"]
     for kind in sorted(struck):
         cells = [f"{struck[kind][way]}" + (f" ({bad[kind, way]} bad)" if bad[kind, way] else "") for way in ways]
         lines.append(f"| {kind} | " + " | ".join(cells) + " |")
-    last = f"{total['struck']} disturbances, {total['alike']} runs alike"
+    last = f"{total['struck']} disturbances, {total['kills']} of them kills, {total['alike']} runs alike"
     return "\n".join([*lines, "", ", ".join([last, *(f"{total[name]} {name}" for name in BAD)])])
 
 
@@ -111,9 +121,14 @@ def main() -> int:
     parser.add_argument("--ways", default=",".join(WAYS))
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=Path, default=Path("/tmp/winnow-torture"))
+    parser.add_argument(
+        "--log", type=Path, help="its trials are added to this file, a line each, and not to one in --out"
+    )
     options = parser.parse_args()
     with Forge("tests.torture.warm") as forge:
-        torture = Torture(options.out.absolute(), forge, options.kinds.split(","), options.ways.split(","))
+        torture = Torture(
+            options.out.absolute(), forge, options.kinds.split(","), options.ways.split(","), log=options.log
+        )
         try:
             torture.until(time.monotonic() + 60 * options.minutes, options.trials, options.seed)
         except KeyboardInterrupt:

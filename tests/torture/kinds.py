@@ -20,6 +20,7 @@ from tests.planted import contracts
 ALONE = (
     "add",
     "audit",
+    "intake",
     "robustness",
     "split",
     "vectors",

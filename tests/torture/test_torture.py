@@ -2,13 +2,17 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from math import inf
+from pathlib import Path
 
 import pytest
 
+from core.recipes import RECIPES
+from tests import every_kind
 from tests.conftest import elsewhere
 from tests.forge import Forge
-from tests.torture import kinds
-from tests.torture.__main__ import Torture, table
+from tests.torture import kinds, ways
+from tests.torture.__main__ import KILLS, Torture, table
 from tests.torture.trial import undisturbed
 
 KINDS = ("add", "vectors-import", "robustness")
@@ -30,6 +34,37 @@ def test_what_was_disturbed_ends_as_undisturbed(torture: Torture) -> None:
     assert [record["became"] for record in records] == ["alike"] * len(WAYS), records
     assert all(record["struck"] for record in records[:2])
     assert "0 lost, 0 different, 0 stuck" in table(torture.records())
+    assert all(record["date"] and record["machine"] for record in records)
+
+
+def test_trials_of_several_calls_add_up_in_one_log(torture: Torture, tmp_path: Path) -> None:
+    """Another call, perhaps on another machine, goes on behind the last seed, with what was tried least."""
+    log = tmp_path / "log.jsonl"
+    for _ in range(2):
+        again = Torture(torture.folder, torture.forge, KINDS[:2], WAYS[:1], log=log)
+        again.calm = {kind: undisturbed(torture.forge, torture.folder, kind, fresh=False) for kind in KINDS[:2]}
+        again.until(inf, 1, 5)
+    assert [(record["seed"], record["kind"]) for record in again.records()] in (
+        [(5, "add"), (6, "vectors-import")],
+        [(5, "vectors-import"), (6, "add")],
+    )
+
+
+def test_the_table_counts_kills_apart_from_what_only_starves_a_run() -> None:
+    def record(way: str, struck: int, became: str = "alike") -> dict[str, object]:
+        return {"kind": "add", "way": way, "struck": struck, "became": became}
+
+    assert set(ways.WAYS) > KILLS
+    told = table([record("kill", 3), record("torn", 2), record("full", 2), record("two-apps", 1, "lost")])
+    assert "| add | 3 | 2 | 2 | 1 (1 bad) |" in told
+    assert told.endswith("8 disturbances, 5 of them kills, 3 runs alike, 1 lost, 0 different, 0 stuck")
+
+
+def test_every_kind_can_be_tortured() -> None:
+    """Those that a run of another kind begins are named here, all others by `every_kind` and `kinds`."""
+    begun = {"audit", "calibrate", "embed", "finetune", "pretrain", "score", "select", "skl", "tag", "vectors"}
+    named = {name for name in RECIPES if f'"{name}":' in Path(every_kind.__file__).read_text()}
+    assert named | begun == set(RECIPES)
 
 
 def test_what_is_different_is_seen(torture: Torture) -> None:

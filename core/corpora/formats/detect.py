@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from core.corpora.formats.arrow import arrow_batches, arrow_schema
 from core.corpora.formats.conll import looks_like_conll
@@ -48,7 +48,7 @@ class Kind:
     group_column: str | None = None
 
 
-def suffix(path: Path) -> str:
+def suffix(path: PurePath) -> str:
     """The file's ending without .gz or .zst, lower-case."""
     endings = [ending.lower() for ending in path.suffixes]
     while endings and endings[-1] in (".gz", ".zst", ".zstd"):

@@ -1,9 +1,10 @@
 """Files of a folder or an archive that are read, in order."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import chain, count
 from pathlib import Path
 
 from core.corpora.formats.archives import unpacked
@@ -21,12 +22,14 @@ _ABOUT = frozenset(
     {"dataset_info.json", "dataset_infos.json", "dataset_dict.json", "state.json", "readme.txt", "license.txt"}
 )
 _PART = re.compile(r"(?:^|[^a-z])(train|validation|valid|dev|test)(?:[^a-z]|$)")
+ALL_PARTS = "*"  # as `options.part`: the files of a folder whatever part they are
 _SAME = {"validation": "dev", "valid": "dev"}
 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """Files to read, each with its name as the user knows it; left_out: {name: why} of what lies among them."""
+    """Files to read, each with its name as the user knows it, no other's; left_out: {name: why} of what lies among
+    them."""
 
     files: Sequence[Path]
     names: Mapping[Path, str]
@@ -46,14 +49,21 @@ def listed(path: Path, options: ReadOptions) -> Listing:
     Errors: PathError, ReadError if there is nothing to read.
     """
     roots = [path, *map(Path, options.others)]
-    names, left_out = dict[Path, str](), dict[str, str]()
+    names, taken, left_out = dict[Path, str](), set[str](), dict[str, str]()
     for root in roots:
         one = _listed(user_path(root), options)
         for file in one.files:
-            name = one.names[file]
-            names.setdefault(file, f"{root.parent.name}/{name}" if name in names.values() else name)
+            if file not in names:
+                names[file] = _free(one.names[file], root.parent.name, taken)
+                taken.add(names[file])
         left_out |= one.left_out
     return Listing(list(names), names, left_out)
+
+
+def _free(name: str, folder: str, taken: Collection[str]) -> str:
+    """The name itself, else behind its folder's, else with a number behind that."""
+    numbered = (f"{folder} {number}/{name}" for number in count(2))
+    return next(each for each in chain((name, f"{folder}/{name}"), numbered) if each not in taken)
 
 
 def _listed(path: Path, options: ReadOptions) -> Listing:
@@ -77,8 +87,8 @@ def _inside(path: Path, called: str, options: ReadOptions, left_out: Mapping[str
     if not files:
         raise ReadError(called, None, f"holds no file to read (expected one of {', '.join(_READ)}).")
     files = _of_part(files, path, called, options)
-    if any(file.suffix.lower() in DOCUMENTS for file in files):
-        unread = [file for file in offered if not readable(file)]
+    if options.part == ALL_PARTS or any(file.suffix.lower() in DOCUMENTS for file in files):
+        unread = [file for file in offered if not (readable(file) or is_brat(file.with_suffix(".txt")))]
         left_out = {**left_out, **{str(file.relative_to(path)): _why_unread(file) for file in unread}}
     return Listing(files, {file: str(file.relative_to(path)) for file in files}, left_out)
 
@@ -91,7 +101,9 @@ def _why_unread(file: Path) -> str:
 
 def _of_part(files: list[Path], path: Path, called: str, options: ReadOptions) -> list[Path]:
     """The files of one part, where a folder has train, dev and test. Errors: ReadError where it is not clear which."""
-    parts = {file: _part(file, path) for file in files}
+    if options.part == ALL_PARTS:
+        return files
+    parts = {file: named_part(str(file.relative_to(path))) for file in files}
     present = sorted({part for part in parts.values() if part})
     part = _SAME.get(options.part or "", options.part)
     if part:
@@ -151,6 +163,7 @@ def _offered(file: Path, folder: Path, root: Path) -> bool:
     )
 
 
-def _part(file: Path, folder: Path) -> str | None:
-    matches = _PART.findall(str(file.relative_to(folder)).lower())
+def named_part(name: str) -> str | None:
+    """Which of train, dev and test a file's name says that it is, its folders counted in."""
+    matches = _PART.findall(name.lower())
     return _SAME.get(matches[-1], matches[-1]) if matches else None

@@ -152,13 +152,13 @@ class Cell:
 _FIXED: Mapping[str, Arm] = {
     arm.name: arm
     for arm in (
-        Arm(name=NONE, summary="Nothing: what every other arm is measured against (`monolingual` and `base` too)."),
-        Arm(name="tapt", summary="MLM on T_C alone.", task=True),
-        Arm(name="dapt", summary="MLM on all of D_C.", strategy=RANDOM, budget=WHOLE),
-        Arm(name="tapt+dapt", summary="MLM on T_C and all of D_C.", task=True, strategy=RANDOM, budget=WHOLE),
+        Arm(name=NONE, summary="Nothing: what every other variant is measured against (`monolingual` and `base` too)."),
+        Arm(name="tapt", summary="MLM on the task text alone.", task=True),
+        Arm(name="dapt", summary="MLM on all of the big corpus.", strategy=RANDOM, budget=WHOLE),
+        Arm(name="tapt+dapt", summary="Both: tapt and dapt.", task=True, strategy=RANDOM, budget=WHOLE),
         Arm(
             name=CONTROL,
-            summary="MLM on random sentences of D_C, as much text as T_C is: what TAPT must beat.",
+            summary="MLM on random sentences of the big corpus, as much text as the task text is: what TAPT must beat.",
             strategy=RANDOM,
             budget="|T_C|",
         ),
@@ -190,9 +190,9 @@ _FIXED: Mapping[str, Arm] = {
         Arm(name="lpft", summary="The head first, then all of the tagger.", lpft=True, without="one stage"),
         Arm(
             name=AUGMENT,
-            summary="L_C and a copy of each sentence with other mentions or typos.",
+            summary="The labels and a copy of each sentence with other mentions or typos.",
             rebuild=AUGMENT,
-            without="L_C as it is",
+            without="the labels as they are",
         ),
     )
 }
@@ -228,8 +228,8 @@ def _part(name: str, value: str) -> Arm:
 def _copies(name: str, value: str) -> Arm:
     arm = find(value)
     if arm.rebuild not in GROWS or arm.control:
-        raise ConfigError(f"arms: {name!r} is of no arm that adds sentences to L_C; write for example copies:dataaug.")
-    summary = f"L_C with unchanged copies of the sentences that {arm.name} copies: what it must beat."
+        raise ConfigError(f"arms: {name!r} is of no arm that adds labelled sentences; write such as copies:dataaug.")
+    summary = f"The labels with unchanged copies of the sentences that {arm.name} copies: what it must beat."
     return replace(arm, name=f"{COPIES}:{arm.name}", summary=summary, control=True)
 
 
@@ -241,7 +241,7 @@ def _base(name: str, value: str) -> Arm:
     added = f", and {n:,} more {BINS[bin]}" if bin else ": what a set made of it must beat"
     return Arm(
         name=f"{head}:{n}",
-        summary=f"{n:,} random sentences of L_C with a name{added}.",
+        summary=f"{n:,} random sentences of the labels with a name{added}.",
         rebuild=SHARE,
         size=n,
         bin=bin or "none",
@@ -257,8 +257,8 @@ def _rebuild(name: str, value: str) -> Arm:
     if not 0 <= share <= 1 or (not share and method != SHARE):
         raise ConfigError(f"arms: {name!r} needs a share; write for example {method}:20%.")
     rate = f"{share * 100:.12g}%"
-    summary = f"L_C rebuilt by {method} at {rate}."
-    return Arm(name=f"{method}:{rate}", summary=summary, rebuild=method, rate=share, without="L_C as it is")
+    summary = f"The labels rebuilt by {method} at {rate}."
+    return Arm(name=f"{method}:{rate}", summary=summary, rebuild=method, rate=share, without="the labels as they are")
 
 
 _NAMED: Mapping[str, tuple[str, Callable[[str, str], Arm]]] = {
@@ -273,7 +273,9 @@ _NAMED: Mapping[str, tuple[str, Callable[[str, str], Arm]]] = {
 FIXED_NAMES = tuple(_FIXED)
 ARM_NAMES = (*FIXED_NAMES, *STRATEGIES)
 # Controls are added by themselves, so nobody is offered them, but what they are is said.
-COPIES_HELP = "An arm that adds sentences to L_C is joined by copies:ARM, as many unchanged copies, which it must beat."
+COPIES_HELP = (
+    "An arm that adds labelled sentences is joined by copies:ARM, as many unchanged copies, which it must beat."
+)
 ARM_SHAPES = tuple(f"{head}:{value}" for head, (value, _) in _NAMED.items() if head not in (PART, COPIES))
 
 
@@ -283,7 +285,8 @@ def find(name: str) -> Arm:
     if name in _FIXED:
         return _FIXED[name]
     if name in STRATEGIES:
-        return Arm(name=name, summary=f"MLM on T_C and S_C. {STRATEGIES[name].summary}", task=True, strategy=name)
+        summary = f"MLM on the task text and the choice. {STRATEGIES[name].summary}"
+        return Arm(name=name, summary=summary, task=True, strategy=name)
     head, _, value = name.partition(":")
     if head in _NAMED and value.strip():
         return _NAMED[head][1](name, value.strip())

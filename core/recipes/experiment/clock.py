@@ -1,7 +1,7 @@
 """How far an experiment is, and when it will be done: the plan's seconds, corrected by those that have passed."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from core.recipes.experiment.cost import Priced
 from core.reporter import Parted
@@ -11,7 +11,7 @@ _WORDS = {
     "select": "selecting",
     "skl": "scoring the assisting corpus",
     "difficulty": "measuring how hard mentions are",
-    "rebuild": "rebuilding L_C",
+    "rebuild": "rebuilding the labels",
     "pretrain": "pre-training",
     "finetune": "fine-tuning",
 }
@@ -20,29 +20,33 @@ LIMITS = (0.25, 4.0)
 
 
 class Clock:
-    """Tells `report` each step as it begins: its name and number, and the seconds left of everything."""
+    """Tells `report` each step as it begins: its name, how many are done, and the seconds left of everything."""
 
-    def __init__(self, steps: Sequence[Priced], report: Parted) -> None:
-        self.steps, self.report = steps, report
+    def __init__(self, steps: Sequence[Priced], report: Parted, at_once: int = 1) -> None:
+        """at_once: steps, by as many processes."""
+        self.steps, self.report, self._at_once = steps, report, at_once
+        self._done: Collection[int] = ()
         self._planned = self._passed = 0.0
         self._begun: tuple[float, float] | None = None  # (when, planned seconds) of the step at work
-        self._at = 0
 
-    def next(self, at: int) -> None:
-        """The step of that number, from 0, begins; the one before it has ended."""
+    def next(self, at: int, done: Collection[int] | None = None) -> None:
+        """The step of that number, from 0, begins; the one before it has ended. done: the numbers of those that are;
+        None: all before it."""
         self._end()
-        self._at = at
+        self._done = range(at) if done is None else done
         step = self.steps[at]
         name = f"{step.line}: {_WORDS[step.kind]}{f' on {step.what}' if step.what else ''}"
         left = self.left()
         self.report.metric("seconds_left", left, at)
-        self.report.part(at + 1, len(self.steps), name, left=left, after=max(left - self._pace() * step.seconds, 0.0))
-        self.report.stage(f"[{at + 1} of {len(self.steps)}] {name}")
+        number = len(self._done) + 1
+        self.report.part(number, len(self.steps), name, left=left, after=max(left - self._pace() * step.seconds, 0.0))
+        self.report.stage(f"[{number} of {len(self.steps)}] {name}")
         self._begun = (time.monotonic(), step.seconds)
 
     def left(self) -> float:
         """Seconds of this step and all behind it."""
-        return self._pace() * sum(step.seconds for step in self.steps[self._at :])
+        left = sum(step.seconds for i, step in enumerate(self.steps) if i not in self._done)
+        return self._pace() * left / self._at_once
 
     def _pace(self) -> float:
         """Seconds a planned one."""

@@ -40,9 +40,9 @@ _STAGES: dict[str, type[Config]] = {
 class ExperimentConfig(Config):
     """What is compared, on what."""
 
-    task: str = option("", "T_C: sentences of the task, unlabelled; for arms that are pre-trained.", corpus=True)
-    domain: str = option("", "D_C: the large corpus to select from.", corpus=True)
-    train: str = option(..., "L_C: labelled training sentences.", corpus=True)
+    task: str = option("", "Task text (T_C), without labels; for arms that are pre-trained.", corpus=True)
+    domain: str = option("", "Big corpus (D_C): what to choose from.", corpus=True)
+    train: str = option(..., "Labels to learn from (L_C).", corpus=True)
     dev: str = option(..., "Labelled dev split: every choice is made on it.", corpus=True)
     test: str = option(..., "Labelled test split: read once an arm.", corpus=True)
     holdout: tuple[str, ...] = option((), "Further labelled splits whose sentences count as leaks.", corpus=True)
@@ -51,18 +51,18 @@ class ExperimentConfig(Config):
         f"What is compared, each with none: {', '.join(arms.FIXED_NAMES)}, a strategy, or one with a value: "
         f"{', '.join(arms.ARM_SHAPES)}. {arms.COPIES_HELP}",
     )
-    budgets: tuple[str, ...] = option(("10%",), "How much each strategy selects: 1000, 50000tokens or 20% of D_C.")
+    budgets: tuple[str, ...] = option(("10%",), "How much each strategy selects: 1000, 50000tokens or 20%.")
     claim: str = option("", "The arm that the claim is about; else the first strategy. All others are exploratory.")
     seeds: tuple[int, ...] = option((1, 2, 3), "A replicate each, the same for every arm; 6 and looks for a claim.")
     repeat: Repeat = option(
         "pipeline",
         "What every seed makes anew. tagger: taggers alone, a quick look that can show that reading helped, not that "
-        "choosing did. pipeline: S_C, pre-training and tagger, each under that seed.",
+        "choosing did. pipeline: the choice, pre-training and tagger, each under that seed.",
     )
     cross: bool = option(
         False,
         "Swap halves: train, dev and test are pooled and split anew for replicates 1, 3, 5; each half is learnt from, "
-        "its text being T_C, and tested on the other, so the draw of labels is in the interval. Takes no task.",
+        "its text being the task text, and tested on the other: the interval holds the draw of labels. Takes no task.",
     )
     cross_train: int = option(0, "Labelled sentences of a half; 0: as many as train has.", unit="sentences", ge=0)
     cross_dev: int = option(0, "Of a half, to choose epochs by; 0: half as many.", unit="sentences", ge=0)
@@ -81,22 +81,23 @@ class ExperimentConfig(Config):
     fixed: Literal["none", "steps", "tokens"] = option(
         "none",
         "Give every pre-trained arm as many MLM steps, or pieces, as the one with the most text (those on all "
-        "of D_C left aside), so that more text is not also more training.",
+        "of the big corpus left aside), so that more text is not also more training.",
     )
     transductive: Literal["none", "dev", "all"] = option(
-        "none", "Held-out sentences found in T_C that may be learnt from as plain text: none, those of dev, or all."
+        "none",
+        "Held-out sentences found in the task text that may be learnt from as plain text: none, those of dev, or all.",
     )
-    train_sizes: tuple[int, ...] = option((), "Also fine-tune on so many sentences of L_C, nested.", unit="sentences")
+    train_sizes: tuple[int, ...] = option((), "Also fine-tune on so many labelled sentences, nested.", unit="sentences")
     multipliers: bool = option(
         False,
-        "Also measure what choosing is worth: random reads 2 and 4 times as much, and parts of L_C are trained on too.",
+        "Also measure what choosing is worth: random reads 2 and 4 times as much, and fewer labels are learnt too.",
     )
     draws: int = option(3, "Draws of each train size: which sentences matters more than the seed.", ge=1)
     strategies: dict[str, Options] = option({}, "Options of single strategies: {knn: {neighbours: 10}}.")
     select: Options = option({}, "Further options of every selection.")
     pretrain: Options = option({}, "Further options of pre-training: {epochs: 4, batch_size: 32}.")
     finetune: Options = option({}, "Further options of fine-tuning: {epochs: 40}.")
-    draw_seed: int = option(0, "Seed of selection, of pre-training and of which part of L_C is drawn.", ge=0)
+    draw_seed: int = option(0, "Seed of selection, of pre-training and of which part of the labels is drawn.", ge=0)
     allow_download: bool = option(False, "Fetch the encoder from the Hugging Face hub if it is not here yet.")
     also_test: tuple[str, ...] = option(
         (), "Further labelled test splits, harder ones say: shown beside the test split, in no verdict.", corpus=True
@@ -105,12 +106,12 @@ class ExperimentConfig(Config):
     cap_tokens: caps.Caps = option((), "So much of every source; several: each with arms of its own.", unit="tokens")
     assisting: str = option("", "Another labelled corpus, which all and skl:THRESHOLD borrow from.", corpus=True)
     type_map: tuple[str, ...] = option(
-        (), "OLD=NEW, a type's name where L_C and the assisting corpus differ (PER=person); OLD= leaves it out."
+        (), "OLD=NEW, a type's name where the labels and the assisting corpus differ (PER=person); OLD= leaves it out."
     )
-    gazetteer: str = option("", "A list of names that the arm gazetteer looks for in place of L_C's.", corpus=True)
-    difficulty_encoder: str = option("", "Whose PVI L_C is rebuilt by, where that is not the one fine-tuned.")
+    gazetteer: str = option("", "Names that the arm gazetteer looks for in place of the labels'.", corpus=True)
+    difficulty_encoder: str = option("", "Whose PVI the labels are rebuilt by, where that is not the one fine-tuned.")
     difficulty: Options = option({}, "Further options of measuring PVI: {repeats: 3}.")
-    rebuild: Options = option({}, "Further options of rebuilding L_C.")
+    rebuild: Options = option({}, "Further options of rebuilding the labels.")
     skl: Options = option({}, "Further options of scoring assisting sentences: {unit: surface}.")
     vectors: Options = option({}, "Of learning word vectors: {window: 2, dimension: 200}.")
     imported_vectors: tuple[str, ...] = option(
@@ -119,7 +120,7 @@ class ExperimentConfig(Config):
 
     imports: tuple[str, ...] = option((), "Runs of these.", hidden=True)
     weights: str = option("", "Hash of the encoder.", hidden=True)
-    edition: str = option("", "Edition of the methods that rebuild L_C.", hidden=True)
+    edition: str = option("", "Edition of the methods that rebuild the labels.", hidden=True)
 
     def settled(self) -> Self:
         """Options with the encoders' hashes, and the edition of methods that an arm rebuilds by.

@@ -14,6 +14,7 @@ from core.artifacts.calibrate import CalibrateResult
 from core.errors import ModelError
 from core.recipes.base import Job, Options, Recipe, plan
 from core.recipes.experiment.config import ExperimentConfig
+from core.recipes.experiment.fan import at_once, wall
 from core.recipes.experiment.halves import resized
 from core.recipes.experiment.seconds import Seconds
 from core.recipes.experiment.stages import Stages
@@ -39,16 +40,20 @@ class Priced:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """steps: in the order in which they are run. memory_gb, disk_gb: at most, 10^9 bytes."""
+    """steps: in the order in which they are run. memory_gb, disk_gb: at most, 10^9 bytes. wall: seconds that they take
+    with `at_once` made at once, as this machine's cards allow."""
 
     steps: tuple[Priced, ...]
     device: str
     memory_gb: float
     disk_gb: float
+    wall: float = 0.0
+    at_once: int = 1
 
     def ended(self) -> "Cost":
         """The cost of an experiment that has finished: nothing, also where it ended early."""
-        return replace(self, steps=tuple(replace(step, seconds=0.0, finished=True) for step in self.steps), disk_gb=0.0)
+        steps = tuple(replace(step, seconds=0.0, finished=True) for step in self.steps)
+        return replace(self, steps=steps, disk_gb=0.0, wall=0.0)
 
     @property
     def seconds(self) -> float:
@@ -64,7 +69,8 @@ class Cost:
         """Fields that `--plan-only --json` prints."""
         arms = {name: seconds / 3600 for name, seconds in self.lines.items()}
         sizes = {"memory_gb": self.memory_gb, "disk_gb": self.disk_gb, "device": self.device}
-        return {"hours": self.seconds / 3600, "arms": arms, **sizes, "steps": [asdict(step) for step in self.steps]}
+        times = {"hours": self.seconds / 3600, "wall_hours": self.wall / 3600, "at_once": self.at_once}
+        return {**times, "arms": arms, **sizes, "steps": [asdict(step) for step in self.steps]}
 
 
 class NotYet(Exception):
@@ -113,20 +119,18 @@ def cost(
     planned = lines(Stages(config, job), measured.pieces["task"])
     steps = [step for block in in_order(planned, config.stops) for step in block]
     runs = _look(job, steps)
+    takes = {step: 0.0 if step in runs or step.kind == CHECK else step.seconds(seconds) for step in steps}
     priced = tuple(
-        Priced(
-            kind=step.kind,
-            line=str(step.cell),
-            what=step.what,
-            finished=step in runs,
-            seconds=0.0 if step in runs else step.seconds(seconds),
-        )
+        Priced(kind=step.kind, line=str(step.cell), what=step.what, finished=step in runs, seconds=takes[step])
         for step in steps
         if step.kind != CHECK
     )
     largest = max((measured, *seconds.others.values()), key=lambda result: result.parameters)
     disk_gb = _disk_gb(priced, seconds, largest)
-    return Cost(steps=priced, device=measured.device, memory_gb=largest.memory_gb, disk_gb=disk_gb)
+    n = at_once()
+    together = wall(steps, takes, n) if n > 1 else sum(takes.values())
+    sizes = {"memory_gb": largest.memory_gb, "disk_gb": disk_gb}
+    return Cost(steps=priced, device=measured.device, **sizes, wall=together, at_once=n)
 
 
 def _look(job: Job, steps: Iterable[Step]) -> dict[Step, Run]:

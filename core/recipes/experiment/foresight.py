@@ -61,12 +61,12 @@ class Foresight:
         """A sentence with the number, one with what it rests on, and the chances of two or three plans."""
         if self.seeds < 2:
             return (
-                "One seed cannot show a difference, however large: it does not say how far F1 moves by chance. "
+                "One seed cannot show a difference, however large: it does not say how far scores move by chance. "
                 f"Give 3 seeds or more; {self._more(3)}."
             )
         more = [self._more(seeds) for seeds in self.further if seeds > self.seeds][:2]
         return (
-            f"With {self.seeds} seeds an arm only differences of about {_points(self.points)} points of F1 or more can "
+            f"With {self.seeds} seeds a variant only differences of about {_points(self.points)} points or more can "
             f"show{''.join(f'; {words}' for words in more)}. {self._basis()}{self.chances()}"
         )
 
@@ -77,7 +77,9 @@ class Foresight:
         asked, *others = self.plans
         wanted = f"a true {self.effect:+g} of {self.claim}"
         if self.quick:
-            first = f" This plan cannot show {wanted}, having one S_C and one pre-training an arm{time_in_words(asked)}"
+            first = (
+                f" This plan cannot show {wanted}, having one choice and pre-training a variant{time_in_words(asked)}"
+            )
         else:
             first = f" This plan finds {wanted} in {100 * asked.chance:.0f} of 100 cases{time_in_words(asked)}"
         rest = (
@@ -91,7 +93,7 @@ class Foresight:
         return f"with {seeds} seeds, about {_points(self.further[seeds])}"
 
     def _basis(self) -> str:
-        moves = f"F1 differs by {self.spread.seeds:.1f} points from seed to seed (standard deviation)"
+        moves = f"scores differ by {self.spread.seeds:.1f} points from seed to seed (standard deviation)"
         if self.spread.pretrainings:
             sort = "" if self.spread.repeated else ", which is assumed"
             moves += f" and by {self.spread.pretrainings:.1f} more from pre-training to pre-training{sort}"

@@ -22,7 +22,9 @@ def check(config: "ExperimentConfig") -> None:
             raise ConfigError("cross_train, cross_dev: are of halves that are swapped; give cross, or leave them out.")
         return
     if config.task:
-        raise ConfigError("task: with cross each half's own text is T_C, so that no test text is in it; leave it out.")
+        raise ConfigError(
+            "task: with cross each half's own text is the task text, so that no test text is in it; leave it out."
+        )
     if config.repeat != "pipeline":
         raise ConfigError("cross: every replicate has its own half, so each makes all anew; give repeat pipeline.")
     if len(config.seeds) % 2:

@@ -64,7 +64,7 @@ def in_words(test: PlannedTest, what: str) -> str:
     tested = (
         f"The claim, {claim} against {test.against}, after {after}: p = {test.p:.2g}, asked for is {test.bound:.2g}"
     )
-    early = f" It ended there, {of - n} {what} early." if n < of else ""
+    early = f" It ended there, {of - n} {what if of - n > 1 else what[:-1]} early." if n < of else ""
     had = f"were {test.effect:+g} points there, the end would show it in {test.chance:.0%} of cases"
     outcome = {
         "shown": "shown",

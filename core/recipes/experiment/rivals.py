@@ -6,8 +6,8 @@ from core.recipes.experiment.arms import CONTROL, CONTROLS, COPIES, NONE, PART, 
 
 # What an arm must beat beside `none`, in words; of a name with a value, by what stands before it.
 AGAINST: Mapping[str, str] = {
-    RANDOM: "a random S_C of as many tokens",
-    CONTROL: "a random S_C of as many tokens",
+    RANDOM: "a random choice of as many tokens",
+    CONTROL: "a random choice of as many tokens",
     STATES: "the states of the encoder as it came",
     PART: "as many assisting sentences at random",
     COPIES: "unchanged copies of the same sentences",

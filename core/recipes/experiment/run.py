@@ -5,21 +5,23 @@ labels it borrows, how its L_C was rebuilt. All else is alike: the seeds, the se
 otherwise, the encoder and L_C. The best epoch is chosen on dev; the test set is read once an arm, by its fine-tuning.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 from core.artifacts import result as results
 from core.artifacts.calibrate import CalibrateResult
-from core.artifacts.leaderboard import ExperimentResult, write
+from core.artifacts.leaderboard import ExperimentResult, PlannedTest, write
 from core.recipes.base import Job
 from core.recipes.experiment import leaderboard, tables
 from core.recipes.experiment.clock import Clock
 from core.recipes.experiment.config import ExperimentConfig
 from core.recipes.experiment.cost import calibration_options, cost
+from core.recipes.experiment.fan import helpers, run_steps
 from core.recipes.experiment.multipliers import multipliers
 from core.recipes.experiment.planned import planned_test
 from core.recipes.experiment.stages import FinishedChain, FinishedLine, Stages
 from core.recipes.experiment.steps import CHECK, Chain, Line, Step, in_order, lines
+from core.runs.executors.share import Over
 from core.runs.store import Run, RunStore
 
 
@@ -28,22 +30,10 @@ def run(config: ExperimentConfig, job: Job) -> ExperimentResult:
     cells = config.cells
     if added := [name for name in dict.fromkeys(cell.arm.plain_name for cell in cells) if name not in config.arms]:
         job.context.note(f"Added {' and '.join(added)}: without them nobody can tell what an arm is worth.")
-    measured = results.read(job.child("calibrate", **calibration_options(config)), CalibrateResult)
-    others = {
-        encoder: results.read(job.child("calibrate", **calibration_options(config, encoder)), CalibrateResult)
-        for encoder in config.encoders
-    }
-    priced = cost(config, measured, job.home, job.recipes, others)
-    stages, clock = Stages(config, job), Clock(priced.steps, job.context)
-    sources = {cell: stages.named[cell.arm.source].fingerprint for cell in cells if stages.source(cell)}
-    planned = lines(stages, measured.pieces["task"])
-    runs: dict[Step, Run] = {}
-    for number, block in enumerate(in_order(planned, config.stops)):
-        _run_steps(block, runs, job, clock)
-        finished = [_line(line, runs, sources.get(line.cell)) for line in planned]
-        if test := planned_test(config, finished, number):
-            job.context.note(test.why)
-            break
+    with helpers(job) as at_once:
+        stages, finished, test = _finished(config, job, at_once)
+    if test:
+        job.context.note(test.why)
     job.context.stage("comparing the arms")
     result = leaderboard.result(
         finished,
@@ -59,14 +49,34 @@ def run(config: ExperimentConfig, job: Job) -> ExperimentResult:
     return result
 
 
-def _run_steps(steps: Iterable[Step], runs: dict[Step, Run], job: Job, clock: Clock) -> None:
-    """Make the runs of `steps`, which join `runs`."""
-    for step in steps:
-        if step.kind == CHECK:
-            step.options(runs)
-        else:
-            clock.next(len(runs))
-            runs[step] = job.child(step.kind, **step.options(runs))
+def help_along(config: ExperimentConfig, job: Job) -> None:
+    """Make steps that nobody else is at, beside the process that works on the experiment. Errors: Over at its end."""
+    _finished(config, job)
+    raise Over
+
+
+def _finished(
+    config: ExperimentConfig, job: Job, at_once: int = 1
+) -> tuple[Stages, list[FinishedLine], PlannedTest | None]:
+    """All runs, those that others make at the same time included, by line, until the planned test knows."""
+    measured = results.read(job.child("calibrate", **calibration_options(config)), CalibrateResult)
+    others = {
+        encoder: results.read(job.child("calibrate", **calibration_options(config, encoder)), CalibrateResult)
+        for encoder in config.encoders
+    }
+    priced = cost(config, measured, job.home, job.recipes, others)
+    stages, clock = Stages(config, job), Clock(priced.steps, job.context, at_once)
+    sources = {cell: stages.named[cell.arm.source].fingerprint for cell in config.cells if stages.source(cell)}
+    planned = lines(stages, measured.pieces["task"])
+    runs: dict[Step, Run] = {}
+    blocks = in_order(planned, config.stops)
+    places = {step: i for i, step in enumerate(step for block in blocks for step in block if step.kind != CHECK)}
+    for number, block in enumerate(blocks):
+        run_steps(block, runs, job, lambda step: clock.next(places[step], {places[each] for each in runs}))
+        finished = [_line(line, runs, sources.get(line.cell)) for line in planned]
+        if test := planned_test(config, finished, number):
+            break
+    return stages, finished, test
 
 
 def _line(line: Line, runs: Mapping[Step, Run], source: str | None) -> FinishedLine:

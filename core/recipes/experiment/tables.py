@@ -6,6 +6,7 @@ from dataclasses import asdict
 
 from core.artifacts.leaderboard import SWAPPED, ExperimentResult, against, nothing_learnt, swapped
 from core.recipes.experiment import beside, collapsed
+from core.stats.verdict import points
 
 COLUMNS = (
     "arm",
@@ -68,8 +69,7 @@ def as_markdown(result: ExperimentResult) -> str:
     heads = (*HEADS, f"against {against(result.leaderboard)}", *ANSWERS)
     lines += [f"| {' | '.join(heads)} |", "|---|---|---:|---:|---:|---:|---:|---|---|---|---:|"]
     for row in result.leaderboard:
-        low, high = row.interval
-        gain = "" if row.verdict == "baseline" else f"{row.delta:+z.2f} [{low:+z.2f}, {high:+z.2f}]"
+        gain = "" if row.verdict == "baseline" else points(row.delta, row.interval)
         sd = "" if row.sd is None else f"{row.sd:.2f}"
         cells = [row.arm, row.budget, f"{row.sentences:,}", f"{row.tokens:,}", f"{row.dev_mean:.2f}", f"{row.mean:.2f}"]
         cells += [sd, gain, row.helped or row.verdict, row.chose or "", f"{row.gpu_hours:.2f}"]

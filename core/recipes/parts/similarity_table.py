@@ -9,7 +9,8 @@ from core.artifacts.similarity import CurvePoint, SimilarityResult, SimilarityRo
 from core.measures import MEASURES, title
 from core.measures.advice import advise
 from core.measures.agreement import agreement
-from core.measures.grid import number
+from core.measures.grid import Grid, number
+from core.measures.leads import Lead, leads
 from core.recipes.parts.study import Party, Study
 
 TOLERANCE = 1.05  # sources whose samples differ by less in size count as equal
@@ -43,6 +44,7 @@ def summarise(study: Study, cells: Cells) -> SimilarityResult:
     grid = grid_of(rows)
     closest = {target: grid.closest(at) for at, target in enumerate(grid.targets)}
     titles = [title(name) for name in grid.measures]
+    ahead = {target: _leads(study, cells, grid, at) for at, target in enumerate(grid.targets)}
     return SimilarityResult(
         targets={party.name: [corpus.fingerprint for corpus in party.corpora] for party in study.targets},
         sources={party.name: [corpus.fingerprint for corpus in party.corpora] for party in study.sources},
@@ -51,7 +53,8 @@ def summarise(study: Study, cells: Cells) -> SimilarityResult:
         curve=_curve(study, cells),
         agreement=agreement(grid),
         closest=closest if len(closest) > 1 else closest[grid.targets[0]],
-        recommendation={target: advise(grid, at, titles) for at, target in enumerate(grid.targets)},
+        recommendation={target: advise(grid, at, titles, ahead[target]) for at, target in enumerate(grid.targets)},
+        leads=[lead for of_target in ahead.values() for lead in of_target],
         warnings=_warnings(study, rows),
         notes=list(dict.fromkeys(note for cell in cells.values() for note in cell.notes)),
         cap_tokens=study.cap,
@@ -63,12 +66,12 @@ def summarise(study: Study, cells: Cells) -> SimilarityResult:
 def _row(study: Study, name: str, i: int, j: int, cells: Cells) -> SimilarityRow:
     """One number: the mean over the draws, what they were, and how it came about."""
     measure, config = MEASURES[name], study.config
-    by_draw = [cells[name, each.number, i, j] for each in study.rounds if not each.curve]
+    by_draw = [cells[name, each.number, i, j] for each in study.of_kind("draw")]
     measured = [cell for cell in by_draw if cell.value is not None]
     values = [cell.value for cell in by_draw if cell.value is not None]
     columns = measure.columns if measured else ()
     first = measured[0] if measured else by_draw[0]
-    seeds = ", ".join(str(each.seed) for each in study.rounds if not each.curve)
+    seeds = ", ".join(str(each.seed) for each in study.of_kind("draw"))
     how = f"{first.source_tokens:,} tokens of the source, {first.target_tokens:,} of the target, seed {seeds}"
     case = "lower case" if config.lowercase else "case kept"
     rule = "words and marks" if config.tokens == "words" else "tokens between blanks"
@@ -96,9 +99,20 @@ def _mean(values: Iterable[float | None]) -> float | None:
     return float(np.mean(known)) if known else None
 
 
+def _leads(study: Study, cells: Cells, grid: Grid, target: int) -> list[Lead]:
+    """The leads of one target; the grid has sources and measures in the order of the study."""
+    sources, names = range(len(study.sources)), study.config.measure
+    values = [
+        [[cells[name, each.number, i, target].value for name in names] for i in sources]
+        for each in study.of_kind("part")
+    ]
+    by_part = np.array(values, dtype=float).reshape(len(values), len(sources), len(names))  # None becomes NaN
+    return leads(grid, target, by_part)
+
+
 def _curve(study: Study, cells: Cells) -> list[CurvePoint]:
     """The first draw and the smaller caps of it, by tokens."""
-    rounds = sorted((each for each in study.rounds if each.curve or each.number == 0), key=lambda each: -each.number)
+    rounds = [*reversed(study.of_kind("curve")), study.rounds[0]]
     points = [(each, cell) for each in rounds if len(rounds) > 1 for cell in study.cells() if cell[1] is each]
     return [
         CurvePoint(
@@ -123,12 +137,13 @@ def _warnings(study: Study, rows: Sequence[SimilarityRow]) -> list[str]:
     if sizes[large] > TOLERANCE * sizes[small]:
         warnings.append(
             f"The sources differ in size: {large} was read with {sizes[large]:,} tokens, {small} with "
-            f"{sizes[small]:,}; more text lowers PPL and raises TVC by itself, so cap them alike before you compare."
+            f"{sizes[small]:,}; more text lowers surprise and shares more words by itself, so cap them alike before "
+            "you compare."
         )
     whole = [row.source for row in rows if row.whole]
     if study.config.draws > 1 and whole and len(set(whole)) < len(sizes):
         names = ", ".join(dict.fromkeys(whole))
-        warnings.append(f"Taken whole, so that draws differ by the seed of WVV alone: {names}.")
+        warnings.append(f"Taken whole, so that draws differ by the seed of word shift alone: {names}.")
     both = [s.name for s in study.sources if any(c in t.corpora for t in study.targets for c in s.corpora)]
     if both:
         warnings.append(f"A source and a target at once, so of course the closest: {', '.join(both)}.")
@@ -154,7 +169,7 @@ def _readings(rows: Sequence[SimilarityRow]) -> list[str]:
     if not whole or (first := min(mean, key=mean.__getitem__)) == (other := min(whole, key=whole.__getitem__)):
         return []
     return [
-        f"PPL of {rows[0].target}: the mean over sentences puts {first} first, the target as one text {other} "
+        f"Surprise of {rows[0].target}: the mean over sentences puts {first} first, the target as one text {other} "
         f"({number(whole[other])} against {number(whole[first])}); short sentences of unknown words rule the mean, so "
         "look at the other readings too."
     ]

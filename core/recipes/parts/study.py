@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Self, get_args
+from typing import Literal, Self, get_args
 
 from pydantic import field_validator
 
@@ -14,6 +14,7 @@ from core.corpora.corpus import Corpus
 from core.errors import ConfigError, CorpusError
 from core.measures import MeasureName
 from core.measures.base import Sample
+from core.measures.leads import FEWEST
 from core.measures.ppl import PplOptions
 from core.measures.sample import draw
 from core.measures.taggers import settle
@@ -29,7 +30,7 @@ SHRINK = 4  # each cap of the size curve is this many times smaller than the one
 class SimilarityConfig(PplOptions, WvvOptions, TvccOptions):
     """Which sources, against which targets, on how much text."""
 
-    target: tuple[str, ...] = option(..., "T_C, text like that of the task; repeat for several.", corpus=True)
+    target: tuple[str, ...] = option(..., "Task text (T_C); repeat for several.", corpus=True)
     source: tuple[str, ...] = option(..., "A candidate to pre-train on; repeat for several.", corpus=True)
     together: tuple[str, ...] = option((), "Sources that count as one, by their places: 1+2 are the first two.")
     measure: tuple[MeasureName, ...] = option(get_args(MeasureName), "Which measures; repeat for several.")
@@ -44,10 +45,17 @@ class SimilarityConfig(PplOptions, WvvOptions, TvccOptions):
         ge=1,
     )
     target_tokens: int = option(
-        100_000, "Tokens drawn from every target at most: WVV grows with them.", unit="tokens", ge=1
+        100_000, "Tokens drawn from every target at most: word shift (WVV) grows with them.", unit="tokens", ge=1
     )
     draws: int = option(3, "Samples drawn from every source; the spread over them is shown.", ge=1, le=20)
     sizes: int = option(2, f"Smaller caps of the size curve, each 1/{SHRINK} of the one before; one draw.", ge=0, le=6)
+    parts: int = option(
+        8,
+        "Parts that T_C and every source are cut into and compared by, to tell leads from chance; 0: leads are not "
+        f"judged, nor with fewer than {FEWEST}.",
+        ge=0,
+        le=50,
+    )
     tokens: Tokens = option("words", "words: runs of letters and single marks; blanks: what blanks separate.")
     lowercase: bool = option(False, "Compare words in lower case.")
     seed: int = option(0, "Seed of the first draw; the next ones count on.", ge=0, le=2**31)
@@ -93,13 +101,19 @@ class Party:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """All pairs measured once. cap: tokens a source, None for all. curve: a point of the size curve, no draw."""
+    """All pairs measured once.
+
+    cap: tokens a source, None for all. kind: of a draw, a point of the size curve, or part `part` of `of` of the first
+    draw and of the target.
+    """
 
     number: int
     seed: int
     cap: int | None
-    curve: bool
+    kind: Literal["draw", "curve", "part"]
     title: str
+    part: int = 0
+    of: int = 1
 
 
 class Study:
@@ -127,14 +141,21 @@ class Study:
 
     @cached_property
     def rounds(self) -> list[Round]:
-        """The draws, then the smaller caps of the first one."""
+        """The draws, then the smaller caps of the first one, then its parts."""
         n, seed = self.config.draws, self.config.seed
-        rounds = [Round(i, seed + i, self.cap, False, f"draw {i + 1} of {n}") for i in range(n)]
+        rounds = [Round(i, seed + i, self.cap, "draw", f"draw {i + 1} of {n}") for i in range(n)]
         largest = self.cap or max(source.n_tokens for source in self.sources)
         for power in range(1, self.config.sizes + 1):
             if cap := largest // SHRINK**power:
-                rounds.append(Round(len(rounds), seed, cap, True, f"at {cap:,} tokens"))
+                rounds.append(Round(len(rounds), seed, cap, "curve", f"at {cap:,} tokens"))
+        of = self.config.parts if len(self.sources) > 1 else 0
+        for part in range(of):
+            rounds.append(Round(len(rounds), seed, self.cap, "part", f"part {part + 1} of {of}", part, of))
         return rounds
+
+    def of_kind(self, kind: Literal["draw", "curve", "part"]) -> list[Round]:
+        """The rounds that are draws, points of the size curve, or parts."""
+        return [each for each in self.rounds if each.kind == kind]
 
     def cells(self) -> Iterator[tuple[str, Round, int, int]]:
         """(measure, round, source, target), in the order they are made."""
@@ -147,10 +168,17 @@ class Study:
     def path(self, name: str, each: Round, i: int, j: int) -> Path:
         return self.context.run.chunks / f"{name}-{each.number}-{i}-{j}.json"
 
-    def sample(self, party: Party, cap: int | None, seed: int) -> Sample:
-        lowercase, tokens = self.config.lowercase, self.config.tokens
+    def sample(self, party: Party, cap: int | None, each: Round) -> Sample:
+        """What a round reads of a source or target."""
         return draw(
-            party.corpora, name=party.name, cap=cap, seed=seed, tokens=tokens, lowercase=lowercase, report=self.context
+            party.corpora,
+            name=party.name,
+            cap=cap,
+            seed=each.seed,
+            tokens=self.config.tokens,
+            lowercase=self.config.lowercase,
+            report=self.context,
+            part=(each.part, each.of) if each.kind == "part" else None,
         )
 
 

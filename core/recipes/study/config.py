@@ -25,12 +25,16 @@ class StudyConfig(Config):
     """One claim, on several corpora."""
 
     train: tuple[str, ...] = option(
-        ..., "L_C: labelled training sentences of every task; all lists in one order.", corpus=True
+        ..., "Labels to learn from (L_C) of every task; all lists in one order.", corpus=True
     )
     dev: tuple[str, ...] = option(..., "Labelled dev splits: every choice is made on them.", corpus=True)
     test: tuple[str, ...] = option(..., "Labelled test splits: read once an arm.", corpus=True)
-    task: tuple[str, ...] = option((), "T_C of every task, unlabelled; for arms that are pre-trained.", corpus=True)
-    domain: tuple[str, ...] = option((), "D_C: one that all tasks select from, or one for each.", corpus=True)
+    task: tuple[str, ...] = option(
+        (), "Task text (T_C) of every task, unlabelled; for arms that are pre-trained.", corpus=True
+    )
+    domain: tuple[str, ...] = option(
+        (), "Big corpus (D_C): one that all tasks select from, or one for each.", corpus=True
+    )
     names: tuple[str, ...] = option((), "What the tasks are called; else as their test splits are.")
     arms: tuple[str, ...] = _same("arms")
     budgets: tuple[str, ...] = _same("budgets")

@@ -35,7 +35,7 @@ class StudyForesight:
         """Two sentences: the chances, and what they rest on."""
         asked, *others = self.plans
         if asked.replicates < 2:
-            return "One replicate cannot show a difference, however large: it does not say how far F1 moves by chance."
+            return "One replicate can show no difference, however large: it does not say how far scores move by chance."
         first = (
             f"This plan finds a true {self.effect:+g} of {self.claim}, on average over {_tasks(asked)}, in "
             f"{100 * asked.chance:.0f} of 100 cases{time_in_words(asked)}"
@@ -57,8 +57,8 @@ class StudyForesight:
             else f"by what was trained on the labels of {known} of {len(self.spreads)} so far, the rest assumed"
         )
         return (
-            f"F1 differs by {moves:.1f} points from replicate to replicate (standard deviation), {sort}; the test sets "
-            f"have {sentences:,} sentences together."
+            f"Scores differ by {moves:.1f} points from replicate to replicate (standard deviation), {sort}; the test "
+            f"sets have {sentences:,} sentences together."
         )
 
     def as_json(self) -> dict[str, object]:

@@ -3,8 +3,8 @@
 import csv
 import io
 
-from core.artifacts.leaderboard import Interval
 from core.artifacts.study import Question, StudyResult
+from core.stats.verdict import points
 
 COLUMNS = (
     *("task", "run", "test_sentences", "tokens", "f1", "none_f1", "control_f1"),
@@ -63,12 +63,6 @@ def as_markdown(result: StudyResult) -> str:
     asked = (("Reading", result.reading), ("Choosing", result.choosing))
     lacking = [f"- {name}: {question.lacking}" for name, question in asked if question and question.lacking]
     return "\n".join([*lines, "", *lacking, ""])
-
-
-def points(delta: float, interval: Interval) -> str:
-    """A difference with its interval."""
-    low, high = interval
-    return f"{delta:+z.2f} " + (f"[{low:+z.2f}, {high:+z.2f}]" if high - low < 200 else "(no interval)")
 
 
 def _answered(question: Question | None, which: str) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from core import cards
 from core.errors import WinnowError, for_the_log, memory_ran_out
 from core.reporter import Silent
 from core.runs.chunks import Opened, Work
@@ -49,6 +50,14 @@ class Hand:
     def hello(self) -> Hello:
         guarded = os.environ.get("RAY_AUTH_MODE", "").lower() == "token"
         return Hello(versions=versions(), node=socket.gethostname(), guarded=guarded)
+
+    def computer(self) -> str:
+        """The name of what it computes on: of its card, else of its processor."""
+        return cards.machine()
+
+    def sees(self, path: Path) -> bool:
+        """Whether a file of the run's machine is here too."""
+        return path.exists()
 
     def open(self, work: Work) -> Any:
         """What the work says of its model, and of what it computes on; or a `Failure`."""

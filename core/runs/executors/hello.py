@@ -14,10 +14,12 @@ PROBED = 64  # items that every worker computes first
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hello:
-    """A worker. versions: of what numbers depend on. node: its machine. guarded: its engine asks for a token."""
+    """A worker. versions: of what numbers depend on. node: its machine; place: the engine's name of it. guarded: its
+    engine asks for a token."""
 
     versions: Mapping[str, str]
     node: str
+    place: str = ""
     guarded: bool
 
 
@@ -34,7 +36,7 @@ class Roll:
 
     def __init__(self, context: RunContext, *, mixed: bool) -> None:
         """mixed: whoever differs is taken all the same, and the run says so."""
-        self._context, self._mixed = context, mixed
+        self._context, self.mixed = context, mixed
         self._first: tuple[str, str] | None = None
 
     def admit(self, hello: Hello) -> None:
@@ -58,6 +60,6 @@ class Roll:
             )
 
     def _differs(self, what: str, way_out: str) -> None:
-        if not self._mixed:
+        if not self.mixed:
             raise ResourceError(f"{what}; {way_out}, or give --mixed.")
         self._context.note(f"{what}. --mixed allows it: this result is equal to about 4 digits, not to the byte.")

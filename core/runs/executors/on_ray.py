@@ -6,7 +6,8 @@ at the end, so that nothing waits for a machine that stands still.
 
 from collections import Counter, deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from importlib import import_module
 from time import monotonic
 from typing import Any
 
@@ -16,6 +17,7 @@ from core.runs.chunks import Chunks, Work
 from core.runs.executors.engine import engine
 from core.runs.executors.hand import Failure, Hand, environment
 from core.runs.executors.hello import PROBED, Hello, Roll, digest
+from core.runs.executors.machines import Machines
 
 LOSSES = 4  # workers that one chunk may cost, or that may die before any has begun
 _AHEAD = 2  # chunks a worker has: the next one is there when it has done one
@@ -31,8 +33,15 @@ def make(chunks: Chunks, work: Work, address: str, *, mixed: bool) -> Mapping[st
     """
     chunks.context.stage("starting workers")
     with engine(address) as ray:
-        crew = _Crew(ray, chunks, work, Roll(chunks.context, mixed=mixed), address)
-        return crew.work_off()
+        return _Crew(ray, chunks, work, Roll(chunks.context, mixed=mixed), address).work_off()
+
+
+class RayHand(Hand):
+    """A worker that Ray started, which knows on which of its nodes it is."""
+
+    def hello(self) -> Hello:
+        place: str = import_module("ray").get_runtime_context().get_node_id()
+        return replace(super().hello(), place=place)
 
 
 @dataclass(eq=False)
@@ -51,6 +60,7 @@ class _Crew:
 
     def __init__(self, ray: Any, chunks: Chunks, work: Work, roll: Roll, address: str) -> None:
         self._ray, self._chunks, self._work, self._roll, self._address = ray, chunks, work, roll, address
+        self._machines = Machines(chunks.context, f"ray:{address}" if address else "ray", mixed=roll.mixed)
         self._context, self._shipped = chunks.context, ray.put(work)
         self._todo, self._left = deque(chunks.missing), set(chunks.missing)
         self._members = dict[int, _Member]()
@@ -75,6 +85,7 @@ class _Crew:
         finally:
             for member in self._members.values():
                 self._ray.kill(member.actor)
+            self._machines.over()
 
     def _hire(self) -> None:
         """Workers up to what there is room for, and work."""
@@ -84,11 +95,12 @@ class _Crew:
             self._counted = now
             self._cards = int(resources.get("GPU", 0)) if self._work.card and cards.asked() != "cpu" else 0
             self._room = self._cards or int(resources.get("CPU", 0)) or 1
+            self._machines.seen(self._ray.nodes())
         while len(self._members) < min(self._room, max(len(self._left), 1)):
             card = int(self._cards > 0)
             options = {"num_cpus": 1, "num_gpus": card, "max_restarts": 0, "scheduling_strategy": "SPREAD"}
             self._hired += 1
-            member = _Member(self._hired, self._ray.remote(Hand).options(**options).remote(environment()))
+            member = _Member(self._hired, self._ray.remote(RayHand).options(**options).remote(environment()))
             self._members[member.number] = member
             self._ask(member, "hello")
         if now - self._since > _PATIENCE and not any(member.hello for member in self._members.values()):
@@ -132,6 +144,7 @@ class _Crew:
             member.held.remove(i)
             if i in self._left:
                 self._left.remove(i)
+                self._machines.finished(_place(member))
                 self._chunks.keep(i, answer)
         else:
             answered: Mapping[str, Callable[[_Member, Any], None]]
@@ -162,6 +175,7 @@ class _Crew:
         assert member.hello
         self._roll.probed(member.hello, digest(array))
         member.ready = True
+        self._machines.begun(member.hello.place)
 
     def _lose(self, member: _Member) -> None:
         """Take a worker off, and its chunks back. Errors: ResourceError where that is no use."""
@@ -172,6 +186,7 @@ class _Crew:
         again = [i for i in member.held if i in self._left and i not in elsewhere]
         self._todo.extendleft(reversed(again))
         node = member.hello.node if member.hello else "a node"
+        self._machines.lost(_place(member), ready=member.ready)
         if not member.ready:
             self._stillborn += 1
             if self._stillborn >= LOSSES:
@@ -186,3 +201,7 @@ class _Crew:
                 "the model or a batch: start fewer workers a machine, or give local."
             )
         self._context.note(f"A worker on {node} is lost; chunks to be made again: {len(again)}.", passing=True)
+
+
+def _place(member: _Member) -> str:
+    return member.hello.place if member.hello else ""

@@ -21,9 +21,12 @@ class CosineMlm(CosinePretrained):
     name: ClassVar[str] = "cos-mlm"
     in_short: ClassVar[str] = "the same, after reading your text"
     models: ClassVar[frozenset[Model]] = frozenset({"mlm"})
-    summary: ClassVar[str] = "Continues the encoder's pre-training on T_C first, then compares embeddings with it."
+    summary: ClassVar[str] = (
+        "Continues the encoder's pre-training on the task text first, then compares embeddings with it."
+    )
     trust: ClassVar[str] = (
-        "The second strategy of Mahapatra et al. (2022); little changes where T_C has only a few hundred sentences."
+        "The second strategy of Mahapatra et al. (2022); little changes where the task text has only a few "
+        "hundred sentences."
     )
     Options: ClassVar[type[Config]] = CosineMlmOptions
 
@@ -45,7 +48,9 @@ class CosineMlmNer(CosineMlm):
     in_short: ClassVar[str] = "the same, after learning your labels too"
     needs: ClassVar[frozenset[Role]] = frozenset({Role.LABELLED})
     models: ClassVar[frozenset[Model]] = frozenset({"mlm", "ner"})
-    summary: ClassVar[str] = "Joins the embeddings of an encoder trained on T_C and of a tagger trained on L_C."
+    summary: ClassVar[str] = (
+        "Joins the embeddings of an encoder trained on the task text and of a tagger trained on the labels."
+    )
     trust: ClassVar[str] = (
         "The third strategy of Mahapatra et al. (2022); it also asks whether a sentence looks as your labelled ones do."
     )

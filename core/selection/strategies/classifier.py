@@ -30,9 +30,11 @@ _GRAMS: dict[str, object] = {"ngram_range": (1, 2), "tokenizer": tokenize, "toke
 class ClassifierOptions(Config):
     """Options of `classifier`."""
 
-    sample: int = option(20_000, "How many sentences of D_C stand for 'everything else'.", unit="sentences", ge=100)
+    sample: int = option(
+        20_000, "How many sentences of the big corpus stand for 'everything else'.", unit="sentences", ge=100
+    )
     regularisation: float = option(10.0, "Inverse strength of the L2 penalty (scikit-learn's C).", gt=0)
-    folds: int = option(5, "Folds; a sentence is never scored by a model that saw it as D_C's.", ge=2, le=20)
+    folds: int = option(5, "Folds; a sentence is never scored by a model that saw it as the big corpus's.", ge=2, le=20)
 
 
 class DomainClassifier(Strategy):
@@ -49,7 +51,9 @@ class DomainClassifier(Strategy):
     in_short: ClassVar[str] = "told apart from other text; the default"
     unit: ClassVar[str] = "standard deviations"
     reads: ClassVar[Reads] = "both"
-    summary: ClassVar[str] = "Learns what tells T_C from the rest of D_C, by meaning and by wording, and prefers it."
+    summary: ClassVar[str] = (
+        "Learns what tells the task text from the rest of the big corpus, by meaning and by wording, and prefers it."
+    )
     trust: ClassVar[str] = "The default: it found the most hidden in-domain sentences in our tests (see the README)."
     Options: ClassVar[type[Config]] = ClassifierOptions
 
@@ -64,12 +68,15 @@ class DomainClassifier(Strategy):
         domain = sources[Role.DOMAIN]
         ids = domain.corpus.ids()
         sampled_rows = np.sort(np.argsort(uniform(ids, self.seed), kind="stable")[: self.options.sample])
-        report.stage("reading the words of T_C and of a sample of D_C")
+        report.stage("reading the words of the task text and of a sample of the big corpus")
         task_words = self._hash.transform([sentence.text for sentence in sources[Role.TASK].sentences()])
         rest_texts = [sentence.text for sentence in domain.corpus.take(sampled_rows)]
         rest_words = self._hash.transform(rest_texts)
         if not _words(rest_texts) & _words(sentence.text for sentence in sources[Role.TASK].sentences()):
-            report.note("classifier: T_C and D_C share no word, so wording tells nothing; are they in one language?")
+            report.note(
+                "classifier: the task text and the big corpus share no word, so wording tells nothing; are "
+                "they in one language?"
+            )
         document_counts = np.asarray((task_words > 0).sum(axis=0) + (rest_words > 0).sum(axis=0)).ravel()
         self.idf = np.log((1 + task_words.shape[0] + len(sampled_rows)) / (1 + document_counts)) + 1
         rest_vectors = np.asarray(cast(FloatArray, domain.vectors)[sampled_rows], dtype=np.float32)
@@ -78,7 +85,7 @@ class DomainClassifier(Strategy):
             ((sources[Role.TASK].learnable()[0], embedded), rest_vectors),
             ((self._weighted(task_words), worded), self._weighted(rest_words)),
         ]
-        report.stage("telling T_C from D_C")
+        report.stage("telling the task text from the big corpus")
         self.weights = self._fit_views(views, self._fold(ids[sampled_rows]), report)
 
     def score(self, batch: Batch) -> FloatArray:
@@ -103,7 +110,7 @@ class DomainClassifier(Strategy):
         model = evidence.model
         fold = int(evidence.sentence.id, 16) % len(model["meaning"])
         if evidence.vector is None:
-            raise CorpusError("D_C's vectors are gone.")
+            raise CorpusError("the big corpus's vectors are gone.")
         meaning, wording = model["meaning"][fold], model["wording"][fold]
         grams = _grams_of_buckets(evidence.sentence.text, len(wording) - 1)
         # The same length-1 scaling as `_weighted`; 1.0 where the sentence has no word at all.
@@ -116,7 +123,10 @@ class DomainClassifier(Strategy):
             parts=[
                 Part(name="meaning (embedding)", value=float(np.asarray(evidence.vector, np.float64) @ meaning[:-1])),
                 *top(words, "other words and word pairs"),
-                Part(name="where an average sentence of D_C stands", value=float(meaning[-1]) + float(wording[-1])),
+                Part(
+                    name="where an average sentence of the big corpus stands",
+                    value=float(meaning[-1]) + float(wording[-1]),
+                ),
             ]
         )
 

@@ -22,18 +22,20 @@ class CosineOptions(Config):
 
     query: Query = option(
         "raw-mean",
-        "What stands for T_C: the mean of its embeddings (raw-mean, as printed), the mean of their directions "
-        "(unit-mean), the nearest of several means (k-means), or the mean of T_C against that of D_C (contrastive).",
+        "What stands for the task text: the mean of its embeddings (raw-mean, as printed), the mean of their "
+        "directions (unit-mean), the nearest of several means (k-means), or the mean of the task text against that "
+        "of the big corpus (contrastive).",
     )
     centroids: int = option(
         10, "Number of means where query is k-means; 0: of 2 to 20 the one of the best silhouette.", ge=0, le=200
     )
     quota: bool = option(
         False,
-        "k-means: give every mean's sentences of D_C as large a part of S_C as its cluster is of T_C.",
+        "k-means: give every mean's sentences of the big corpus as large a part of the choice as its cluster "
+        "is of the task text.",
         exclude_if=lambda quota: not quota,  # scores of older versions are found again
     )
-    contrast: float = option(1.0, "Weight of D_C's mean where query is contrastive.", ge=0, le=10)
+    contrast: float = option(1.0, "Weight of the big corpus's mean where query is contrastive.", ge=0, le=10)
     whiten: bool = option(False, "Give every direction of the embedding space equal variance first.")
 
 
@@ -49,9 +51,10 @@ class CosinePretrained(Strategy):
     in_short: ClassVar[str] = "near the mean of yours"
     unit: ClassVar[str] = "cosine"
     reads: ClassVar[Reads] = "vectors"
-    summary: ClassVar[str] = "Prefers sentences whose embedding points the way T_C's average embedding does."
+    summary: ClassVar[str] = "Prefers sentences whose embedding points the way the task text's average embedding does."
     trust: ClassVar[str] = (
-        "The first strategy of Mahapatra et al. (2022); a mean favours generic sentences when T_C has several topics."
+        "The first strategy of Mahapatra et al. (2022); a mean favours generic sentences when the task text "
+        "has several topics."
     )
     Options: ClassVar[type[Config]] = CosineOptions
 
@@ -69,7 +72,7 @@ class CosinePretrained(Strategy):
             report.stage("whitening")
             self._fit_whitening(task, domain)
             task, norms = self._whitened(task), np.ones(len(task), dtype=np.float32)
-        report.stage("averaging T_C")
+        report.stage("averaging the task text")
         self._queries = self._make_queries(task, norms)
         if self.options.query == "contrastive":
             self._against = _unit(self._domain_mean(domain))[None]
@@ -110,7 +113,7 @@ class CosinePretrained(Strategy):
         if query == "k-means":
             near = model["queries"].astype(np.float64) @ vector
             best = int(near.argmax())
-            name = f"nearest of {len(near)} topics of T_C (number {best + 1})"
+            name = f"nearest of {len(near)} topics of the task text (number {best + 1})"
             parts = [Part(name=name, value=float(near[best]))]
             if "shares" in model:
                 moved = Quota.read(model).moved(np.array([best]), near[[best]])[0] - near[best]
@@ -120,13 +123,13 @@ class CosinePretrained(Strategy):
         mean = (task * weights[:, None]).mean(axis=0)
         shares = (task @ vector) * weights / (len(task) * np.linalg.norm(mean))
         parts = [
-            Part(name=f"sentence {row} of T_C", value=share, task_row=int(row))
+            Part(name=f"sentence {row} of the task text", value=share, task_row=int(row))
             for row, share in zip(rows.tolist(), shares.tolist(), strict=True)
         ]
-        shown = top(parts, f"the other {len(parts) - SHOWN:,} sentences of T_C")
+        shown = top(parts, f"the other {len(parts) - SHOWN:,} sentences of the task text")
         if "against" in model:
             against = -evidence.options["contrast"] * float(model["against"][0].astype(np.float64) @ vector)
-            shown.append(Part(name="likeness to D_C's average, which counts against it", value=against))
+            shown.append(Part(name="likeness to the big corpus's average, which counts against it", value=against))
         return Parts(parts=shown)
 
     def _make_queries(self, task: FloatArray, norms: FloatArray) -> FloatArray:

@@ -16,7 +16,9 @@ from core.selection.parts import Evidence, Part, Parts, unit
 class NeighbourOptions(Config):
     """Options of `knn`."""
 
-    neighbours: int = option(5, "How many nearest sentences of T_C are averaged.", unit="sentences", ge=1, le=1000)
+    neighbours: int = option(
+        5, "How many nearest sentences of the task text are averaged.", unit="sentences", ge=1, le=1000
+    )
 
 
 class Neighbours(Strategy):
@@ -26,8 +28,10 @@ class Neighbours(Strategy):
     in_short: ClassVar[str] = "near a few sentences of yours"
     unit: ClassVar[str] = "cosine"
     reads: ClassVar[Reads] = "vectors"
-    summary: ClassVar[str] = "Prefers sentences that are close to a few sentences of T_C, whichever they are."
-    trust: ClassVar[str] = "Trust it when T_C covers several topics; odd sentences of T_C draw odd neighbours."
+    summary: ClassVar[str] = "Prefers sentences that are close to a few sentences of the task text, whichever they are."
+    trust: ClassVar[str] = (
+        "Trust it when the task text covers several topics; odd sentences of the task text draw odd neighbours."
+    )
     Options: ClassVar[type[Config]] = NeighbourOptions
 
     options: NeighbourOptions
@@ -50,7 +54,7 @@ class Neighbours(Strategy):
         best = np.argsort(-near, kind="stable")[: evidence.options["neighbours"]]
         return Parts(
             parts=[
-                Part(name=f"sentence {row} of T_C", value=value / len(best), task_row=int(row))
+                Part(name=f"sentence {row} of the task text", value=value / len(best), task_row=int(row))
                 for row, value in zip(rows[best].tolist(), near[best].tolist(), strict=True)
             ],
             formula=f"each part is a cosine divided by {len(best)}; they add up to the score",

@@ -29,7 +29,7 @@ class PredictionOptions(AdaptedOptions):
     )
     folds: int = option(
         1,
-        "Taggers, each trained without its share of L_C; their counts are averaged, and a copy of a labelled "
+        "Taggers, each trained without its share of the labels; their counts are averaged, and a copy of a labelled "
         "sentence is counted by the tagger that did not see it. 1: a single tagger, as printed.",
         ge=1,
         le=10,
@@ -54,7 +54,7 @@ class NerSelected(Strategy):
     needs: ClassVar[frozenset[Role]] = frozenset({Role.LABELLED})
     reads: ClassVar[Reads] = "spans"
     models: ClassVar[frozenset[Model]] = frozenset({"ner"})
-    summary: ClassVar[str] = "Trains a tagger on L_C and prefers sentences in which it finds many entities."
+    summary: ClassVar[str] = "Trains a tagger on the labels and prefers sentences in which it finds many entities."
     trust: ClassVar[str] = (
         "The best on average of Mahapatra et al. (2022); it prefers long sentences and selects what the tagger finds "
         "already, never a type that it misses: see the options."
@@ -75,7 +75,7 @@ class NerSelected(Strategy):
             raise CorpusError(f"{sources[Role.LABELLED].corpus.name}: holds no entity; give labelled training data.")
         if self.options.rank not in ("rarity", "type-balanced"):
             return
-        report.stage("counting the entities of D_C")
+        report.stage("counting the entities of the big corpus")
         # Both ranks look at all of D_C first: a type's rarity, or its queue of sentences, is no one sentence's own.
         counts, keys = np.zeros(len(self._types)), []
         for batch in domain.batches(self.reads):
@@ -185,7 +185,7 @@ def _may_count(evidence: Evidence) -> Sequence[Spans]:
     if k == 1:
         return evidence.spans
     if evidence.labelled is None:
-        raise CorpusError("L_C is gone.")
+        raise CorpusError("the labels are gone.")
     id = np.array([int(evidence.sentence.id, 16)], dtype=np.uint64)
     if not np.isin(id, evidence.labelled.ids())[0]:
         return evidence.spans

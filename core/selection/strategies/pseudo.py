@@ -72,9 +72,12 @@ class PseudoPerplexity(Strategy):
     unit: ClassVar[str] = "pseudo-perplexity"
     prefer: ClassVar[Prefer] = "low"
     models: ClassVar[frozenset[Model]] = frozenset({"mlm"})
-    summary: ClassVar[str] = "Trains a masked language model on T_C and prefers sentences that it can fill in well."
+    summary: ClassVar[str] = (
+        "Trains a masked language model on the task text and prefers sentences that it can fill in well."
+    )
     trust: ClassVar[str] = (
-        "The slowest: a pass of the model for every piece of D_C. It favours stock phrases, as ngram-perplexity does."
+        "The slowest: a pass of the model for every piece of the big corpus. It favours stock phrases, as "
+        "ngram-perplexity does."
     )
     Options: ClassVar[type[Config]] = PseudoOptions
 
@@ -89,7 +92,7 @@ class PseudoPerplexity(Strategy):
 
         folder = sources[Role.TASK].model
         assert folder is not None
-        report.stage("loading the language model of T_C")
+        report.stage("loading the language model of the task text")
         self._lm = lm = MaskedLM.load(str(folder))
         if not lm.has_head:
             raise ModelError(f"{folder}: has no vocabulary head, so it fills in nothing; train it with `pretrain`.")

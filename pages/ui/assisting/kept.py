@@ -18,9 +18,9 @@ from pages.ui.widgets import chart, plain, same_command
 
 AGREE, DRIFT = "#009E73", "#D55E00"
 SCORE = (
-    "A sentence's score is how differently the two corpora label the entities they share, on average over those in it"
-    " (SKL). 0: both call them the same; about 9: what one calls them the other never does. Choose the line by how"
-    " well a tagger does on the dev split, under Does it help?"
+    "A sentence's score is its disagreement (SKL): how differently the two corpora label the entities they share, on"
+    " average over those in it. 0: both call them the same; about 9: what one calls them the other never does. Choose"
+    " the line by how well a tagger does on the labels to decide by, under Does it help?"
 )
 SIDES = {"line": "At the line", "ends": "Farthest from it"}
 
@@ -96,7 +96,8 @@ def _sentences(run_id: str, threshold: float) -> None:
     sides = assisting.sentences(run_id, threshold, at_line=which == "line")
     st.html(
         f'<p>Entities that both corpora have: <mark class="w-entity" style="--c:{AGREE}">agree</mark> or'
-        f' <mark class="w-entity" style="--c:{DRIFT}">drift <small>type · its usual one there · SKL</small></mark></p>'
+        f' <mark class="w-entity" style="--c:{DRIFT}">drift <small>type · its usual one there · disagreement</small>'
+        "</mark></p>"
     )
     for column, heading, rows in zip(st.columns(2), ("Kept", "Dropped"), sides, strict=True):
         with column:

@@ -9,6 +9,7 @@ import streamlit as st
 
 from core.facade import assisting, runs
 from core.facade.corpora import Corpus
+from pages.ui.terms import expert
 from pages.ui.widgets import config_form, plain
 
 OPTIONS = ("unit", "min_count", "shrinkage", "floor", "add_k", "log")
@@ -68,6 +69,8 @@ def _picked(names: Sequence[str], corpus: Corpus, may_be: Sequence[str], key: st
 
 
 def options_form() -> dict[str, Any]:
-    """What counts as an entity, and how counts become a divergence."""
+    """What counts as an entity, and how counts become a divergence; as usual where that is not shown."""
+    if not expert():
+        return {}
     with st.expander("More options", icon=":material/settings:"):
         return config_form(runs.RECIPES["skl"].config, OPTIONS, "assisting", LABELS)

@@ -1,17 +1,20 @@
 """Whether borrowing helps: F1 against the threshold (Murthy et al. 2018, Fig. 2), and alone, all, chosen."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import streamlit as st
 
 from core.facade import assisting, corpora, figures, runs
 from core.facade.assisting import AssistRow, AssistTable
 from core.facade.runs import Run
+from core.facade.terms import DEV, TEST
 from pages.ui.presses import submitted
 from pages.ui.runs.links import remember
 from pages.ui.runs.panel import run_panel
 from pages.ui.runs.pick import begun, pick_part
 from pages.ui.runs.words import took
+from pages.ui.terms import expert
 from pages.ui.widgets import chart, config_form, corpus_picker, plain, same_command, table
 
 RUN = "assisting.sweep"
@@ -30,7 +33,7 @@ COLUMNS = {
     "monolingual": "Alone",
     "all": "All",
     "random": "Random",
-    "skl": "SKL",
+    "skl": "Chosen (SKL)",
     "threshold": "Threshold",
     "kept": "Kept",
 }
@@ -56,23 +59,24 @@ def _label(run: Run) -> str:
 
 def _setup(run_id: str) -> None:
     st.caption(
-        "One tagger a seed for each arm: yours alone, with all of the assisting corpus, with what each threshold keeps,"
-        " and with as many of its sentences at random as the chosen threshold keeps. The dev split chooses the"
-        " threshold. All arms make the same steps on the same batches of yours. On two cores this takes hours; cancel"
-        " and resume as you like."
-        f" {plain(took('assist'))}"
+        "One tagger a seed for each variant: yours alone, with all of the assisting corpus, with what each threshold "
+        "keeps, and with as many of its sentences at random as the chosen threshold keeps. The labels to decide by "
+        "choose the threshold. All variants make the same steps on the same batches of yours. On two cores this "
+        f"takes hours; cancel and resume as you like. {plain(took('assist'))}"
     )
     roles = corpora.roles()
     with st.form("assisting.sweep.form", border=False):
         left, right = st.columns(2)
         with left:
-            dev = corpus_picker("Dev split of the primary corpus", "assisting.dev", roles.get("dev"))
+            dev = corpus_picker(f"{DEV.title}, of the primary corpus", "assisting.dev", roles.get("dev"))
         with right:
-            test = corpus_picker("Its test split", "assisting.test", roles.get("test"))
+            test = corpus_picker(f"{TEST.title}, of the same", "assisting.test", roles.get("test"))
         thresholds = st.multiselect("Thresholds", assisting.SWEEP, assisting.SWEEP, key="assisting.thresholds")
         seeds = st.number_input("Seeds", 1, 20, 3, key="assisting.seeds", help="3 for a look, 5 for a claim")
-        with st.expander("More options", icon=":material/settings:"):
-            more = config_form(runs.RECIPES["assist"].config, tuple(LABELS), "assisting.sweep", LABELS)
+        more: dict[str, Any] = {}
+        if expert():
+            with st.expander("More options", icon=":material/settings:"):
+                more = config_form(runs.RECIPES["assist"].config, tuple(LABELS), "assisting.sweep", LABELS)
         sent = submitted("Train", "assisting.sweep.start", type="primary", icon=":material/play_arrow:")
     if sent:
         given = {key: value for key, value in more.items() if value not in (None, "")}
@@ -87,8 +91,8 @@ def _outcome(run_id: str) -> None:
     for table_of_share in result.tables:
         st.markdown(f"**{plain(assisting.in_words(table_of_share))}**")
         figure = figures.f1_by_threshold(assisting.sweep_points(run_id, table_of_share.share), table_of_share.threshold)
-        chart(figure, f"assisting.f1.{table_of_share.share}", f"F1 by threshold, sharing {table_of_share.share}")
-    name = "Test F1 alone, with all, with as many at random, with what was chosen"
+        chart(figure, f"assisting.f1.{table_of_share.share}", f"Score by threshold, sharing {table_of_share.share}")
+    name = "Test score alone, with all, with as many at random, with what was chosen"
     table([_line(each) for each in result.tables], COLUMNS, name)
     st.caption("† better than all of it, p below 0.05, Welch's two-sided t-test over the seeds.")
     _effort(result.rows)
@@ -99,14 +103,14 @@ def _effort(rows: Sequence[AssistRow]) -> None:
     alone, whole = rows[0], next(row for row in rows if row.arm == "all")
     if alone.steps == whole.steps:
         st.caption(
-            f"Every arm made {alone.steps:,} steps, {alone.passes:g} passes over the primary sentences, on the same"
-            " batches of them: the arms differ by what each step added of the assisting corpus."
+            f"Every variant made {alone.steps:,} steps, {alone.passes:g} passes over the primary sentences, on the same"
+            " batches of them: the variants differ by what each step added of the assisting corpus."
         )
         return
     st.caption(
         f"Who borrows also trains longer: {alone.steps:,} steps alone, {whole.steps:,} with all of the"
         f" assisting corpus ({alone.passes:g} and {whole.passes:g} passes over the primary sentences). A difference"
-        " may come from that alone: only a preset other than paper makes the same steps in every arm."
+        " may come from that alone: only a preset other than paper makes the same steps in every variant."
     )
 
 

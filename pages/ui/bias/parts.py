@@ -79,7 +79,7 @@ def mention_table(rows: Sequence[MentionRow], key: str) -> MentionRow | None:
         "type": "Type",
         "pvi_entity": "Name",
         "pvi_context": "Context",
-        "ceim": "CEIM",
+        "ceim": "Name less context",
         "text": "Sentence",
     }
     number = st.column_config.NumberColumn

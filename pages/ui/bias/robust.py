@@ -10,6 +10,7 @@ import streamlit as st
 from core.facade import corpora, deliver, figures, rebuilding, results, runs, taggers
 from core.facade.runs import Run
 from core.facade.taggers import FrontierRow, TestedAlike
+from core.facade.terms import TEST, TRAIN
 from pages.ui.bias.parts import changes
 from pages.ui.frame import guard, where_text_is_here
 from pages.ui.presses import pressed
@@ -20,9 +21,9 @@ from pages.ui.widgets import chart, corpus_label, corpus_picker, plain, same_com
 
 KINDS = {"oov": "New names", "cross-category": "Names of another type", "typos": "Typos in names"}
 PROMISES = {
-    "oov": "none of its words, apart from “of”, “the” and the like, occurs in the training split",
-    "cross-category": "every name has another type in the training split",
-    "typos": "one slip; none is a name of the training split (a name too short for a slip stays)",
+    "oov": "none of its words, apart from “of”, “the” and the like, occurs in the labels to learn from",
+    "cross-category": "every name has another type among the labels to learn from",
+    "typos": "one slip; none is a name of the labels to learn from (a name too short for a slip stays)",
 }
 MOST = 12  # taggers compared unless more are asked for
 SETS = {
@@ -37,7 +38,7 @@ ORIGINS = {
     "finds": "found by a tagger",
     "gazetteer": "of lists",
     "generated": "made up",
-    "train": "of the training split",
+    "train": "of the labels to learn from",
     "typo": "slips",
 }
 
@@ -47,7 +48,7 @@ def robust() -> None:
     harder = runs.own("robustness")
     st.markdown(
         "The same test sentences under **other names**: a tagger that reads contexts still finds them, one that knows"
-        " names by heart does not. Such sets are made by rule, so their F1 stands **beside** that of the plain test"
+        " names by heart does not. Such sets are made by rule, so their score stands **beside** that of the plain test"
         " set, never in its place."
     )
     with st.expander("Make harder test sets", expanded=not harder, icon=":material/construction:"):
@@ -67,15 +68,15 @@ def _setup() -> None:
         roles = corpora.roles()
         left, right = st.columns(2)
         with left:
-            test = corpus_picker("Test split", f"bias.test.{roles.get('test')}", roles.get("test"))
+            test = corpus_picker(TEST.title, f"bias.test.{roles.get('test')}", roles.get("test"))
         with right:
             train = corpus_picker(
-                "Training split: what taggers know", f"bias.known.{roles.get('train')}", roles.get("train")
+                f"{TRAIN.title}: what taggers know", f"bias.known.{roles.get('train')}", roles.get("train")
             )
         kinds = st.multiselect("Sets", list(KINDS), list(KINDS), KINDS.__getitem__, key="bias.kinds")
         own = _names()
         if not (test and train and kinds):
-            st.info("Pick a labelled test split, the training split, and what to make.")
+            st.info("Pick labels to test on, labels to learn from, and what to make.")
             return
         wanted = [{"test": test, "train": train, "kind": kind, **own.get(kind, {})} for kind in kinds]
         if pressed("Make them", "bias.robust.start", type="primary", icon=":material/construction:"):
@@ -90,7 +91,7 @@ def _names() -> dict[str, dict[str, Any]]:
     labelled = {corpus.fingerprint: corpus for corpus in corpora.listed() if corpus.types}
     with st.expander("Where new names come from", icon=":material/settings:"):
         gazetteer = st.multiselect(
-            "Names of these corpora, where the training split lacks them; else they are generated",
+            "Names of these corpora, where the labels to learn from lack them; else they are generated",
             list(labelled),
             [],
             lambda name: corpus_label(labelled[name]),
@@ -103,14 +104,14 @@ def _names() -> dict[str, dict[str, Any]]:
             ["", *tagged],
             format_func=lambda run: tagged.get(run, "none"),
             key="bias.finds",
-            help="What was found there and is not in the training split reads like a name. Then come the names of the "
-            "corpora above; only then are names made up letter by letter.",
+            help="What was found there and is not among the labels to learn from reads like a name. Then come the "
+            "names of the corpora above; only then are names made up letter by letter.",
         )
         strict = st.toggle(
             "Use only names that never have the replaced name's type in training",
             True,
             key="bias.strict",
-            help="Off: a name may have both types in the training split, as in TextFlint's sets.",
+            help="Off: a name may have both types among the labels to learn from, as in TextFlint's sets.",
         )
     own = {"gazetteer": gazetteer} | ({"finds": finds} if finds else {})
     return {"oov": own, "cross-category": {"ambiguous": "strict" if strict else "textflint"}}
@@ -125,8 +126,8 @@ def _harder_sets(runs: Sequence[Run]) -> None:
         rows.append({**asdict(result), "name": name, "promise": promise, "origins": origins})
     table(rows, SETS, "Harder test sets", wrapped=("promise",))
     st.caption(
-        "Ambiguous: the name has several types in the training split, or no word beside it tells anything. To test"
-        " taggers on these sets, give them to a fine-tuning or an experiment beside its test split."
+        "Ambiguous: the name has several types among the labels to learn from, or no word beside it tells anything. To"
+        " test taggers on these sets, give them to a fine-tuning or an experiment beside its labels to test on."
     )
     names = {run.id: row["name"] for run, row in zip(runs, rows, strict=True)}
     with st.expander("Look at one, take it away", icon=":material/difference:"):
@@ -191,9 +192,9 @@ def _set(rows: Sequence[FrontierRow], test: str, plain_name: str, names: dict[st
     points = taggers.frontier_points(rows, test, names, certain=certain)
     hard = results.corpus_name(test)
     st.markdown(f"**{plain(hard)}**")
-    figure = figures.frontier(points, x=f"F1 on {plain_name}, percent", y="F1 on this set, percent")
+    figure = figures.frontier(points, x=f"score (F1) on {plain_name}", y="score (F1) on this set")
     best = "; ".join(one.name for one in points if one.best)
-    chart(figure, f"bias.frontier.{test}", f"F1 on {plain_name} against {hard}; no other is better on both: {best}")
+    chart(figure, f"bias.frontier.{test}", f"Score (F1) on {plain_name} against {hard}; none is better on both: {best}")
 
 
 def _numbers(rows: Sequence[FrontierRow], tests: Sequence[str], names: dict[str, str]) -> None:
@@ -208,10 +209,10 @@ def _numbers(rows: Sequence[FrontierRow], tests: Sequence[str], names: dict[str,
         line |= {row.test: spread(row.mean, row.sd), certain: spread(row.certain_mean, row.certain_sd)}
     for run, line in lines.items():
         line["average"] = f"{averages[run]:.2f}"
-    table(list(lines.values()), {**heads, "average": "Mean of all sets"}, "F1 by tagger and test set", wrapped=())
+    table(list(lines.values()), {**heads, "average": "Mean of all sets"}, "Scores (F1) by tagger and set", wrapped=())
     unsure = {row.test: f"{plain(row.name)}: {row.ambiguous:,} of {row.mentions:,}" for row in rows}
     st.caption(
-        f"F1 in percent, mean and spread over seeds. Ambiguous names left out under “certain names”:"
+        f"Scores (F1), mean and spread over seeds. Ambiguous names left out under “certain names”:"
         f" {'; '.join(unsure[test] for test in tests)}. What is ambiguous goes by the names of"
         f" {plain(results.corpus_name(rows[0].known))}, the same for all taggers."
     )

@@ -40,7 +40,7 @@ def scatter(run_id: str) -> None:
             some = f" A random {len(numbers):,} of {len(measured):,} are drawn; a box takes all."
         st.caption(f"Draw a box around some to list them, or set it here; a double click takes it away.{some}")
         context, name = (
-            column.slider(f"PVI of the {of}, bits", *span, span, STEP, key=slider, on_change=_turned)
+            column.slider(f"Information of the {of}, bits", *span, span, STEP, key=slider, on_change=_turned)
             for column, of, slider, span in zip(st.columns(2), ("context", "name"), sliders, spans, strict=True)
         )
         _listed(run_id, (context, name))
@@ -72,7 +72,9 @@ def _listed(run_id: str, box: tuple[Range, Range]) -> None:
     if text_gone(run_id):
         return
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f"**{len(numbers):,} mentions**, those with the largest CEIM either way first", width="content")
+        st.markdown(
+            f"**{len(numbers):,} mentions**, those with the largest name less context either way first", width="content"
+        )
         download(run_id, numbers, "bias.box")
     looked(bias.measured(run_id).corpus.fingerprint)
     row = mention_table(bias.mention_rows(run_id, numbers[:ROWS]), f"bias.table.{run_id[-4:]}.{box}")

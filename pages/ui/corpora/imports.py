@@ -10,8 +10,9 @@ from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileMan
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.typing import UploadedFile
 
-from core.facade import corpora, runs, uploads
+from core.facade import corpora, intake, runs, uploads
 from core.facade.errors import EncodingError, WinnowError
+from pages.ui.corpora.proposal import ONE, proposed
 from pages.ui.corpora.uploads import OPEN, taken, waiting
 from pages.ui.frame import guard
 from pages.ui.presses import submitted
@@ -27,15 +28,20 @@ REFUSED = "corpora.refused"  # why the last upload was not taken
 
 
 def importer() -> None:
-    """Pick a file, look at it, import it."""
+    """Pick files, look at them, import them: several by the parts that are proposed, one with all its options."""
     st.session_state.setdefault("corpora.turn", 0)
     corpora.preview_soon()
+    intake.look_soon()
     with guard():  # a file that cannot be read must not hide the corpora below
         source = st.segmented_control(
             "Where is it?", (UPLOADED, BY_PATH), default=UPLOADED, required=True, key="corpora.source"
         )
         path = _uploaded() if source == UPLOADED else _named()
-        if path is not None:
+        if path is None:
+            return
+        if intake.is_several(path) and st.query_params.get("as") != ONE:
+            proposed(path, RUN, uploaded=source == UPLOADED)
+        else:
             _look(path, uploaded=source == UPLOADED)
 
 
@@ -63,8 +69,8 @@ def _uploaded() -> Path | None:
         st.error(plain(refusal), title="This file cannot be read", icon=":material/error:")
     key = f"corpora.file.{st.session_state['corpora.turn']}"
     st.file_uploader(
-        "Drop files here: PDF, Word, OpenDocument, RTF, HTML, mail, Excel, text, JSON, CSV, Parquet, CoNLL, or a zip of"
-        " them; several become one corpus; up to 500 MB each",
+        "Drop all your files here, labelled or not: PDF, Word, OpenDocument, RTF, HTML, mail, Excel, text, JSON, CSV,"
+        " Parquet, CoNLL, or a zip of them; you are shown which part each is; up to 500 MB each",
         max_upload_size=500,
         accept_multiple_files=True,
         key=key,
@@ -224,8 +230,9 @@ def _start(options: dict[str, Any]) -> None:
         st.error("Choose the label scheme first: the same tags mean different entities in each.")
         return
     run_id = runs.start("add", {key: value for key, value in options.items() if value not in ("", None)})
-    if "upload" in st.query_params:
-        del st.query_params["upload"]
+    for name in ("upload", "as"):
+        if name in st.query_params:
+            del st.query_params[name]
     st.session_state["corpora.turn"] += 1  # fresh widgets for the next file
     st.session_state.pop(OPEN, None)
     attach(run_id, RUN)

@@ -2,14 +2,23 @@
 
 import streamlit as st
 
-from core.facade import ratios
+from core.facade import ratios, terms
 from pages.ui.widgets import table
 
 
 def against() -> None:
     """The ratios that papers print, where two of the corpora are here."""
-    rows = [{"name": each.name, "value": f"{each.value:.4g}", "of": each.of, "to": each.to} for each in ratios.ratios()]
+    rows = [
+        {"name": _words(each.name), "value": f"{each.value:.4g}", "of": each.of, "to": each.to}
+        for each in ratios.ratios()
+    ]
     if rows:
         st.subheader("Against each other", anchor=False)
         names = {"name": "Sentences", "value": "Ratio", "of": "Of", "to": "To"}
         table(rows, names, "Sizes against each other", names=("of", "to"))
+
+
+def _words(name: str) -> str:
+    """A ratio's name, its symbols behind the words: "Task text to big corpus (N_T/N_D)"."""
+    one, other = (terms.plainly(f"{part[-1]}_C") for part in name.split("/"))
+    return f"{one[:1].upper()}{one[1:]} to {other} ({name})"

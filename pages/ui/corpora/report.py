@@ -79,7 +79,7 @@ def _counted_letters(n: int) -> None:
 
 
 def _give_role(fingerprint: str) -> None:
-    short = {role: words.split(":")[0] for role, words in corpora.ROLES.items()}
+    short = {role: term.title for role, term in corpora.ROLES.items()}
     held = [role for role, other in corpora.roles().items() if other == fingerprint]
     choice = st.segmented_control(
         "Use it as",

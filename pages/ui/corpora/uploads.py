@@ -25,7 +25,8 @@ def taken(token: str) -> Path | None:
         st.markdown(f"**{plain(uploads.called(path))}**", width="content")
         if pressed("Take another file", "corpora.discard", icon=":material/close:"):
             uploads.discard(token)
-            del st.query_params["upload"]
+            for name in {"upload", "as"} & set(st.query_params):
+                del st.query_params[name]
             st.session_state[OPEN] = True
             st.rerun()
     return path

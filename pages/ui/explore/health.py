@@ -6,9 +6,11 @@ from typing import Any
 import streamlit as st
 
 from core.facade import corpora, insights, runs
+from core.facade.choices import run_of
 from core.facade.insights import Health
+from core.facade.terms import CHOICE, plainly
+from pages.ui.choice import take
 from pages.ui.presses import pressed
-from pages.ui.runs.links import attach
 from pages.ui.runs.panel import run_panel
 from pages.ui.widgets import plain, table
 
@@ -16,34 +18,34 @@ KINDS = {"quota": "every topic its share", "mmr": "not the same thing twice (MMR
 DIVERSE = "explore.diverse"
 
 
-def health(run_id: str) -> None:
+def health(choice_id: str) -> None:
     """S_C in numbers, hand edits counted; beside it, what score alone would have chosen."""
-    with st.spinner("Measuring S_C"):
-        numbers = insights.health(run_id, labelled=corpora.roles().get("train"))
+    with st.spinner("Measuring the choice"):
+        numbers = insights.health(choice_id, labelled=corpora.roles().get("train"))
     for warning in numbers.warnings:
         st.warning(plain(warning), icon=":material/health_and_safety:")
     if not numbers.warnings:
         st.success("Nothing about this selection calls for a warning.", icon=":material/health_and_safety:")
-    columns = {"what": "Measure", "value": "S_C", "means": "What it says"}
+    columns = {"what": "Measure", "value": CHOICE.title, "means": "What it says"}
     rows = _rows(numbers)
-    diverse = runs.get(run_id).manifest.config.get("diversity", "none") != "none"
+    diverse = runs.get(run_of(choice_id)).manifest.config.get("diversity", "none") != "none"
     if diverse:
         with st.spinner("Measuring what score alone would choose"):
-            by_score = insights.health_without_diversity(run_id)
+            by_score = insights.health_without_diversity(choice_id)
         before = {row["what"]: row["value"] for row in _rows(by_score)}
         rows = [{**row, "before": before.get(row["what"], "")} for row in rows]
-        columns = {"what": "Measure", "before": "By score alone", "value": "S_C", "means": "What it says"}
-    table(rows, columns, "Health of S_C")
+        columns = {"what": "Measure", "before": "By score alone", "value": CHOICE.title, "means": "What it says"}
+    table(rows, columns, "Health of the choice")
     if not diverse:
-        _again(run_id)
+        _again(choice_id)
 
 
-def _again(run_id: str) -> None:
+def _again(choice_id: str) -> None:
     """The same scores, chosen with diversity: a selection of its own, so that both stay."""
     st.subheader("More variety", anchor=False)
     begun = st.session_state.get(DIVERSE)
-    if begun and begun["from"] == run_id and run_panel(begun["run"], "explore.diverse-run").state == "succeeded":
-        attach(begun["run"], "explore.run")
+    if begun and begun["from"] == choice_id and run_panel(begun["run"], "explore.diverse-run").state == "succeeded":
+        take(begun["run"])
         del st.session_state[DIVERSE]
         st.rerun()
     st.markdown(
@@ -60,9 +62,9 @@ def _again(run_id: str) -> None:
             key="explore.spread",
         )
         if pressed("Choose with diversity", "explore.choose", icon=":material/diversity_2:"):
-            config: Mapping[str, Any] = runs.get(run_id).manifest.config
+            config: Mapping[str, Any] = runs.get(run_of(choice_id)).manifest.config
             new = runs.start("select", {**config, "diversity": kind})
-            st.session_state[DIVERSE] = {"from": run_id, "run": new}
+            st.session_state[DIVERSE] = {"from": choice_id, "run": new}
             st.rerun()
 
 
@@ -70,12 +72,12 @@ def _rows(numbers: Health) -> list[dict[str, str]]:
     medians, ratio = numbers.median_tokens, numbers.type_token
 
     def others(values: Mapping[str, float], form: str) -> str:
-        return ", ".join(f"{role} {format(value, form)}" for role, value in values.items() if role != "S_C")
+        return ", ".join(f"{plainly(role)} {format(value, form)}" for role, value in values.items() if role != "S_C")
 
     rows = [
         ("Size", f"{numbers.sentences:,} sentences, {numbers.tokens:,} tokens", "hand edits counted"),
         ("Median length", f"{medians['S_C']:.0f} tokens", f"beside it: {others(medians, '.0f')}"),
-        ("Duplicates left", f"{numbers.duplicates:,}", "copies and near copies of another sentence of S_C"),
+        ("Duplicates left", f"{numbers.duplicates:,}", "copies and near copies of another sentence of the choice"),
         ("Different words", f"{ratio['S_C']:.1%}", f"of {numbers.type_token_words:,} words; {others(ratio, '.1%')}"),
     ]
     if numbers.variety is not None:
@@ -83,9 +85,11 @@ def _rows(numbers: Health) -> list[dict[str, str]]:
             ("Variety", f"{numbers.variety:.1f}", f"effectively different sentences among {numbers.variety_of:,}")
         )
     if numbers.coverage is not None:
-        meaning = f"of {numbers.coverage_of:,} sentences of T_C lie closer to S_C than to what was filtered"
-        rows.append(("Coverage of T_C", f"{numbers.coverage:.0%}", meaning))
+        meaning = (
+            f"of {numbers.coverage_of:,} sentences of the task text lie closer to the choice than to what was filtered"
+        )
+        rows.append(("Coverage of the task text", f"{numbers.coverage:.0%}", meaning))
     if numbers.new_entities is not None:
-        meaning = f"of {numbers.new_entities_of:,} names in S_C, told by their looks, are not in L_C"
+        meaning = f"of {numbers.new_entities_of:,} names in the choice, told by their looks, are not in the labels"
         rows.append(("New names", f"{numbers.new_entities:.0%}", meaning))
     return [{"what": what, "value": value, "means": means} for what, value, means in rows]

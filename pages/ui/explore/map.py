@@ -1,139 +1,37 @@
-"""The map: one WebGL scatter, what it is coloured by, what is searched for, what is picked."""
+"""The map: one WebGL scatter as its controls ask for it, with what is picked."""
 
-from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import streamlit as st
 
-from core.facade import entities, figures, maps, selections
+from core.facade import entities, figures, maps, regions, selections
 from core.facade.figures import BoolArray, IntArray
 from core.facade.home import home
-from core.facade.maps import Mode
+from core.facade.terms import plainly
 from pages.ui.explore import state
+from pages.ui.explore.controls import MOST_DRAWN, Colouring, Controls
 from pages.ui.explore.tooltips import packed, tooltips
 from pages.ui.frame import ASSETS, guard
-from pages.ui.widgets import budget_words, is_dark, plain
+from pages.ui.widgets import budget_words, is_dark
 
 KEY = "explore-map"
-MOST_DRAWN, MOST_HOVERED = 50_000, 20_000  # a lasso sends every drawn point back, 130 bytes each; tooltips are longer
-Colouring = Literal["class", "score", "cluster", "entities", "length", "source"]
-COLOURINGS: Mapping[Colouring, str] = {
-    "class": "class",
-    "score": "score",
-    "cluster": "topic",
-    "entities": "entities",
-    "length": "length",
-    "source": "source file",
-}
+MOST_HOVERED = 20_000  # a tooltip is longer than what a lasso sends of a point
 PAPER = {"#31333f": "rgba(255, 255, 255, 0.6)", "#e6e6e6": "rgba(14, 17, 23, 0.6)"}  # behind words, by their ink
-MODES: Mapping[Mode, str] = {"substring": "as written", "words": "all words, any order"}
-WHEEL = {"scrollZoom": True, "displayModeBar": True, "modeBarButtonsToRemove": ["toImage", "zoomIn2d", "zoomOut2d"]}
+WHEEL = {"scrollZoom": True, "displayModeBar": True, "modeBarButtonsToRemove": ["zoomIn2d", "zoomOut2d"]}
 _bridge = st.components.v2.component("winnow_map", js=(ASSETS / "map.js").read_text(encoding="utf-8"))
 
 
-Controls = tuple[Colouring, int, str, Mode, bool]  # colour by, points to draw, search and its mode, topics' words
+def _picture(map_run: str) -> dict[str, Any]:
+    """The figure's options, with the form in which its camera saves it."""
+    form = st.session_state.get("explore.picture", "png")
+    return WHEEL | {"toImageButtonOptions": {"format": form, "filename": f"map-{map_run[-4:]}", "scale": 3}}
 
 
-def _search_mode() -> Mode:
-    return st.segmented_control(
-        "Search for",
-        list(MODES),
-        format_func=MODES.__getitem__,
-        default="substring",
-        required=True,
-        key="explore.mode",
-    )
-
-
-def controls(map_run: str) -> Controls:
-    """What the map shows, as the person set it."""
-    choices = [by for by in COLOURINGS if by != "entities" or entities.tag_runs(maps.get(map_run).selection)]
-    if st.session_state.get("explore.by") not in choices:  # of another selection's map
-        st.session_state.pop("explore.by", None)
-    with st.container(horizontal=True, vertical_alignment="center"):
-        by = _colouring(choices)
-        query = st.text_input(
-            "Search all sentences",
-            key="explore.query",
-            type="search",
-            icon=":material/search:",
-            width=270,
-            placeholder="Search all sentences",
-            label_visibility="collapsed",
-        ).strip()
-        with st.popover("Options", icon=":material/settings:", key="explore.options"):
-            mode = _search_mode()
-            n = _to_draw(len(maps.get(map_run)), f"explore.n.{map_run}")
-            named = st.toggle("Topic words on the map", True, key="explore.named")
-    state.searched(map_run, query, mode)
-    if query:
-        _hits(map_run, query, mode)
-    return by, n, query, mode, named
-
-
-def _colouring(choices: list[Colouring]) -> Colouring:
-    st.markdown("Colour by", width="content")
-    return st.segmented_control(
-        "Colour by",
-        choices,
-        format_func=COLOURINGS.__getitem__,
-        default="class",
-        required=True,
-        key="explore.by",
-        label_visibility="collapsed",
-    )
-
-
-def _to_draw(most: int, key: str) -> int:
-    return int(
-        st.number_input(
-            "Sentences to draw",
-            min(100, most),
-            most,
-            min(20_000, most),
-            5_000,
-            key=key,
-            help=f"At most {MOST_DRAWN:,} are drawn; a lasso takes the others with it all the same.",
-        )
-    )
-
-
-def _hits(map_run: str, query: str, mode: Mode) -> None:
-    hits = maps.search(map_run, query, mode)
-    with st.container(horizontal=True, vertical_alignment="center"):
-        if not len(hits.rows) and not len(hits.task_rows):
-            st.markdown(f"No sentence of D_C or T_C holds {plain(query)}.", width="content")
-            return
-        counts = f"**{len(hits.rows):,}** in D_C and **{len(hits.task_rows):,}** in T_C hold {plain(query)}"
-        st.markdown(f"{counts}{'.' if len(hits.points) else '; none of them is on the map.'}", width="content")
-        region = state.picked(map_run)
-        if len(hits.points) and (region is None or region["value"] != (query, mode)):
-            st.button(
-                f"Pick the {len(hits.points):,} on the map",
-                key="explore.hits",
-                icon=":material/select_all:",
-                on_click=state.pick,
-                args=(map_run, "hits", (query, mode)),
-            )
-
-
-def draw(run_id: str, map_run: str, kinds: IntArray, asked: Controls) -> IntArray:
+def draw(choice_id: str, map_run: str, kinds: IntArray, asked: Controls) -> IntArray:
     """The figure, and what it shows in words; the points in it. asked: what `controls` returned."""
-    by, n, query, mode, named = asked
     key = f"{KEY}-{map_run[-4:]}-{state.turn()}"
-    tagged = "".join(run.id for run in entities.tag_runs(run_id)) if by == "entities" else ""
-    data = (
-        str(home()),
-        map_run,
-        state.stamp(run_id) + tagged,
-        by,
-        min(n, MOST_DRAWN),
-        query,
-        mode,
-        named,
-        is_dark(),
-    )
+    data = _data(choice_id, map_run, asked)
     view = _view(data, map_run)
     fig, drawn = _figure(data, view, kinds)
     with st.container(key=KEY):
@@ -141,25 +39,43 @@ def draw(run_id: str, map_run: str, kinds: IntArray, asked: Controls) -> IntArra
         st.plotly_chart(
             fig,
             key=key,
-            config=WHEEL,
+            config=_picture(map_run),
             alt=_alt(map_run, kinds, drawn),
             on_select=lambda: state.take(map_run, key),
             selection_mode=("points", "lasso", "box"),
         )
-    _caption(map_run, len(drawn), n)
+    _caption(map_run, len(drawn), asked[1])
     return drawn
 
 
-def tell(run_id: str, map_run: str, kinds: IntArray, drawn: IntArray) -> None:
+def _data(choice_id: str, map_run: str, asked: Controls) -> tuple[Any, ...]:
+    """Everything that the figure depends on."""
+    by, n, query, mode, layers = asked
+    tagged = "".join(run.id for run in entities.tag_runs(choice_id)) if by == "entities" else ""
+    return (
+        str(home()),
+        map_run,
+        state.stamp(choice_id) + tagged,
+        by,
+        min(n, MOST_DRAWN),
+        query,
+        mode,
+        layers,
+        is_dark(),
+        _faded(map_run),
+    )
+
+
+def tell(choice_id: str, map_run: str, kinds: IntArray, drawn: IntArray) -> None:
     """Let the drawn points have their tooltips; for the end of the page, since their text is what takes longest."""
-    tooltips("explore.tooltips", _tooltips((str(home()), map_run, state.stamp(run_id), len(drawn)), kinds, drawn))
+    tooltips("explore.tooltips", _tooltips((str(home()), map_run, state.stamp(choice_id), len(drawn)), kinds, drawn))
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
 def _tooltips(data: tuple[Any, ...], _kinds: IntArray, _drawn: IntArray) -> bytes:
     """Their text. data: everything it depends on."""
     points = _drawn[_hovered(_kinds[_drawn])]
-    names = [maps.CLASSES[kind] for kind in _kinds[points].tolist()]
+    names = [plainly(maps.CLASSES[kind]) for kind in _kinds[points].tolist()]
     return packed(KEY, points, figures.hover_lines(names, maps.hover(data[1], points)))
 
 
@@ -183,7 +99,7 @@ def _view(data: tuple[Any, ...], map_run: str) -> figures.View:
 @st.cache_resource(max_entries=6, show_spinner="Drawing the map")
 def _figure(data: tuple[Any, ...], view: figures.View, _kinds: IntArray) -> tuple[Any, IntArray]:
     """The figure and the points in it. data: everything it depends on."""
-    _, map_run, _, by, n, query, mode, named, dark = data
+    _, map_run, _, by, n, query, mode, layers, dark, shown = data
     mapped = maps.get(map_run)
     points = maps.get(map_run).draw(_kinds, n)
     kinds = _kinds[points]
@@ -194,14 +110,24 @@ def _figure(data: tuple[Any, ...], view: figures.View, _kinds: IntArray) -> tupl
         fig = figures.by_class(drawn, np.bincount(_kinds, minlength=3).tolist(), view)
     else:
         fig = _coloured(by, map_run, drawn, view)
+    if shown:
+        figures.fade_others(fig, regions.region_points(map_run, regions.region_of(map_run, shown), _kinds))
     if query:
         figures.mark(fig, drawn, maps.search(map_run, query, mode).points, "found")
-    if named:
+    if "density" in layers:
+        figures.density_lines(fig, mapped.xy[0], mapped.xy[1], _kinds)
+    if "words" in layers:
         names = [cluster.name for cluster in mapped.clusters]
         figures.label_topics(fig, drawn.x, drawn.y, mapped.cluster[points], names)
         ink = figures.DARK_INK if dark else figures.INK
         fig.update_annotations(bgcolor=PAPER[ink], arrowcolor=ink, opacity=0.9)
     return figures.dressed(fig, dark=dark), points
+
+
+def _faded(map_run: str) -> str:
+    """The token of what is picked where the figure must show it: a lasso or a box shows itself."""
+    region = state.picked(map_run)
+    return regions.region_token(region) if region and region["kind"] in ("score", "topic", "class") else ""
 
 
 def _coloured(by: Colouring, map_run: str, drawn: figures.Dots, view: figures.View) -> Any:
@@ -212,6 +138,8 @@ def _coloured(by: Colouring, map_run: str, drawn: figures.Dots, view: figures.Vi
         return figures.by_value(drawn, maps.colour_numbers(map_run, points, "score"), unit, view)
     if by == "length":
         return figures.by_value(drawn, maps.colour_numbers(map_run, points, "length"), "tokens", view)
+    if by == "page":
+        return figures.by_value(drawn, maps.colour_numbers(map_run, points, "page"), "page", view)
     if by == "entities":
         return figures.by_value(drawn, entities.entity_counts(map_run, points), "predicted entities", view)
     return figures.by_name(drawn, maps.colour_names(map_run, points, by), view)

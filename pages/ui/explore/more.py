@@ -1,4 +1,4 @@
-"""Beside the map: two selections compared; selected and filtered sentences side by side."""
+"""Beside the map: two choices compared; selected and filtered sentences side by side."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,14 +6,15 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from core.facade import figures, insights, maps, runs, selections
+from core.facade import choices, figures, insights, maps, selections
 from core.facade.figures import IntArray
 from core.facade.home import home
 from core.facade.insights import Side
+from pages.ui.choice import in_list
 from pages.ui.explore import state
 from pages.ui.explore.tooltips import packed, tooltips
 from pages.ui.project import page_link
-from pages.ui.widgets import budget_words, chart, plain, table
+from pages.ui.widgets import chart, plain, table
 
 DRAWN = 20_000
 SHORT = {
@@ -25,27 +26,23 @@ SHORT = {
 }
 SIDE_WORDS: Mapping[Side, str] = {
     "both": "Both",
-    "only A": "Only this selection (A)",
+    "only A": "Only this choice (A)",
     "only B": "Only the other (B)",
     "neither": "Neither",
 }
 
 
-def compare(run_id: str, map_run: str | None) -> None:
-    """Another selection from the same D_C, on this one's map where it has one."""
-    runs = [run.id for run in selections.comparable(run_id)]
-    if not runs:
-        st.info("Select from the same D_C by another strategy, and the two show here on one map.")
+def compare(choice_id: str, map_run: str | None) -> None:
+    """Another choice from the same D_C, on this one's map where it has one."""
+    names = {each.id: in_list(each) for each in choices.comparable(choice_id)}
+    if not names:
+        st.info("Keep this choice and change it, or select by another strategy, and the two show here on one map.")
         page_link("pages/3_Selection.py", label="Make another selection", icon=":material/filter_alt:")
         return
-
-    def label(name: str) -> str:
-        return f"{_words(name)} ({name[-4:]})"
-
-    other = st.selectbox("Compare with", runs, 0, label, key=f"explore.other.{run_id}")
-    a, b = (plain(_words(name)) for name in (run_id, other))
+    other = st.selectbox("Compare with", list(names), 0, names.__getitem__, key=f"explore.other.{choice_id}")
+    a, b = (plain(in_list(choices.at(each))) for each in (choice_id, other))
     st.markdown(f"**A** is {a}; **B** is {b}. Hand edits are counted.")
-    _both(run_id, map_run, other)
+    _both(choice_id, map_run, other)
     side = st.segmented_control(
         "Sentences of",
         list(SIDE_WORDS),
@@ -54,31 +51,28 @@ def compare(run_id: str, map_run: str | None) -> None:
         required=True,
         key="explore.side",
     )
-    table(insights.side_examples(run_id, other, side), {"score": "Score", "text": "Sentence"}, SIDE_WORDS[side])
+    columns = {"id": "Id", "score": "Score", "text": "Sentence"}
+    table(insights.side_examples(choice_id, other, side), columns, SIDE_WORDS[side])
 
 
-def _words(run_id: str) -> str:
-    return f"{runs.get(run_id).manifest.config['strategy']}, {budget_words(selections.kept_budget(run_id))}"
-
-
-def _both(run_id: str, map_run: str | None, other: str) -> None:
+def _both(choice_id: str, map_run: str | None, other: str) -> None:
     """Who selected what: on the map, in numbers, by budget."""
-    sides = insights.sides(run_id, other)
+    sides = insights.sides(choice_id, other)
     counts = dict(zip(insights.SIDES, np.bincount(sides, minlength=len(insights.SIDES)).tolist(), strict=True))
     left, right = st.columns((8, 5))
     with left:
         if map_run is None:
             st.info("Make this selection's map on the tab Map, and the two are drawn on it here.")
         else:
-            _sides_map(run_id, map_run, other, sides)
+            _sides_map(choice_id, map_run, other, sides)
     with right:
         lines = [f"| {SIDE_WORDS[side]} | {counts[side]:,} |" for side in SIDE_WORDS]
         st.markdown("\n".join(["| Selected by | Sentences |", "| :-- | --: |", *lines]))
-        _curve(run_id, other)
+        _curve(choice_id, other)
 
 
-def _sides_map(run_id: str, map_run: str, other: str, sides: IntArray) -> None:
-    fig, counts, hover = _sides(str(home()), map_run, state.stamp(run_id), other, state.stamp(other), sides)
+def _sides_map(choice_id: str, map_run: str, other: str, sides: IntArray) -> None:
+    fig, counts, hover = _sides(str(home()), map_run, state.stamp(choice_id), other, state.stamp(other), sides)
     chart(fig, "explore.sides", f"The same map by who selected: {counts}. The table beside it holds the numbers.")
     tooltips("explore.sides.tooltips", hover)
 
@@ -105,11 +99,11 @@ def _sides(
     return figures.by_class(drawn, totals, figures.View(tool="pan", height=480), figures.SIDE_LOOKS), counts, hover
 
 
-def _curve(run_id: str, other: str) -> None:
-    points = insights.overlap_curve(run_id, other)
+def _curve(choice_id: str, other: str) -> None:
+    points = insights.overlap_curve(choice_id, other)
     st.markdown("**Overlap by budget**")
     chart(
-        figures.overlap_lines(points, len(selections.scored(run_id).domain)),
+        figures.overlap_lines(points, len(selections.scored(choice_id).domain)),
         "explore.overlap",
         "Share of the best sentences that both selections hold, by how many are selected",
     )
@@ -124,7 +118,7 @@ def side_by_side(map_run: str) -> None:
     n = st.slider("Pairs", 5, 50, 15, 5, key="explore.pairs")
     pairs = maps.pairs(map_run, maps.classes(map_run), n)
     if not pairs:
-        st.info("There is no pair to show: S_C or what was filtered is empty.")
+        st.info("There is no pair to show: the choice or what was filtered is empty.")
         return
     rows = [
         {

@@ -12,7 +12,11 @@ import streamlit as st
 from core.facade import deliver, insights, maps, regions, selections
 from core.facade.figures import IntArray
 from core.facade.maps import MapRow, Sort
+from core.facade.terms import plainly
 from pages.ui.explore import state
+from pages.ui.explore.named import name_it
+from pages.ui.explore.scores import scores
+from pages.ui.explore.take import for_atlas
 from pages.ui.explore.why import why_card
 from pages.ui.frame import guard
 from pages.ui.grid import grid
@@ -26,14 +30,14 @@ SORTS: Mapping[Sort, str] = {"score": "score", "tokens": "length", "class": "cla
 ORDERS = {  # rising, falling
     "score": ("lowest first", "highest first"),
     "tokens": ("shortest first", "longest first"),
-    "class": ("T_C first", "filtered first"),
+    "class": ("task text first", "filtered first"),
     "row": ("first rows first", "last rows first"),
 }
 FORMATS = {"txt": "Text", "jsonl": "JSONL", "parquet": "Parquet"}
 HEADS = {"class": "Class", "score": "Score", "tokens": "Tokens", "text": "Sentence", "flags": "Flags"}
 
 
-def panel(run_id: str, map_run: str, kinds: IntArray, points: IntArray) -> None:
+def panel(choice_id: str, map_run: str, kinds: IntArray, points: IntArray) -> None:
     """Beside the map."""
     region = state.picked(map_run)
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
@@ -41,49 +45,63 @@ def panel(run_id: str, map_run: str, kinds: IntArray, points: IntArray) -> None:
         if region:
             st.button("Clear", key="explore.clear", icon=":material/close:", on_click=state.clear, type="tertiary")
     _groups(map_run)
+    if region is not None and region["kind"] in regions.SHAPES:
+        name_it(map_run, region)
     if region is not None and region["kind"] == "point":
         st.caption("The card below tells why it was or was not selected.")
-        _take_away(run_id, map_run, points)
+        _take_away(choice_id, map_run, points)
         return
     if region is None:
-        st.caption(
-            "Draw around sentences with the mouse, click one, or pick a topic here to act on it. "
-            "The tools at the map's corner switch to box, pan and zoom."
-        )
+        st.caption("Draw around sentences with the mouse, click one, or pick a topic here to act on it.")
     _counts(maps.class_counts(points, kinds))
+    ranged = region is not None and region["kind"] == "score"
+    title = "Scores" if region else "Scores, folder for Embedding Atlas"
+    with st.expander(title, expanded=ranged, icon=":material/bar_chart:"):
+        scores(map_run, points)
+        if region is None:
+            for_atlas(map_run)
     if region is not None:
-        _actions(run_id, map_run, kinds, points)
-        _take_away(run_id, map_run, points)
+        _actions(choice_id, map_run, kinds, points)
+        _take_away(choice_id, map_run, points)
         _telling(map_run, points)
 
 
 def _groups(map_run: str) -> None:
     """The way to pick without a mouse."""
-    clusters = maps.get(map_run).clusters
-    sizes: dict[tuple[str, int | str], str] = {
-        **{("topic", i): f" ({cluster.size:,})" for i, cluster in enumerate(clusters)},
-        **{("class", name): "" for name in maps.CLASSES},
-    }
-    names = {
-        (kind, value): state.words(map_run, state.Region(map=map_run, kind=kind, value=value)) + size
-        for (kind, value), size in sizes.items()
-    }
+    named = regions.named_regions(map_run)
+    names = _names(map_run, named)
     key = f"explore.group.{state.nth()}"
 
     def chosen() -> None:
-        if st.session_state[key] is not None:
-            state.pick(map_run, *st.session_state[key])
+        kind, value = st.session_state[key] or ("", "")
+        if kind == "named":
+            state.pick_named(map_run, value)
+        elif kind:
+            state.pick(map_run, kind, value)
 
+    what = "a topic, a class or a named lasso" if named else "a topic or a class"
     st.selectbox(
-        "Pick a topic or a class",
+        f"Pick {what}",
         list(names),
         None,
         names.__getitem__,
         key,
         on_change=chosen,
-        placeholder="Pick a topic or a class",
+        placeholder=f"Pick {what}",
         label_visibility="collapsed",
     )
+
+
+def _names(map_run: str, named: Mapping[str, str]) -> dict[tuple[str, int | str], str]:
+    """{what can be picked, by its kind and its value: what it is called}. named: {token of a lasso: its name}."""
+    sizes: dict[tuple[str, int | str], str] = {
+        **{("topic", i): f" ({cluster.size:,})" for i, cluster in enumerate(maps.get(map_run).clusters)},
+        **{("class", name): "" for name in maps.CLASSES},
+    }
+    return {
+        (kind, value): state.words(map_run, state.Region(map=map_run, kind=kind, value=value)) + size
+        for (kind, value), size in sizes.items()
+    } | {("named", token): plain(name) for token, name in named.items()}
 
 
 def _counts(counts: dict[str, tuple[int, int]]) -> None:
@@ -93,43 +111,43 @@ def _counts(counts: dict[str, tuple[int, int]]) -> None:
     st.markdown("\n".join(["| Class | Picked | On the map |", "| :-- | --: | --: |", *rows]))
 
 
-def _actions(run_id: str, map_run: str, kinds: IntArray, points: IntArray) -> None:
+def _actions(choice_id: str, map_run: str, kinds: IntArray, points: IntArray) -> None:
     """Add and remove act on all picked rows of D_C, drawn or not; flagged ones are added by a button of their own."""
     view = maps.get(map_run)
     outside, selected = (view.domain_rows(points[kinds[points] == kind]) for kind in (2, 1))
-    flagged = np.any([*insights.flags_of(run_id, outside).values(), np.zeros(len(outside), dtype=bool)], axis=0)
+    flagged = np.any([*insights.flags_of(choice_id, outside).values(), np.zeros(len(outside), dtype=bool)], axis=0)
     clean, flagged = outside[~flagged], outside[flagged]
     with st.container(horizontal=True):
         if len(clean):
-            _add(run_id, clean)
+            _add(choice_id, clean)
         look: dict[str, Any] = {"icon": ":material/remove:", "shortcut": "Alt+D"}
-        if len(selected) and pressed(f"Remove {len(selected):,} from S_C", "explore.remove", **look):
-            selections.edit(run_id, "remove", selected)
+        if len(selected) and pressed(f"Remove {len(selected):,} from the choice", "explore.remove", **look):
+            selections.edit(choice_id, "remove", selected)
             st.rerun()
     if len(flagged):
-        _also_flagged(run_id, flagged)
+        _also_flagged(choice_id, flagged)
     elif not len(clean) and not len(selected):
-        st.caption("All of these are of T_C, so there is nothing to add to S_C or to remove from it.")
+        st.caption("All of these are of the task text, so there is nothing to add to the choice or to remove from it.")
 
 
-def _add(run_id: str, rows: IntArray) -> None:
+def _add(choice_id: str, rows: IntArray) -> None:
     sentences = "clean sentence" if len(rows) == 1 else "clean sentences"
     look: dict[str, Any] = {"type": "primary", "icon": ":material/add:", "shortcut": "Alt+A"}
     if pressed(f"Add {len(rows):,} {sentences}", "explore.add", **look):
-        selections.edit(run_id, "add", rows)
+        selections.edit(choice_id, "add", rows)
         st.rerun()
 
 
-def _also_flagged(run_id: str, rows: IntArray) -> None:
+def _also_flagged(choice_id: str, rows: IntArray) -> None:
     """Filtered sentences that a flag keeps out: a hand may overrule it, by a second button."""
-    st.caption(f"Flagged and left out: {state.flagged(run_id, rows)}.")
+    st.caption(f"Flagged and left out: {state.flagged(choice_id, rows)}.")
     if pressed(f"Add also the {len(rows):,} flagged", "explore.add-flagged", icon=":material/flag:"):
-        selections.edit(run_id, "add", rows)
+        selections.edit(choice_id, "add", rows)
         st.rerun()
 
 
-def _take_away(run_id: str, map_run: str, points: IntArray) -> None:
-    stem = regions.region_file(run_id, state.picked(map_run))
+def _take_away(choice_id: str, map_run: str, points: IntArray) -> None:
+    stem = regions.region_file(choice_id, state.picked(map_run))
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption("Take it away" if len(points) == 1 else f"Take these {len(points):,} away", width="content")
         small = 300 * len(points) < LARGEST_DOWNLOAD
@@ -162,12 +180,12 @@ def _telling(map_run: str, points: IntArray) -> None:
 
 
 @st.fragment
-def rows(run_id: str, map_run: str, kinds: IntArray, points: IntArray) -> None:
+def rows(choice_id: str, map_run: str, kinds: IntArray, points: IntArray) -> None:
     """The table behind the map: the picked sentences, all where none are, a page at a time; why the ticked one."""
     with guard(buttons="explore.one"):
         region = state.picked(map_run)
         if region is not None and region["kind"] == "point":
-            why_card(run_id, map_run, int(points[0]), kinds)
+            why_card(choice_id, map_run, int(points[0]), kinds)
             return
         if not len(points):
             st.info("There is no sentence in here. Draw around some points, or clear what is picked.")
@@ -179,7 +197,7 @@ def rows(run_id: str, map_run: str, kinds: IntArray, points: IntArray) -> None:
         chosen = _table(shown, f"{map_run[-4:]}.{state.turn()}.{len(points)}.{sort}.{down}.{page}")
         _turn(page, last, len(points))
         if chosen is not None:
-            why_card(run_id, map_run, chosen, kinds)
+            why_card(choice_id, map_run, chosen, kinds)
         else:
             st.caption("Tick a sentence to see why it was or was not selected.")
 
@@ -239,7 +257,8 @@ def _turn(page: int, last: int, n: int) -> None:
 def _table(shown: Sequence[MapRow], key: str) -> int | None:
     """The page's sentences; the point of the one that is ticked."""
     rows: Sequence[Mapping[str, object]] = [
-        {**row, "flags": ", ".join(flag.replace("_", " ") for flag in row["flags"])} for row in shown
+        {**row, "class": plainly(row["class"]), "flags": ", ".join(flag.replace("_", " ") for flag in row["flags"])}
+        for row in shown
     ]
     columns = {name: [row[name] for row in rows] for name in with_place(HEADS, rows)}
     event = grid(

@@ -8,7 +8,7 @@ from core.facade import insights, maps, regions, selections
 from core.facade.errors import WinnowError
 from core.facade.figures import IntArray
 from core.facade.maps import Mode
-from pages.ui.runs.links import attach
+from pages.ui import choice
 from pages.ui.selection.chosen import REASONS
 from pages.ui.widgets import plain
 
@@ -37,6 +37,12 @@ def pick(map_run: str, kind: str, value: Any) -> None:
     regions.keep_region(map_run, st.session_state[PICKED])
     st.session_state[NTH] = nth() + 1
     st.session_state["explore.page"] = 0
+
+
+def pick_named(map_run: str, token: str) -> None:
+    """Pick a lasso or a box that has a name; the turn has the figure drawn anew, with its outline."""
+    pick(map_run, **regions.region_of(map_run, token))
+    st.session_state[TURN] = turn() + 1
 
 
 def searched(map_run: str, query: str, mode: Mode) -> None:
@@ -77,12 +83,12 @@ def follow_address(map_run: str) -> None:
         st.warning(plain(str(error)), icon=":material/link_off:")
 
 
-def name_in_address(run_id: str, key: str, map_run: str) -> None:
-    """Let the address name what is picked. key: see `attach`."""
+def name_in_address(choice_id: str, map_run: str) -> None:
+    """Let the address name what is picked, and of which choice."""
     token, named = regions.region_token(picked(map_run)), st.query_params.get("region", "")
     st.session_state[ADDRESS] = token
-    if token and (token, run_id) != (named, st.query_params.get("run")):
-        attach(run_id, key)
+    if token and (token, choice_id) != (named, st.query_params.get("choice")):
+        choice.take(choice_id)
         st.query_params["region"] = token
     elif named and not token:
         del st.query_params["region"]
@@ -141,22 +147,31 @@ def words(map_run: str, region: Region | None) -> str:
         case "topic":
             return f"Topic {plain(maps.get(map_run).clusters[value].name)}"
         case "class":
-            return f"All of {value}" if value == "T_C" else f"All {value} sentences"
+            return "All of the task text" if value == "T_C" else f"All {value} sentences"
         case "hits":
             return f"Sentences with {plain(value[0])}"
         case "point":
             return "One sentence"
         case kind:
-            return f"Your {kind if len(value) == 1 else f'{len(value)} {kind}s'} {name(region)}"
+            return _drawn_words(map_run, region, kind)
 
 
-def flagged(run_id: str, rows: IntArray) -> str:
+def _drawn_words(map_run: str, region: Region, kind: str) -> str:
+    """A lasso, a box or a range of scores in words: by its name where it has one."""
+    value = region["value"]
+    if kind == "score":
+        return f"Scores from {value[0]:.4g} to {value[1]:.4g}"
+    called = regions.named_regions(map_run).get(regions.region_token(region))
+    return plain(called) if called else f"Your {kind if len(value) == 1 else f'{len(value)} {kind}s'} {name(region)}"
+
+
+def flagged(choice_id: str, rows: IntArray) -> str:
     """How many of `rows` of D_C each flag holds for, in words; "" where none does."""
-    counts = {flag: int(holds.sum()) for flag, holds in insights.flags_of(run_id, rows).items()}
+    counts = {flag: int(holds.sum()) for flag, holds in insights.flags_of(choice_id, rows).items()}
     return ", ".join(f"{n:,} {REASONS[flag]}" for flag, n in counts.items() if n)
 
 
-def stamp(run_id: str) -> str:
-    """Changes whenever a selection's budget or hand edits do."""
-    history = selections.edits(run_id).history
-    return f"{selections.kept_budget(run_id)}.{len(history)}.{history[-1].time if history else 0}"
+def stamp(choice_id: str) -> str:
+    """Changes whenever a choice's budget or hand edits do."""
+    history = selections.edits(choice_id).history
+    return f"{selections.kept_budget(choice_id)}.{len(history)}.{history[-1].time if history else 0}"

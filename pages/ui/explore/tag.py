@@ -3,34 +3,40 @@
 import streamlit as st
 
 from core.facade import corpora, deliver, entities, runs, taggers
+from core.facade.choices import run_of
 from pages.ui.presses import pressed
 from pages.ui.project import page_link
 from pages.ui.runs.panel import run_panel
+from pages.ui.runs.where import where
 
 RUN = "explore.tag.run"
 
 
-def offer(run_id: str) -> None:
+def offer(choice_id: str) -> None:
     """Where no tagger has read the selection's D_C yet: which one shall; the run at work on it."""
-    if entities.tag_runs(run_id):
+    if entities.tag_runs(choice_id):
         return
-    with st.expander("Find entities in D_C, to colour by and to read", icon=":material/label:"):
-        options = _options(run_id)
+    with st.expander("Find entities in the big corpus, to colour by and to read", icon=":material/label:"):
+        options = _options(choice_id)
+        on = where("explore.tag") if options else ""
         if options and pressed("Find entities", "explore.tag.start", icon=":material/search:"):
-            st.session_state[RUN] = runs.start("tag", options)
+            st.session_state[RUN] = runs.start("tag", options, on)
             st.rerun()
         started = st.session_state.get(RUN)
         if options and started and runs.get(started).manifest.inputs["corpus"] == options["corpus"]:
             run_panel(started, "explore.tag")
 
 
-def _options(run_id: str) -> dict[str, str] | None:
+def _options(choice_id: str) -> dict[str, str] | None:
     names = taggers.here()
     if not names:
         page_link("pages/5_Training.py", label="Fine-tune a tagger first", icon=":material/model_training:")
         return None
     tagger = st.selectbox("Tagger", list(names), format_func=names.__getitem__, key="explore.tag.model")
-    domain = runs.get(run_id).manifest.inputs["domain"]
+    domain = runs.get(run_of(choice_id)).manifest.inputs["domain"]
     n = len(corpora.find(domain))
-    st.caption(f"It reads all {n:,} sentences of D_C once; a small encoder reads a few hundred a second without a GPU.")
+    st.caption(
+        f"It reads all {n:,} sentences of the big corpus once; a small encoder reads a few hundred a second "
+        "without a GPU."
+    )
     return {"corpus": domain, "model": str(deliver.model_folder(tagger))}

@@ -13,7 +13,7 @@ from pages.ui.presses import pressed
 from pages.ui.widgets import entity_html, place_html, plain, table, with_place
 
 
-def why_card(run_id: str, map_run: str, point: int, kinds: IntArray) -> None:
+def why_card(choice_id: str, map_run: str, point: int, kinds: IntArray) -> None:
     """The card of one point of the map."""
     mapped = maps.get(map_run)
     with st.container(border=True, key="explore-why"):
@@ -22,14 +22,15 @@ def why_card(run_id: str, map_run: str, point: int, kinds: IntArray) -> None:
         if point < mapped.n_task:
             st.html(f'<blockquote class="w-sentences">{escape(row["text"])}{place_html(row["place"])}</blockquote>')
             st.markdown(
-                f"A sentence of T_C ({plain(mapped.task.name)}, row {row['row']:,}): what all others are held to."
+                f"A sentence of the task text ({plain(mapped.task.name)}, row {row['row']:,}): what all "
+                "others are held to."
             )
             return
-        _sentence(run_id, row)
-        why = insights.why(run_id, row["row"])
+        _sentence(choice_id, row)
+        why = insights.why(choice_id, row["row"])
         st.markdown(f"**{plain(why.verdict)}**")
         _place(why, row["class"])
-        _one(run_id, why.row, row["class"] == "selected")
+        _one(choice_id, why.row, row["class"] == "selected")
         _neighbours(why)
         _parts(why)
         _duplicates(why)
@@ -37,10 +38,10 @@ def why_card(run_id: str, map_run: str, point: int, kinds: IntArray) -> None:
             st.caption(plain(note))
 
 
-def _sentence(run_id: str, row: MapRow) -> None:
+def _sentence(choice_id: str, row: MapRow) -> None:
     """Its text, with the entities predicted in it where a tagger has read D_C."""
-    tagged = entities.with_entities(run_id, row["row"])
-    shown = escape(row["text"]) if tagged is None else entity_html(tagged, entities.entity_types(run_id))
+    tagged = entities.with_entities(choice_id, row["row"])
+    shown = escape(row["text"]) if tagged is None else entity_html(tagged, entities.entity_types(choice_id))
     st.html(f'<blockquote class="w-sentences">{shown}{place_html(row["place"])}</blockquote>')
     if tagged is not None:
         n = len(tagged.entities or ())
@@ -58,13 +59,15 @@ def _place(why: Why, kind: str) -> None:
             f"Score ({plain(why.unit)})", f"{why.score:.4g}", width="content", help=f"The {better}, the sooner chosen."
         )
         st.metric("Rank", f"{why.rank:,} of {why.of:,}", width="content")
-        st.metric("Better than", f"{why.percentile:.1f}%", width="content", help="of all scored sentences of D_C")
+        st.metric(
+            "Better than", f"{why.percentile:.1f}%", width="content", help="of all scored sentences of the big corpus"
+        )
 
 
-def _one(run_id: str, row: int, selected: bool) -> None:
-    label = "Remove from S_C" if selected else "Add to S_C"
+def _one(choice_id: str, row: int, selected: bool) -> None:
+    label = "Remove from the choice" if selected else "Add to the choice"
     if pressed(label, "explore.one", icon=f":material/{'remove' if selected else 'add'}:"):
-        selections.edit(run_id, "remove" if selected else "add", np.array([row]))
+        selections.edit(choice_id, "remove" if selected else "add", np.array([row]))
         st.rerun(scope="app")
 
 
@@ -82,17 +85,17 @@ def _parts(why: Why) -> None:
 
 
 def _neighbours(why: Why) -> None:
-    st.markdown("**Nearest sentences of T_C**")
+    st.markdown("**Nearest sentences of the task text**")
     if not why.neighbours:
         st.caption("None to show: this selection has no embeddings.")
         return
     rows = [{**row, "cosine": float(row["cosine"])} for row in why.neighbours]
-    table(rows, with_place({"cosine": "Cosine", "text": "Sentence"}, rows), "Nearest sentences of T_C")
+    table(rows, with_place({"cosine": "Cosine", "text": "Sentence"}, rows), "Nearest sentences of the task text")
 
 
 def _duplicates(why: Why) -> None:
     if why.duplicates:
-        st.markdown("**Copies and near copies in D_C**")
+        st.markdown("**Copies and near copies in the big corpus**")
         rows = [{**copy, "differs": copy["differs"].replace("->", "→") or "no word"} for copy in why.duplicates]
         names = {"row": "Row", "score": "Score", "differs": "Differs in", "text": "Sentence"}
-        table(rows, with_place(names, rows), "Copies and near copies in D_C")
+        table(rows, with_place(names, rows), "Copies and near copies in the big corpus")

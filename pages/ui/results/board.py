@@ -25,25 +25,26 @@ SIGNS = {
 }
 _name = figures.line_name
 ONCE = (
-    "The test set was read once an arm, after the best epoch had been chosen on dev. The arms stand in the order of "
-    "dev F1: choose by that, never by the test F1 that you see here."
+    "The labels to test on were read once a variant, after the labels to decide by had chosen when training stops. The "
+    "variants stand in the order of their score on the labels to decide by: choose by that, never by the test score."
 )
 HOW = (
-    "Two questions, two answers. An arm **helped** if its whole interval is above 0 against none (a tagger without "
-    "what the arm adds; for a set of one size a random set of that size). **Choosing helped** if it is also above 0 "
-    "against a choice by nothing: a random S_C of as many tokens, all assisting sentences, the encoder before it read "
-    "a source (arms that read all of D_C choose nothing, nor do word vectors). An arm improves where both are so. By "
-    "one S_C and one pre-training an arm, a quick look, nobody can tell whether choosing helped: let every seed "
+    "Two questions, two answers. A variant (arm) **helped** if its whole interval is above 0 against none (a tagger "
+    "without what the variant adds; for a set of one size a random set of that size). **Choosing helped** if it is "
+    "also above 0 against a choice by nothing: a random choice of as many tokens, all assisting sentences, the "
+    "encoder before it read a source (variants that read all of the big corpus choose nothing, nor do word vectors). "
+    "A variant improves where both are so. By a quick look nobody can tell whether choosing helped: let every seed "
     "repeat the whole pipeline for that. The intervals come from a hierarchical bootstrap over seeds and test "
-    "sentences, set right for few seeds; all are at 95%. One test was planned, that of the claim; where it was looked "
-    "at before the end, its bound keeps a false claim to 5% over all looks (O'Brien and Fleming). The other arms are "
-    "exploratory, and Holm's correction decides their words, so that an interval above 0 may not be enough. An "
-    "arm that could change less than 80% of what it asked of L_C is not tested, whatever its F1. In a "
-    "quick look intervals do not hold what another draw of S_C or another pre-training run would change."
+    "sentences, set right for few seeds; all are at 95%. One test was planned, that of the claim; where it was "
+    "looked at before the end, its bound keeps a false claim to 5% over all looks (O'Brien and Fleming). The other "
+    "variants are exploratory, and Holm's correction decides their words, so that an interval above 0 may not be "
+    "enough. A variant that could change less than 80% of what it asked of the labels is not tested, whatever its "
+    "score. In a quick look intervals do not hold what another draw of the choice or another pre-training would "
+    "change."
 )
 
 HARDLY = (
-    "Advice from a power law through few points of dev F1, on which budgets are chosen; not evidence. Hardly over: "
+    "Advice from a power law through few dev scores, on which budgets are chosen; not evidence. Hardly over: "
     "what the gain exceeds in at most one case of ten, which is known where the whole pipeline was repeated, for it "
     "takes several pre-trainings of a size to tell how far luck goes."
 )
@@ -54,8 +55,6 @@ def leaderboard(run_id: str) -> None:
     board = results.board(run_id)
     rows = board.leaderboard
     finding(results.finding(run_id))
-    for words in board.claim_words:
-        st.markdown(plain(words))
     if unfound := figures.unfound_words(results.unfound_types(run_id)):
         st.warning(plain(unfound), icon=":material/search_off:")
     for words in filter(None, (board.overlap_words, board.ceiling_words)):
@@ -67,28 +66,30 @@ def leaderboard(run_id: str) -> None:
     left, right = st.columns(2)
     with left:
         means = "; ".join(f"{_name(row)} {row.mean:.2f}" for row in rows)
-        chart(figures.seed_dots(rows), "results.dots", f"Test F1 of every seed and arm; means: {means}")
+        chart(figures.seed_dots(rows), "results.dots", f"Test score of every seed and variant; means: {means}")
     with right:
         gaps = "; ".join(f"{_name(row)} {figures.interval_words(row)}" for row in rows[:30])
-        chart(figures.differences(rows), "results.gaps", f"F1 less that of {results.against(rows)}: {gaps}")
+        chart(figures.differences(rows), "results.gaps", f"Score less that of {results.against(rows)}: {gaps}")
     columns = COLUMNS | {"none": f"Against {results.against(rows)}"}
-    table([_line(row) for row in rows], columns, "Leaderboard: every arm's scores and verdict", wrapped=())
+    table([_line(row) for row in rows], columns, "Leaderboard: every variant's scores and verdict", wrapped=())
     _further(rows)
     with st.expander("Why each verdict, and what would settle it", expanded=True, icon=":material/gavel:"):
+        for words in board.claim_words:
+            st.markdown(plain(words))
         verdicts = [{"arm": _name(row), "verdict": SIGNS[row.verdict], "why": row.why} for row in rows]
-        table(verdicts, {"arm": "Arm", "verdict": "Verdict", "why": "Why"}, "Why each verdict", wrapped=("why",))
+        table(verdicts, {"arm": "Variant", "verdict": "Verdict", "why": "Why"}, "Why each verdict", wrapped=("why",))
         st.markdown(HOW)
     _cost(run_id, rows)
 
 
 COLUMNS = {
-    "arm": "Arm",
+    "arm": "Variant",
     "helped": "Helped",
     "chose": "Choosing helped",
-    "f1": "Test F1",
+    "f1": "Test score",
     "none": "Against",  # what, its rows say
     "random": "Against its control",
-    "dev": "Dev F1",
+    "dev": "Dev score",
     "sentences": "Sentences read",
     "tokens": "Tokens read",
     "seeds": "Seeds won, level, lost",
@@ -118,10 +119,10 @@ def _further(rows: Sequence[ArmRow]) -> None:
     if not names:
         return
     st.subheader("The test set beside the harder sets", anchor=False)
-    columns = {"arm": "Arm", "0": "Test set", **{str(i): name for i, name in enumerate(names, 1)}}
+    columns = {"arm": "Variant", "0": "Test set", **{str(i): name for i, name in enumerate(names, 1)}}
     lines = [{"arm": _name(row), **_on_each_test(row)} for row in rows]
     against = results.against(rows)
-    table(lines, columns, f"F1 of every arm on each test set, and the difference to {against}", wrapped=())
+    table(lines, columns, f"Score of every variant on each test set, and the difference to {against}", wrapped=())
     st.caption(
         f"Mean ± spread over seeds; the difference to {against}, with its 95% interval. Verdicts rest on the test set."
     )
@@ -146,7 +147,7 @@ def _failed(rows: Sequence[ArmRow]) -> None:
     """Seeds that did not learn are said, never left out."""
     none_at_all = "; ".join(f"{_name(row)}: seed {', '.join(map(str, row.collapsed))}" for row in rows if row.collapsed)
     if none_at_all:
-        st.warning(f"Some taggers learnt nothing (F1 no better than chance), and count all the same: {none_at_all}.")
+        st.warning(f"Some taggers learnt nothing (no better than chance), and count all the same: {none_at_all}.")
     here = {run.id for run in runs.listed("finetune")}
     failed = {
         _name(row): [seed for seed in results.failed_seeds(row.finetune_run) if seed not in row.collapsed]
@@ -154,9 +155,7 @@ def _failed(rows: Sequence[ArmRow]) -> None:
         if row.finetune_run in here
     }
     if names := "; ".join(f"{name}: seed {', '.join(map(str, seeds))}" for name, seeds in failed.items() if seeds):
-        st.warning(
-            f"Some seeds failed to learn (under half the F1 of their arm's best), and count all the same: {names}."
-        )
+        st.warning(f"Some seeds failed to learn (under half of their variant's best), and count all the same: {names}.")
 
 
 def _cost(run_id: str, rows: Sequence[ArmRow]) -> None:
@@ -164,7 +163,7 @@ def _cost(run_id: str, rows: Sequence[ArmRow]) -> None:
     hours = results.board(run_id).hours
     parts = ", ".join(f"{plain(kind)} {duration(3600 * value)}" for kind, value in hours.items())
     total = duration(3600 * sum(hours.values()))
-    st.markdown(f"**{total} of computing** in all ({parts}). What arms share counts with each of them below.")
+    st.markdown(f"**{total} of computing** in all ({parts}). What variants share counts with each of them below.")
     price = st.number_input(
         "What an hour of computing costs, in your currency",
         0.0,
@@ -172,14 +171,14 @@ def _cost(run_id: str, rows: Sequence[ArmRow]) -> None:
         step=0.5,
         key="results.price",
         placeholder="nothing",
-        help="The price of a rented machine, say: then each arm has its price in the table.",
+        help="The price of a rented machine, say: then each variant has its price in the table.",
     )
-    columns = {"arm": "Arm", "hours": "Time by itself", "rate": "F1 points a further hour [interval]"}
+    columns = {"arm": "Variant", "hours": "Time by itself", "rate": "Points a further hour [interval]"}
     columns |= {"price": "Price, in your currency"} if price else {}
     table(
         [_bill(row, price or 0.0) for row in rows],
         columns,
-        "Hours, and points of F1 for each further hour, by arm",
+        "Hours, and points of the score for each further hour, by variant",
         wrapped=(),
     )
 
@@ -198,11 +197,11 @@ def curves(run_id: str) -> None:
     board = results.board(run_id)
     _budgets(run_id, board.leaderboard)
     _further_curves(board.leaderboard)
-    st.subheader("F1 by labelled sentences", anchor=False)
+    st.subheader("Score by labelled sentences", anchor=False)
     if not board.curve:
         st.caption("Give the experiment several train sizes to see how the gain shrinks as labels grow.")
         return
-    alt = "F1 by number of labelled training sentences, a line an arm; the table below has the numbers"
+    alt = "Score by number of labelled training sentences, a line a variant; the table below has the numbers"
     chart(figures.label_curve(board.curve), "results.labels", alt)
     rows = [
         {
@@ -213,17 +212,19 @@ def curves(run_id: str) -> None:
         }
         for point in board.curve
     ]
-    columns = {"arm": "Arm", "train_sentences": "Labelled sentences", "draw": "Draw", "f1": "F1 of each seed"}
+    columns = {"arm": "Variant", "train_sentences": "Labelled sentences", "draw": "Draw", "f1": "Score of each seed"}
     with st.expander("The numbers", icon=":material/table:"):
-        table(rows, columns, "F1 by labelled sentences")
+        table(rows, columns, "Score by labelled sentences")
     _labels(run_id)
 
 
 def _further_curves(rows: Sequence[ArmRow]) -> None:
     """Ma et al. 2023, Fig. 4 and 5; Dai et al. 2019, Fig. 2."""
     drawn = {
-        ("F1 by share of low CEIM, a panel a test set", "results.shares"): figures.share_curve(rows),
-        ("F1 by tokens read of the source, a line an arm", "results.sources"): figures.source_curve(rows),
+        ("Score by share of names that their context tells, a panel a test set", "results.shares"): figures.share_curve(
+            rows
+        ),
+        ("Score by tokens read of the source, a line a variant", "results.sources"): figures.source_curve(rows),
     }
     for (alt, key), curve in drawn.items():
         if curve:
@@ -232,10 +233,10 @@ def _further_curves(rows: Sequence[ArmRow]) -> None:
 
 
 def _budgets(run_id: str, rows: Sequence[ArmRow]) -> None:
-    st.subheader("F1 by sentences pre-trained on", anchor=False)
-    alt = "Test F1 by sentences pre-trained on, a line a strategy; the table on Leaderboard has the numbers"
+    st.subheader("Score by sentences pre-trained on", anchor=False)
+    alt = "Test score by sentences pre-trained on, a line a strategy; the table on Leaderboard has the numbers"
     chart(figures.budget_curve(rows), "results.budgets", alt)
-    worth = st.number_input("Worth going on for, in F1 points an hour", 0.0, value=0.1, step=0.1, key="results.worth")
+    worth = st.number_input("Worth going on for, in points an hour", 0.0, value=0.1, step=0.1, key="results.worth")
     advice = results.budget_advice(run_id, worth)
     if not advice:
         st.caption("With three budgets or more of one strategy you get advice here on whether to go on.")
@@ -254,7 +255,7 @@ def _budgets(run_id: str, rows: Sequence[ArmRow]) -> None:
     columns = {
         "arm": "Strategy",
         "next": "Twice as many",
-        "gain": "Gain in dev F1 to expect",
+        "gain": "Gain in dev score to expect",
         "hours": "It takes",
         "advice": "Advice",
     }
@@ -284,7 +285,7 @@ def _labels(run_id: str) -> None:
         }
         for row in advice
     ]
-    columns = {"arm": "Arm", "spared": "Labels it spares", "range": "In 80 of 100 draws", "worth": "Worth in wages"}
+    columns = {"arm": "Variant", "spared": "Labels it spares", "range": "In 80 of 100 draws", "worth": "Worth in wages"}
     table(lines, columns, "Labelled sentences that pre-training spares")
 
 

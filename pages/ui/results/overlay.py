@@ -9,7 +9,7 @@ from pages.ui.results.pair import apart
 from pages.ui.widgets import is_dark
 
 MOST = 6  # lines that a reader can tell apart
-WHAT = {"dev_f1": "Dev F1 (%)", "loss": "Training loss"}
+WHAT = {"dev_f1": "Dev score (F1)", "loss": "Training loss"}
 
 
 def overlay(arms: Mapping[str, str]) -> None:
@@ -26,16 +26,17 @@ def overlay(arms: Mapping[str, str]) -> None:
     )
     apart(arms, runs)
     what = right.selectbox("Curve", list(WHAT), format_func=WHAT.__getitem__, key="results.overlay.what")
-    lines = [line for run in runs for line in _lines(run, arms[run], what)]
-    if not lines:
+    drawn = [line for run in runs for line in lines(run, arms[run], what)]
+    if not drawn:
         st.caption("These trainings have left no such curve.")
         return
-    figure = figures.curves(lines, y=WHAT[what], height=380, dots=what == "dev_f1", dark=is_dark())
+    figure = figures.curves(drawn, y=WHAT[what], height=380, dots=what == "dev_f1", dark=is_dark())
     st.altair_chart(figure, key="results.overlay", alt=f"{WHAT[what]} over optimizer steps, a line a training and seed")
-    st.caption("Each seed is a line of its arm's colour; steps are those of the optimizer.")
+    st.caption("Each seed is a line of its variant's colour; steps are those of the optimizer.")
 
 
-def _lines(run: str, name: str, what: str) -> list[figures.Line]:
+def lines(run: str, name: str, what: str) -> list[figures.Line]:
+    """A curve of a training, `what`, a line a seed. name: what the training is called here."""
     return [
         figures.Line(name=name, part=f"seed {metric.seed}", steps=metric.steps, values=metric.values)
         for metric in training.curves(run)

@@ -75,10 +75,10 @@ def types(arms: Mapping[str, str]) -> None:
     """Mahapatra et al. 2022, Table 4, and F1 on names that the training sentences hold and on those they do not."""
     a, b = pair(arms, "results.types")
     rows = results.type_scores(a, b)
-    f1: dict[str, str] = {"a": "F1"}
+    f1: dict[str, str] = {"a": "Score"}
     if a != b:
-        f1 = {"a": "F1 of A", "b": "F1 of B"}
-        name = f"Test F1 of every entity type under A, {arms[a]}, and B, {arms[b]}; the table below has the numbers"
+        f1 = {"a": "Score of A", "b": "Score of B"}
+        name = f"Test score of every entity type under A, {arms[a]}, and B, {arms[b]}; the table below has the numbers"
         chart(figures.type_differences(rows, f"A: {arms[a]}", f"B: {arms[b]}"), "results.types.chart", name)
     lines: list[dict[str, object]] = [
         {
@@ -93,10 +93,10 @@ def types(arms: Mapping[str, str]) -> None:
     lines.append(_macro(a, b))
     difference = {"difference": "A less B"} if a != b else {}
     columns = {"type": "Type", "mentions": "In the test set", **f1, **difference}
-    table(lines, columns, "F1 by entity type, mean of the seeds")
+    table(lines, columns, "Score by entity type, mean of the seeds")
     st.caption(
-        "Behind an F1 its 95% interval, over seeds and test sentences: a type of few mentions is hardly known. Macro "
-        "counts every type that the test set holds alike, however rare; the headline F1 counts every mention alike."
+        "Behind a score (F1) its 95% interval, over seeds and test sentences: of few mentions little is known. Macro "
+        "counts every type that the test set holds alike, however rare; the headline score counts every mention alike."
     )
     _novelty(a, b, f1)
 
@@ -121,7 +121,7 @@ def _novelty(a: str, b: str, f1: Mapping[str, str]) -> None:
         for score_a, score_b in zip(results.novelty_scores(a), results.novelty_scores(b), strict=True)
     ]
     columns = {"surfaces": "Entities", "mentions": "In the test set", **f1}
-    table(novel, columns, "F1 on entities seen and not seen in the training sentences", wrapped=("surfaces",))
+    table(novel, columns, "Score on entities seen and not seen in the training sentences", wrapped=("surfaces",))
 
 
 def _with_interval(f1: float, interval: tuple[float, float] | None) -> str:

@@ -9,7 +9,7 @@ import streamlit as st
 from core.facade import figures, results, reviews, runs
 from core.facade.corpora import Entity, Sentence
 from core.facade.results import TwoReadings
-from core.facade.reviews import Kind, Mistake
+from core.facade.reviews import Kind, Mistake, TypeMistakes
 from pages.ui.frame import looked
 from pages.ui.results.pair import pair
 from pages.ui.widgets import plain, table
@@ -101,8 +101,35 @@ def _counts(readings: Sequence[TwoReadings], types: Collection[str], *, alone: b
     whose = "Mistakes" if alone else "Mistakes of A and B"
     name = f"{whose} in {len(readings):,} test sentences" + (f", {', '.join(types)}" if types else "")
     table(rows, columns, name, wrapped=("means",))
+    _by_type(readings, types, alone=alone)
     shapes = " ".join(f'<mark class="{_shape(kind)}" style="--c:#8F8F8F">{kind}</mark>' for kind in reviews.KINDS)
     st.html(f'<p>How they are marked: <mark class="w-entity" style="--c:#8F8F8F">right</mark> {shapes}</p>')
+
+
+def _by_type(readings: Sequence[TwoReadings], types: Collection[str], *, alone: bool) -> None:
+    """What becomes of each type's mentions, and what it is taken for."""
+    gold = [row.sentence.entities or () for row in readings]
+    a = reviews.by_type(zip(gold, (row.wrong_a for row in readings), strict=True))
+    b = a if alone else reviews.by_type(zip(gold, (row.wrong_b for row in readings), strict=True))
+    of_b = {row.type: row for row in b}
+    nothing = {row.type: TypeMistakes(type=row.type, mentions=0, kinds=Counter(), read_as={}) for row in (*a, *b)}
+    pairs = [(row, of_b.get(name, nothing[name])) for name, row in (nothing | {row.type: row for row in a}).items()]
+    rows = [_type_line(*pair, alone=alone) for pair in pairs if not types or pair[0].type in types]
+    heads = {kind: kind.capitalize() for kind in ("right", *reviews.KINDS)}
+    columns = {"type": "Type", "mentions": "Labelled", **heads, "read_as": "Taken for"}
+    with st.expander("Mistakes by type", icon=":material/table:"):
+        table(rows, columns, "Mistakes of each type" + ("" if alone else ", A / B"), wrapped=("type", "read_as"))
+        st.caption("A wrong type counts under the labelled one, an invented entity under the one that was read.")
+
+
+def _type_line(a: TypeMistakes, b: TypeMistakes, *, alone: bool) -> dict[str, object]:
+    """A row of the table by type; where there are two taggers both numbers stand in a cell."""
+    counts = {"right": (a.right, b.right)} | {kind: (a.kinds[kind], b.kinds[kind]) for kind in reviews.KINDS}
+    cells = {name: both[0] if alone else f"{both[0]:,} / {both[1]:,}" for name, both in counts.items()}
+    taken = [
+        ", ".join(f"{name} {n:,}" for name, n in row.read_as.items()) or "-" for row in ((a,) if alone else (a, b))
+    ]
+    return {"type": a.type, "mentions": max(a.mentions, b.mentions), **cells, "read_as": " / ".join(taken)}
 
 
 def reading_list(rows: Sequence[TwoReadings], *, alone: bool = False) -> None:

@@ -20,7 +20,7 @@ HOW = (
     "degree of freedom fewer than there are tasks): from fewer than five that is wide, and it is said only where it is "
     "shown on these. Where tasks agree by luck its interval may be the narrower one."
 )
-COLUMNS = {"name": "Task", "test": "Test sentences", "f1": "Test F1", "none": "none", "control": "Control"}
+COLUMNS = {"name": "Task", "test": "Test sentences", "f1": "Test score", "none": "none", "control": "Control"}
 
 
 def study(run_id: str) -> None:
@@ -44,7 +44,7 @@ def study(run_id: str) -> None:
 def _forest(result: StudyResult, of: figures.Asked) -> None:
     st.markdown(f"**{HEADINGS[of]}**")
     rows = "; ".join(f"{row.name} {row.points}" for row in figures.forest_rows(result, of))
-    name = f"F1 points over {figures.over(result, of)}, a row a task, below them the means: {rows}"
+    name = f"Points of the score over {figures.over(result, of)}, a row a task, below them the means: {rows}"
     chart(figures.forest(result, of), f"results.forest.{of}", name)
     if lacking := figures.question(result, of).lacking:
         st.info(plain(lacking), icon=":material/straighten:")

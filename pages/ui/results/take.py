@@ -26,9 +26,9 @@ COLUMNS = {
     "name": "Training",
     "state": "State",
     "seeds": "Seeds",
-    "dev": "Best dev F1",
+    "dev": "Best dev score",
     "epoch": "At epoch",
-    "f1": "Test F1",
+    "f1": "Test score",
     "gain": "Over no pre-training",
     "id": "Run",
 }
@@ -59,7 +59,7 @@ def trainings() -> None:
         for row in rows
     ]
     table(lines, COLUMNS, "Every fine-tuning run, newest first", wrapped=("name",))
-    st.caption("Over no pre-training: mean test F1 less that of the same training from an encoder as it came.")
+    st.caption("Over no pre-training: mean test score (F1) less that of the same training from an encoder as it came.")
     if len(rows) > 1:
         _apart([row.run for row in rows])
 
@@ -114,11 +114,12 @@ def _report_files(run_id: str) -> None:
         "second for one who does."
     )
     columns = st.columns(4)
-    firm, project, author, date = (
-        column.text_input(name, reports.today() if name == "Date" else "", key=f"results.report.{name.lower()}")
-        for column, name in zip(columns, ("Firm", "Project", "Author", "Date"), strict=True)
-    )
-    cover = Cover(firm=firm, project=project, author=author, date=date)
+    fields = asdict(reports.last_cover())
+    typed = {
+        name: column.text_input(name.capitalize(), text, key=f"results.report.{name}", max_chars=reports.LONGEST)
+        for column, (name, text) in zip(columns, fields.items(), strict=True)
+    }
+    reports.keep_cover(cover := Cover(**typed))
     examples = True
     if runs.get(run_id).manifest.kind == "experiment":
         examples = st.toggle("With three sentences of the test text", value=True, key="results.report.examples")

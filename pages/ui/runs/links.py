@@ -14,9 +14,10 @@ from pages.ui.widgets import plain
 
 CORPORA, SIMILARITY, SELECTION = "pages/1_Corpora.py", "pages/2_Similarity.py", "pages/3_Selection.py"
 EXPLORE, TRAINING, RESULTS = "pages/4_Explore.py", "pages/5_Training.py", "pages/6_Results.py"
+RUNS = "pages/10_Runs.py"
 BIAS, ASSISTING = "pages/7_Bias.py", "pages/8_Assisting.py"
 OPENS: Mapping[str, str] = {  # what shows a run of each kind
-    "add": CORPORA,
+    **dict.fromkeys(("add", "intake"), CORPORA),
     "similarity": SIMILARITY,
     "select": SELECTION,
     "map": EXPLORE,
@@ -70,13 +71,13 @@ def attached(
         if named in ids:
             return str(named)
         _not_here(str(named))
-        _offer(asked_for, key, "The latest here")
+        offer(asked_for, key, "The latest here")
         return None
     if seen := remembered(key, ids):
         return seen
     own = runs.of_corpora_in_use(asked_for)
     if not own:
-        _offer(asked_for, key, "Nothing here is of the corpora in use. The latest of others")
+        offer(asked_for, key, "Nothing here is of the corpora in use. The latest of others")
     return next((run.id for run in own if first(run)), own[0].id if own else None)
 
 
@@ -97,8 +98,8 @@ def _not_here(named: str) -> None:
     link(run, "Open it")
 
 
-def _offer(runs: Sequence[Run], key: str, words: str) -> None:
-    """The run at work, else the latest, in one click, where none is shown by itself."""
+def offer(runs: Sequence[Run], key: str, words: str) -> None:
+    """The run at work, else the latest, in one click, where none is shown by itself. words: what is said of it."""
     if runs:
         latest = next(filter(_at_work, runs), runs[0])
         with st.container(horizontal=True, vertical_alignment="center"):
@@ -108,6 +109,8 @@ def _offer(runs: Sequence[Run], key: str, words: str) -> None:
 
 def attach(run_id: str, key: str) -> None:
     """Make the page about this run, also after a reload."""
+    if "choice" in st.query_params:
+        del st.query_params["choice"]
     st.query_params["run"] = run_id
     remember(run_id, key)
 

@@ -10,6 +10,7 @@ from pages.ui.frame import guard
 from pages.ui.runs.links import link
 from pages.ui.runs.outcome import outcome
 from pages.ui.runs.panel import POLL, headline, progress
+from pages.ui.runs.where import machines
 from pages.ui.widgets import plain
 
 SHOWN = 8
@@ -49,3 +50,4 @@ def _row(run: Run, state: RunState) -> None:
             progress(state)
         elif line := state.error or (outcome(run) if state.state == "succeeded" else ""):
             st.caption(plain(line))
+        machines(run.id)

@@ -9,6 +9,7 @@ from core.facade import (
     corpora,
     encoders,
     experiments,
+    intake,
     maps,
     prevalence,
     rebuilding,
@@ -22,6 +23,7 @@ from core.facade import (
 )
 from core.facade.errors import WinnowError
 from core.facade.runs import Run
+from core.facade.terms import CHOICE
 from pages.ui.runs.words import corpus_name, encoder
 
 
@@ -35,16 +37,16 @@ def outcome(run: Run) -> str:
 
 def _selected(run: Run) -> str:
     result = selections.kept(run.id)
-    return f"S_C: {result.selected:,} of {result.of:,} sentences, {result.tokens:,} tokens"
+    return f"{CHOICE.title}: {result.selected:,} of {result.of:,} sentences, {result.tokens:,} tokens"
 
 
 def _finetuned(run: Run) -> str:
     tuned = results.tuned(run.id)
     test, dev = tuned.test, tuned.dev.micro_f1
     if not test:
-        return f"F1 {max(dev):.1f} on dev, the best of {len(dev)} {'seed' if len(dev) == 1 else 'seeds'}"
+        return f"Score (F1) {max(dev):.1f} on dev, the best of {len(dev)} {'seed' if len(dev) == 1 else 'seeds'}"
     spread = "" if test.spread is None else f" ± {test.spread:.1f} over {len(test.micro_f1)} seeds"
-    return f"F1 {test.f1:.1f}{spread} on {corpus_name(run.manifest.config['test'][0])}"
+    return f"Score (F1) {test.f1:.1f}{spread} on {corpus_name(run.manifest.config['test'][0])}"
 
 
 def _pretrained(run: Run) -> str:
@@ -79,6 +81,12 @@ def _imported(run: Run) -> str:
     return f"{result.sentences:,} sentences, {result.tokens:,} tokens"
 
 
+def _taken_in(run: Run) -> str:
+    parts = intake.result(run.id).parts
+    taken = sum(not part.problem for part in parts)
+    return f"{taken} of {len(parts)} parts imported: {', '.join(part.part for part in parts if not part.problem)}"
+
+
 def _renamed(run: Run) -> str:
     result = rebuilding.robustness_result(run.id)
     return f"{result.changed:,} of {result.mentions:,} mentions renamed"
@@ -98,16 +106,19 @@ def _timed(run: Run) -> str:
 
 def _ranked(run: Run) -> str:
     first = training.ranked(run.id).encoders[0]
-    return f"{encoder(first.encoder)} fits best: a linear probe reads {first.mean.f1:.1f} F1 from its layers' mean"
+    return f"{encoder(first.encoder)} fits best: a linear probe scores {first.mean.f1:.1f} (F1) from its layers' mean"
 
 
 def _counted(run: Run) -> str:
     count = prevalence.result(run.id)
-    return f"About {count.about:,} sentences of D_C are like T_C's ({count.low:,} to {count.high:,})"
+    return (
+        f"About {count.about:,} sentences of the big corpus are like the task text's ({count.low:,} to {count.high:,})"
+    )
 
 
 SAYS: Mapping[str, Callable[[Run], str]] = {
     "add": _imported,
+    "intake": _taken_in,
     "audit": _audited,
     "split": _divided,
     "select": _selected,

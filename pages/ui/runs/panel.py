@@ -10,6 +10,7 @@ from core.facade.runs import RunState
 from core.facade.shown import duration
 from pages.ui.frame import guard
 from pages.ui.presses import pressed
+from pages.ui.runs.where import machines, where
 from pages.ui.runs.words import ending, pace, removed, share, stage, title, waited_for, when, whole
 from pages.ui.widgets import plain
 
@@ -30,10 +31,11 @@ AGAIN = "Resuming would end the same way, so it is not offered: change what is s
 STOPPED = "Stopped at your request. What was finished is kept; Resume goes on from there."
 
 
-def run_panel(run_id: str, key: str, stop: str = "Cancel", stopped: str = STOPPED) -> RunState:
+def run_panel(run_id: str, key: str, stop: str = "Cancel", stopped: str = STOPPED, what: str = "") -> RunState:
     """Draw a run; returns the state it was drawn in. The page is rerun when the run begins or ends.
 
-    stop: what its button says. stopped: what is said once it was pressed and heard.
+    stop: what its button says. stopped: what is said once it was pressed and heard. what: its title, where it is shown
+    as something else than it was begun as.
     """
     state = runs.state(run_id)
     with st.container(border=True, key=f"{key}.panel"):
@@ -44,31 +46,32 @@ def run_panel(run_id: str, key: str, stop: str = "Cancel", stopped: str = STOPPE
         else:
             _controls(run_id, state, key, stop)  # before what is above them: no "Finished" stands beside a Cancel
         with live:
-            st.fragment(run_every=POLL if state.active else None)(_live)(run_id, state.active, stopped)
+            st.fragment(run_every=POLL if state.active else None)(_live)(run_id, state.active, stopped, what)
     return state
 
 
-def _live(run_id: str, was_active: bool, stopped: str) -> None:
+def _live(run_id: str, was_active: bool, stopped: str, what: str) -> None:
     with guard():
         state = runs.state(run_id)
         if state.active != was_active:
             st.rerun(scope="app")
-        headline(run_id, state)
+        headline(run_id, state, what)
         if state.active:
             progress(state)
         else:
             _ending(state, stopped)  # in the place of the progress, so that what stands below keeps its own
+        machines(run_id)
         _details(run_id, state)
 
 
-def headline(run_id: str, state: RunState) -> None:
-    """State as colour, word and sign; what the run does."""
+def headline(run_id: str, state: RunState, what: str = "") -> None:
+    """State as colour, word and sign; what the run does, or `what`."""
     word, colour, icon = _WAITING if state.active and state.waiting_for else _LOOKS[state.state]
     with st.container(horizontal=True, vertical_alignment="center"):
         if not state.active:
             word = ending(runs.get(run_id), state)
         st.badge("Stopping" if state.cancelling else word, color=colour, icon=icon)
-        st.markdown(f"**{plain(title(runs.get(run_id)))}**", width="content")
+        st.markdown(f"**{plain(what or title(runs.get(run_id)))}**", width="content")
         if state.started:
             st.caption(_when(state), width="content")
         if state.active and (another := runs.held_by_another(run_id)):
@@ -130,6 +133,9 @@ def _controls(run_id: str, state: RunState, key: str, stop: str) -> None:
         )
     elif not state.resumable:
         st.empty()  # takes Cancel away at once, not only when all of the page below has been drawn
-    elif pressed("Resume", f"{key}.resume", icon=":material/resume:", type="primary"):
-        runs.resume(run_id)
-        st.rerun()
+    else:
+        at = runs.place(run_id).on
+        on = "" if at == "local" else where(key, at)
+        if pressed("Resume", f"{key}.resume", icon=":material/resume:", type="primary"):
+            runs.resume(run_id, on)
+            st.rerun()

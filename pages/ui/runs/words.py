@@ -8,7 +8,7 @@ from contextlib import suppress
 from math import floor, log10
 from typing import Any
 
-from core.facade import results, runs, selections, training
+from core.facade import choices, corpora, intake, labels, results, runs, terms, training
 from core.facade.errors import WinnowError
 from core.facade.runs import Run, RunState
 from core.facade.shown import duration
@@ -23,6 +23,7 @@ _TITLES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "prevalence": lambda config: f"Count what is like {corpus_name(config['task'])} in {corpus_name(config['domain'])}",
     "audit": lambda config: f"Check {corpus_name(config['corpus'])} for duplicates and leaks",
     "add": lambda config: f"Import {config['name'] or config['path'].rsplit('/', 1)[-1]}",
+    "intake": lambda config: f"Import {_count(sum(len(config[part]) for part in intake.PARTS))}",
     "similarity": lambda config: f"Compare {_sources(len(config['source']))} with {_names(config['target'])}",
     "map": lambda config: f"Map {_of_selection(config['selection'])}",
     "calibrate": lambda config: f"Time this machine with {encoder(config['encoder'])}",
@@ -48,12 +49,8 @@ _TITLES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
 
 
 PARTS = {
-    "task": "T_C",
-    "domain": "D_C",
-    "train": "L_C train",
-    "dev": "L_C dev",
-    "test": "L_C test",
-    "holdout": "L_C test",
+    **{role: f"the {term.word}" for role, term in corpora.ROLES.items()},
+    "holdout": f"the {terms.TEST.word}",
     "held_out": "what was held out",
     "corpora": "what was read",
     "corpus": "its corpus",
@@ -86,14 +83,24 @@ def removed(run_id: str) -> str:
 
 
 def title(run: Run) -> str:
-    """A run in words: what it does to which corpus."""
+    """A run in words: as somebody named it, else what it does to which corpus."""
+    with suppress(WinnowError):  # one that was removed since
+        if name := labels.label_of(run.id).name:
+            return name
     kind, config = run.manifest.kind, run.manifest.config
-    with suppress(KeyError, TypeError, AttributeError):  # a manifest that lost an option still has a row
+    with suppress(KeyError, TypeError, AttributeError, WinnowError):  # a manifest that lost an option still has a row
         if kind == "select":
-            config = {**config, "budget": selections.kept_budget(run.id)}
+            return choice_title(run.id)
         if kind in _TITLES:
             return _TITLES[kind](config)
     return f"{kind} {corpus_name(config.get('corpus') or config.get('domain') or '')}"
+
+
+def choice_title(choice_id: str) -> str:
+    """A choice in words: its name, what it takes of which corpus. Errors: RunError; KeyError for a spoilt manifest."""
+    choice = choices.at(choice_id)
+    what = _TITLES["select"]({**runs.get(choice.run).manifest.config, "budget": choice.budget})
+    return f"{choice.name}: {what}" if choice.name else what
 
 
 def name_of(run: Run) -> str:
@@ -146,6 +153,10 @@ def _tagger(model: str) -> str:
         begun = encoder(config["init"]) if training.begins_from_encoder(network) else network
         return f"{begun} on {corpus_name(config['train'])}"
     return model.rstrip("/").rsplit("/", 1)[-1]
+
+
+def _count(files: int) -> str:
+    return f"{files:,} file{'s' * (files > 1)}"
 
 
 def _names(references: Sequence[str]) -> str:

@@ -8,7 +8,7 @@ import streamlit as st
 from plotly.graph_objects import Figure
 
 from core.facade import deliver, figures, runs, similarity
-from core.facade.similarity import Agreement, CurvePoint, SimilarityRow, Split
+from core.facade.similarity import Agreement, CurvePoint, Lead, SimilarityRow, Split
 from pages.ui.project import later
 from pages.ui.similarity.guess import guess_button, guess_outcome
 from pages.ui.similarity.survey import survey_button, survey_outcome
@@ -35,6 +35,7 @@ def results(run_id: str, target: str) -> None:
     for warning in compared.warnings:
         st.warning(plain(warning), icon=":material/warning:")
     matrix(rows, f"Similarity of each source to {target}", compared.too_small)
+    _leads([lead for lead in compared.leads if lead.target == target], target)
     _bars(rows, target)
     _agreement(compared.agreement, target)
     _curve(compared.curve, target)
@@ -50,7 +51,8 @@ def matrix(rows: Sequence[SimilarityRow], name: str, too_small: Mapping[str, int
     measures = {row.measure: row.prefer for row in rows}
     best = {m: similarity.best_value([row for row in rows if row.measure == m]) for m in measures}
     head = "".join(
-        f'<th scope="col" class="w-number">{escape(similarity.title(m))}<br><small>{ENDS[end]}</small></th>'
+        f'<th scope="col" class="w-number w-wrapped">{escape(heading(m))} '
+        f'<small class="w-symbol">{escape(similarity.symbol(m))}</small><br><small>{ENDS[end]}</small></th>'
         for m, end in measures.items()
     )
     body = ""
@@ -67,6 +69,17 @@ def matrix(rows: Sequence[SimilarityRow], name: str, too_small: Mapping[str, int
         f'<th scope="col" class="w-number">Tokens<br><small>compared</small></th>{head}</tr></thead>'
         f"<tbody>{body}</tbody></table></div>"
     )
+
+
+def heading(measure: str) -> str:
+    """A measure's word as a heading opens with it."""
+    return similarity.title(measure)[:1].upper() + similarity.title(measure)[1:]
+
+
+def named(measure: str) -> str:
+    """The same with its symbol behind it, for a place that knows no grey."""
+    symbol = similarity.symbol(measure)
+    return f"{heading(measure)} ({symbol})" if symbol != similarity.title(measure) else heading(measure)
 
 
 def _source(name: str) -> str:
@@ -89,6 +102,39 @@ def _number(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:.4g}"
 
 
+def _leads(ahead: Sequence[Lead], target: str) -> None:
+    if not ahead:
+        return
+    columns = {
+        "measure": "Measure",
+        "holds": "The lead",
+        "of": "of",
+        "whole": "On all",
+        "parts": "On parts",
+        "interval": "95% interval",
+    }
+    with st.expander("Could a lead be chance?", icon=":material/casino:"):
+        table([_lead(lead) for lead in ahead], columns, f"Leads of the closest source over the next for {target}")
+        st.caption(
+            "The task text and the sources are cut into parts that share no sentence, and each part is measured by "
+            "itself: how the lead varies over them is how it would vary with other text. Documents that follow one "
+            "another stay in one part; text that all comes from a few long documents says less than its parts count."
+        )
+
+
+def _lead(lead: Lead) -> dict[str, str]:
+    """One line of that table."""
+    bounds = None if lead.low is None or lead.high is None else (lead.low, lead.high)
+    return {
+        "measure": named(lead.measure),
+        "holds": "too little text" if lead.p is None else "beyond chance" if lead.holds else "may be chance",
+        "of": f"{lead.first} over {lead.second}",
+        "whole": _number(lead.whole),
+        "parts": _reading(lead.on_parts),
+        "interval": " to ".join(map(_number, bounds)) if bounds else "–",
+    }
+
+
 def _bars(rows: Sequence[SimilarityRow], target: str) -> None:
     name = (
         f"Bars of each measure by source for {target}, with the range of the draws; the table above holds the numbers"
@@ -99,7 +145,7 @@ def _bars(rows: Sequence[SimilarityRow], target: str) -> None:
 def _figure(rows: Sequence[SimilarityRow]) -> Figure:
     measures = list(dict.fromkeys(row.measure for row in rows))
     best = {m: similarity.best_value([row for row in rows if row.measure == m]) for m in measures}
-    return figures.similarity_bars(rows, {m: similarity.title(m) for m in measures}, best)
+    return figures.similarity_bars(rows, {m: heading(m) for m in measures}, best)
 
 
 def _agreement(agreement: Agreement, target: str) -> None:
@@ -125,8 +171,8 @@ def agreement_text(agreement: Agreement) -> str:
         "Asked of every target which of two sources is closer, the measures answer alike in "
         f"**{agreement.unanimous} of {agreement.items}** pairs{out}: "
         f"{', '.join(kappas) or 'kappa is not defined here'}. "
-        "TVC and TVcC read one vocabulary and have one vote, that of TVC. Measures that look at much the same thing "
-        "may agree and still be wrong."
+        "Shared words and shared content words read one vocabulary and have one vote, that of shared words. Measures "
+        "that look at much the same thing may agree and still be wrong."
     )
 
 
@@ -158,13 +204,13 @@ def _curve(curve: Sequence[CurvePoint], target: str) -> None:
     picked = st.segmented_control(
         "Measure",
         measures,
-        format_func=similarity.title,
+        format_func=heading,
         default=measures[0],
         required=True,
         key="similarity.curve.measure",
     )
     of_measure = [point for point in points if point.measure == picked]
-    title = similarity.title(picked)
+    title = named(picked)
     chart(figures.size_curve(of_measure, title), "similarity.curve", f"{title} by tokens of the source, first draw")
     with st.expander("In numbers", icon=":material/table:"):
         shown = [{**asdict(at), "value": "not measured" if at.value is None else at.value} for at in of_measure]
@@ -177,7 +223,8 @@ def _measuring(rows: Sequence[SimilarityRow], notes: Sequence[str]) -> None:
     with st.expander("How each number was made, and its other readings", icon=":material/science:"):
         for measure in dict.fromkeys(row.measure for row in rows):
             of_measure = [row for row in rows if row.measure == measure]
-            st.markdown(f"**{similarity.title(measure)}.** {plain(similarity.MEASURES[measure].summary)}")
+            grey = f":gray[{plain(similarity.symbol(measure))}]"
+            st.markdown(f"**{plain(heading(measure))}** {grey}. {plain(similarity.MEASURES[measure].summary)}")
             meaning = similarity.MEASURES[measure].columns
             shown = [
                 {
@@ -187,7 +234,11 @@ def _measuring(rows: Sequence[SimilarityRow], notes: Sequence[str]) -> None:
                 }
                 for row in of_measure
             ]
-            table(shown, {"source": "Source", **{key: key for key in meaning}, "how": "How"}, f"Readings of {measure}")
+            table(
+                shown,
+                {"source": "Source", **{key: key for key in meaning}, "how": "How"},
+                f"Readings of {named(measure)}",
+            )
             for key, text in meaning.items():
                 st.caption(f"{plain(key)}: {plain(text)}")
 

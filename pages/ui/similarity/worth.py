@@ -1,4 +1,5 @@
-"""What the measures predict: correlation with F1 and regret, for runs or a pasted table (Dai et al. 2019, 7.2)."""
+"""What the measures predict: what following each cost, and its correlation with the score, for runs or a pasted table
+(Dai et al. 2019, 7.2)."""
 
 from collections.abc import Mapping, Sequence
 
@@ -7,7 +8,7 @@ import streamlit as st
 from core.facade import runs, similarity
 from core.facade.similarity import Advised, Choice, Coefficient, Effect, Judgement, Rule
 from pages.ui.presses import submitted
-from pages.ui.similarity.results import agreement_text, split_table
+from pages.ui.similarity.results import agreement_text, named, split_table
 from pages.ui.widgets import plain, table
 
 TEXT = "similarity.pasted"
@@ -20,11 +21,12 @@ def worth(run_id: str | None) -> None:
     if own:
         st.subheader("Your own experiments", anchor=False)
         _judged(own)
-    st.subheader("A table of measures and F1", anchor=False)
+    st.subheader("A table of measures and scores", anchor=False)
     st.markdown(
         "Paste lines with commas, semicolons or tabs between `target`, `source`, the measures (`ppl`, `wvv`, `tvc`, "
-        "`tvcc`, or another one as `name:low` or `name:high`) and F1 in percent (`70.08`, or `70.08 (± 0.43)`); the "
-        "source `None` is F1 without any. A column `runs` says how many runs a mean is of."
+        "`tvcc`, or another one as `name:low` or `name:high`) and the score in percent (`F1`: `70.08`, or "
+        "`70.08 (± 0.43)`); the source `None` is the score without any. A column `runs` says how many runs a mean is "
+        "of."
     )
     st.button(
         "Put in Table 3 of Dai et al. 2019",
@@ -46,12 +48,13 @@ def _example() -> None:
 
 def _judged(judgement: Judgement) -> None:
     if not judgement.effects:
-        st.info("The table has no column of F1, so only the measures can be compared with each other.")
+        st.info("The table has no column of scores (F1), so only the measures can be compared with each other.")
     for effect in judgement.effects:
-        st.markdown(f"#### {plain(effect.name)}")
+        st.markdown(f"#### {plain(_score_named(effect.name))}")
         (st.success if effect.shown else st.info)(plain(effect.sentence), icon=":material/insights:")
-        _correlations(effect, judgement.conventions)
         _regrets(effect)
+        with st.expander("How closely each goes with the score (correlation)", icon=":material/query_stats:"):
+            _correlations(effect, judgement.conventions)
     if judgement.rule:
         _rule(judgement.rule)
     st.markdown("#### Do the measures agree?")
@@ -60,6 +63,12 @@ def _judged(judgement: Judgement) -> None:
     if agreement.splits:
         with st.expander(f"The {len(agreement.splits)} pairs that split", icon=":material/call_split:"):
             split_table(agreement.splits, "Pairs of sources that the measures order differently")
+
+
+def _score_named(name: str) -> str:
+    """A column of scores in words: `LM F1` is the score of LM."""
+    of = name.removesuffix("F1").strip()
+    return name if of == name else f"Score (F1), {of}" if of else "Score (F1)"
 
 
 def _rule(rule: Rule) -> None:
@@ -72,7 +81,7 @@ def _rule(rule: Rule) -> None:
         "target": "Target",
         "source": "Source",
         "place": "Closeness, 1 the closest",
-        "gap": "F1, language model less word vectors",
+        "gap": "Points, language model less word vectors",
         "better": "Better",
         "advice": "The rule says",
         "right": "Right",
@@ -103,14 +112,14 @@ def _advised(row: Advised) -> dict[str, str]:
 def _correlations(effect: Effect, conventions: Mapping[str, str]) -> None:
     rows = [
         {
-            "measure": similarity.title(measure),
+            "measure": named(measure),
             **{name: _r(row[name]) for name in conventions},
             "p": _p(effect, measure),
         }
         for measure, row in effect.correlations.items()
     ]
     columns = {"measure": "Measure", **{name: name.capitalize() for name in conventions}, "p": "p"}
-    table(rows, columns, f"Correlation of the measures with the change of F1, {effect.name}")
+    table(rows, columns, f"Correlation of the measures with the change of the score, {effect.name}")
     meanings = "; ".join(f"{name}: {text}" for name, text in conventions.items())
     st.caption(
         plain(
@@ -135,7 +144,7 @@ def _r(r: Coefficient) -> str:
 def _regrets(effect: Effect) -> None:
     rows = [
         {
-            "measure": similarity.title(regret.measure),
+            "measure": named(regret.measure),
             "hits": f"{regret.hits} of {regret.targets}",
             "mean": "–" if regret.mean is None else f"{regret.mean:.3f}",
             "random": "–" if regret.random is None else f"{regret.random:.3f}",
@@ -147,12 +156,12 @@ def _regrets(effect: Effect) -> None:
     columns = {
         "measure": "Measure",
         "hits": "Best source found",
-        "mean": "F1 lost on average",
+        "mean": "Points lost on average",
         "random": "Lost by lot",
-        "pairs": "Pairs in F1's order",
+        "pairs": "Pairs in the order of the score",
         "misses": "Where it missed",
     }
-    table(rows, columns, f"F1 lost by following each measure, {effect.name}")
+    table(rows, columns, f"Points lost by following each measure, {effect.name}")
 
 
 def _misses(choices: Sequence[Choice]) -> str:

@@ -14,7 +14,7 @@ def multipliers(repeat: str) -> dict[str, Any]:
         "Measure what choosing is worth in random text and in labels",
         key="training.experiment.multipliers",
         disabled=repeat != "pipeline",
-        help="So many times as much read at random, or so many more labelled sentences, for the same F1. Random "
+        help="So many times as much read at random, or so many more labelled sentences, for the same score. Random "
         "sentences are read at 2 and 4 times the amount too, and a quarter and half of the labels are trained on: "
         "the times below say what that takes.",
     )
@@ -29,10 +29,10 @@ def planned(arms: list[str], repeat: str) -> dict[str, Any]:
         ["", *arms],
         format_func=lambda name: arm_label(name) if name else "the first strategy",
         key="training.experiment.claim",
-        help="Say it beforehand: its test pays for no other arm's. All others are exploratory.",
+        help="Say it beforehand: its test pays for no other variant's. All others are exploratory.",
     )
     effect = middle.number_input(
-        "To find, in points of F1",
+        "To find, in points of the score",
         0.1,
         value=1.0,
         step=0.1,

@@ -7,6 +7,7 @@ import streamlit as st
 
 from core.facade import experiments, runs, selections
 from core.facade.errors import ConfigError
+from pages.ui.terms import expert
 from pages.ui.training import claim
 from pages.ui.training.arms import arm_label, arm_names
 from pages.ui.training.parts import also_from, seed_list, settings, several, splits, start_from
@@ -14,17 +15,18 @@ from pages.ui.training.word_vectors import several_picked
 from pages.ui.widgets import config_form, corpus_picker, listed, plain
 
 NETWORKS = {
-    "": "the one that the arms need",
+    "": "the one that the variants need",
     "encoder": "encoder with a CRF",
     "span": "encoder, a type for every span of up to four words",
     "bilstm": "BiLSTM with a CRF",
     "charcnn": "BiLSTM with a CRF, letters read too",
 }
+TYPED = "training.experiment.written"  # arms and options of stages, kept while their fields are not shown
 ARMS = ("none", "random", selections.DEFAULT_STRATEGY)
 FIXED = {
     "none": "its own text, so many times over: more text is more training",
-    "steps": "as many training steps as the arm with the most text",
-    "tokens": "as much text as the arm with the most",
+    "steps": "as many training steps as the variant with the most text",
+    "tokens": "as much text as the variant with the most",
 }
 REPEAT = {
     "pipeline": "the choice of sentences, the pre-training and the tagger: both answers can be had",
@@ -47,7 +49,10 @@ def options() -> dict[str, Any] | None:
     """What was asked for; None while a corpus is missing, or what is typed is wrong, which is said."""
     picked = splits("experiment", ("task", "domain")) | splits("experiment", ("train", "dev", "test"))
     if not (picked["train"] and picked["dev"] and picked["test"]):
-        st.info("An experiment needs the three labelled splits; T_C and D_C are for arms that are pre-trained.")
+        st.info(
+            "An experiment needs labels to learn from, to decide by and to test on; task text and big corpus are for "
+            "variants that are pre-trained."
+        )
         return None
     cross = _cross(picked)
     further = _further()
@@ -71,13 +76,13 @@ def _cross(picked: dict[str, str]) -> dict[str, Any]:
     if not st.checkbox(
         "Swap halves of the labelled sentences",
         key="training.experiment.cross",
-        help="Train, dev and test are put together and halved anew for every second replicate: each half is learnt "
-        "from, its text being T_C, and tested on the other. Every sentence is tested, and the intervals hold what "
-        "other labels would change. It takes an even number of seeds.",
+        help="All labels are put together and halved anew for every second replicate: each half is learnt "
+        "from, its text being the task text, and tested on the other. Every sentence is tested, and the intervals "
+        "hold what other labels would change. It takes an even number of seeds.",
     ):
         return {}
     picked["task"] = ""
-    st.caption("The text of each half is its T_C; a corpus picked as T_C above is not read.")
+    st.caption("The text of each half is its task text; a corpus picked as task text above is not read.")
     left, right = st.columns(2)
     train = left.number_input(
         "Labelled sentences of a half to train on",
@@ -117,7 +122,7 @@ def _lines(further: Mapping[str, Any], unlabelled: bool, *, swapped: bool) -> di
             "How much each choice takes",
             "10%",
             key="training.experiment.budgets",
-            help="A share of D_C (10%) or a number of sentences (1000). Several, by commas, are a line each.",
+            help="A share of the big corpus (10%) or so many sentences (1000). Several, by commas, are a line each.",
         )
     )
     with right:
@@ -145,7 +150,7 @@ def _further() -> dict[str, Any]:
             borrow, key = "Labelled corpus to borrow sentences from (assisting)", "training.experiment.assisting"
             assisting = corpus_picker(borrow, key, None) or ""
             network = _network()
-            names = corpus_picker("List of names for the arm gazetteer", "training.experiment.gazetteer", None)
+            names = corpus_picker("List of names for the variant gazetteer", "training.experiment.gazetteer", None)
         maps = st.text_input(
             "Types by another name",
             key="training.experiment.map",
@@ -164,7 +169,7 @@ def _network() -> str:
         list(NETWORKS),
         format_func=NETWORKS.__getitem__,
         key="training.experiment.network",
-        help="The same for every arm.",
+        help="The same for every variant.",
     )
 
 
@@ -189,20 +194,24 @@ def _rare(further: Mapping[str, Any]) -> dict[str, Any]:
     """What is seldom changed."""
     config, key = runs.RECIPES["experiment"].config, "training.experiment"
     rare: dict[str, Any] = {}
+    if not expert():
+        return rare
     with st.expander("Further options", icon=":material/tune:"):
         left, right = st.columns(2)
         with left:
             rare["axis"] = also_from("experiment")
             rare["holdout"] = several("Further held-out splits", f"{key}.holdout", "none of their sentences is read")
-            rare["fixed"] = _worded("fixed", "Every pre-trained arm reads", FIXED)
+            rare["fixed"] = _worded("fixed", "Every pre-trained variant reads", FIXED)
             rare |= config_form(config, ("draw_seed",), key, {"draw_seed": "Seed of choosing and of pre-training"})
         with right:
-            rare["transductive"] = _worded("transductive", "Dev and test sentences that T_C holds", TRANSDUCTIVE)
+            rare["transductive"] = _worded(
+                "transductive", "Labels to decide by or to test on that the task text holds", TRANSDUCTIVE
+            )
             rare["difficulty_encoder"] = st.text_input(
                 "Encoder that judges names and contexts",
                 key=f"{key}.judge",
                 placeholder="the one that is trained",
-                help="For arms that rebuild the labels.",
+                help="For variants that rebuild the labels.",
             ).strip()
             rare |= _sizes() | _cap(bool(further["sources"]))
         download = {"allow_download": "Fetch the encoder from the internet if it is not on this machine"}
@@ -222,7 +231,7 @@ def _sizes() -> dict[str, Any]:
             "Train on fewer labelled sentences too",
             key="training.experiment.train_sizes",
             placeholder="such as 50, 100",
-            help="Shows how the gain changes with the labels there are: every arm is trained once for each size.",
+            help="Shows how the gain changes with the labels there are: every variant is trained once for each size.",
         )
     )
     if not sizes:
@@ -246,24 +255,38 @@ def _cap(sources: bool) -> dict[str, Any]:
         "Tokens read of every source",
         key="training.experiment.cap_tokens",
         placeholder="as many as the smallest has",
-        help="Several, by commas, such as 100000, 300000: every arm of a source once for each, drawn as a curve.",
+        help="Several, by commas, such as 100000, 300000: every variant of a source once for each, drawn as a curve.",
     )
     return {"cap_tokens": listed(caps)}
 
 
 def _advanced() -> tuple[tuple[str, ...], list[str]]:
-    """Arms and options of stages in the words of the command line: what no field offers."""
-    with st.expander("Advanced: type arms and options", icon=":material/terminal:"):
-        arms = st.text_input(
-            "Further arms",
-            key="training.experiment.typed.arms",
+    """Arms and options of stages in the words of the command line: what no field offers.
+
+    What was typed stays, and is said in words, where the fields are not shown.
+    """
+    if not expert():
+        arms, stages = st.session_state.get(TYPED, ((), []))
+        if lines := [*map(arm_label, arms), *stages]:
+            st.caption(f"Typed as an expert, and taken too: {plain('; '.join(lines))}.")
+        return arms, stages
+    arms_key, key = "training.experiment.typed.arms", "training.experiment.typed"
+    arms, stages = st.session_state.get(TYPED, ((), []))
+    st.session_state.setdefault(arms_key, ", ".join(arms))
+    st.session_state.setdefault(key, "\n".join(stages))
+    with st.expander("Type variants and options", icon=":material/terminal:"):
+        typed_arms = st.text_input(
+            "Further variants",
+            key=arms_key,
             placeholder="highc2low:30%, skl:3",
             help=f"A name with a value: {', '.join(experiments.ARM_SHAPES)}. {experiments.COPIES_HELP}",
         )
         typed = st.text_area(
             "Options of single stages, a line each",
-            key="training.experiment.typed",
+            key=key,
             placeholder="pretrain.learning_rate=5e-5\nstrategies.knn.neighbours=10",
             help=f"STAGE.NAME=VALUE, where a stage is one of {', '.join(experiments.STAGES)}.",
         )
-    return tuple(part.strip() for part in arms.split(",") if part.strip()), typed.splitlines()
+    written = (tuple(part.strip() for part in typed_arms.split(",") if part.strip()), typed.splitlines())
+    st.session_state[TYPED] = written
+    return written

@@ -5,13 +5,14 @@ from typing import Any
 
 import streamlit as st
 
-from core.facade import corpora, selections
-from core.facade.runs import Run
+from core.facade import choices, corpora, selections
+from pages.ui.choice import in_list
 from pages.ui.project import page_link
 from pages.ui.training import experiment
 from pages.ui.training.parts import PRESETS, seed_list, settings, several, splits, start_from
-from pages.ui.widgets import budget_words, corpus_label
+from pages.ui.widgets import corpus_label
 
+CHOICE, ARRIVED, ADRIFT = "training.selection", "training.arrived", ":material/link_off:"
 HELD = "Dev and test sentences, and near copies: who has read them is tested on what it knows."
 
 
@@ -28,7 +29,7 @@ def _pretrain() -> dict[str, Any] | None:
         init = start_from("pretrain")
         holdout = several("Never read", "training.pretrain.holdout", HELD, labelled=True, at_first=corpora.judged_by())
     if not text:
-        st.info("Pick the text to pre-train on: T_C, an S_C from the page Selection, or both.")
+        st.info("Pick the text to pre-train on: the task text, a choice from the page Selection, or both.")
         return None
     own = ("corpora", "init", "holdout")
     return {"corpora": text, "init": init, "holdout": holdout, **settings("pretrain", own)}
@@ -44,24 +45,30 @@ def _text() -> tuple[str, ...]:
         lambda fingerprint: corpus_label(here[fingerprint]),
         key=f"training.corpora.{roles.get('task')}",
         placeholder="pick corpora",
-        help="T_C alone, or T_C and what was chosen for being like it; an experiment shows which of them helps.",
+        help="The task text alone, or that and what was chosen for being like it; an experiment shows which helps.",
     )
-    names = {run.id: _selection(run) for run in selections.finished()}
+    names = {choice.id: in_list(choice) for choice in choices.listed()}
     if not names:
-        page_link("pages/3_Selection.py", label="Select an S_C to go with it", icon=":material/filter_alt:")
+        page_link("pages/3_Selection.py", label="Make a choice to go with it", icon=":material/filter_alt:")
         return tuple(whole)
-    picked = st.selectbox(
-        "S_C, from a selection", [None, *names], 0, lambda name: names.get(name, "none"), key="training.selection"
-    )
+    picked = st.selectbox("Choice", [None, *names], 0, lambda name: names.get(name, "none"), key=CHOICE)
     if picked is None:
         return tuple(whole)
     return tuple(dict.fromkeys((*whole, selections.seal(picked).fingerprint)))
 
 
-def _selection(run: Run) -> str:
-    config, edits = run.manifest.config, selections.edits(run.id)
-    words = f"{budget_words(selections.kept_budget(run.id))} by {config['strategy']}{f', {edits}' if edits else ''}"
-    return f"{words} ({run.id[-4:]})"
+def follow_address() -> bool:
+    """Fill in the choice that the address names, once; whether it did."""
+    named = str(st.query_params.get("choice", ""))
+    if not named or st.session_state.get(ARRIVED) == named:
+        return False
+    st.session_state[ARRIVED] = named
+    if named not in [choice.id for choice in choices.listed()]:
+        st.warning("The choice of this address is not here: it was removed, or the address is wrong.", icon=ADRIFT)
+        return False
+    choices.take_up(named)
+    st.session_state["training.kind"], st.session_state[CHOICE] = "pretrain", named
+    return True
 
 
 def _finetune() -> dict[str, Any] | None:
@@ -74,7 +81,7 @@ def _finetune() -> dict[str, Any] | None:
     aside = "such as robustness sets: each read once too"
     further = several("Further test sets", "training.finetune.also_test", aside, labelled=True)
     if not (picked["train"] and picked["dev"]):
-        st.info("Pick labelled sentences to train on, and a dev split that says when to stop.")
+        st.info("Pick labels to learn from, and labels to decide by, which say when to stop.")
         return None
     own = ("train", "dev", "test", "init", "seeds")
     test = tuple(dict.fromkeys(filter(None, (picked["test"], *further))))

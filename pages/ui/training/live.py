@@ -15,7 +15,7 @@ from pages.ui.widgets import is_dark, table
 
 POLL = 2.0  # seconds
 OVERALL = "all types"
-HELD_OUT = {"dev_loss_task": "held-out T_C", "dev_loss_general": "held-out general text"}
+HELD_OUT = {"dev_loss_task": "held-out task text", "dev_loss_general": "held-out general text"}
 SMALL = {
     "learning_rate": "Learning rate",
     "tokens_per_second": "Pieces a second",
@@ -53,7 +53,9 @@ def _types(run_id: str, train: str | None) -> list[str]:
     except CorpusError:
         return []
     types = sorted(counted, key=lambda name: -counted[name])
-    return st.multiselect("F1 of", types, types[:2], key=f"training.types.{run_id}", placeholder="all types together")
+    return st.multiselect(
+        "Score of", types, types[:2], key=f"training.types.{run_id}", placeholder="all types together"
+    )
 
 
 def _curves(run_id: str, shown: str | None, types: Sequence[str]) -> None:
@@ -83,7 +85,7 @@ def _numbers(metrics: Sequence[Metric], state: RunState) -> None:
             best = max(scores, key=lambda metric: metric.values.max())
             at = int(best.steps[best.values.argmax()])
             of = f", seed {best.seed}" if len(scores) > 1 else ""
-            st.metric("Best dev F1", f"{best.values.max():.1f}", width="content", help=f"At step {at:,}{of}.")
+            st.metric("Best dev score (F1)", f"{best.values.max():.1f}", width="content", help=f"At step {at:,}{of}.")
         if "tokens_per_second" in last:
             st.metric("Pieces a second", f"{last['tokens_per_second']:,.0f}", width="content")
         if "gpu_memory_gb" in last:
@@ -100,7 +102,7 @@ def _charts(metrics: Sequence[Metric], types: Sequence[str]) -> None:
         _chart(metrics, {"loss": "training"}, "Training loss")
     with right:
         if any(metric.name == "dev_f1" for metric in metrics):
-            _chart(metrics, {"dev_f1": ""}, "Dev F1 (%)", {"": OVERALL, **{name: name for name in types}})
+            _chart(metrics, {"dev_f1": ""}, "Dev score (F1)", {"": OVERALL, **{name: name for name in types}})
         else:
             _chart(metrics, HELD_OUT, "Held-out loss")
     small = {name: heading for name, heading in SMALL.items() if any(metric.name == name for metric in metrics)}

@@ -111,12 +111,12 @@ def _finetuned(run_id: str) -> None:
     with st.container(horizontal=True):
         if test:
             of = "one seed" if test.spread is None else f"± {test.spread:.1f} over {len(test.micro_f1)} seeds"
-            st.metric("Test F1", f"{test.f1:.1f}", of, delta_color="off", delta_arrow="off", width="content")
-        st.metric("Dev F1, best seed", f"{max(dev):.1f}", width="content")
+            st.metric("Test score (F1)", f"{test.f1:.1f}", of, delta_color="off", delta_arrow="off", width="content")
+        st.metric("Dev score (F1), best seed", f"{max(dev):.1f}", width="content")
         st.metric("Best epoch", ", ".join(map(str, tuned.best_epoch)), width="content")
     if collapsed := results.collapsed_seeds(run_id):
         st.warning(
-            f"Seed {', '.join(map(str, collapsed))} learnt nothing: F1 is no better than chance. Train for more "
+            f"Seed {', '.join(map(str, collapsed))} learnt nothing: its score is no better than chance. Train for more "
             "epochs, at a higher rate or on more sentences."
         )
     if tuned.overlap_words:
@@ -125,8 +125,8 @@ def _finetuned(run_id: str) -> None:
         st.warning(tuned.ceiling_words)
     if test:
         rows = [{"type": name, "f1": f1} for name, f1 in sorted(test.by_type.items(), key=lambda x: -x[1])]
-        with st.expander("Test F1 by type", icon=":material/table:"):
-            table(rows, {"type": "Type", "f1": "F1 (%)"}, "Test F1 by type")
+        with st.expander("Test score by type", icon=":material/table:"):
+            table(rows, {"type": "Type", "f1": "Score (F1)"}, "Test score by type")
         _decodings(test)
     _confidence(run_id, tuned)
 
@@ -146,9 +146,9 @@ def _decodings(test: OverSeeds) -> None:
         for name, f1s in test.decodings.items()
     ]
     if rows:
-        with st.expander("Test F1 by decoding", icon=":material/alt_route:"):
-            columns = {"name": "Decoding", "how": "What is taken", "f1": "F1 (%) of each seed"}
-            table(rows, columns, "Test F1 by how tags are decoded")
+        with st.expander("Test score by decoding", icon=":material/alt_route:"):
+            columns = {"name": "Decoding", "how": "What is taken", "f1": "Score (F1) of each seed"}
+            table(rows, columns, "Test score by how tags are decoded")
 
 
 KEPT = {
@@ -156,7 +156,7 @@ KEPT = {
     "entities": "Entities kept",
     "precision": "Precision (%)",
     "recall": "Recall (%)",
-    "f1": "F1 (%)",
+    "f1": "Score (F1)",
 }
 
 
@@ -200,7 +200,7 @@ def _experiment(run_id: str) -> None:
         }
         for row in board
     ]
-    headings = {"arm": "Arm", "mean": "Test F1 (%)", "delta": f"against {results.against(board)}"}
+    headings = {"arm": "Variant", "mean": "Test score (F1)", "delta": f"against {results.against(board)}"}
     headings |= {"verdict": "Verdict", "why": "Why"}
     table(rows, headings, "Leaderboard", wrapped=("why",))
 

@@ -8,6 +8,7 @@ import streamlit as st
 from core.facade import corpora, deliver, encoders, runs, vectors
 from core.facade.runs import Config
 from pages.ui.runs.words import encoder
+from pages.ui.terms import expert, term_picker
 from pages.ui.training.word_vectors import picked
 from pages.ui.widgets import config_form, corpus_label, corpus_picker, listed, plain
 
@@ -19,24 +20,17 @@ MEANING = {
     "paper": "The settings of the published experiments: for numbers to report, best on a GPU.",
     "paper-bias": "As Ma et al. 2023 train on labels that were rebuilt: softmax, the last epoch (paper-bias).",
 }
-AND_BIAS = " Where arms rebuild the labels and none is pre-trained, taggers train as Ma et al. 2023 (paper-bias)."
+AND_BIAS = " Where variants rebuild the labels and none is pre-trained, taggers train as Ma et al. 2023 (paper-bias)."
 CUSTOM = "Every option is yours; what is left empty stays as usual."
 
 
 def splits(kind: str, names: Sequence[str]) -> dict[str, str]:
     """Who plays which part, prefilled with the parts given on the page Corpora."""
-    labels = {
-        "task": "T_C, your task's text",
-        "domain": "D_C, to select from",
-        "train": "L_C train",
-        "dev": "L_C dev: every choice is made on it",
-        "test": "L_C test: read once, at the end",
-    }
     roles, picked = corpora.roles(), {}
     for column, name in zip(st.columns(len(names)), names, strict=True):
         with column:
             key = f"training.{kind}.{name}.{roles.get(name)}"
-            picked[name] = corpus_picker(labels[name], key, roles.get(name)) or ""
+            picked[name] = term_picker(corpora.ROLES[name], key, roles.get(name)) or ""
     return picked
 
 
@@ -59,7 +53,7 @@ def also_from(kind: str) -> tuple[str, ...]:
     """Encoders that every arm is run from too, as an axis; the one to start from among them changes nothing."""
     names = _encoders()
     picked = st.multiselect(
-        "Every arm from these encoders too",
+        "Every variant from these encoders too",
         list(names),
         format_func=lambda name: names.get(name, name),
         key=f"training.{kind}.axis",
@@ -123,7 +117,11 @@ def settings(kind: str, own: Sequence[str], presets: Sequence[str] = USUAL) -> d
 
 
 def preset_picker(key: str, meaning: Mapping[str, str], presets: Sequence[str] = USUAL) -> str:
-    """The preset that is picked, and what it is for. meaning: of all but `custom`."""
+    """The preset that is picked, and what it is for; `custom` where experts are. meaning: of all others."""
+    if not expert():
+        presets = [name for name in presets if name != "custom"]
+        if st.session_state.get(key) == "custom":
+            del st.session_state[key]
     preset: str = st.segmented_control(
         "Settings", presets, default="quick", format_func=PRESETS.__getitem__, required=True, key=key
     )

@@ -67,12 +67,15 @@ def _experiment(options: Mapping[str, Any]) -> float | None:
     done = sum(step.finished for step in cost.steps)
     with st.container(horizontal=True):
         st.metric("Runs to make", f"{len(cost.steps) - done:,}", width="content", help=f"{done} are finished already.")
-        _numbers(cost.seconds, cost.memory_gb, cost.disk_gb, "")
-    st.caption("Time: this encoder was timed on this machine, on your text, for a few seconds.")
+        _numbers(cost.wall, cost.memory_gb, cost.disk_gb, "")
+    cards = (
+        f" {cost.at_once} runs at once, one a GPU; {duration(cost.seconds)} of GPU in all." if cost.at_once > 1 else ""
+    )
+    st.caption(f"Time: this encoder was timed on this machine, on your text, for a few seconds.{cards}")
     with st.expander("Run by run", icon=":material/table:"):
         rows = [f"| {step.kind} | {step.line} {step.what} | {_seconds(step)} |" for step in cost.steps]
-        st.markdown("\n".join(["| Run | Arm | Time |", "| :-- | :-- | --: |", *rows]))
-    return cost.seconds
+        st.markdown("\n".join(["| Run | Variant | Time |", "| :-- | :-- | --: |", *rows]))
+    return cost.wall
 
 
 def _seconds(step: Any) -> str:

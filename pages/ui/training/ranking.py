@@ -16,7 +16,7 @@ HEADINGS = {
     "encoder": "Encoder",
     "h_score": "H-score",
     "log_me": "LogME",
-    "f1": "Probe F1 (%)",
+    "f1": "Probe score (F1)",
     "last": "Last layer",
     "best": "Best layer",
     "pieces": "Pieces a word",

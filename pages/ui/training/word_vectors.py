@@ -37,7 +37,7 @@ def _form() -> None:
             options |= config_form(config, ("most_words",), "training.vectors", {"most_words": "Its first"})
         sent = submitted("Read the vectors", "training.vectors.start", icon=":material/download:")
     st.caption(
-        "For arms vectors:NAME of an experiment with a BiLSTM, and for Fine-tune under Custom, network bilstm or "
+        "For variants vectors:NAME of an experiment with a BiLSTM, and for Fine-tune under Custom, network bilstm or "
         f"charcnn. Files may lie in {', '.join(plain(str(root)) for root in corpora.allowed_roots())}."
     )
     if sent and not path.strip():
@@ -58,5 +58,5 @@ def several_picked(key: str) -> tuple[str, ...]:
     names = [one.name for one in vectors.imported().values()]
     if not names:
         return ()
-    why = "An arm vectors:NAME each; all arms' words are as long as these."
+    why = "A variant vectors:NAME each; all variants' words are as long as these."
     return tuple(st.multiselect("Word vectors of elsewhere", names, key=key, placeholder="none", help=why))

@@ -1,0 +1,26 @@
+"""The command `atlas`: a map as a folder for Embedding Atlas."""
+
+from pathlib import Path
+
+import click
+
+from core.cli.terminal import json_option, report
+from core.facade import atlas, choices, maps
+from core.facade.errors import ConfigError
+
+
+@click.command("atlas")
+@click.argument("choice")
+@click.option("--output", required=True, type=click.Path(file_okay=False), help="A folder that is not there yet.")
+@json_option
+def write_atlas(choice: str, output: str, as_json: bool) -> None:
+    """Write the newest map of a choice as a folder that Embedding Atlas opens, hand edits counted."""
+    chosen = choices.find(choice)
+    map_run = maps.of(chosen.id)
+    if map_run is None:
+        raise ConfigError(f"atlas: {chosen.id} has no map; make one with `map --selection {chosen.run}`.")
+    folder = Path(output)
+    if folder.exists():
+        raise ConfigError(f"output: {folder.name!r} is there already; name a folder that is not.")
+    atlas.export(map_run, folder)
+    report({"map": map_run, "output": output, "open": atlas.command(folder)}, as_json, [output, atlas.command(folder)])

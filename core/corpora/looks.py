@@ -1,0 +1,170 @@
+"""A look at each of several files, for `proposal`: made in a process apart, which may die of one.
+
+Where it does, each file is looked at in a process of its own, and the one that it dies of says so.
+"""
+
+import time
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from core.apart import Apart
+from core.corpora.formats.detect import Kind, kind_of, suffix
+from core.corpora.formats.documents import FIRST_PAGES
+from core.corpora.formats.folders import ALL_PARTS, Listing, listed
+from core.corpora.formats.ledger import LABELLED, TAGGED, Ledger, ReadOptions
+from core.corpora.formats.one_file import sentences_of
+from core.corpora.grouped import Look
+from core.corpora.readers import proposed_scheme, turned_to
+from core.errors import ReadError, ResourceError, WinnowError
+from core.text.content import is_content
+from core.text.schemes import Scheme
+from core.text.sentence import Sentence
+
+SECONDS = 60  # for all files together
+MOST_FILES, MOST_ALONE = 2_000, 30  # files; those that are looked at in a process each, where one is too much
+LOOKED_INTO = 8  # files of a kind in a folder
+_READ = 8_000  # sentences of a file
+_SECONDS = 1.5  # the same
+_SAMPLE, _WORDS = 500, 1_500  # sentences whose words are counted, and different words that are kept, a file
+_LONG = 80  # tokens of half of its rows: they are documents
+
+_apart = Apart(__name__, "import it by itself, with all options", SECONDS)
+ready = _apart.ready
+
+
+def looks(paths: Sequence[Path]) -> list[Look]:
+    """A look at each file of some files, folders and archives. Errors: those of listing them; ResourceError."""
+    try:
+        return _asked(paths, None)
+    except ResourceError:
+        names = [each.name for each in _asked(paths, ())]
+        if len(names) > MOST_ALONE:
+            raise
+        return [_alone(paths, name) for name in names]
+
+
+def _asked(paths: Sequence[Path], only: Sequence[str] | None) -> list[Look]:
+    from pydantic import TypeAdapter  # not for the other process, which should be up soon
+
+    answered = _apart.ask(paths[0].name, paths=list(map(str, paths)), only=only)
+    return TypeAdapter(list[Look]).validate_python(answered)
+
+
+def _alone(paths: Sequence[Path], name: str) -> Look:
+    try:
+        return next(each for each in _asked(paths, (name,)) if each.name == name)
+    except WinnowError as error:
+        return Look(name=name, bytes=0, problem=_why(error, paths[0].name))
+
+
+def answer(paths: Sequence[str], only: Sequence[str] | None) -> list[dict[str, Any]]:
+    """The other process's part. only: the names of the files that are looked into; None: as many as it takes."""
+    listing = files_of([Path(path) for path in paths])
+    ends, seen = time.monotonic() + SECONDS / 2, dict[Path, Look]()
+    for file in _few_of_each(listing) if only is None else listing.files:
+        if (only is None and time.monotonic() < ends) or listing.names[file] in (only or ()):
+            seen[file] = look(file, listing)
+    unread = [Look(name=name, bytes=0, problem=why) for name, why in listing.left_out.items()]
+    return [asdict(each) for each in (*_with_others(seen, listing), *unread)]
+
+
+def files_of(paths: Sequence[Path]) -> Listing:
+    """All files of some files, folders and archives. Errors: of listing them; ReadError for too many."""
+    options = ReadOptions(others=tuple(str(path) for path in paths[1:]), part=ALL_PARTS)
+    listing = listed(paths[0], options)
+    if len(listing.files) > MOST_FILES:
+        n = len(listing.files)
+        raise ReadError(paths[0].name, None, f"holds {n:,} files; import a folder of so many as one corpus.")
+    return listing
+
+
+def _few_of_each(listing: Listing) -> list[Path]:
+    """The files that are looked into: the first of each ending in a folder, all of them where they are few."""
+    kinds = defaultdict[tuple[Path, str], list[Path]](list)
+    for file in listing.files:
+        kinds[file.parent, suffix(file)].append(file)
+    return [file for files in kinds.values() for file in (files if len(files) <= 24 else files[:LOOKED_INTO])]
+
+
+def _with_others(seen: Mapping[Path, Look], listing: Listing) -> list[Look]:
+    """A look for every file: one that was not looked into is as those of its ending in its folder are."""
+    by_kind = defaultdict[tuple[Path, str], list[Look]](list)
+    for file, each in seen.items():
+        if not each.problem:
+            by_kind[file.parent, suffix(file)].append(each)
+    return [
+        seen.get(file) or _like(by_kind[file.parent, suffix(file)], file, listing.names[file]) for file in listing.files
+    ]
+
+
+def _like(others: Sequence[Look], file: Path, name: str) -> Look:
+    size = file.stat().st_size
+    if not others:
+        return Look(name=name, bytes=size, sentences=max(size // 100, 1))
+    a_byte = sum(each.sentences for each in others) / max(sum(each.bytes for each in others), 1)
+    about = max(round(a_byte * size), 1)
+    return replace(others[0], name=name, bytes=size, sentences=about, exact=False, words={})
+
+
+def look(file: Path, listing: Listing) -> Look:
+    """One file's, from its first `_READ` sentences or `_SECONDS`."""
+    name, size = listing.names[file], file.stat().st_size
+    try:
+        kind = kind_of(file, ReadOptions())
+        sentences, share = _first(file, kind, listing)
+    except (WinnowError, OSError, UnicodeError) as error:
+        return Look(name=name, bytes=size, problem=_why(error, file.name))
+    if not sentences:
+        return Look(name=name, bytes=size, problem="it holds no text; choose a file with at least one line of text")
+    n = len(sentences)
+    few = sentences[:: max(n // _SAMPLE, 1)]
+    lengths = sorted(len(sentence.tokens) for sentence in few)
+    words = Counter(word.casefold() for sentence in few for word in sentence.tokens if is_content(word))
+    types = Counter(entity.type for sentence in sentences for entity in sentence.entities or ())
+    labelled = kind.format in LABELLED
+    return Look(
+        name=name,
+        bytes=size,
+        format=kind.format,
+        labelled=labelled,
+        sentences=round(n / share),
+        exact=share == 1,
+        types=dict(types),
+        words=dict(words.most_common(_WORDS)),
+        long=not labelled and kind.container != "document" and lengths[len(lengths) // 2] > _LONG,
+    )
+
+
+def _first(file: Path, kind: Kind, listing: Listing) -> tuple[list[Sentence], float]:
+    """The first sentences of a file, and the share of it that they are, by its bytes or pages."""
+    done, size = [0], max(file.stat().st_size, 1)
+    ledger = turned_to(file, kind, listing, Ledger(ReadOptions(), tick=done.append))
+    ledger.first_pages = FIRST_PAGES
+    sentences, ends = list[Sentence](), time.monotonic() + _SECONDS
+    for sentence in sentences_of(file, kind, _scheme(file, kind), ledger):
+        sentences.append(sentence)
+        late = time.monotonic() > ends and kind.container not in ("document", "xlsx")  # these are read whole by now
+        if len(sentences) == _READ or late:
+            break
+    else:
+        ledger.judge_encoding()
+        return sentences, min(FIRST_PAGES / max(ledger.report.pages, 1), 1.0)
+    return sentences, min(max(*done, 1) / size, 0.999)
+
+
+def _scheme(file: Path, kind: Kind) -> Scheme:
+    """The first label scheme that its tags fit. Errors: ReadError where none does."""
+    if kind.format not in TAGGED:
+        return "io"
+    proposal = proposed_scheme([file], [kind], Ledger(ReadOptions()), limit=2_000)
+    if not proposal.candidates:
+        raise ReadError(file.name, proposal.where, f"{proposal.problem}.")
+    return proposal.candidates[0]
+
+
+def _why(error: Exception, name: str) -> str:
+    why = error.problem if isinstance(error, ReadError) else str(error)
+    return why.removeprefix(f"{name}: ").removesuffix(".")

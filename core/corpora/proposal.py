@@ -1,0 +1,212 @@
+"""Which part each of several files is: by labels, names, sizes and likeness of words. Pure: looks in, rows out."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from core.corpora.grouped import DIVIDE, LABELS, PARTS, UNUSED, Group, Look, Row, grouped, size
+
+CLEARLY = 1.2  # times as like the labelled text as the largest text is: it is the task's
+ROUGHLY = 0.8  # the same for a text that is small besides
+SMALL = 5  # times smaller than the largest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal:
+    """A part for every file. ask: the files of which some could be like the task, where nothing tells which."""
+
+    rows: tuple[Row, ...]
+    ask: tuple[str, ...] = ()
+
+    @property
+    def task_of_train(self) -> bool:
+        """Whether T_C will be the text of L_C train, since nothing else is the task's."""
+        return task_of_train(self.files())
+
+    def files(self, parts: Mapping[str, str] | None = None) -> dict[str, tuple[str, ...]]:
+        """{part: its files}. parts: {a row's first file: its part} where that is another than proposed."""
+        files = defaultdict[str, list[str]](list)
+        for row in self.rows:
+            if part := (parts or {}).get(row.files[0], row.part):
+                files[part] += row.files
+        return {part: tuple(files[part]) for part in PARTS if part in files}
+
+
+def task_of_train(parts: Collection[str]) -> bool:
+    """The same of the parts that are played."""
+    return "task" not in parts and not {"train", DIVIDE}.isdisjoint(parts)
+
+
+def remaining(given: Iterable[str]) -> tuple[str, ...]:
+    """What a labelled corpus is divided into where some parts are given already."""
+    return tuple(part for part in LABELS if part not in set(given))
+
+
+def in_words(parts: Sequence[str]) -> str:
+    """A list in words: `train, dev and test`."""
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+
+
+def propose(looks: Sequence[Look], like: Collection[str] = ()) -> Proposal:
+    """A part for every file. like: names of the files that the user says are like the task."""
+    usable = [look for look in looks if not look.problem]
+    texts = [
+        Group(looks) for looks in grouped([look for look in usable if not look.labelled and look.name not in like])
+    ]
+    labels = [Group(looks) for looks in grouped([look for look in usable if look.labelled])]
+    chosen = [Group([look]) for look in usable if not look.labelled and look.name in like]
+    primary = _label_parts(labels, max((group for group in texts), key=size, default=None))
+    _text_parts(texts, primary, asked=bool(chosen))
+    for group in chosen:
+        group.give("task", "you say that it is like your task")
+    broken = [_row_of_broken(look) for look in looks if look.problem]
+    rows = (*(group.row() for group in (*labels, *chosen, *texts)), *broken)
+    ask = (
+        ()
+        if primary or chosen or any(row.part == "task" for row in rows)
+        else tuple(name for group in texts if group.part for name in group.files)
+    )
+    return Proposal(rows=_in_order(rows), ask=ask)
+
+
+def _label_parts(groups: Sequence[Group], largest: Group | None) -> Group | None:
+    """Give the labelled ones their parts; all that will be learnt from, None where nothing is labelled."""
+    if not groups:
+        return None
+    family, *others = _ranked(_families(groups), largest)
+    for group in (group for other in others for group in other):
+        types, own = _types(group), _types(family[0])
+        group.give(UNUSED, f"labelled with {types}, not with {own}: another task's; page Assisting can borrow from it")
+    by_name = defaultdict[str, list[Group]](list)
+    for group in family:
+        by_name[group.named].append(group)
+    if len(family) == 1 or not by_name.keys() & {"train", ""}:  # nothing, or nothing else, to learn from
+        _divide([max(family, key=size)], [])
+    else:
+        _named_parts(by_name)
+    for group in family:
+        if not group.seen:
+            group.give(UNUSED, "labelled; the others are train, dev and test already")
+    return Group([look for group in family if group.part in ("train", DIVIDE) for look in group.looks])
+
+
+def _named_parts(by_name: Mapping[str, Sequence[Group]]) -> None:
+    """The parts of labelled files of which some have a name that says it."""
+    given = [part for part in LABELS if by_name.get(part)]
+    unnamed = by_name.get("", ())
+    for part in given:
+        for group in by_name[part]:
+            group.give(part, f"labelled, its name says {part}")
+    if "train" not in given:
+        largest = max(unnamed, key=size)
+        if given == ["dev", "test"]:
+            largest.give("train", "labelled, beside dev and test: what is learnt from")
+        else:
+            _divide([largest] if given else [group for group in unnamed if _alike(group, largest)], given)
+    elif len(given) < len(LABELS):
+        _divide(by_name["train"], given[1:])
+
+
+def _divide(groups: Sequence[Group], given: Sequence[str]) -> None:
+    """Have labelled ones divided, together, into what is missing."""
+    parts = in_words(remaining(given))
+    together = ", together" if len(groups) > 1 else ""
+    for group in groups:
+        group.give(DIVIDE, f"labelled: divided{together} into {parts}, copies on one side alone")
+
+
+def _families(groups: Sequence[Group]) -> list[list[Group]]:
+    """The groups whose types of entities are mostly the same; one without any goes with the largest."""
+    families = list[list[Group]]()
+    for group in sorted(groups, key=lambda group: (len(group.types), group.sentences), reverse=True):
+        home = next((family for family in families if _share(group, family[0]) >= 0.5), None)
+        if home is None:
+            families.append([group])
+        else:
+            home.append(group)
+    return families
+
+
+def _share(group: Group, of: Group) -> float:
+    """The share of its types of entities that another has."""
+    return len(group.types.keys() & of.types.keys()) / len(group.types) if group.types else 1.0
+
+
+def _alike(group: Group, other: Group) -> bool:
+    return group.looks[0].format == other.looks[0].format
+
+
+def _ranked(families: Sequence[Sequence[Group]], largest: Group | None) -> list[Sequence[Group]]:
+    """The family that is the task's first: that of the most named parts, then the largest, unless another is twice as
+    like the big corpus."""
+
+    def near(family: Sequence[Group]) -> float:
+        return Group([look for group in family for look in group.looks]).like(largest) if largest else 0.0
+
+    def named(family: Sequence[Group]) -> int:
+        return len({group.named for group in family} - {""})
+
+    ranked = sorted(families, key=lambda family: (named(family), sum(map(size, family))), reverse=True)
+    rivals = [each for each in ranked[1:] if named(each) == named(ranked[0])]
+    closest = max(rivals, key=near, default=ranked[0])
+    if near(closest) >= 2 * near(ranked[0]) > 0:
+        ranked.remove(closest)
+        ranked.insert(0, closest)
+    return ranked
+
+
+def _types(group: Group) -> str:
+    names = sorted(group.types)
+    return ", ".join(names[:3]) + (" ..." if len(names) > 3 else "") or "nothing"
+
+
+def _text_parts(groups: Sequence[Group], labels: Group | None, *, asked: bool) -> None:
+    """Give those without labels their parts: the big corpus, and the task's text where something tells it."""
+    rest = [group for group in groups if not _held_out(group)]
+    for group in rest:
+        if group.hints("task"):
+            group.give("task", "without labels, its name says task")
+    rest = [group for group in rest if not group.part]
+    if not rest:
+        return
+    domain = max((group for group in rest if group.hints("domain")), default=None, key=size) or max(rest, key=size)
+    why = "its name says so" if domain.hints("domain") else "the largest" if len(groups) > 1 else "the only one"
+    domain.give("domain", f"without labels, {why}: the big corpus to choose from")
+    for group in (group for group in rest if group is not domain):
+        if labels and (seen := _of_the_task(group, domain, labels)):
+            group.give("task", seen)
+        elif not labels and not asked and group.sentences * SMALL <= domain.sentences and not _has_task(groups):
+            group.give("task", "few and small against the rest: task text, if it is like what you will label")
+        else:
+            group.give("domain", "without labels: joins the big corpus")
+
+
+def _has_task(groups: Iterable[Group]) -> bool:
+    return any(group.part == "task" and group.hints("task") for group in groups)
+
+
+def _held_out(group: Group) -> bool:
+    """Leave out a text whose name says dev or test: nothing may be learnt from it."""
+    if group.named not in ("dev", "test"):
+        return False
+    group.give(UNUSED, f"without labels, its name says {group.named}: nothing is learnt from that")
+    return True
+
+
+def _of_the_task(group: Group, domain: Group, labels: Group) -> str:
+    """Why a text is the task's by its words, "" where it is not."""
+    near, far = group.like(labels), domain.like(labels)
+    small = group.sentences * SMALL <= domain.sentences
+    if near and (near >= CLEARLY * far or (small and near >= ROUGHLY * far)):
+        return "its words are those of your labelled sentences: task text"
+    return ""
+
+
+def _row_of_broken(look: Look) -> Row:
+    group = Group([look])
+    return replace(group.row(), sentences=0, seen=f"cannot be read: {look.problem}")
+
+
+def _in_order(rows: Sequence[Row]) -> tuple[Row, ...]:
+    """Rows by part, what is not used last."""
+    return tuple(sorted(rows, key=lambda row: PARTS.index(row.part) if row.part else len(PARTS)))

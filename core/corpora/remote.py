@@ -1,0 +1,135 @@
+"""Files at an address that the user named: s3://, gs://, hdfs:// or file://, by pyarrow's file systems.
+
+Keys, regions and endpoints come from where pyarrow looks for them: the environment (AWS_ACCESS_KEY_ID,
+AWS_ENDPOINT_URL), the cloud's own files, or the address (s3://bucket/file?region=eu-central-1). Nothing of an address
+is kept: what is fetched is a copy, as an upload is.
+"""
+
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
+
+from core.config import offline
+from core.errors import PathError, ResourceError
+from core.paths import confined
+
+if TYPE_CHECKING:
+    from pyarrow.fs import FileInfo, FileSystem
+
+SCHEMES = ("s3", "gs", "gcs", "hdfs", "viewfs", "file")
+_ADDRESS = re.compile(rf"({'|'.join(SCHEMES)})://", re.IGNORECASE)
+_SECRET = re.compile(r"//[^/@]*@|\?.*")  # a key before the bucket, options behind the path
+_FOLDERS = ("local", "hdfs")  # file systems that want a file's folder first; the others know names alone
+BLOCK = 1 << 22  # bytes copied at a time
+
+
+def is_address(text: str) -> bool:
+    """Whether a file is named by an address and not by its path."""
+    return bool(_ADDRESS.match(text))
+
+
+def named(address: str) -> str:
+    """An address as it may be shown: without keys and options."""
+    return _SECRET.sub(lambda match: "//" if match[0].startswith("//") else "", address)
+
+
+def fetch(address: str, folder: Path, say: Callable[[str], None] = lambda _: None) -> list[Path]:
+    """Copy a file, or all files of a folder, into `folder` under their own names; the copies. say: hears each name.
+
+    Errors: PathError if there is none, or it cannot be reached; ResourceError if the disk is full.
+    """
+    system, path = _system(address)
+    folder.mkdir(parents=True, exist_ok=True)
+    copies = []
+    for info in _files(system, path, address):
+        copy = _beneath(folder, PurePosixPath(info.path), PurePosixPath(path))
+        say(f"fetching {copy.name}" + (f" ({info.size:,} bytes)" if info.size else ""))
+        with copy.open("wb") as out:
+            try:
+                with system.open_input_stream(info.path, compression=None) as stream:
+                    while block := stream.read(BLOCK):
+                        _written(out.write, block, copy)
+            except OSError as error:
+                raise _unreachable(address, error) from error
+        copies.append(copy)
+    return copies
+
+
+def _written(write: Callable[[bytes], object], block: bytes, copy: Path) -> None:
+    try:
+        write(block)
+    except OSError as error:
+        raise ResourceError(f"{copy.name}: cannot be kept in {copy.parent} ({error.strerror}); make room.") from error
+
+
+@contextmanager
+def outgoing(output: str) -> Iterator[Path]:
+    """Where to write what shall be at `output`: its path, or a place whose files are then sent to the address.
+
+    Errors: PathError if it cannot be reached.
+    """
+    if not is_address(output):
+        yield Path(output)
+        return
+    system, path = _system(output)
+    with tempfile.TemporaryDirectory(prefix="winnow-") as folder:
+        local = Path(folder) / PurePosixPath(path).name
+        yield local
+        files = [local] if local.is_file() else sorted(file for file in local.rglob("*") if file.is_file())
+        for file in files:
+            target = path if file == local else f"{path}/{file.relative_to(local).as_posix()}"
+            try:
+                if system.type_name in _FOLDERS:
+                    system.create_dir(str(PurePosixPath(target).parent))
+                with file.open("rb") as source, system.open_output_stream(target) as stream:
+                    shutil.copyfileobj(source, stream, BLOCK)
+            except OSError as error:
+                raise _unreachable(output, error) from error
+
+
+def _system(address: str) -> "tuple[FileSystem, str]":
+    """The file system of an address, and the path in it. Errors: PathError, also where nothing may be asked for."""
+    from pyarrow.fs import FileSystem  # brings the clouds' libraries
+
+    if confined():
+        raise PathError("An address is taken on the command line alone; choose a file.")
+    if offline() and not address.lower().startswith("file:"):
+        raise PathError(f"{named(address)}: this machine is set to stay offline (WINNOW_OFFLINE); take a file.")
+    os.environ.setdefault("AWS_EC2_METADATA_DISABLED", "true")  # else a missing key asks another host for one
+    try:
+        system, path = FileSystem.from_uri(address)
+    except (OSError, ValueError, NotImplementedError) as error:  # pyarrow's errors are these and their children
+        raise _unreachable(address, error) from error
+    return system, path
+
+
+def _files(system: "FileSystem", path: str, address: str) -> "list[FileInfo]":
+    from pyarrow.fs import FileSelector, FileType
+
+    try:
+        info = system.get_file_info(path)
+        if info.type == FileType.Directory:
+            inside = system.get_file_info(FileSelector(path, recursive=True))
+            return sorted((each for each in inside if each.type == FileType.File), key=lambda each: each.path)
+    except OSError as error:
+        raise _unreachable(address, error) from error
+    if info.type != FileType.File:
+        raise PathError(f"{named(address)}: there is no such file or folder; check the address.")
+    return [info]
+
+
+def _beneath(folder: Path, path: PurePosixPath, top: PurePosixPath) -> Path:
+    """Where a copy goes: below `folder`, whatever the other side calls its files."""
+    inside = path.relative_to(top) if path != top else PurePosixPath(path.name)
+    name = "_".join(part for part in inside.parts if part not in ("..", ".", "/"))
+    return folder / name
+
+
+def _unreachable(address: str, error: Exception) -> PathError:
+    reason = str(error).splitlines()[0][:300].replace(address, named(address))
+    return PathError(f"{named(address)}: cannot be reached ({reason}); check the address and its keys.")

@@ -1,0 +1,93 @@
+"""Find out: the experiment that answers a project's question, proposed of what is there; what it takes and shows."""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+
+from core.errors import RunError, WinnowError
+from core.facade import choices, corpora, experiments, runs, selections
+from core.facade.choices import Choice
+from core.facade.results import corpus_name
+from core.facade.shown import duration
+from core.recipes.experiment.config import ExperimentConfig
+from core.recipes.experiment.foresight import LARGER
+from core.recipes.score import ScoreConfig
+from core.recipes.select import SelectConfig, SelectOptions
+from core.runs.store import Run
+
+REPLICATES = (3, *sorted(LARGER)[:2])  # how often all is made anew: a first look, and two that can decide
+USUAL = "10%"  # of D_C, where nothing was chosen yet
+_SAME = SelectOptions.model_fields.keys() - ScoreConfig.model_fields.keys()  # what else a choice was made by
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """An experiment that has not begun: what it compares, how long it takes, what it could show, in plain sentences.
+
+    options: to `start("experiment", ...)` with. edited: whether the choice has hand edits, which are not made again.
+    """
+
+    options: Mapping[str, object]
+    compared: str
+    time: str
+    shows: str
+    edited: bool
+
+
+def choice_now() -> Choice | None:
+    """The current choice, the next one where its result cannot be read; where nobody chose, that of an experiment."""
+    of_experiments = [run for run in runs.listed("select", state="succeeded") if run.manifest.parent and _chooses(run)]
+    for choice in (*choices.in_use(), *choices.of(runs.of_corpora_in_use(of_experiments))):
+        with suppress(WinnowError):
+            if selections.kept(choice.id):
+                return choice
+    return None
+
+
+def _chooses(run: Run) -> bool:
+    return run.manifest.config["strategy"] not in experiments.CONTROLS
+
+
+def options(replicates: int = REPLICATES[0], encoder: str = "") -> dict[str, object]:
+    """No pre-training, random text and the choice, each made anew so many times. encoder: "" for the bundled one."""
+    chosen = choice_now()
+    config = SelectConfig.parse(dict(selections.run_of(chosen.id).manifest.config)) if chosen else None
+    strategy = config.strategy if config else selections.DEFAULT_STRATEGY
+    same = config.model_dump(include=_SAME, exclude_defaults=True, mode="json") if config else {}
+    return {
+        **corpora.roles(),
+        "arms": ("none", "random", strategy),
+        "budgets": (str(selections.kept(chosen.id).selected) if chosen else USUAL,),
+        "seeds": tuple(range(1, replicates + 1)),
+        "looks": LARGER.get(replicates, ()),
+        **({"strategies": {strategy: dict(config.options)}} if config and config.options else {}),
+        **({"select": same} if same else {}),
+        **({"encoder": encoder} if encoder else {}),
+    }
+
+
+def is_timed(asked: Mapping[str, object]) -> bool:
+    """Whether this machine's speed is known, without which nothing can be said of time."""
+    return runs.finished("calibrate", experiments.calibration(asked)) is not None
+
+
+def plan(asked: Mapping[str, object]) -> Plan:
+    """Say what these options compare, how long that takes, and what it could show. Errors: ConfigError, CorpusError."""
+    config, chosen, foresight = ExperimentConfig.parse(dict(asked)), choice_now(), experiments.foresight(asked)
+    [strategy], [budget] = (name for name in config.arms if name not in ("none", "random")), config.budgets
+    amount = f"{int(budget):,} sentences" if budget.isdecimal() else budget
+    time = "How long it takes is not known yet."
+    with suppress(RunError):
+        time = f"It takes about {duration(experiments.cost(asked).seconds)} on this machine."
+        if experiments.timed(config).busy:
+            time += " It had other work when it was timed: when it is quiet, it takes less."
+    return Plan(
+        options=asked,
+        compared=f"Your tagger as it is; after reading {amount} of {corpus_name(config.domain)} at random; after "
+        f"reading as much that was chosen by {strategy}. Each is made {len(config.seeds)} times, all of it anew, and "
+        f"tested on {corpus_name(config.test)}.",
+        time=time,
+        shows=f"Gains of about {foresight.points:.0f} points or more can show; a gain of a single point shows in "
+        f"{100 * foresight.plans[0].chance:.0f} of 100 cases.",
+        edited=bool(chosen and selections.edits(chosen.id)),
+    )

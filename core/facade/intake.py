@@ -1,0 +1,69 @@
+"""Several files at once: which part each is proposed to play, and the run that makes corpora of them."""
+
+from collections.abc import Collection, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+
+from core.artifacts.intake import KIND as KIND
+from core.artifacts.intake import IntakeResult as IntakeResult
+from core.artifacts.intake import Taken as Taken
+from core.artifacts.result import read
+from core.corpora import looks
+from core.corpora.formats.source import ARCHIVE
+from core.corpora.grouped import DIVIDE as DIVIDE
+from core.corpora.grouped import PARTS as PARTS
+from core.corpora.grouped import UNUSED as UNUSED
+from core.corpora.grouped import Look
+from core.corpora.grouped import Row as Row
+from core.corpora.proposal import Proposal as Proposal
+from core.corpora.proposal import in_words as in_words
+from core.corpora.proposal import propose
+from core.corpora.proposal import task_of_train as task_of_train
+from core.facade.home import kept_per_home, store
+
+look_soon = looks.ready  # starts what makes the next `proposal` quick, and returns at once
+
+
+def is_several(path: Path) -> bool:
+    """Whether a path may hold files of several parts."""
+    return path.is_dir() or path.suffix.lower() == ARCHIVE
+
+
+def proposal(paths: Sequence[Path], like: Collection[str] = ()) -> Proposal:
+    """A part for every file of some files, folders and archives. Reads their beginnings, in a process of its own.
+
+    like: names of the files that the user says are like the task. Errors: of listing them; ResourceError.
+    """
+    return propose(_looks(tuple(paths), tuple(map(_stamp, paths))), like)
+
+
+@kept_per_home(4)
+def _looks(paths: tuple[Path, ...], stamps: tuple[int, ...]) -> list[Look]:
+    return looks.looks(paths)
+
+
+def _stamp(path: Path) -> int:
+    """A number that changes with what a file or folder holds."""
+    files = [path, *islice(path.rglob("*"), looks.MOST_FILES)] if path.is_dir() else [path]
+    return hash(tuple((file.name, file.stat().st_mtime_ns) for file in files if file.exists()))
+
+
+def options(
+    proposed: Proposal, paths: Sequence[Path], parts: Mapping[str, str] | None = None, *, move: bool = False
+) -> dict[str, object]:
+    """Options of the run that does what is proposed. parts: {a row's first file: its part}, where another."""
+    first, *others = map(str, paths)
+    files = proposed.files(parts)
+    long = {name for row in proposed.rows if row.long for name in row.files}
+    return {
+        "path": first,
+        "others": tuple(others),
+        **files,
+        "documents": tuple(part for part in ("task", "domain") if long.intersection(files.get(part, ()))),
+        "move": move,
+    }
+
+
+def result(run_id: str) -> IntakeResult:
+    """A finished `intake` run's result. Errors: RunError."""
+    return read(store().get(run_id), IntakeResult)

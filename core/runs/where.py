@@ -1,0 +1,77 @@
+"""Where a run computes, kept beside it in `where.json`: what was asked for and, of several machines, who did what.
+
+No part of its config or key, for the same bytes come of it everywhere; a run that is resumed goes back there.
+"""
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, Self
+
+from core.files import read_object, write_atomic
+
+ON, MIXED = "WINNOW_ON", "WINNOW_MIXED"
+LOCAL = "local"
+_FILE = "where.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """A machine. cores, cards: that workers may take. workers: that are there now; chunks: that came of it;
+    lost: workers that died; gone: so did the machine."""
+
+    name: str
+    cores: int
+    cards: int
+    workers: int = 0
+    chunks: int = 0
+    lost: int = 0
+    gone: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Where:
+    """A place. on, mixed: as of `--on` and `--mixed`; nodes: the machines that workers of this run were on."""
+
+    on: str = LOCAL
+    mixed: bool = False
+    nodes: tuple[Node, ...] = ()
+
+    @classmethod
+    def asked(cls) -> Self:
+        """What this process's environment says."""
+        return cls(on=os.environ.get(ON) or LOCAL, mixed=bool(os.environ.get(MIXED)))
+
+    @classmethod
+    def read(cls, run: Path) -> Self:
+        """The place of the run in this folder; a file that cannot be read is none."""
+        document: Mapping[str, Any] = read_object(run / _FILE) or {}
+        try:
+            nodes = tuple(_node(each) for each in document.get("nodes", ()))
+            on, mixed = document.get("on", LOCAL), document.get("mixed", False)
+        except (TypeError, KeyError):
+            return cls()
+        return cls(on=on, mixed=mixed, nodes=nodes) if isinstance(on, str) and isinstance(mixed, bool) else cls()
+
+    def keep(self, run: Path) -> None:
+        """Write it down; the place that is meant where nothing is said needs no file."""
+        if self == Where():
+            (run / _FILE).unlink(missing_ok=True)
+            return
+        write_atomic(run / _FILE, json.dumps(asdict(self)).encode())
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What makes `asked` of another process this place."""
+        return {ON: self.on, MIXED: "1" if self.mixed else ""}
+
+
+def _node(document: Mapping[str, Any]) -> Node:
+    """Errors: TypeError, KeyError for what no `keep` wrote."""
+    node = Node(**{field.name: document[field.name] for field in fields(Node)})
+    numbers = (node.cores, node.cards, node.workers, node.chunks, node.lost)
+    if not isinstance(node.name, str) or not all(isinstance(number, int) for number in numbers):
+        raise TypeError(_FILE)
+    return node

@@ -1,0 +1,105 @@
+"""Several files at once: the part that each is proposed to play, to be changed, and one button to use them."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import streamlit as st
+
+from core.facade import corpora, intake, runs, terms
+from core.facade.intake import Row
+from pages.ui.corpora.uploads import OPEN
+from pages.ui.presses import pressed
+from pages.ui.runs.links import attach
+from pages.ui.widgets import plain, short, size
+
+NAMES = {
+    **{role: term.title for role, term in corpora.ROLES.items()},
+    intake.DIVIDE: "Labels, to be divided",
+    intake.UNUSED: "Not used",
+}
+ONE = "one"  # in the address: all that was dropped is to be one corpus, with all options
+TYPES = 4  # that a row names
+
+
+def proposed(path: Path, run_key: str, *, uploaded: bool) -> None:
+    """The files, their parts, and what uses them so. run_key: of the visit's import."""
+    like = st.session_state.get(_like(path), ())
+    with st.spinner("Looking at the files"):
+        proposal = intake.proposal([path], like)
+    parts = {row.files[0]: _row(row, f"corpora.part.{path}.{len(like)}") for row in proposal.rows}
+    if proposal.ask or like:
+        _ask(path, proposal.ask or like)
+    files = proposal.files(parts)
+    _says(files)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        ready = bool(files) and not {"train", intake.DIVIDE} <= files.keys()
+        if pressed("Use these", "corpora.use", type="primary", icon=":material/done_all:", disabled=not ready):
+            _use(intake.options(proposal, [path], parts, move=uploaded), run_key)
+        if pressed("Import as one corpus, with all options", "corpora.one", type="tertiary", icon=":material/tune:"):
+            st.query_params["as"] = ONE
+            st.rerun()
+
+
+def _row(row: Row, key: str) -> str:
+    """One row of the table; the part that it is to play."""
+    with st.container(border=True, key=f"{key}.{row.files[0]}"):
+        left, right = st.columns((5, 3), vertical_alignment="center")
+        much = f"{'' if row.exact else 'about '}{_rounded(row):,} sentences" if row.sentences else size(row.bytes)
+        types = ", ".join(row.types[:TYPES]) + (f" and {len(row.types) - TYPES} more" if len(row.types) > TYPES else "")
+        known = [much, f"labelled ({types})"] if row.labelled else [much]
+        seen = row.seen[:1].upper() + row.seen[1:]
+        left.markdown(f"**{plain(short(row.name))}** · {plain(' · '.join(known))}  \n{plain(seen)}.")
+        part = right.selectbox(
+            f"Part of {short(row.name)}",
+            row.may,
+            index=row.may.index(row.part),
+            format_func=NAMES.__getitem__,
+            key=f"{key}.{row.files[0]}.part",
+            label_visibility="collapsed",
+        )
+    return str(part)
+
+
+def _rounded(row: Row) -> int:
+    """An estimate in two digits, a count as it is."""
+    return row.sentences if row.exact else int(float(f"{row.sentences:.1e}"))
+
+
+def _like(path: Path) -> str:
+    return f"corpora.like.{path}"
+
+
+def _ask(path: Path, files: Sequence[str]) -> None:
+    """Which files are like the task, where nothing of them says it."""
+    st.multiselect(
+        "Which of these files are like your task?",
+        files,
+        key=_like(path),
+        placeholder="choose the files",
+        help="Those like what you will label: with them Winnow finds more of their kind in the big corpus. A few do.",
+    )
+
+
+def _says(files: Mapping[str, Sequence[str]]) -> None:
+    """What follows from the parts, as far as no row says it."""
+    if intake.task_of_train(files):
+        st.caption(f"The {terms.TASK.word} will be that of your {terms.TRAIN.word}; nothing of the others is in it.")
+    elif "task" not in files:
+        st.caption(f"No {terms.TASK.word} yet: without it there is nothing to choose by. Name it here or later.")
+    if "domain" not in files:
+        st.caption(f"No {terms.DOMAIN.word} yet: there is nothing to choose from until one is added.")
+    if {"train", intake.DIVIDE} <= files.keys():
+        st.warning(
+            f"What is divided gives {terms.TRAIN.word} too, and another file is that already: change one of them."
+        )
+
+
+def _use(options: dict[str, object], run_key: str) -> None:
+    run_id = runs.start(intake.KIND, options)
+    for name in ("upload", "as"):
+        if name in st.query_params:
+            del st.query_params[name]
+    st.session_state["corpora.turn"] += 1  # fresh widgets for the next files
+    st.session_state.pop(OPEN, None)
+    attach(run_id, run_key)
+    st.rerun()

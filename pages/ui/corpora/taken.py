@@ -1,0 +1,47 @@
+"""What became of several files that were imported at once, part by part, and where to go from there."""
+
+import streamlit as st
+
+from core.facade import corpora, intake, results, terms
+from core.facade.errors import WinnowError
+from core.facade.intake import Taken
+from pages.ui.corpora.proposal import NAMES
+from pages.ui.project import page_link
+from pages.ui.runs.links import CORPORA
+from pages.ui.widgets import plain, table
+
+
+def taken(run_id: str) -> None:
+    """A line a part, what is in use now, and the way on."""
+    result = intake.result(run_id)
+    with st.container(border=True):
+        rows = [_row(each) for each in result.parts]
+        names = {"part": "Part", "name": "Corpus", "n": "Sentences", "rejected": "Rows rejected", "note": "Note"}
+        table(rows, names, "What was imported", names=("name",))
+        for each in result.parts:
+            if each.problem:
+                st.warning(plain(f"{NAMES[each.part]}: {each.problem}"), icon=":material/error:")
+        parts = intake.in_words([NAMES[role].lower() for role in result.roles])
+        more = f" The {terms.TASK.word} is that of the {terms.TRAIN.word}." if result.task_of_train else ""
+        st.markdown(f"In use now as {parts}.{more}")
+        with st.container(horizontal=True):
+            page_link("home.py", label="**Go on**", icon=":material/arrow_forward:", width="content")
+            for each in result.parts:
+                if each.run and not each.problem:
+                    label, icon = f"Every row: {NAMES[each.part].lower()}", ":material/list_alt:"
+                    page_link(CORPORA, label=label, icon=icon, query={"run": each.run}, width="content")
+
+
+def _row(each: Taken) -> dict[str, object]:
+    row: dict[str, object] = {"part": NAMES[each.part], "name": "", "n": 0, "rejected": 0, "note": "not imported"}
+    if not each.run:
+        return row
+    try:
+        result = corpora.import_result(each.run)
+    except WinnowError:  # it was removed meanwhile
+        return {**row, "note": "removed"}
+    notes = [f"{result.files:,} files"] if result.files > 1 else []
+    notes += [f"{result.blank_pages:,} of {result.pages:,} pages have no text"] if result.blank_pages else []
+    notes += ["was here already"] if result.was_here else []
+    name = results.corpus_name(result.corpus)
+    return {**row, "name": name, "n": result.sentences, "rejected": result.rejected, "note": "; ".join(notes)}

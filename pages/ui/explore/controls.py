@@ -1,0 +1,151 @@
+"""What the map is asked to show: its colours, how many sentences, what is searched for, its layers and its picture."""
+
+from collections.abc import Mapping
+from typing import Literal
+
+import streamlit as st
+
+from core.facade import entities, maps
+from core.facade.maps import Mode
+from pages.ui.explore import state
+from pages.ui.widgets import plain
+
+MOST_DRAWN = 50_000  # a lasso sends every drawn point back, 130 bytes each
+Colouring = Literal["class", "score", "cluster", "entities", "length", "source", "file", "group", "page"]
+COLOURINGS: Mapping[Colouring, str] = {
+    "class": "class",
+    "score": "score",
+    "cluster": "topic",
+    "entities": "entities",
+    "length": "length",
+    "source": "document",
+    "file": "file",
+    "group": "group",
+    "page": "page",
+}
+LAYERS = {"words": "topic words", "density": "lines around the densest 20, 50 and 80%"}
+PICTURES = {"png": "PNG", "svg": "SVG"}
+MODES: Mapping[Mode, str] = {"substring": "as written", "words": "all words, any order"}
+Controls = tuple[Colouring, int, str, Mode, frozenset[str]]  # colour by, points to draw, search, its mode, `LAYERS`
+
+
+def controls(map_run: str) -> Controls:
+    """What the map shows, as the person set it."""
+    choices = _colourings(map_run)
+    if st.session_state.get("explore.by") not in choices:  # of another selection's map
+        st.session_state.pop("explore.by", None)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        by = _colouring(choices)
+        query = _query()
+        with st.popover("Options", icon=":material/settings:", key="explore.options"):
+            mode = _search_mode()
+            n = _to_draw(len(maps.get(map_run)), f"explore.n.{map_run}")
+            layers = _layers()
+            _picture()
+    state.searched(map_run, query, mode)
+    if query:
+        _hits(map_run, query, mode)
+    return by, n, query, mode, layers
+
+
+def _colourings(map_run: str) -> list[Colouring]:
+    """What the sentences of this map can be coloured by: what they do not have is left out."""
+    there = {"entities": bool(entities.tag_runs(maps.get(map_run).selection)), **maps.kept_columns(map_run)}
+    return [by for by in COLOURINGS if there.get(by, True)]
+
+
+def _colouring(choices: list[Colouring]) -> Colouring:
+    st.markdown("Colour by", width="content")
+    return st.segmented_control(
+        "Colour by",
+        choices,
+        format_func=COLOURINGS.__getitem__,
+        default="class",
+        required=True,
+        key="explore.by",
+        label_visibility="collapsed",
+    )
+
+
+def _query() -> str:
+    return st.text_input(
+        "Search all sentences",
+        key="explore.query",
+        type="search",
+        icon=":material/search:",
+        width=270,
+        placeholder="Search all sentences",
+        label_visibility="collapsed",
+    ).strip()
+
+
+def _search_mode() -> Mode:
+    return st.segmented_control(
+        "Search for",
+        list(MODES),
+        format_func=MODES.__getitem__,
+        default="substring",
+        required=True,
+        key="explore.mode",
+    )
+
+
+def _layers() -> frozenset[str]:
+    return frozenset(
+        st.pills(
+            "On the map",
+            list(LAYERS),
+            selection_mode="multi",
+            format_func=LAYERS.__getitem__,
+            default=["words"],
+            key="explore.layers",
+        )
+    )
+
+
+def _picture() -> None:
+    """The form in which the map's camera saves it."""
+    st.segmented_control(
+        "Picture (the camera at the map's corner)",
+        list(PICTURES),
+        format_func=PICTURES.__getitem__,
+        default="png",
+        required=True,
+        key="explore.picture",
+    )
+
+
+def _to_draw(most: int, key: str) -> int:
+    return int(
+        st.number_input(
+            "Sentences to draw",
+            min(100, most),
+            most,
+            min(20_000, most),
+            5_000,
+            key=key,
+            help=f"At most {MOST_DRAWN:,} are drawn; a lasso takes the others with it all the same.",
+        )
+    )
+
+
+def _hits(map_run: str, query: str, mode: Mode) -> None:
+    hits = maps.search(map_run, query, mode)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if not len(hits.rows) and not len(hits.task_rows):
+            st.markdown(f"No sentence of the big corpus or the task text holds {plain(query)}.", width="content")
+            return
+        counts = (
+            f"**{len(hits.rows):,}** in the big corpus and **{len(hits.task_rows):,}** in the task text hold "
+            f"{plain(query)}"
+        )
+        st.markdown(f"{counts}{'.' if len(hits.points) else '; none of them is on the map.'}", width="content")
+        region = state.picked(map_run)
+        if len(hits.points) and (region is None or region["value"] != (query, mode)):
+            st.button(
+                f"Pick the {len(hits.points):,} on the map",
+                key="explore.hits",
+                icon=":material/select_all:",
+                on_click=state.pick,
+                args=(map_run, "hits", (query, mode)),
+            )

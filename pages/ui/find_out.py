@@ -1,0 +1,69 @@
+"""Find out, on Home: what will be compared, how long, what it could show; then one button that begins it."""
+
+import streamlit as st
+
+from core.facade import experiments, find_out, machine, runs
+from pages.ui.presses import pressed
+from pages.ui.project import page_link
+from pages.ui.runs.links import TRAINING
+from pages.ui.runs.panel import run_panel
+from pages.ui.training.parts import start_from
+from pages.ui.widgets import plain
+
+ASKED = "find"  # in the address: a reload shows the plan again
+STRONG = {n: f"{n} times each" + (", a first look" if n == find_out.REPLICATES[0] else "") for n in find_out.REPLICATES}
+
+
+def asked() -> bool:
+    """Whether the plan is to be seen."""
+    return ASKED in st.query_params
+
+
+def ask(primary: bool) -> None:
+    """The button that shows the plan."""
+    style = "primary" if primary else "secondary"
+    if pressed("Find out", "home.find", type=style, icon=":material/query_stats:") and not asked():
+        st.query_params[ASKED] = "out"
+        st.rerun()
+
+
+def plan() -> None:
+    """The plan, this machine timed first where its speed is not known, and Start."""
+    with st.container(border=True, key="home.plan"):
+        st.markdown("**Before anything starts**")
+        left, right = st.columns(2)
+        with left:
+            times = st.selectbox("Made anew", STRONG, format_func=STRONG.__getitem__, key="home.find.times")
+        with right:
+            encoder = start_from("find-out")
+        options = find_out.options(times, encoder)
+        if not find_out.is_timed(options):
+            _time(options)
+            return
+        plan = find_out.plan(options)
+        for sentence in (plan.compared, plan.time, plan.shows):
+            st.markdown(plain(sentence))
+        if plan.edited:
+            st.caption("Hand edits are not made again: what is tried is the way of choosing.")
+        if reason := machine.hindrance():
+            st.warning(plain(reason), icon=":material/memory:")
+        with st.container(horizontal=True, vertical_alignment="center"):
+            if pressed("Start", "home.find.start", type="primary", icon=":material/play_arrow:"):
+                runs.start("experiment", plan.options)
+                _put_away()
+            if pressed("Not now", "home.find.away"):
+                _put_away()
+            page_link(TRAINING, label="Change what is compared", icon=":material/tune:")
+
+
+def _put_away() -> None:
+    del st.query_params[ASKED]
+    st.rerun()
+
+
+def _time(options: dict[str, object]) -> None:
+    """The run that times this machine on these texts: begun once, by itself, for it is asked for by Find out."""
+    wanted = experiments.calibration(options)
+    st.caption("First this machine is timed on your text, for less than a minute: then you see how long it will take.")
+    begun = runs.begun("calibrate", wanted)
+    run_panel(begun.id if begun else runs.start("calibrate", wanted), "home.timing")

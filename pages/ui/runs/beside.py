@@ -1,0 +1,78 @@
+"""Runs side by side: the settings in which they differ, and the curves of their trainings in one chart, live."""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from core.facade import compared, figures, projects, runs, training
+from core.facade.labels import RunRow
+from core.facade.runs import Run
+from pages.ui.frame import guard
+from pages.ui.results.overlay import MOST, WHAT, lines
+from pages.ui.runs.words import name_of
+from pages.ui.training.live import POLL
+from pages.ui.widgets import is_dark, same_command, table
+
+CURVES = {**WHAT, "dev_loss_task": "Loss on held-out task text", "dev_loss_general": "Loss on held-out general text"}
+
+
+def apart(rows: Sequence[RunRow]) -> None:
+    """A column a run, a row an option in which they differ."""
+    st.subheader("What sets them apart", anchor=False)
+    ids = [row.run.id for row in rows]
+    differences = compared.differences(ids)
+    if not differences:
+        st.caption("They were begun alike.")
+        return
+    lines = [
+        {"option": row.option, **{run: value or "-" for run, value in zip(ids, row.values, strict=True)}}
+        for row in differences
+    ]
+    columns = {"option": "Option", **{row.run.id: name_of(row.run) for row in rows}}
+    table(lines, columns, f"Options in which these {len(rows)} runs differ")
+    same_command(projects.typed("runs", "diff", *ids))
+
+
+def curves(rows: Sequence[RunRow]) -> None:
+    """The trainings of some runs in one chart, those at work live."""
+    trainings = _trainings([row.run for row in rows])
+    if not trainings:
+        return
+    st.subheader("Curves", anchor=False)
+    names = {run.id: name_of(run) for run in trainings}
+    left, right = st.columns((3, 1), vertical_alignment="bottom")
+    key = f"runs.curves.{'.'.join(run_id[-4:] for run_id in names)[:200]}"
+    picked = left.multiselect(
+        "Trainings",
+        list(names),
+        list(names)[:MOST],
+        names.__getitem__,
+        key=key,
+        placeholder="pick trainings",
+        max_selections=MOST,
+    )
+    what = right.selectbox("Curve", _measured(picked), format_func=CURVES.__getitem__, key="runs.curves.what")
+    if picked and what:
+        active = any(runs.state(run_id).active for run_id in picked)
+        st.fragment(run_every=POLL if active else None)(_chart)({run_id: names[run_id] for run_id in picked}, what)
+        same_command(projects.typed("runs", "curves", *picked, "--output", "curves.csv"))
+
+
+def _trainings(rows: Sequence[Run]) -> list[Run]:
+    """What trained within some runs, each once; at least one curve was begun."""
+    begun = {run.id: run for row in rows for run in training.trainings(row.id)}
+    return [run for run in begun.values() if training.curves(run.id)]
+
+
+def _measured(run_ids: Sequence[str]) -> list[str]:
+    names = {metric.name for run_id in run_ids for metric in training.curves(run_id)}
+    return [name for name in CURVES if name in names]
+
+
+def _chart(names: dict[str, str], what: str) -> None:
+    with guard():
+        drawn = [line for run_id, name in names.items() for line in lines(run_id, name, what)]
+        figure = figures.curves(drawn, y=CURVES[what], height=360, dots=what == "dev_f1", dark=is_dark())
+        label = f"{CURVES[what]} over optimizer steps, a line a training and seed: {', '.join(names.values())}"
+        st.altair_chart(figure, key="runs.chart", alt=label)
+        st.caption("Each seed is a line of its training's colour; new points come in while it trains.")

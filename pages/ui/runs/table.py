@@ -1,0 +1,151 @@
+"""The runs of a project in a table to sort, to filter and to tick in."""
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from hashlib import sha256
+from typing import Any
+
+import streamlit as st
+
+from core.facade import labels, runs
+from core.facade.labels import RunRow
+from core.facade.runs import Run
+from pages.ui.frame import guard
+from pages.ui.grid import grid
+from pages.ui.runs.list import SMALL
+from pages.ui.runs.outcome import outcome
+from pages.ui.runs.panel import POLL
+from pages.ui.runs.words import ending, name_of, title
+
+MORE = {"small": "Imports and checks", "parts": "Trainings within experiments", "archived": "Archived runs"}
+
+
+def table() -> list[RunRow]:
+    """Draw it; the runs that are ticked."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        query = st.text_input(
+            "Search",
+            key="runs.query",
+            type="search",
+            icon=":material/search:",
+            placeholder="Name, tag, note or run",
+            width=270,
+        )
+        more = st.pills("Also show", list(MORE), selection_mode="multi", format_func=MORE.__getitem__, key="runs.more")
+    rows = labels.rows(parts="parts" in more, archived="archived" in more)
+    rows = _filtered([row for row in rows if "small" in more or row.run.manifest.kind not in SMALL])
+    shown = [row for row in rows if _holds(row, query.casefold().split())]
+    st.caption(f"{len(shown):,} of {len(rows):,} runs.")
+    _watch({row.run.id for row in rows if row.state in ("running", "queued")})
+    ticked = _grid(shown) if shown else []
+    return [*ticked, *(row for row in _picked(shown) if row not in ticked)]
+
+
+def _filtered(rows: Sequence[RunRow]) -> list[RunRow]:
+    """Rows of the kinds, states and tags that are asked for, of the ones that occur."""
+    kinds = sorted({row.run.manifest.kind for row in rows})
+    words = {row.run.id: _ending(row) for row in rows}
+    tags = sorted({tag for row in rows for tag in row.label.tags})
+    columns = st.columns(3)
+    kind = columns[0].multiselect("Kind", kinds, key="runs.kinds", placeholder="any")
+    state = columns[1].multiselect("State", sorted({*words.values()}), key="runs.states", placeholder="any")
+    tag = columns[2].multiselect("Tags", tags, key="runs.tags", placeholder="any") if tags else []
+    return [
+        row
+        for row in rows
+        if (not kind or row.run.manifest.kind in kind)
+        and (not state or words[row.run.id] in state)
+        and set(tag) <= set(row.label.tags)
+    ]
+
+
+def _holds(row: RunRow, words: Collection[str]) -> bool:
+    """Whether all that is searched for stands in what is said of a run."""
+    text = " ".join((title(row.run), *row.label.tags, row.label.note, row.run.id, row.run.manifest.kind)).casefold()
+    return all(word in text for word in words)
+
+
+def _columns(rows: Sequence[RunRow]) -> Mapping[str, Sequence[Any]]:
+    """What the table says of each run, a column at a time."""
+    return {
+        "pinned": ["★" if row.label.pinned else "" for row in rows],
+        "name": [title(row.run) for row in rows],
+        "state": [_state(row) for row in rows],
+        "result": [outcome(row.run) if row.state == "succeeded" else "" for row in rows],
+        "tags": [", ".join(row.label.tags) for row in rows],
+        "note": [row.label.note for row in rows],
+        "began": [_local(row.run) for row in rows],
+        "took": [row.seconds / 60 for row in rows],
+        "size": [row.size / 1e6 for row in rows],
+        "kind": [row.run.manifest.kind for row in rows],
+        "run": [row.run.id for row in rows],
+    }
+
+
+def _grid(rows: Sequence[RunRow]) -> list[RunRow]:
+    """Draw the table; the runs that are ticked in it."""
+    shown = sha256(" ".join(row.run.id for row in rows).encode()).hexdigest()[:8]
+    event = grid(
+        _columns(rows),
+        key=f"runs.table.{shown}",
+        on_select="rerun",
+        selection_mode="multi-row",
+        hide_index=True,
+        height=min(38 * len(rows) + 40, 460),
+        alt="The runs of this project, with name, state, result, tags and notes",
+        column_config={
+            "pinned": st.column_config.TextColumn("★", width=40, help="Pinned to the top"),
+            "name": st.column_config.TextColumn("Name", width=330),
+            "state": st.column_config.TextColumn("State", width=90),
+            "result": st.column_config.TextColumn("What came out", width=300),
+            "tags": st.column_config.TextColumn("Tags", width=130),
+            "note": st.column_config.TextColumn("Note", width=180),
+            "began": st.column_config.DatetimeColumn("Began", format="D MMM, HH:mm", width=110),
+            "took": st.column_config.NumberColumn("Minutes", format="%.1f", width=80),
+            "size": st.column_config.NumberColumn("MB on disk", format="%.1f", width=95),
+            "kind": st.column_config.TextColumn("Kind", width=90),
+            "run": st.column_config.TextColumn("Run", width=280),
+        },
+    )
+    return [rows[place] for place in event.selection.rows if place < len(rows)]
+
+
+def _picked(rows: Sequence[RunRow]) -> list[RunRow]:
+    """The way to a run without a mouse."""
+    by_id = {row.run.id: row for row in rows}
+    picked = st.multiselect(
+        "Look at",
+        list(by_id),
+        format_func=lambda name: name_of(by_id[name].run),
+        key="runs.picked",
+        placeholder="Tick runs above, or pick them by name here",
+        label_visibility="collapsed",
+    )
+    return [by_id[name] for name in picked]
+
+
+def _state(row: RunRow) -> str:
+    """A run's state in a word or two."""
+    return _ending(row) + (", archived" if row.label.archived else "")
+
+
+def _ending(row: RunRow) -> str:
+    state = runs.state(row.run.id)
+    return "At work" if state.active else ending(row.run, state)
+
+
+def _local(run: Run) -> datetime:
+    """When it began, by this machine's clock."""
+    return run.began.astimezone().replace(tzinfo=None)
+
+
+def _watch(active: set[str]) -> None:
+    """Draw the page anew when a run begins or ends."""
+    if active:
+        st.fragment(run_every=POLL)(_look_again)(active)
+
+
+def _look_again(active: Collection[str]) -> None:
+    with guard():
+        if any(not runs.state(run_id).active for run_id in active):
+            st.rerun(scope="app")

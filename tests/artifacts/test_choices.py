@@ -1,0 +1,301 @@
+"""Choices as saved things of a project: kept, called, taken up, compared, trained on, removed; also by command."""
+
+import io
+import json
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from core.cli.main import run_main
+from core.corpora.corpus import Library
+from core.errors import ConfigError, CorpusError, RunError
+from core.facade import choices, corpora, insights, labels, maps, projects, runs, selections
+from core.facade.home import store, unreadable
+from tests import finished
+from tests.conftest import Seal, elsewhere, sentence
+
+Options = dict[str, str]
+Json = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def laid(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """A home with T_C and D_C in their parts and a finished selection of 10 of 60 sentences; the run."""
+    lines = {
+        "task": [f"The tenant of house {i} shall pay ." for i in range(9)],
+        "domain": [f"House number {i} has {i % 7} rooms and a garden of {i * i} feet ." for i in range(60)],
+    }
+    with elsewhere(tmp_path_factory.mktemp("chosen")) as home:
+        for role, texts in lines.items():
+            made = Library(home).seal(map(sentence, texts), name=f"my {role}", origin={}, labelled=False)
+            corpora.set_role(role, made.fingerprint)
+        options = {**corpora.roles(), "strategy": "random", "budget": "10", "keep": corpora.FLAGS}
+        return home, runs.execute("select", options).id
+
+
+@pytest.fixture
+def select(laid: tuple[Path, str], home: Path) -> str:
+    """The finished selection, in a copy of that home."""
+    shutil.copytree(laid[0], home, dirs_exist_ok=True)
+    return laid[1]
+
+
+@pytest.fixture
+def command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Json:
+    """`command("choice", "list")` -> what it prints with --json; a refusal: its sentence."""
+
+    def call(*words: object) -> Any:
+        monkeypatch.setattr(sys, "argv", ["core", *map(str, words), "--json"])
+        code = run_main()
+        out, err = capsys.readouterr()
+        assert code in (0, 2), err
+        return err if code else json.loads(out)
+
+    return call
+
+
+def rows(choice_id: str) -> list[int]:
+    return [int(row) for row in selections.chosen(choice_id).rows]
+
+
+def trained(home: Path, choice_id: str) -> str:
+    """A finished pre-training on a choice."""
+    options = {"corpora": (selections.seal(choice_id).fingerprint,), "init": "tiny"}
+    return finished.finish(home, "pretrain", options, finished.constant(finished.pretrained())).id
+
+
+def test_what_is_kept_stays_whatever_becomes_of_the_one_it_was_taken_from(select: str) -> None:
+    selections.keep_budget(select, "20%")
+    selections.edit(select, "remove", np.array(rows(select)[:2]))
+    selections.edit(select, "add", np.array([int(selections.scored(select).order[-1])]))
+    before = rows(select)
+    kept = choices.keep(select)
+    assert kept.id.startswith(f"{select}.")
+    assert (kept.run, kept.budget, kept.name) == (select, "20%", "20% by random")
+    assert rows(kept.id) == before
+    selections.undo(select)
+    selections.keep_budget(select, "5")
+    assert rows(kept.id) == before != rows(select)
+    assert selections.edits(select).history != selections.edits(kept.id).history
+    selections.undo(kept.id)  # its own hand edits can be taken back too
+    assert len(rows(kept.id)) == len(before) - 1
+    selections.keep_budget(kept.id, "10")  # its run's own budget: still written down, for it is no default of its own
+    selections.keep_budget(select, "30%")
+    assert selections.kept_budget(kept.id) == "10"
+
+
+def test_a_choice_is_found_by_id_name_and_what_it_is_called_without_one(select: str) -> None:
+    kept = choices.keep(select, "  Leases   only ")
+    assert kept.name == "Leases only"
+    assert [each.id for each in choices.listed()] == [kept.id, select]
+    for reference in (kept.id, "leases only", "LEASES ONLY"):
+        assert choices.find(reference).id == kept.id
+    assert choices.find(select).id == choices.find("10 sentences by random").id == select
+    with pytest.raises(ConfigError, match="'nothing': is not here; `choice list`"):
+        choices.find("nothing")
+    for gone in (f"{select}.0000", f"{select}.../x", f"{select}.", "20200101-000000-select-dead"):
+        with pytest.raises(RunError, match="list` shows the ones that are"):
+            choices.find(gone)
+    first, second = (choices.keep(select) for _ in range(2))
+    assert (first.name, second.name) == ("10 sentences by random", "10 sentences by random 2")
+    with pytest.raises(RunError, match="is no selection"):
+        choices.find(selections.result(select).score_run)
+
+
+@pytest.mark.parametrize("name", ["", "x" * 61, "leases ONLY", " "])
+def test_a_name_that_is_none_too_long_or_taken_is_refused(name: str, select: str) -> None:
+    choices.keep(select, "Leases only")
+    with pytest.raises(ConfigError, match=r"characters, this one|call this one"):
+        choices.rename(select, name)
+    assert choices.at(select).name == ""
+    assert choices.rename(select, "Mine").name == "Mine"
+    assert choices.rename(select, "mine").name == "mine"  # its own name is not taken
+
+
+def test_the_current_one_is_the_one_taken_up_last_or_made_since(select: str, seal: Seal) -> None:
+    kept = choices.keep(select, "Leases")
+    now = choices.current()
+    assert now is not None
+    assert now.id == select  # what is put aside is not what one goes on with
+    choices.take_up(kept.id)
+    assert [each.id for each in choices.in_use()] == [kept.id, select]
+    choices.take_up(select)
+    assert [each.id for each in choices.in_use()] == [select, kept.id]
+    choices.take_up(kept.id)
+    newer = runs.execute("select", {**corpora.roles(), "strategy": "random", "budget": "7", "keep": corpora.FLAGS}).id
+    made = choices.current()
+    assert made is not None
+    assert made.id == newer
+    corpora.set_role("domain", seal(["Another matter ."], "other").fingerprint)
+    assert choices.current() is None
+
+
+def test_two_choices_are_compared_as_they_are(select: str, seal: Seal) -> None:
+    kept = choices.keep(select)
+    selections.keep_budget(kept.id, "15")
+    worst = int(selections.scored(select).order[-1])
+    selections.edit(kept.id, "remove", np.array(rows(select)[:1]))
+    selections.edit(select, "add", np.array([worst]))
+    a, b = set(rows(select)), set(rows(kept.id))
+    found = insights.overlap(select, kept.id, 100)
+    assert (found.both, found.only_a, found.only_b) == (len(a & b), len(a - b), len(b - a)) == (9, 2, 5)
+    assert {row["row"] for row in found.only_in_a} == a - b
+    assert {row["row"] for row in found.only_in_b} == b - a
+    assert [each.id for each in choices.comparable(kept.id)] == [select]
+    other = seal([f"Something else {i} ." for i in range(20)], "other").fingerprint
+    options = {**corpora.roles(), "domain": other, "strategy": "random", "budget": "3", "keep": corpora.FLAGS}
+    far = runs.execute("select", options).id
+    with pytest.raises(CorpusError, match="choose from different corpora"):
+        insights.overlap(select, far)
+
+
+def test_a_training_keeps_what_it_read_and_that_it_was_another_is_known(select: str, home: Path) -> None:
+    kept = choices.keep(select, "Leases")
+    selections.edit(kept.id, "remove", np.array(rows(kept.id)[:3]))
+    run = trained(home, kept.id)
+    assert [(each.run, each.sentences, each.same) for each in choices.read_by(kept.id)] == [(run, 7, True)]
+    assert choices.read_by(select) == []
+    selections.undo(kept.id)
+    assert [(each.run, each.sentences, each.same) for each in choices.read_by(kept.id)] == [(run, 7, False)]
+    selections.edit(select, "remove", np.array(rows(select)[:3]))  # the same sentences by another way
+    assert [each.same for each in choices.read_by(select)] == [True]
+    [corpus] = runs.get(run).manifest.inputs.values()
+    assert len(corpora.find(corpus)) == 7
+    choices.remove(kept.id)
+    assert len(corpora.find(corpus)) == 7
+
+
+def test_what_the_run_itself_sealed_was_read_of_its_first_choice(select: str, home: Path) -> None:
+    run = trained(home, select)
+    selections.keep_budget(select, "12")
+    assert [(each.run, each.same) for each in choices.read_by(select)] == [(run, False)]
+
+
+def test_a_kept_choice_goes_and_the_first_one_goes_with_its_run(select: str, home: Path) -> None:
+    kept = choices.keep(select, "Leases")
+    with pytest.raises(ConfigError, match="is what its run came to"):
+        choices.remove(select)
+    choices.remove(kept.id)
+    assert [each.id for each in choices.listed()] == [select]
+    with pytest.raises(RunError, match="is not here"):
+        choices.remove(kept.id)
+    with pytest.raises(RunError, match="is not here"):
+        selections.chosen(kept.id)
+    again = choices.keep(select, "Leases")
+    store().remove(select)
+    assert choices.listed() == []
+    assert again.id not in str([*home.rglob("*")])
+
+
+def test_a_map_is_read_for_a_choice_and_a_file_bears_its_mark(select: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = choices.keep(select)
+    assert maps.of(kept.id) is None
+    assert maps.options(kept.id)["selection"] == select
+    monkeypatch.setattr(maps, "finished", lambda selection=None: [runs.get(select)] if selection == select else [])
+    assert (maps.of(select), maps.of(kept.id)) == (select, f"{select}@{kept.id}")
+    assert kept.mark == f"{select[-4:]}-{kept.id[-4:]}"
+    assert choices.at(select).mark == select[-4:]
+
+
+def test_a_project_takes_its_choices_along(select: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    selections.edit(select, "add", np.array([50]))
+    kept = choices.keep(select, "Zoë's leases")
+    choices.take_up(kept.id)
+    before = [(each.id, each.name, each.budget, rows(each.id)) for each in choices.in_use()]
+    projects.export(projects.current(), tmp_path / "one.zip")
+    monkeypatch.setenv("WINNOW_HOME", str(tmp_path / "elsewhere"))
+    projects.bring_in(io.BytesIO((tmp_path / "one.zip").read_bytes()), "one.zip")
+    assert [(each.id, each.name, each.budget, rows(each.id)) for each in choices.in_use()] == before
+    assert choices.keep(kept.id).name == "10 sentences by random"
+
+
+@pytest.mark.parametrize("file", ["choice.json", "budget.json"])
+@pytest.mark.parametrize("spoilt", [b"", b"{", b"\xff", b"[1]", b'{"name": 3}', b'"lots"', b"null", b"gone"])
+def test_a_spoilt_choice_takes_no_other_along_and_is_named(
+    file: str, spoilt: bytes, select: str, command: Json
+) -> None:
+    sound, kept = choices.keep(select, "Sound"), choices.keep(select, "Spoilt")
+    path = kept.folder / file
+    path.unlink() if spoilt == b"gone" else path.write_bytes(spoilt)
+    assert {each.id for each in choices.listed()} == {sound.id, select}
+    assert path in unreadable()
+    for ask in (selections.kept_budget, selections.chosen, selections.edits, choices.find):
+        with pytest.raises(RunError, match=rf"choice {kept.id}: .*{file} cannot be read; bring it back from a copy"):
+            ask(kept.id)
+    assert command("choice", "remove", kept.id) == {"removed": kept.id}
+    assert unreadable() == []
+
+
+def test_a_spoilt_name_of_the_first_one_is_named_and_the_choice_stays(select: str) -> None:
+    about = runs.get(select).path / "choice.json"
+    for spoilt in (
+        b"",
+        b"[]",
+        b'{"name": "x", "created": 1e400, "taken": true}',
+        b'{"name": "x", "created": 1, "taken": -1}',
+    ):
+        about.write_bytes(spoilt)
+        assert [each.id for each in choices.listed()] == [select]
+        assert about in unreadable()
+    choices.take_up(select)  # which it is already
+    choices.rename(select, "Mine")
+    assert unreadable() == []
+
+
+def test_hand_edits_and_words_of_a_run_that_are_spoilt_are_named(select: str) -> None:
+    kept, run = choices.keep(select), runs.get(select)
+    labels.change(select, note="with leases")
+    for folder in (run.path, kept.folder):
+        selections.edit(select if folder == run.path else kept.id, "add", np.array([50, 51]))
+        log = folder / "edits.jsonl"
+        log.write_bytes(log.read_bytes().replace(b'"add"', b'"a\0d"'))
+    (run.path / "label.json").write_text('{"note": "with lea')
+    assert unreadable() == [run.path / "edits.jsonl", kept.folder / "edits.jsonl", run.path / "label.json"]
+    assert {each.id for each in choices.listed()} == {select, kept.id}  # what can be read of them stays
+    labels.change(select, note="again")
+    assert unreadable() == [run.path / "edits.jsonl", kept.folder / "edits.jsonl"]
+
+
+def test_the_commands(select: str, command: Json, tmp_path: Path, home: Path) -> None:
+    kept = command("choice", "keep", "--name", "Leases")
+    assert (kept["name"], kept["run"], kept["budget"]) == ("Leases", select, "10")
+    assert kept["hand_edits"] == {"added": 0, "removed": 0}
+    listed = command("choice", "list")["choices"]
+    assert [(row["choice"], row["current"]) for row in listed] == [(kept["choice"], False), (select, True)]
+    assert command("choice", "take", "leases")["choice"] == kept["choice"]
+    assert command("choice", "set", "--budget", "25%")["budget"] == "25%"  # the current one
+    run = trained(home, kept["choice"])
+    shown = command("choice", "show")
+    assert (shown["selected"], shown["of"], shown["name"]) == (15, 60, "Leases")
+    assert shown["read_by"] == [{"run": run, "sentences": 15, "same": True}]
+    assert command("choice", "rename", "Leases", "Rents")["name"] == "Rents"
+    found = command("choice", "compare", "Rents", select, "--most", 2)
+    assert (found["both"], found["only_a"], found["only_b"]) == (10, 5, 0)
+    domain = selections.scored(select).domain
+    extra = [sentence.id for sentence in domain.take(rows(kept["choice"])[10:12])]
+    assert [row["id"] for row in found["only_in_a"]] == extra
+    output = tmp_path / "S_C.txt"
+    assert command("export", "Rents", "--output", output)["choice"] == kept["choice"]
+    assert len(output.read_text().splitlines()) == 15
+    assert "is what its run came to" in command("choice", "remove", select)
+    assert command("choice", "remove", "Rents") == {"removed": kept["choice"]}
+    assert "'Rents': is not here" in command("choice", "show", "Rents")
+    corpora.set_role("domain", None)
+    store().remove(select)
+    assert "there is none of the corpora in use" in command("choice", "show")
+
+
+def test_a_training_reads_a_choice_by_its_name(select: str, command: Json, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = choices.keep(select, "Leases")
+    selections.edit(kept.id, "add", np.array([int(selections.scored(select).order[-1])]))
+    asked: dict[str, Any] = {}
+    monkeypatch.setattr(runs, "execute", lambda kind, options, listener: asked.update(options) or runs.get(select))
+    command("pretrain", "--corpus", "my task", "--choice", "leases", "--init", "tiny")
+    task, chosen = asked["corpora"]
+    assert (task, chosen) == (corpora.roles()["task"], selections.seal(kept.id).fingerprint)
+    assert corpora.find(chosen).origin["choice"] == kept.id

@@ -1,0 +1,70 @@
+"""What a person says of a run: kept beside it, read again as far as it is sound."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from core.artifacts import labels
+from core.artifacts.labels import Label
+from core.files import bytes_in
+from core.runs.store import Run, RunStore
+
+
+@pytest.fixture
+def run(home: Path) -> Run:
+    return RunStore(home).create("audit", {"x": 1}, {}, versions={}, key="k")
+
+
+def test_a_label_lies_beside_the_run_and_in_none_of_its_own_files(run: Run) -> None:
+    before = (run.path / "manifest.json").read_bytes()
+    label = Label(name="mine", tags=("a", "b"), note="one\ntwo", pinned=True)
+    labels.write(run, label)
+    assert labels.read(run) == label
+    assert (run.path / "manifest.json").read_bytes() == before
+    labels.write(run, Label())
+    assert not (run.path / labels.FILE).exists()
+    assert labels.read(run) == Label()
+
+
+@pytest.mark.parametrize(
+    "spoilt", ["", "[]", "{", '{"name": 3, "tags": {"a": 1}, "note": [], "pinned": 1}', '{"tags": 4}']
+)
+def test_what_is_spoilt_of_it_was_never_said(run: Run, spoilt: str) -> None:
+    (run.path / labels.FILE).write_text(spoilt)
+    assert labels.read(run) == Label()
+
+
+def test_a_label_has_a_form_whoever_wrote_it(run: Run) -> None:
+    forged = {"name": "a\x1b[2Jb " * 40, "tags": ["x", " x ", "", *map(str, range(40))], "note": "y\x00" * 9_000}
+    (run.path / labels.FILE).write_text(json.dumps(forged))
+    label = labels.read(run)
+    assert len(label.name) <= labels.LONGEST
+    assert "\x1b" not in label.name
+    assert len(label.tags) == labels.MOST_TAGS
+    assert label.tags[:2] == ("x", "0")
+    assert len(label.note) == labels.LONGEST_NOTE
+    assert "\x00" not in label.note
+
+
+def test_a_run_is_measured_while_it_writes(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A checkpoint's folder goes between a look at its name and one into it, a file before it is measured."""
+    whole = bytes_in(run.path)
+    (run.checkpoints / "step-1").mkdir()
+    (run.path / "half.tmp").write_bytes(b"x" * 9)
+    listed, look = os.scandir, Path.lstat
+
+    def scandir(path: str) -> object:
+        if str(path).endswith("step-1"):
+            Path(path).rmdir()
+        return listed(path)
+
+    def lstat(path: Path) -> os.stat_result:
+        if path.name == "half.tmp":
+            path.unlink()
+        return look(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    monkeypatch.setattr(Path, "lstat", lstat)
+    assert bytes_in(run.path) == whole

@@ -1,0 +1,140 @@
+"""The pictures of `assets/pictures`, taken anew: what each page that may be empty shows of the finished legal sample.
+
+    python -m tests.browser.pictures [HOME]
+
+Beside what the sample ships with, two sources are compared, names and contexts measured, and labels borrowed, in a home
+that goes again; one that is named stays, and what was computed there is not computed again. Some minutes.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+
+from PIL import Image
+from playwright.sync_api import FloatRect, Locator, Page, sync_playwright
+
+from core.facade import projects
+from tests.browser import chromium
+from tests.browser.driver import PAGES, ROOT, Server, left, pick, settled, watched
+from tests.browser.test_every_page import painted
+
+FOLDER = ROOT / "assets" / "pictures"
+THEMES = ("light", "dark")
+WIDE, MARGIN = 916, 8  # of a picture, in pixels of the page
+SHARP = 1.5  # pixels of a picture for each of the page's
+MOST, QUALITIES = 100_000, (80, 70, 60, 50)  # bytes of a picture; the first by which it has no more is taken
+VIEWPORT = {"width": 1360, "height": 1900}
+COMMANDS = (
+    f"corpus add {ROOT}/assets/samples/medical/domain.txt.gz --name medical-domain",
+    "similarity --target legal-task --source legal-domain,medical-domain",
+    "skl --primary legal-train --assisting legal-dev",
+    "difficulty --train legal-train --folds 2 --mentions 300 --calibrate no",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """What is photographed of a page, after `act`: from `top` down to the end of `bottom`, and `more` pixels."""
+
+    top: Callable[[Page], Locator]
+    bottom: Callable[[Page], Locator]
+    act: Callable[[Page], None] = lambda page: None
+    more: int = 0
+
+
+def _text(words: str) -> Callable[[Page], Locator]:
+    return lambda page: page.get_by_text(words).first
+
+
+def _heading(words: str) -> Callable[[Page], Locator]:
+    return lambda page: page.get_by_role("heading", name=words)
+
+
+def _nth(selector: str, n: int = 0) -> Callable[[Page], Locator]:
+    return lambda page: page.get_by_test_id("stMain").locator(selector).nth(n)
+
+
+def _two_trainings(page: Page) -> None:
+    page.get_by_role("button", name="Trainings within experiments").click()
+    settled(page)
+    for name in ("Fine-tune minilm", "Fine-tune the encoder"):
+        pick(page, "Look at", name, typed=name)
+        page.keyboard.press("Escape")  # its list is drawn over what is below
+    settled(page)
+
+
+VIEWS = {
+    "Selection": View(top=_nth(".stPlotlyChart"), bottom=_nth(".w-table tbody tr", 3)),
+    "Explore": View(top=_text("Colour by"), bottom=_text("7,100 sentences"), more=250),
+    "Training": View(top=_text("Score of"), bottom=_text("points; a chart draws")),
+    "Results": View(top=_nth("[role=tab]"), bottom=_nth(".w-table")),
+    "Similarity": View(top=_nth("[data-testid=stAlert]"), bottom=_nth(".stPlotlyChart")),
+    "Bias": View(top=_heading("Names tell more than contexts"), bottom=_nth(".stPlotlyChart", 1)),
+    "Assisting": View(top=_nth(".stPlotlyChart"), bottom=_nth(".w-sentences li", 1)),
+    "Runs": View(top=_text("Search"), bottom=_nth(".w-table"), act=_two_trainings),
+}
+
+
+def take(page: Page, view: View, file: Path) -> None:
+    """Photograph what is shown now. Errors: AssertionError where the picture would be larger than `MOST`."""
+    view.act(page)
+    settled(page)
+    page.mouse.move(0, 0)  # nothing is pointed at
+    side, top, bottom = (each.bounding_box() for each in (page.locator("h1"), view.top(page), view.bottom(page)))
+    if not (side and top and bottom):
+        raise AssertionError(f"{file.stem}: what the picture begins or ends with is not there")
+    high = bottom["y"] + bottom["height"] - top["y"] + view.more + 2 * MARGIN
+    clip: FloatRect = {"x": side["x"] - MARGIN, "y": top["y"] - MARGIN, "width": WIDE, "height": high}
+    shot = Image.open(BytesIO(page.screenshot(clip=clip, animations="disabled", caret="hide"))).convert("RGB")
+    for quality in QUALITIES:
+        shot.save(file, "WEBP", quality=quality, method=6)
+        if (size := file.stat().st_size) <= MOST:
+            return
+    raise AssertionError(f"{file.name} has {size:,} bytes")
+
+
+def furnish(home: Path) -> None:
+    """The finished sample, and what pages show that it has nothing for."""
+    os.environ["WINNOW_HOME"] = str(home)
+    projects.open_finished_sample()
+    for words in COMMANDS:
+        subprocess.run([sys.executable, "-m", "core", *words.split()], cwd=ROOT, check=True)
+
+
+def photograph(server: Server, names: list[str]) -> None:
+    """Take the pictures of some pages, in both themes."""
+    FOLDER.mkdir(exist_ok=True)
+    with sync_playwright() as playwright:
+        browser = chromium.start(playwright, chromium.find())
+        assert not isinstance(browser, str), browser
+        for theme in THEMES:
+            with watched(
+                browser, viewport=VIEWPORT, color_scheme=theme, reduced_motion="reduce", device_scale_factor=SHARP
+            ) as context:
+                page = context.new_page()
+                for name in names:
+                    page.goto(f"{server.url}/{PAGES[name]}")
+                    settled(page)
+                    painted(page, name)
+                    file = FOLDER / f"{name.lower()}-{theme}.webp"
+                    take(page, VIEWS[name], file)
+                    print(f"{file.relative_to(ROOT)}: {file.stat().st_size:,} bytes", flush=True)
+                left(page)
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        home = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(folder) / "home"
+        furnish(home)
+        with Server(home=home, data=Path(folder)) as server:
+            server.start()
+            photograph(server, list(VIEWS))
+
+
+if __name__ == "__main__":
+    main()

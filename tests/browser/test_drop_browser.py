@@ -1,0 +1,152 @@
+"""One's own documents dropped on Corpora: parts proposed, used in one press, and what a reload or a kill does to it."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pypdfium2
+import pytest
+from playwright.sync_api import Page, expect
+
+from core.facade import corpora, experiments, find_out, results, runs, selections
+from tests import finished
+from tests.browser.driver import Server, pick, settled
+from tests.corpora.test_proposal import conll, mixed, plain
+from tests.patience import until
+from tests.recipes.test_intake import labels
+
+LEARNT = 1_200  # seconds that nine small trainings may take beside other work
+ALL = {"task", "domain", "train", "dev", "test"}
+
+
+class Person:
+    """Who drops files and clicks. clicks: how often, the drop and what is typed left out."""
+
+    def __init__(self, page: Page, server: Server) -> None:
+        self.page, self.server, self.clicks = page, server, 0
+        page.goto(f"{server.url}/Corpora")
+        settled(page)
+
+    def drop(self, *files: Path) -> None:
+        self.page.get_by_test_id("stFileUploaderDropzoneInput").set_input_files(files)
+        expect(self.page.get_by_role("button", name="Use these")).to_be_visible()
+        settled(self.page)
+
+    def click(self, name: str, role: str = "button") -> None:
+        self.page.get_by_role(role, name=name, exact=True).click()  # type: ignore[arg-type]
+        self.clicks += 1
+
+    def part(self, name: str | re.Pattern[str]) -> str:
+        """The part that a row's list shows."""
+        return self.page.get_by_role("combobox", name=name).input_value()
+
+
+@pytest.fixture
+def legal(real_data: Path, tmp_path: Path) -> list[Path]:
+    """A folder of documents in four formats, and labels of the same kind."""
+    folder = tmp_path / "matter"
+    mixed(folder, plain(real_data / "unlabeled" / "legal.txt.gz", 250))
+    conll(real_data / "inlegalner" / "train.conll", folder / "labels.conll", n=60)
+    return sorted(file for file in folder.rglob("*") if file.is_file())
+
+
+@pytest.mark.real
+def test_from_mixed_documents_and_labels_to_the_answer_in_four_clicks_and_to_its_report(
+    server: Server, page: Page, legal: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WINNOW_HOME", str(server.home))
+    person = Person(page, server)
+    person.drop(*legal)
+    assert person.part("Part of labels.conll") == "Labels, to be divided"
+    assert person.part(re.compile(r"Part of 4 files \(DOCX, EML, HTML, PDF\)")) == "Big corpus"
+    page.reload()  # what was dropped is on disk, and the address names it
+    expect(page.get_by_role("button", name="Use these")).to_be_visible()
+    settled(page)
+    assert person.part("Part of labels.conll") == "Labels, to be divided"
+    person.click("Use these")
+    expect(page.get_by_text("In use now as task text, big corpus, labels to learn from")).to_be_visible()
+    settled(page)
+    roles = corpora.roles()
+    assert roles.keys() == ALL
+    assert roles["task"] == roles["train"]
+    assert not list((server.home / "uploads").iterdir())
+    person.click("Go on", role="link")
+    expect(
+        page.get_by_text(re.compile(r"\d+ task sentences, .* to choose from, \d+ labelled to learn"))
+    ).to_be_visible()
+    for encoder in ("minilm", "tiny"):  # timed: the person need not wait for it here
+        asked = experiments.calibration(find_out.options(encoder=encoder))
+        finished.finish(server.home, "calibrate", asked, lambda _: finished.TIMED)
+    person.click("Find out")
+    pick(page, "Start from", re.compile("tiny"), typed="tiny")
+    person.click("Start")
+    expect(page.get_by_text("It is being found out now.")).to_be_visible()
+    expect(
+        page.get_by_text(re.compile(r"\d+ of \d+ sentences \("))
+    ).to_be_visible()  # the choice, while the rest goes on
+    expect(page.get_by_role("link", name="All figures")).to_be_visible(timeout=LEARNT * 1000)
+    [experiment] = runs.own("experiment")
+    answer = results.finding(experiment.id)
+    shown = page.get_by_test_id("stMain").inner_text().replace("\u2060", "")
+    assert " ".join(answer.parts) in " ".join(shown.split())
+    assert person.clicks == 4  # of six that it may take
+    with page.expect_download() as caught:
+        page.get_by_role("button", name="Report (.pdf)").click()
+    with pypdfium2.PdfDocument(caught.value.path()) as report:
+        assert len(report) == 2
+        first = " ".join(report[0].get_textpage().get_text_range().split())
+    assert answer.what in first
+
+
+@pytest.mark.real
+def test_documents_without_labels_are_asked_about_and_end_with_the_choice_and_what_to_label(
+    server: Server, page: Page, legal: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WINNOW_HOME", str(server.home))
+    person = Person(page, server)
+    person.drop(*(file for file in legal if file.suffix != ".conll"))
+    expect(page.get_by_text("No task text yet")).to_be_visible()
+    page.get_by_role("combobox", name="Which of these files are like your task?").click()
+    page.get_by_role("option", name="lease.docx").click()
+    settled(page)
+    page.keyboard.press("Escape")
+    assert person.part("Part of lease.docx") == "Task text"
+    person.click("Use these")
+    expect(page.get_by_text("In use now as task text and big corpus")).to_be_visible()
+    settled(page)
+    assert corpora.roles().keys() == {"task", "domain"}
+    person.click("Go on", role="link")
+    expect(page.get_by_text("Needs labelled sentences (train, dev, test missing).")).to_be_visible()
+    person.click("Choose", role="link")
+    settled(page)
+    person.click("Score and select")
+    expect(page.get_by_text("Take the choice away as")).to_be_visible()
+    settled(page)
+    page.get_by_role("link", name="Home", exact=True).click()
+    [choice] = runs.own("select")
+    kept = selections.kept(choice.id)
+    expect(page.get_by_text(f"{kept.selected:,} of {kept.of:,} sentences (")).to_be_visible()
+    with page.expect_download() as caught:
+        page.get_by_role("button", name="Sentences to label").click()
+    assert len(Path(caught.value.path()).read_text(encoding="utf-8").splitlines()) > 10
+
+
+def test_the_app_may_be_killed_while_they_are_imported(
+    server: Server, page: Page, lines: Callable[[int, int], list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The roles are given by whoever imports, not by the page."""
+    monkeypatch.setenv("WINNOW_HOME", str(server.home))
+    (server.data / "labels.conll").write_text(labels(120), encoding="utf-8")
+    (server.data / "pile.txt").write_text("\n".join(lines(3_000, 1)), encoding="utf-8")
+    person = Person(page, server)
+    person.drop(server.data / "labels.conll", server.data / "pile.txt")
+    person.click("Use these")
+    expect(page.locator(".st-key-corpora-run-panel")).to_be_visible()
+    page.goto("about:blank")
+    server.stop()
+    until(lambda: corpora.roles().keys() == ALL, "the roles are given")
+    server.start()
+    page.goto(f"{server.url}/Corpora")
+    table = page.get_by_role("table", name="All corpora")
+    expect(table.get_by_role("row", name=re.compile("^labels-train .*Task text, Labels to learn from"))).to_be_visible()
+    settled(page)

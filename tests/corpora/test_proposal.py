@@ -1,0 +1,265 @@
+"""Which part each of several files is proposed to be: of real corpora, of documents made from them, and of small looks."""
+
+import gzip
+from collections.abc import Mapping
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+from core.corpora import looks
+from core.corpora.grouped import DIVIDE, UNUSED, Look, likeness
+from core.corpora.proposal import Proposal, propose
+from core.corpora.readers import ReadOptions, read
+from core.errors import ReadError, ResourceError
+from tests import documents
+
+MOST = 600  # sentences of a real corpus that a test takes
+
+
+def conll(source: Path, target: Path, skip: int = 0, n: int = MOST) -> Path:
+    """Some sentences of a labelled file as a file."""
+    blocks = source.read_text(encoding="utf-8").split("\n\n")[skip : skip + n]
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text("\n\n".join(blocks) + "\n\n", encoding="utf-8")
+    return target
+
+
+def plain(source: Path, n: int, skip: int = 0) -> list[str]:
+    """The text of some of a corpus's sentences."""
+    scheme = "iob2" if source.suffix == ".conll" else "auto"
+    return [s.text for s in islice(read(source, ReadOptions(scheme=scheme)), skip, skip + n)]
+
+
+def text(target: Path, lines: list[str]) -> Path:
+    data = ("\n".join(lines) + "\n").encode()
+    target.write_bytes(gzip.compress(data) if target.suffix == ".gz" else data)
+    return target
+
+
+def parts(proposal: Proposal) -> Mapping[str, str]:
+    """{file: its part}."""
+    return {name: row.part for row in proposal.rows for name in row.files}
+
+
+def seen(proposal: Proposal, file: str) -> str:
+    return next(row.seen for row in proposal.rows if file in row.files)
+
+
+@pytest.mark.real
+@pytest.mark.parametrize(("labels", "pile"), [("inlegalner", "legal"), ("bc5cdr", "pubmed"), ("conll2003", "news")])
+def test_one_labelled_file_and_one_large_text(labels: str, pile: str, real_data: Path, tmp_path: Path) -> None:
+    conll(real_data / labels / "train.conll", tmp_path / "mine.conll")
+    text(tmp_path / "other.txt.gz", plain(real_data / "unlabeled" / f"{pile}.txt.gz", 9_000))
+    proposal = propose(looks.looks([tmp_path / "mine.conll", tmp_path / "other.txt.gz"]))
+    assert parts(proposal) == {"mine.conll": DIVIDE, "other.txt.gz": "domain"}
+    assert (proposal.task_of_train, proposal.ask) == (True, ())
+    assert "divided into train, dev and test" in seen(proposal, "mine.conll")
+    [small, large] = sorted(proposal.rows, key=lambda row: row.sentences)
+    assert (small.exact, small.sentences) == (True, MOST)
+    assert not large.exact
+    assert 7_000 < large.sentences < 11_000  # an estimate, by bytes
+
+
+@pytest.mark.real
+@pytest.mark.parametrize(("labels", "pile"), [("inlegalner", "legal"), ("bc5cdr", "pubmed"), ("crossner-ai", "news")])
+def test_task_text_is_known_by_its_words_and_by_its_name(
+    labels: str, pile: str, real_data: Path, tmp_path: Path
+) -> None:
+    folder = real_data / labels
+    for part in ("train", "dev", "test"):
+        conll(folder / f"{part}.conll", tmp_path / f"{part}.conll", n=200)
+    near = plain(folder / "dev.conll", 150, skip=100)
+    text(tmp_path / "some.txt", near)
+    text(tmp_path / "large.txt.gz", plain(real_data / "unlabeled" / f"{pile}.txt.gz", 2_000))
+    wanted = {f"{part}.conll": part for part in ("train", "dev", "test")} | {"large.txt.gz": "domain"}
+    proposal = propose(looks.looks([tmp_path]))
+    assert parts(proposal) == {**wanted, "some.txt": "task"}
+    assert "words are those of your labelled sentences" in seen(proposal, "some.txt")
+    (tmp_path / "some.txt").rename(tmp_path / "task.txt")
+    (tmp_path / "large.txt.gz").rename(tmp_path / "domain.txt.gz")
+    proposal = propose(looks.looks([tmp_path]))
+    del wanted["large.txt.gz"]
+    assert parts(proposal) == {**wanted, "task.txt": "task", "domain.txt.gz": "domain"}
+
+
+@pytest.mark.real
+def test_a_folder_of_mixed_documents_and_one_labelled_file(real_data: Path, tmp_path: Path) -> None:
+    mixed(tmp_path / "all", plain(real_data / "unlabeled" / "legal.txt.gz", 400))
+    conll(real_data / "inlegalner" / "train.conll", tmp_path / "all" / "labels.conll", n=120)
+    proposal = propose(looks.looks([tmp_path / "all"]))
+    [labels, pile] = sorted(proposal.rows, key=lambda row: len(row.files))
+    assert (labels.part, labels.files, labels.labelled) == (DIVIDE, ("labels.conll",), True)
+    assert (pile.part, pile.name) == ("domain", "4 files (DOCX, EML, HTML, PDF) in contracts")
+    assert 200 < pile.sentences < 900
+    assert proposal.task_of_train
+
+
+@pytest.mark.real
+def test_documents_alone_are_asked_about(real_data: Path, tmp_path: Path) -> None:
+    mixed(tmp_path, plain(real_data / "unlabeled" / "legal.txt.gz", 200))
+    seen_files = looks.looks([tmp_path])
+    proposal = propose(seen_files)
+    names = tuple(f"contracts/lease.{ending}" for ending in ("docx", "eml", "html", "pdf"))
+    assert [(row.part, row.files) for row in proposal.rows] == [("domain", names)]
+    assert (proposal.ask, proposal.task_of_train) == (names, False)
+    answered = propose(seen_files, like=names[:1])
+    assert parts(answered) == {names[0]: "task", **dict.fromkeys(names[1:], "domain")}
+    assert answered.ask == ()
+
+
+@pytest.mark.real
+def test_two_labelled_files_of_different_schemes(real_data: Path, tmp_path: Path) -> None:
+    """The one like the large text is the task's; the other is left, and said why."""
+    conll(real_data / "bc5cdr" / "train.conll", tmp_path / "a.conll", n=300)
+    conll(real_data / "conll2003" / "train.conll", tmp_path / "b.conll")
+    text(tmp_path / "large.txt", plain(real_data / "unlabeled" / "pubmed.txt.gz", 1_500))
+    proposal = propose(looks.looks([tmp_path]))
+    assert parts(proposal) == {"a.conll": DIVIDE, "b.conll": UNUSED, "large.txt": "domain"}
+    assert "another task's" in seen(proposal, "b.conll")
+
+
+def mixed(folder: Path, lines: list[str]) -> None:
+    """Lines as the four documents of a folder."""
+    quarter = [[" ".join(line.split()) for line in lines[i::4]] for i in range(4)]
+    there = folder / "contracts"
+    there.mkdir(parents=True)
+    ascii_lines = [line.encode("ascii", "replace").decode()[:90] for line in quarter[0]]
+    pages = [documents.lines(ascii_lines[i : i + 40]) for i in range(0, len(ascii_lines), 40)]
+    (there / "lease.pdf").write_bytes(documents.pdf(pages))
+    (there / "lease.docx").write_bytes(documents.docx(quarter[1]))
+    (there / "lease.html").write_bytes(documents.html("".join(f"<p>{plain_html(line)}</p>" for line in quarter[2])))
+    (there / "lease.eml").write_bytes(documents.eml("\n\n".join(quarter[3])))
+
+
+def plain_html(line: str) -> str:
+    return line.replace("&", "&amp;").replace("<", "&lt;")
+
+
+def labelled(name: str, n: int = 100, **more: object) -> Look:
+    values: dict[str, object] = {"types": {"PER": n}, "words": {"court": 3, "judge": 2}, "format": "conll", **more}
+    return Look(name=name, bytes=n * 100, labelled=True, sentences=n, exact=True, **values)  # type: ignore[arg-type]
+
+
+def unlabelled(name: str, n: int, words: Mapping[str, int] | None = None, **more: object) -> Look:
+    there = {"goal": 3} if words is None else words
+    return Look(name=name, bytes=n * 100, format="txt", sentences=n, words=there, **more)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("files", "wanted"),
+    [
+        (("train.conll", "test.conll"), (DIVIDE, "test")),
+        (("train.conll", "dev.conll"), (DIVIDE, "dev")),
+        (("a.conll", "dev.conll", "test.conll"), ("train", "dev", "test")),
+        (("a.conll", "test.conll"), (DIVIDE, "test")),
+        (("a.conll", "b.conll"), (DIVIDE, DIVIDE)),
+        (("test.conll",), (DIVIDE,)),
+        (("train.conll", "dev.conll", "test.conll", "more.conll"), ("train", "dev", "test", UNUSED)),
+        (("x/validation.conll", "x/train.conll", "x/test.conll"), ("dev", "train", "test")),
+    ],
+)
+def test_labelled_files_by_their_names(files: tuple[str, ...], wanted: tuple[str, ...]) -> None:
+    proposal = propose([labelled(name) for name in files])
+    assert tuple(parts(proposal)[name] for name in files) == wanted
+    assert all(row.seen for row in proposal.rows)
+
+
+@pytest.mark.parametrize(
+    ("files", "wanted"),
+    [
+        ({"a.txt": 1_000}, {"a.txt": "domain"}),
+        ({"a.txt": 1_000, "b.txt": 100}, {"a.txt": "domain", "b.txt": "task"}),
+        ({"a.txt": 1_000, "b.txt": 700}, {"a.txt": "domain", "b.txt": "domain"}),
+        ({"raw.txt": 500, "b.txt": 700}, {"raw.txt": "domain", "b.txt": "domain"}),
+        ({"task.txt": 900, "b.txt": 700}, {"task.txt": "task", "b.txt": "domain"}),
+        ({"multitasking.txt": 900}, {"multitasking.txt": "domain"}),
+        ({"test.txt": 900, "b.txt": 700}, {"test.txt": UNUSED, "b.txt": "domain"}),
+    ],
+)
+def test_texts_alone_by_their_names_and_sizes(files: Mapping[str, int], wanted: Mapping[str, str]) -> None:
+    proposal = propose([unlabelled(name, n) for name, n in files.items()])
+    assert parts(proposal) == wanted
+    told = "task" in wanted.values()
+    assert proposal.ask == (() if told else tuple(name for name, part in wanted.items() if part))
+
+
+def test_the_text_of_a_held_out_part_is_learnt_from_by_nobody() -> None:
+    own = {"court": 3, "judge": 2}
+    proposal = propose([labelled("train.conll"), unlabelled("test.txt", 90, own), unlabelled("pile.txt", 900)])
+    assert parts(proposal)["test.txt"] == UNUSED
+    assert "nothing is learnt from that" in seen(proposal, "test.txt")
+
+
+def test_what_cannot_be_read_says_why_and_plays_nothing() -> None:
+    broken = Look(name="scan.pdf", bytes=10, problem="its pages are locked by a password")
+    proposal = propose([labelled("a.conll"), broken])
+    [row] = [row for row in proposal.rows if row.files == ("scan.pdf",)]
+    assert (row.part, row.may, row.seen) == (UNUSED, (UNUSED,), "cannot be read: its pages are locked by a password")
+    assert proposal.files() == {DIVIDE: ("a.conll",)}
+
+
+def test_many_files_of_a_kind_are_one_row() -> None:
+    proposal = propose([unlabelled(f"notes/{i}.txt", 10) for i in range(9)])
+    assert [(row.name, row.sentences) for row in proposal.rows] == [("9 files (TXT) in notes", 90)]
+    assert len(propose([unlabelled(f"{i}.txt", 10) for i in range(8)]).rows) == 8
+
+
+def test_long_rows_are_cut_and_it_is_said() -> None:
+    [row] = propose([unlabelled("a.jsonl", 20, long=True)]).rows
+    assert row.long
+    assert row.seen.endswith("its rows are long and are cut into sentences")
+
+
+def test_a_change_takes_the_place_of_what_was_proposed() -> None:
+    proposal = propose([labelled("a.conll"), unlabelled("b.txt", 900)])
+    assert proposal.files({"b.txt": "task", "a.conll": "train"}) == {"task": ("b.txt",), "train": ("a.conll",)}
+    assert proposal.files({"b.txt": UNUSED}) == {DIVIDE: ("a.conll",)}
+
+
+def test_likeness() -> None:
+    assert likeness({"a": 2, "b": 2}, {"a": 3, "b": 3}) == pytest.approx(1)
+    assert likeness({"a": 2}, {"b": 3}) == likeness({}, {"b": 3}) == 0
+    assert likeness({"a": 1, "b": 1}, {"a": 1}) == pytest.approx(0.5**0.5)
+
+
+def test_a_file_that_kills_its_reader_takes_no_other_along(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text(tmp_path / "fine.txt", ["One sentence here ."] * 30)
+    (tmp_path / "laughs.docx").write_bytes(b"PK\x03\x04 no archive")
+    (tmp_path / "sheet.ods").write_bytes(b"PK\x03\x04")
+    endless = tmp_path / "endless.txt"
+    endless.write_text("x .\n")
+    seen_files = {look.name: look for look in looks.looks([tmp_path])}
+    assert seen_files["fine.txt"].sentences == 30
+    assert "is damaged" in seen_files["laughs.docx"].problem
+    assert seen_files["sheet.ods"].problem == "no kind of file that is read"
+    real = looks._asked
+
+    def dies(paths: list[Path], only: tuple[str, ...] | None) -> list[Look]:
+        if only is None or "endless.txt" in only:
+            raise ResourceError("endless.txt: reading it took more than 60 seconds; import it by itself.")
+        return real(paths, only)
+
+    monkeypatch.setattr(looks, "_asked", dies)
+    seen_files = {look.name: look for look in looks.looks([tmp_path])}
+    assert "took more than 60 seconds" in seen_files["endless.txt"].problem
+    assert (seen_files["fine.txt"].sentences, seen_files["fine.txt"].exact) == (30, True)
+
+
+def test_too_many_files_are_refused_in_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(looks, "MOST_FILES", 2)
+    for i in range(3):
+        text(tmp_path / f"{i}.txt", ["One ."])
+    with pytest.raises(ReadError, match="holds 3 files"):
+        looks.files_of([tmp_path])
+
+
+def test_of_two_tasks_labels_the_larger_is_taken_unless_the_other_is_twice_as_near() -> None:
+    def taken(near: int) -> str:
+        words = {"court": near, "x": 10 - near}
+        a = labelled("a.conll", 100, words={"court": 1, "y": 9})
+        b = labelled("b.conll", 40, types={"DRUG": 40}, words=words)
+        [row] = [row for row in propose([a, b, unlabelled("pile.txt", 900, {"court": 5})]).rows if row.part == DIVIDE]
+        return row.name
+
+    assert (taken(1), taken(3), taken(9)) == ("a.conll", "a.conll", "b.conll")

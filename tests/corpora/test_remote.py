@@ -1,0 +1,128 @@
+"""Files at an address: read and written by a folder's and by a bucket server's, kept nowhere, and errors as sentences."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from core.cli.main import main
+from core.corpora.corpus import Library
+from core.corpora.remote import fetch, is_address, named, outgoing
+from core.errors import ConfigError, PathError
+from tests.corpora.bucket import serving
+from tests.planted import contracts, kitchen
+
+LINES = contracts(30, seed=1)
+
+
+@pytest.fixture(scope="module")
+def bucket() -> Iterator[str]:
+    """The address of a bucket on a server of this machine."""
+    with serving() as url, pytest.MonkeyPatch.context() as patch:
+        for name, value in (("ACCESS_KEY_ID", "key"), ("SECRET_ACCESS_KEY", "secret"), ("ENDPOINT_URL", url)):
+            patch.setenv(f"AWS_{name}", value)
+        yield "s3://texts"
+
+
+@pytest.fixture(params=["s3", "file"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The address of a folder that can be written to."""
+    if request.param == "file":
+        (tmp_path / "far").mkdir()
+        return f"file://{tmp_path}/far"
+    return f"{request.getfixturevalue('bucket')}/{tmp_path.name}"
+
+
+def put(address: str, text: str) -> None:
+    with outgoing(address) as path:
+        path.write_text(text, encoding="utf-8")
+
+
+def ask(*words: str) -> dict[str, object]:
+    result = CliRunner().invoke(main, [*words, "--json"], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    value = json.loads(result.stdout)
+    assert isinstance(value, dict)
+    return value
+
+
+def test_what_is_sent_comes_back_byte_for_byte(place: str, tmp_path: Path) -> None:
+    text = "Straße\n" * 1_000_000  # more than one block
+    put(f"{place}/a.txt", text)
+    heard: list[str] = []
+    [copy] = fetch(f"{place}/a.txt", tmp_path / "near", heard.append)
+    assert copy.read_text(encoding="utf-8") == text
+    assert heard == ["fetching a.txt (8,000,000 bytes)"]
+
+
+def test_a_folders_files_come_under_their_own_names_and_stay_below_the_folder(place: str, tmp_path: Path) -> None:
+    with outgoing(f"{place}/parts") as folder:
+        (folder / "more").mkdir(parents=True)
+        for name in ("a.txt", "more/a.txt", "more/b.txt"):
+            (folder / name).write_text(name)
+    copies = fetch(f"{place}/parts", tmp_path / "near")
+    assert {copy.name: copy.read_text() for copy in copies} == {
+        "a.txt": "a.txt", "more_a.txt": "more/a.txt", "more_b.txt": "more/b.txt",
+    }  # fmt: skip
+    assert all(copy.parent == tmp_path / "near" for copy in copies)
+
+
+def test_a_corpus_is_added_from_an_address_and_no_copy_stays(place: str, home: Path) -> None:
+    put(f"{place}/task.txt", "\n".join(LINES))
+    added = ask("corpus", "add", f"{place}/task.txt")
+    assert (added["name"], added["sentences"]) == ("task", len(LINES))
+    assert Library(home).find(str(added["corpus"])).column("text").to_pylist() == LINES
+    assert not list((home / "uploads").iterdir())
+    assert not [file for file in home.rglob("*.json*") if place in file.read_text(errors="replace")]
+
+
+def test_a_choice_is_written_to_an_address(place: str, home: Path, tmp_path: Path) -> None:
+    for name, lines in (("task", LINES), ("domain", [*contracts(60, seed=2), *kitchen(60)])):
+        (tmp_path / f"{name}.txt").write_text("\n".join(lines), encoding="utf-8")
+        ask("corpus", "add", str(tmp_path / f"{name}.txt"))
+    words = ("select", "--task", "task", "--domain", "domain", "--strategy", "random", "--budget", "20")
+    near = tmp_path / "chosen.txt"
+    ask(*words, "--output", str(near))
+    assert ask(*words, "--output", f"{place}/chosen.txt")["output"] == f"{place}/chosen.txt"
+    [copy] = fetch(f"{place}/chosen.txt", tmp_path / "back")
+    assert copy.read_bytes() == near.read_bytes()
+
+
+@pytest.mark.parametrize("name", ["nothing.txt", "no/folder"])
+def test_what_is_not_there_is_a_sentence_and_leaves_nothing(place: str, name: str, home: Path) -> None:
+    with pytest.raises(PathError, match="there is no such file or folder"):
+        ask("corpus", "add", f"{place}/{name}")
+    assert not list((home / "uploads").iterdir())
+
+
+def test_keys_in_an_address_are_never_shown(tmp_path: Path) -> None:
+    address = "s3://key:secret@texts/a.txt?endpoint_override=127.0.0.1:9&scheme=http&region=us-east-1&request_timeout=1"
+    with pytest.raises(PathError) as caught:
+        fetch(address, tmp_path)
+    assert "secret" not in str(caught.value)
+    assert "s3://texts/a.txt: cannot be reached" in str(caught.value)
+    assert named(address) == "s3://texts/a.txt"
+
+
+def test_an_app_takes_no_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("core.corpora.remote.confined", lambda: True)
+    with pytest.raises(PathError, match="command line alone"):
+        fetch(f"file://{tmp_path}", tmp_path / "near")
+
+
+def test_a_machine_kept_offline_asks_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WINNOW_OFFLINE", "1")
+    monkeypatch.setattr("pyarrow.fs.FileSystem", None)
+    with pytest.raises(PathError, match=r"s3://texts/a\.txt: this machine is set to stay offline"):
+        fetch("s3://key:secret@texts/a.txt", tmp_path)
+    with pytest.raises(PathError, match="stay offline"), outgoing("gs://texts/a.txt"):
+        pytest.fail("written all the same")
+
+
+def test_addresses_and_paths_are_told_apart(home: Path, tmp_path: Path) -> None:
+    assert all(map(is_address, ("s3://a/b.txt", "gs://a", "hdfs://n:9000/a", "GS://a", "file:///a")))
+    assert not any(map(is_address, ("a.txt", "/s3://a", "https://example.org/a.txt", "C:/a.txt")))
+    with pytest.raises(ConfigError, match="not both"):
+        ask("corpus", "add", "s3://a/b.txt", str(tmp_path))

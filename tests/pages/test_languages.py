@@ -1,0 +1,125 @@
+"""From files to a chosen S_C in five scripts and languages, as the page Selection shows it.
+
+Half of a pile speaks of rights, as articles of the Universal Declaration of Human Rights do, half of cooking; the text
+of the task speaks of other rights.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import unescape
+from itertools import product
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from core.facade import corpora, runs, selections
+from tests.pages.test_pages import opened_on
+
+PAGE = "pages/3_Selection.py"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Language:
+    """right, dish: sentences with places for one of `rights`, and of `foods` and `pots`."""
+
+    right: str
+    rights: Sequence[str]
+    dish: str
+    foods: Sequence[str]
+    pots: Sequence[str]
+
+    @property
+    def of_rights(self) -> list[str]:
+        return [self.right.format(each) for each in self.rights]
+
+    @property
+    def of_dishes(self) -> list[str]:
+        return [self.dish.format(*each) for each in product(self.foods, self.pots)]
+
+
+LANGUAGES: Mapping[str, Language] = {
+    "Hindi": Language(
+        right="प्रत्येक व्यक्ति को {} का अधिकार है और कानून इसकी रक्षा करता है।",
+        rights=(
+            *("जीवन", "स्वतंत्रता", "शिक्षा", "काम", "विश्राम", "संपत्ति", "सुरक्षा", "नागरिकता"),
+            *("विवाह", "मत देने", "न्याय", "आवास", "स्वास्थ्य", "सम्मान", "समानता", "शरण"),
+        ),
+        dish="कढ़ाई में {} डालकर {} पर बीस मिनट पकाएँ और गरम परोसें।",
+        foods=("आलू", "दाल", "चावल", "प्याज", "टमाटर", "पनीर"),
+        pots=("धीमी आँच", "तेज़ आँच", "मध्यम आँच", "चूल्हे", "कोयले"),
+    ),
+    "Chinese": Language(
+        right="人人有权享有{}，法律应当予以保护。",
+        rights=(
+            *("生命", "自由", "教育", "工作", "休息", "财产", "安全", "国籍"),
+            *("婚姻", "选举", "公正审判", "住房", "健康", "尊严", "平等", "庇护"),
+        ),
+        dish="把{}放进{}里，加一勺盐，小火煮二十分钟。",
+        foods=("土豆", "豆腐", "米饭", "洋葱", "番茄", "白菜"),
+        pots=("铁锅", "砂锅", "蒸笼", "汤锅", "烤箱"),
+    ),
+    "Arabic": Language(
+        right="لكل شخص الحق في {} ويحميه القانون دون أي تمييز.",
+        rights=(
+            *("الحياة", "الحرية", "التعليم", "العمل", "الراحة", "التملك", "الأمان", "الجنسية"),
+            *("الزواج", "الانتخاب", "محاكمة عادلة", "السكن", "الصحة", "الكرامة", "المساواة", "اللجوء"),
+        ),
+        dish="ضع {} مع الملح {} واطبخها عشرين دقيقة ثم قدمها ساخنة.",
+        foods=("البطاطا", "العدس", "الأرز", "البصل", "الطماطم", "الجبن"),
+        pots=("في القدر", "في المقلاة", "في الفرن", "على النار", "على الجمر"),
+    ),
+    "German": Language(
+        right="Jeder Mensch hat das Recht auf {}, und das Gesetz schützt ihn darin.",
+        rights=(
+            *("Leben", "Freiheit", "Bildung", "Arbeit", "Erholung", "Eigentum", "Sicherheit", "Staatsangehörigkeit"),
+            *("Ehe", "Wahlen", "ein faires Verfahren", "Wohnung", "Gesundheit", "Würde", "Gleichheit", "Asyl"),
+        ),
+        dish="Zuerst {} mit etwas Salz {} zwanzig Minuten garen und heiß servieren.",
+        foods=("Kartoffeln", "Linsen", "Reis", "Zwiebeln", "Tomaten", "Käse"),
+        pots=("im Topf", "in der Pfanne", "im Ofen", "auf dem Herd", "über Glut"),
+    ),
+    "Swahili": Language(
+        right="Kila mtu ana haki ya {} na sheria inalinda haki hiyo bila ubaguzi.",
+        rights=(
+            *("kuishi", "uhuru", "elimu", "kazi", "mapumziko", "mali", "usalama", "uraia"),
+            *("ndoa", "kupiga kura", "hukumu ya haki", "makazi", "afya", "heshima", "usawa", "hifadhi"),
+        ),
+        dish="Weka {} pamoja na chumvi {} kisha pika dakika ishirini hadi viive.",
+        foods=("viazi", "dengu", "wali", "vitunguu", "nyanya", "jibini"),
+        pots=("kwenye sufuria", "kwenye kikaango", "kwenye tanuri", "juu ya moto", "juu ya makaa"),
+    ),
+}
+N = 8  # of the rights are the task's, and so many others are in the pile
+
+
+def closest(app: AppTest) -> list[str]:
+    """The sentences of the page's table of what is the closest to the task text."""
+    [table] = [
+        each.proto.body for each in app.get("html") if "<caption>The closest to the task text" in each.proto.body
+    ]
+    return [unescape(text) for text in re.findall(r"<td>([^<]*)</td></tr>", table)]
+
+
+@pytest.mark.parametrize("name", LANGUAGES)
+def test_what_is_like_the_task_is_selected_and_shown_as_it_was_written(name: str, home: Path, tmp_path: Path) -> None:
+    language = LANGUAGES[name]
+    wanted, others = language.of_rights[N:], language.of_dishes
+    pile = [line for pair in zip(others, wanted, strict=False) for line in pair] + others[len(wanted) :]
+    for role, lines in (("task", language.of_rights[:N]), ("domain", pile)):
+        (file := tmp_path / f"{role}.txt").write_text("\n".join(lines), encoding="utf-8")
+        corpora.set_role(role, runs.execute("add", {"path": str(file), "name": role}).result()["corpus"])
+    options = {**corpora.roles(), "strategy": "classifier", "encoder": "tiny", "budget": str(N)}
+    run = runs.execute("select", {**options, "keep": ("near_duplicate",)})  # patterns filled in are near copies
+    result = selections.result(run.id)
+    assert (result.selected, result.of, any(result.dropped.values())) == (N, len(pile), False)
+    selected = [each.text for each in corpora.find(result.corpus).take(range(N))]
+    assert sorted(selected) == sorted(wanted)
+    app = opened_on(PAGE, run.id)
+    assert not app.exception
+    assert not app.error
+    assert not app.warning
+    shown = closest(app)
+    assert shown
+    assert shown == selected[: len(shown)]

@@ -1,0 +1,42 @@
+"""Lines around the densest places of a class."""
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+
+from core.plots.density import FEWEST, density_lines, enclosing
+
+
+def test_each_cell_says_how_much_lies_where_it_is_at_least_as_dense() -> None:
+    held = enclosing(np.array([[1.0, 5.0], [0.0, 4.0]]))
+    assert held.ravel().tolist() == pytest.approx([1.0, 0.5, 1.0, 0.9])
+
+
+def test_a_line_of_half_holds_half_of_the_points() -> None:
+    rng = np.random.default_rng(1)
+    x, y = rng.normal(size=(2, 20_000)).astype(np.float32)
+    fig = go.Figure()
+    density_lines(fig, x, y, np.zeros(20_000, dtype=np.uint8))
+    [trace] = fig.data
+    edges = [np.asarray(axis) for axis in (trace.x, trace.y)]
+    column, row = (
+        np.clip(np.searchsorted(axis, values), 0, len(axis) - 1) for axis, values in zip(edges, (x, y), strict=True)
+    )
+    inside = np.asarray(trace.z)[row, column] <= 0.5
+    assert inside.mean() == pytest.approx(0.5, abs=0.05)
+    assert np.hypot(x[inside], y[inside]).max() < np.hypot(x[~inside], y[~inside]).max()
+
+
+def test_a_class_of_few_has_no_line() -> None:
+    rng = np.random.default_rng(1)
+    x, y = rng.normal(size=(2, 200))
+    kinds = np.repeat([0, 1], [FEWEST - 1, 200 - FEWEST + 1])
+    fig = go.Figure()
+    density_lines(fig, x, y, kinds)
+    assert [trace.name for trace in fig.data] == ["selected"]
+
+
+def test_points_in_one_place_have_lines_too() -> None:
+    fig = go.Figure()
+    density_lines(fig, np.ones(50), np.ones(50), np.zeros(50, dtype=np.uint8))
+    assert np.isfinite(fig.data[0].z).all()

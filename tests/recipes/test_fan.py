@@ -1,0 +1,165 @@
+"""Steps of an experiment by several processes: each takes what is ready and nobody is at; the plan tells the time."""
+
+import os
+import signal
+import threading
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from core.errors import ConfigError, RunBusy
+from core.facade import runs as facade_runs
+from core.recipes import calibrate
+from core.recipes.experiment import fan
+from core.recipes.experiment.fan import run_steps, wall
+from core.recipes.experiment.steps import CHECK, Step
+from core.runs import launch
+from core.runs.store import Run
+from tests.fake_cards import H100, T4, Driver
+from tests.patience import until
+from tests.recipes.test_experiment import OPTIONS, fill
+
+TRAINED = ("pretrain", "finetune")
+REPLICATE: Any = SimpleNamespace(in_words=lambda: "")
+
+
+def step(kind: str, *needs: Step, name: str = "") -> Step:
+    return Step(kind=kind, cell="none", replicate=REPLICATE, needs=needs, options=lambda runs: {"name": name or kind})  # type: ignore[arg-type]
+
+
+class Fake:
+    """A job whose steps with these names another process is at, and has done by its next look."""
+
+    def __init__(self, *busy: str, race: str = "") -> None:
+        self.busy, self.race, self.begun, self.waited = {*busy}, race, list[str](), list[str | None]()
+        self.context = SimpleNamespace(check=self.busy.clear, waiting=self.waited.append)
+
+    def at_work(self, kind: str, name: str) -> Any:
+        return SimpleNamespace(id=f"run of {name}") if name in self.busy else None
+
+    def child_if_free(self, kind: str, name: str) -> str:
+        if name == self.race:
+            self.race = ""
+            self.busy.add(name)
+            raise RunBusy("somebody was sooner")
+        return f"run of {name}"
+
+    def run(self, steps: list[Step]) -> dict[Step, Any]:
+        runs: dict[Step, Any] = {}
+        given: Any = self
+        run_steps(steps, runs, given, lambda step: self.begun.append(str(step.options({})["name"])))
+        return runs
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fan, "LOOK", 0.0)
+    monkeypatch.setattr(calibrate, "SECONDS", 0.0)
+
+
+def test_steps_are_made_in_their_order_where_nobody_helps() -> None:
+    first = step("select", name="a")
+    steps = [first, step("select", name="b"), step("pretrain", first, name="c"), step("finetune", name="d")]
+    job = Fake()
+    assert list(job.run(steps)) == steps
+    assert job.begun == ["a", "b", "c", "d"]
+    assert not job.waited
+
+
+def test_what_another_is_at_is_passed_over_and_what_rests_on_it_waits() -> None:
+    first = step("select", name="a")
+    steps = [first, step("pretrain", first, name="b"), step("select", name="c"), step("finetune", name="d")]
+    job = Fake("a")
+    runs = job.run(steps)
+    assert job.begun == ["c", "d", "a", "b"]  # `a` is there by then, and only looked up
+    assert set(runs) == set(steps)
+    assert job.waited == ["run of a", None]
+
+
+def test_who_comes_second_takes_another_step() -> None:
+    steps = [step("finetune", name="a"), step("finetune", name="b")]
+    assert Fake(race="a").run(steps).keys() == {*steps}
+
+
+def test_what_cannot_be_trained_on_ends_it() -> None:
+    def refuse(runs: object) -> Any:
+        raise ConfigError("music shares no type with legal.")
+
+    check = Step(kind=CHECK, cell="all", replicate=REPLICATE, options=refuse)  # type: ignore[arg-type]
+    with pytest.raises(ConfigError):
+        Fake().run([check])
+
+
+def test_the_plan_tells_the_time_of_all_cards() -> None:
+    read = step("select")
+    trained = [step("pretrain", read) for _ in range(4)]
+    tuned = [step("finetune", each) for each in trained]
+    steps = [read, *trained, *tuned]
+    seconds = {read: 10.0, **dict.fromkeys(trained, 100.0), **dict.fromkeys(tuned, 20.0)}
+    assert wall(steps, seconds, 1) == sum(seconds.values())
+    assert wall(steps, seconds, 4) == 130
+    assert wall(steps, seconds, 3) == 230
+    assert wall(steps, seconds, 60) == 130
+    assert wall([], {}, 2) == 0
+
+
+def test_a_process_a_card(driver: Driver) -> None:
+    assert fan.at_once() == 1
+    driver.shows(H100, T4)
+    assert fan.at_once() == 2
+
+
+@pytest.mark.alone
+def test_two_processes_make_what_one_does(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where there are two cards; here they take turns at the processor, for which each waits."""
+    fill(home)
+    monkeypatch.setattr(fan, "at_once", lambda: 2)
+    helping, begin = [], launch.helper
+
+    def helper(run: Run) -> Any:
+        helping.append(begin(run))
+        return helping[-1]
+
+    def at_it(pid: int) -> bool:
+        """Behind the locks that it only takes for a moment: it has the device."""
+        states = [facade_runs.state(run.id) for run in facade_runs.listed(*TRAINED)]
+        return any(state.worker and state.worker[0] == pid and (state.device or pid == os.getpid()) for state in states)
+
+    def thaw() -> None:
+        until(lambda: at_it(os.getpid()), "this process has begun a training")
+        helping[0].send_signal(signal.SIGCONT)
+
+    take, thawing = fan._take, threading.Thread(target=thaw)
+
+    def second(step: Step, *more: Any) -> bool:
+        """The first training is left to who helps, which takes longer to begin than a tiny one to end."""
+        if step.kind in TRAINED and helping and not thawing.ident:
+            until(lambda: at_it(helping[0].pid), "the other process has begun a training")
+            helping[0].send_signal(signal.SIGSTOP)
+            thawing.start()
+        return take(step, *more)
+
+    monkeypatch.setattr(launch, "helper", helper)
+    monkeypatch.setattr(fan, "_take", second)
+    options = {**OPTIONS, "arms": ("none", "tapt"), "budgets": (), "domain": ""}
+    run = facade_runs.execute("experiment", options)
+    tuned = facade_runs.listed(*TRAINED)
+    workers = {facade_runs.state(each.id).worker for each in tuned}
+    pids = {worker[0] for worker in workers if worker}
+    assert len(helping) == 1
+    assert helping[0].poll() is not None
+    assert helping[0].pid in pids
+    assert len(pids) == 2
+    assert "Traceback" not in run.log_file.read_text()
+    rows = run.result()["leaderboard"]
+    helping.clear()
+    other = tmp_path / "other"
+    monkeypatch.setenv("WINNOW_HOME", str(other))
+    monkeypatch.setattr(fan, "at_once", lambda: 1)
+    fill(other)
+    alone = facade_runs.execute("experiment", options).result()["leaderboard"]
+    assert [row["arm"] for row in rows] == ["none", "tapt"]
+    for name in ("arm", "micro_f1", "dev_f1", "delta", "interval", "verdict"):
+        assert [row[name] for row in rows] == [row[name] for row in alone], name

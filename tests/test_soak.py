@@ -1,0 +1,54 @@
+"""What a soak's lines are judged by; the soak itself takes an hour and is no part of this."""
+
+from dataclasses import replace
+
+import pytest
+
+from tests.soak import Line, judged
+
+SOUND = Line(
+    date="2026-01-01T00:00:00Z",
+    machine="x86_64, 2 cores, load 1.0",
+    minute=1.0,
+    memory=400 << 20,
+    all_memory=600 << 20,
+    handles=60,
+    threads=30,
+    processes=2,
+    temporary=3,
+    pages=20,
+    runs=4,
+    seconds=0.8,
+)
+
+
+def test_an_hour_in_which_nothing_grows_is_right() -> None:
+    """What the first pages take, and what goes up and down, is no growth."""
+    lines = [replace(SOUND, memory=(300 + 100 * (i > 5) + i % 3) << 20, handles=60 + i % 4) for i in range(60)]
+    assert judged(lines) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "a_minute", "words"),
+    [
+        ("handles", 1, "handles grew from 90 to 110"),
+        ("threads", 1, "threads grew from 60 to 80"),
+        ("temporary", 1, "temporary grew from 32 to 52"),
+        ("processes", 1, "processes grew from 32 to 52"),
+        ("memory", 8 << 20, "memory grew"),
+        ("seconds", 0.05, "s at the end"),
+    ],
+)
+def test_what_grows_is_named(name: str, a_minute: float, words: str) -> None:
+    lines = [replace(SOUND, **{name: getattr(SOUND, name) + i * a_minute}) for i in range(60)]
+    [wrong] = judged(lines)
+    assert words in wrong
+
+
+def test_too_much_memory_a_problem_and_too_short_a_time_are_named() -> None:
+    lines = [replace(SOUND, memory=1100 << 20), replace(SOUND, problems=["a page broke"])]
+    assert judged(lines) == [
+        "2026-01-01T00:00:00Z: a page broke",
+        "the app took 1100 MB",
+        "2 minutes say nothing of what grows",
+    ]
