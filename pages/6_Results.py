@@ -64,7 +64,7 @@ def _pick(run_id: str) -> str:
 
 def _warn(run_id: str) -> None:
     if gone := results.missing(run_id):
-        st.warning(f"Not reproducible as it was: {plain('; '.join(gone))} can no longer be found.")
+        st.caption(f":material/link_off: Not reproducible as it was, for it is not here: {plain('; '.join(gone))}.")
 
 
 def _study(run_id: str) -> None:

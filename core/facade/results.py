@@ -253,14 +253,16 @@ def missing(run_id: str) -> list[str]:
     gone = tagger_tables.missing(run, library())
     if run.manifest.kind != "experiment":
         return gone
+    arms: dict[str, list[str]] = {}
     for row in board(run_id).leaderboard:
         try:
-            child = store().get(row.finetune_run)
-            own = [what for what in tagger_tables.missing(child, library()) if what not in gone]
-            gone += [f"{what} of {figures.line_name(row)}" for what in own]
+            own = tagger_tables.missing(store().get(row.finetune_run), library())
         except WinnowError:
-            gone.append(f"the taggers of {figures.line_name(row)}")
-    return list(dict.fromkeys(gone))
+            own = ["its taggers"]
+        for what in own:
+            if what not in gone:
+                arms.setdefault(what.removeprefix("its "), []).append(figures.line_name(row))
+    return [*gone, *(f"the {what.removeprefix('the ')} of {', '.join(names)}" for what, names in arms.items())]
 
 
 def budget_advice(run_id: str, worth: float) -> list[NextBudget]:

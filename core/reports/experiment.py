@@ -219,7 +219,7 @@ def all_read(rows: Sequence[ArmRow]) -> bool:
 def corpora_parts(corpora: Sequence[CorpusRow], missing: Sequence[str]) -> list[Part]:
     """The corpora of a run, and why it cannot be repeated where some are gone."""
     rows = [(c.role, c.name, f"{c.sentences:,}", c.fingerprint[:16]) for c in corpora]
-    gone = Text(f"Not repeatable as it was: {'; '.join(missing)}.", strong=True)
+    gone = Text(f"Not repeatable as it was, for it is not here: {'; '.join(missing)}.", strong=True)
     return [Table(("Part", "Corpus", "Sentences", "Fingerprint"), rows, (2,)), *([gone] if missing else [])]
 
 

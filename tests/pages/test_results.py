@@ -434,7 +434,7 @@ def test_a_run_whose_parts_are_gone_is_said_to_be_not_reproducible(run_id: str) 
     corpora.remove(corpora.roles()["dev"])
     said = results.missing(run_id)
     assert "the taggers of random 10" in said
-    assert "its model of none" in said
+    assert "the model of none" in said
     app = opened(PAGE)
     assert not app.exception
     assert "Not reproducible" in texts(app)
