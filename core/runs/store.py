@@ -9,7 +9,7 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -93,7 +93,8 @@ class RunStore:
 
     def list(self, *kinds: str, state: State | None = None) -> Runs:
         """Newest first. kinds, state: only those. Foreign and half-made folders are passed over."""
-        names = (entry.name for entry in os.scandir(self.folder) if _RUN_ID.fullmatch(entry.name))
+        names = [entry.name for entry in os.scandir(self.folder) if _RUN_ID.fullmatch(entry.name)]
+        self._forget(self._runs.keys() - names)
         runs = [run for name in names if (run := self._find(name)) and (not kinds or run.manifest.kind in kinds)]
         if state:
             runs = [run for run in runs if run.state().state == state]
@@ -147,6 +148,12 @@ class RunStore:
             return None
         whole = run.id == run_id and (run.manifest.config or run.manifest.kind not in self._optioned)
         return self._runs.setdefault(run_id, run) if whole else None
+
+    def _forget(self, names: Iterable[str]) -> None:
+        """Let go of runs that another process has removed: an app that is up for weeks would hold all it ever saw."""
+        for name in names:
+            if not (self.folder / name).exists():  # one that began since the folder was read stays
+                self._runs.pop(name, None)
 
     @contextmanager
     def _begun(self, kind: str) -> Iterator[tuple[Path, datetime]]:

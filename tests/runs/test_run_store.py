@@ -1,8 +1,10 @@
 """The folder of all runs: what is found there, what is passed over, what is refused."""
 
 import dataclasses
+import gc
 import json
 import shutil
+import weakref
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -82,6 +84,15 @@ def test_a_kind_must_make_a_folder_name(store: RunStore, kind: str) -> None:
     with pytest.raises(RunError, match="run kind"):
         create(store, kind=kind)
     assert list(store.folder.iterdir()) == []
+
+
+def test_nothing_is_held_of_a_run_that_another_process_removed(store: RunStore) -> None:
+    kept, gone = create(store), weakref.ref(removed := create(store))
+    RunStore(store.home).remove(removed.id)
+    del removed
+    assert store.list() == [kept]
+    gc.collect()
+    assert gone() is None
 
 
 def test_remove_takes_all_of_it(store: RunStore) -> None:
