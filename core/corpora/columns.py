@@ -1,6 +1,9 @@
 """Whole columns of a corpus, kept in memory for the next question, and searching them."""
 
+import os
 import re
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal
@@ -30,16 +33,43 @@ def placed(corpus: Corpus) -> bool:
 
 
 def matches(texts: pa.ChunkedArray, query: str, mode: Literal["substring", "words"]) -> IntArray:
-    """Rows whose text holds `query` (substring), or all of its words whole and in any order (words); any case."""
+    """Rows whose text holds `query` (substring), or all of its words whole and in any order (words); any case.
+
+    All cores at once, a part of the texts each: one alone takes longer over a million than the 0.3 s a person may wait.
+    """
     query = clean(query)
-    needles = query.split() if mode == "words" else [query]
+    if not query or not len(texts):
+        return np.empty(0, dtype=np.int64)
+    tests = _tests(query.split() if mode == "words" else [query], texts.chunk(0), whole=mode == "words")
+    starts = np.cumsum([0, *map(len, texts.chunks)])[:-1].tolist()
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        held = pool.map(lambda part: _passing(part, tests), texts.chunks)
+        return np.concatenate([start + rows for start, rows in zip(starts, held, strict=True)])
+
+
+def _tests(needles: Sequence[str], sample: pa.Array, *, whole: bool) -> list[tuple[str, bool]]:
+    """What a text must pass to hold all needles, in the fastest order: a needle, and whether it must stand alone.
+
+    Standing alone takes three times as long to see, so that rare needles are first seen at all; one that most of the
+    sample holds would be seen twice in nearly all texts.
+    """
+    held = {needle: pc.mean(_holds(sample, needle)).as_py() or 0.0 for needle in needles}
+    rarest = sorted(held, key=held.__getitem__)
+    seen = [(needle, False) for needle in rarest if not whole or held[needle] < 0.5]
+    return seen + [(needle, True) for needle in rarest if whole]
+
+
+def _passing(texts: pa.Array, tests: Sequence[tuple[str, bool]]) -> IntArray:
+    """Rows of one part that pass all tests, ascending."""
     rows = np.arange(len(texts))
-    for needle in filter(None, needles):
-        hit = pc.match_substring(texts, needle, ignore_case=True)
-        kept = np.flatnonzero(hit.to_numpy())
-        rows, texts = rows[kept], texts.take(pa.array(kept))
-        if mode == "words":
-            pattern = rf"(?i)(^|[^\pL\pN_]){re.escape(needle)}($|[^\pL\pN_])"
-            kept = np.flatnonzero(pc.match_substring_regex(texts, pattern).to_numpy())
-            rows, texts = rows[kept], texts.take(pa.array(kept))
-    return rows if query else rows[:0]
+    for needle, alone in tests:
+        hit = _holds(texts, needle, alone=alone)
+        rows, texts = rows[hit.to_numpy(zero_copy_only=False)], texts.filter(hit)
+    return rows
+
+
+def _holds(texts: pa.Array, needle: str, *, alone: bool = False) -> pa.BooleanArray:
+    """`(n,)` whether each text holds it, in any case. alone: with no letter, digit or underscore right beside it."""
+    if alone:
+        return pc.match_substring_regex(texts, rf"(?i)(?:^|[^\pL\pN_]){re.escape(needle)}(?:$|[^\pL\pN_])")
+    return pc.match_substring(texts, needle, ignore_case=True)
