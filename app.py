@@ -23,7 +23,7 @@ from starlette.middleware import Middleware
 from streamlit import config
 from streamlit.starlette import App
 
-from core.facade import door, figures
+from core.facade import door, figures, machine
 from core.facade.errors import WinnowError
 from core.facade.home import private, serving
 from core.facade.projects import settle
@@ -36,6 +36,7 @@ from pages.ui.nowhere import Nowhere
 ROOT = Path(__file__).resolve().parent
 
 try:
+    machine.few_arenas()
     private()
     serving()
     settle()

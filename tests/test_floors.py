@@ -26,6 +26,7 @@ FLOOR_0 = {
     "audit_log",
     "disks",
     "cards",
+    "heap",
     "projects",
     "terms",
 }

@@ -16,6 +16,7 @@ from core.cards import Card, Load
 from core.cards import hindrance as hindrance
 from core.errors import ConfigError
 from core.facade.home import machine_home
+from core.heap import few_arenas as few_arenas
 from core.runs import executors
 from core.runs.executors import share
 from core.runs.versions import versions

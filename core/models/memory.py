@@ -3,17 +3,16 @@
 parts.json of the home: in how many parts each work was last taken on each card; what is not in it is taken in one.
 """
 
-import ctypes
 import gc
 import json
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import cache
 from typing import TYPE_CHECKING, TypeVar
 
 from core.errors import memory_ran_out
 from core.files import read_object, write_atomic
+from core.heap import trim
 from core.paths import machine_home
 
 if TYPE_CHECKING:
@@ -83,17 +82,8 @@ def give_back() -> None:
     11 GB.
     """
     gc.collect()
-    if trim := _malloc_trim():
-        trim(0)
+    trim()
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_initialized():
         torch.cuda.empty_cache()
         torch.cuda.reset_peak_memory_stats()
-
-
-@cache
-def _malloc_trim() -> Callable[[int], int] | None:
-    """glibc's own; None where the C library is another."""
-    with suppress(OSError, AttributeError):
-        return ctypes.CDLL(None).malloc_trim
-    return None
