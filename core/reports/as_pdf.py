@@ -2,11 +2,14 @@
 
 from collections.abc import Sequence
 from contextlib import closing
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from core.reports import fonts
 from core.reports.drawing import Dot, Drawing, Label, Shape, Stroke
 from core.reports.fonts import BOLD, MISSING, REGULAR, settable
 from core.reports.parts import Code, Document, Facts, Heading, Items, Part, Picture, Quote, Table, Text
+from core.shown import shown
 
 if TYPE_CHECKING:
     from fpdf import FPDF
@@ -35,6 +38,7 @@ class _Pages:
 
         self._size, self._line, self._missing = size, size * POINT * 1.32, 0
         self._pdf = FPDF()
+        self._more: dict[tuple[Path, int], frozenset[int]] = {}  # fonts besides the body's, and what they have
         _prepare(self._pdf, document)
         self._pdf.add_page()
         self._font(size + 5, bold=True)
@@ -51,8 +55,8 @@ class _Pages:
         if self._missing:
             self._part(
                 Text(
-                    f"{MISSING} stands for {self._missing:,} characters that the fonts of this file lack or that are "
-                    "written from right to left; the HTML and DOCX reports have them."
+                    f"{MISSING} stands for {self._missing:,} characters that neither Winnow's fonts nor this "
+                    "machine's have, or that stand in a picture; the HTML and DOCX reports have them."
                 )
             )
 
@@ -74,9 +78,28 @@ class _Pages:
         self._pdf.set_font("body", "B" if bold else "", size)
 
     def _settable(self, text: str) -> str:
-        ready = settable(text)
+        """`text` on one line, further fonts fetched for it; `MISSING` for what none has."""
+        ready = "".join(char if self._has(char) else MISSING for char in shown(text))
+        if fonts.leftwards(ready) or self._more:
+            self._pdf.set_text_shaping(True)  # letters take the shape that their neighbours ask for
+        return self._counted(text, fonts.onwards(ready))
+
+    def _counted(self, text: str, ready: str) -> str:
         self._missing += ready.count(MISSING) - text.count(MISSING)
         return ready
+
+    def _has(self, char: str) -> bool:
+        code = ord(char)
+        if code in fonts.body() or any(code in has for has in self._more.values()):
+            return True
+        for path, number in fonts.further(char):
+            if code in (has := fonts.glyphs(path, number)):
+                self._pdf.add_font(f"further{len(self._more)}", "", path, collection_font_number=number)
+                self._more[path, number] = has
+                families = [f"further{i}" for i in range(len(self._more))]
+                self._pdf.set_fallback_fonts(families, exact_match=False)
+                return True
+        return False
 
     def _write(self, text: str, size: float = 0.0) -> None:
         line = size * POINT * 1.32 if size else self._line
@@ -176,7 +199,7 @@ class _Pages:
                 page.circle(*at(shape.x, shape.y), shape.radius * scale, style="F")
             case Label():
                 self._font(shape.size * scale / POINT, bold=shape.bold)
-                words = self._settable(shape.text)
+                words = self._counted(shape.text, settable(shape.text))  # `FPDF.text` takes no further font
                 x, y = at(shape.x, shape.y)
                 page.text(x - page.get_string_width(words) / (1 if shape.anchor == "end" else 2), y, words)
 

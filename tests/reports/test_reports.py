@@ -21,7 +21,7 @@ from core.facade import reports
 from core.reports import CorpusRow, Cover, Document, Report, examples, experiment_document, html, pdf
 from core.reports import docx as as_docx
 from core.reports.drawing import Interval, Label, intervals
-from core.reports.parts import Heading, Quote, Text
+from core.reports.parts import Text
 from core.stats.mistakes import mistakes
 from core.text.sentence import Entity, Sentence, sentence_id
 from tests import finished
@@ -153,18 +153,6 @@ def test_a_report_that_is_long_takes_more_pages_and_loses_nothing() -> None:
     text = pages(pdf(experiment_document(report(rows=many, main=many[1]), COVER)))
     assert len(text) > 2
     assert all(f"a<b>{i} 10%" in " ".join(text) for i in range(60))
-
-
-def test_what_the_fonts_lack_is_counted_and_stays_in_the_other_formats() -> None:
-    words = "नमस्ते עברית café"
-    document = Document(
-        title="T", about="", cover=Cover(), first=[Quote(words)], second=[Heading("H"), Text(words, strong=True)]
-    )
-    text = " ".join(pages(pdf(document)))
-    assert "café" in text
-    assert "22 characters that the fonts of this file lack" in text
-    assert words in html(document)
-    assert words in "\n".join(line.text for line in docx.Document(BytesIO(as_docx(document))).paragraphs)
 
 
 def test_control_characters_of_a_corpus_do_not_spoil_a_file() -> None:
