@@ -19,7 +19,7 @@ LEFTWARDS = ("R", "AL")  # how Unicode calls letters that are written from right
 # mark fpdf2 puts a number or a bracket behind it on the wrong side.
 _ENDS = re.compile("(?<=[\u0590-\u08ff])(?=\\s*[^\u0590-\u08ff\\s]|\\s*$)")
 _MARK = "\u200e"
-_FOUND_WITHIN = 5.0  # seconds
+_PATIENCE = 5.0  # seconds
 
 
 def settable(text: str) -> str:
@@ -66,9 +66,9 @@ def _of_this_machine(code: int) -> tuple[tuple[Path, int], ...]:
     """What fontconfig knows; nothing on a system that has none."""
     words = ["fc-list", f":charset={code:x}:scalable=true:color=false", "file", "index", "style"]
     with suppress(OSError, subprocess.SubprocessError):
-        done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=_FOUND_WITHIN)
-        found = re.findall(r"^(.+\.(?:ttf|otf|ttc)): :(?:style=(.*):)?index=(\d+)$", done.stdout, re.MULTILINE)
+        done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=_PATIENCE)
+        listed = re.findall(r"^(.+\.(?:ttf|otf|ttc)): :(?:style=(.*):)?index=(\d+)$", done.stdout, re.MULTILINE)
         # Upright and of usual weight before others; then by name, so that the same machine takes the same one again.
-        plain = sorted(found, key=lambda each: (not re.search("Regular|Book|Medium", each[1]), each))
+        plain = sorted(listed, key=lambda each: (not re.search("Regular|Book|Medium", each[1]), each))
         return tuple((Path(path), int(index) & 0xFFFF) for path, _, index in plain)
     return ()
