@@ -81,7 +81,7 @@ def notes(home: Path) -> str:
     runs.execute("audit", {"corpus": pile})
     select = runs.execute("select", {"task": train, "domain": pile, "encoder": "tiny", "budget": "30"})
     runs.execute("map", maps.options(select.id, sample=100, clusters=3))
-    selections.export(select.id, "30", (), deliver.exports() / f"S_C-{select.id[-4:]}-30.txt")
+    selections.export(select.id, "30", (), deliver.exports() / f"choice-{select.id[-4:]}-30.txt")
     selections.edit(select.id, "add", np.arange(5))
     selections.seal(select.id)
     tuned = runs.execute(

@@ -203,7 +203,7 @@ class Assisted:
             return mapped(self.assisting, self.primary, self.type_map, library)
         return library.seal(
             iter(self.sentences(rows)),
-            name=f"{self.assisting.name} for {self.primary.name}, SKL below {threshold:g}",
+            name=f"{self.assisting.name} for {self.primary.name}, disagreement below {threshold:g}",
             origin={"run": self.run, "from": self.assisting.fingerprint, "threshold": threshold},
             labelled=True,
         )
@@ -250,7 +250,7 @@ def random_part(whole: Corpus, n: int, draw: int, network: str, library: Library
 
 def _some(rows: IntArray, threshold: float) -> IntArray:
     if not len(rows):
-        raise ConfigError(f"threshold: no sentence has an SKL below {threshold:g}; give a number above 0, such as 1.")
+        raise ConfigError(f"threshold: no sentence has a disagreement (SKL) below {threshold:g}; give more, such as 1.")
     return rows
 
 

@@ -130,8 +130,8 @@ class TrainInTest:
         """How many there are, in a sentence."""
         n = self.exact + self.near
         return (
-            f"{n:,} training sentence{'s stand' if n > 1 else ' stands'} in dev or test too ({self.exact:,} word for "
-            f"word, {self.near:,} nearly)."
+            f"{n:,} training sentence{'s stand' if n > 1 else ' stands'} among those to decide by or to test on "
+            f"too ({self.exact:,} word for word, {self.near:,} nearly)."
         )
 
 
@@ -186,7 +186,7 @@ class FinetuneResult:
             return ""
         unseen = self.test.unseen_f1 if self.test else ()
         without = (
-            f" Test F1 without what they share: {mean(unseen):.1f}; with it {self.test.f1:.1f}."
+            f" Test score without what they share: {mean(unseen):.1f}; with it {self.test.f1:.1f}."
             if unseen and self.test
             else ""
         )

@@ -128,7 +128,7 @@ def _in_the_way(
 
 
 def _exports(folder: Path, run_ids: Iterable[str]) -> tuple[Path, ...]:
-    """Exports that carry a run's id in their name, whole or its last four digits (`S_C-1a2b-10pct.txt`)."""
+    """Exports that carry a run's id in their name, whole or its last four digits (`choice-1a2b-10pct.txt`)."""
     there = sorted(folder.iterdir()) if folder.is_dir() else []
     marks = [(run_id, f"-{run_id[-4:]}-") for run_id in run_ids]
     return tuple(path for path in there if any(whole in path.name or short in path.name for whole, short in marks))

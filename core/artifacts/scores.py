@@ -210,7 +210,7 @@ class Scored:
         write_card(
             path,
             data_file="selected.parquet",
-            title=f"S_C of {self.domain.name}",
+            title=f"Choice from {self.domain.name}",
             about={
                 "strategy": self.scores.name,
                 "unit": f"{self.scores.unit}, {self.scores.prefer} is wanted",

@@ -71,7 +71,7 @@ def choice_take(choice: str, as_json: bool) -> None:
 
 @choice_group.command("set")
 @_which
-@click.option("--budget", required=True, help="1000 (sentences), 50000tokens, 20% of D_C, or threshold:0.75.")
+@click.option("--budget", required=True, help="1000 (sentences), 50000tokens, 20% of the whole, or threshold:0.75.")
 @json_option
 def choice_set(choice: str | None, budget: str, as_json: bool) -> None:
     """Give a choice another budget; nothing is scored, hand edits stay."""

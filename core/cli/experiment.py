@@ -50,7 +50,7 @@ def demo(as_json: bool) -> None:
     """The legal sample from T_C and D_C to a verdict, in about a quarter of an hour."""
     echo("Contracts of our own writing: does pre-training on chosen sentences help to find parties and", err=True)
     echo(
-        "dates in them? Three arms, three times each: choice, pre-training and tagger are made anew every time, so",
+        "dates in them? Three variants, three times each: choice, pre-training and tagger are made anew every time, so",
         err=True,
     )
     echo("that luck shows. About a quarter of an hour on two cores; everything runs on this machine.", err=True)

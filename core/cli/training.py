@@ -44,7 +44,10 @@ def _held_out(typed: object) -> object:
     if typed or not (split := corpora.judged_by()):
         return typed
     names = " and ".join(corpora.find(fingerprint).name for fingerprint in split)
-    echo(f"Sentences of {names} (the roles dev and test) are not read; --holdout {NONE} reads them too.", err=True)
+    echo(
+        f"Sentences of {names} (to decide by, dev, and to test on) are not read; --holdout {NONE} reads them too.",
+        err=True,
+    )
     return split
 
 
@@ -100,10 +103,10 @@ def _scores(run: Run) -> list[str]:
     test = result.test
     lines = [
         f"run          {run.id}",
-        f"F1           {test.f1:.2f}; macro, the mean over types, {test.macro_f1[0]:.2f}",
+        f"score (F1)   {test.f1:.2f}; macro, the mean over types, {test.macro_f1[0]:.2f}",
     ]
     lines += [f"  {name:<14} {f1s[0]:6.2f}" for name, f1s in test.decodings.items()]
-    lines += ["by type      F1 [95%, other sentences of this number]"]
+    lines += ["by type      score [95%, other sentences of this number]"]
     for name, f1 in sorted(test.by_type.items(), key=lambda pair: -pair[1]):
         low, high = test.intervals.get(name, (0.0, 0.0))
         lines.append(f"  {name:<14} {f1:6.2f} " + (f"[{low:.1f}, {high:.1f}]" if name in test.intervals else ""))
@@ -111,7 +114,7 @@ def _scores(run: Run) -> list[str]:
     lines += [
         f"confidence   mean {sure.confidence:.2f}, right {sure.right:.2f}; calibration error {sure.before:.3f} before "
         f"and {sure.after:.3f} after the temperature {sure.temperature:.2f}",
-        "at least     entities precision recall     F1",
+        "at least     entities precision recall  score",
     ]
     return lines + [
         f"  {row.least:<10.2f} {row.entities:8,} {row.precision:9.2f} {row.recall:6.2f} {row.f1:6.2f}"

@@ -86,7 +86,7 @@ def _label_parts(groups: Sequence[Group], largest: Group | None) -> Group | None
         _named_parts(by_name)
     for group in family:
         if not group.seen:
-            group.give(UNUSED, "labelled; the others are train, dev and test already")
+            group.give(UNUSED, "labelled; all three parts are there already")
     return Group([look for group in family if group.part in ("train", DIVIDE) for look in group.looks])
 
 
@@ -100,7 +100,7 @@ def _named_parts(by_name: Mapping[str, Sequence[Group]]) -> None:
     if "train" not in given:
         largest = max(unnamed, key=size)
         if given == ["dev", "test"]:
-            largest.give("train", "labelled, beside dev and test: what is learnt from")
+            largest.give("train", "labelled, and the other parts are there: what is learnt from")
         else:
             _divide([largest] if given else [group for group in unnamed if _alike(group, largest)], given)
     elif len(given) < len(LABELS):

@@ -226,7 +226,7 @@ def _seal(choice_id: str, budget: str, keep: Sequence[str]) -> Corpus:
     return library().subset(
         domain,
         selection.rows,
-        name=f"S_C {words}",
+        name=f"choice {words}",
         origin={
             "run": choice.run_of(choice_id),
             "choice": choice_id,

@@ -89,7 +89,7 @@ def judge_named(reference: str, measures: Sequence[str] = ()) -> Judgement:
     if own := judge_own(reference, measures):
         return own
     raise ConfigError(
-        f"{reference}: no finished experiment has arms vectors:SOURCE or lm:SOURCE of its sources, with one of its "
+        f"{reference}: no finished experiment has variants vectors:SOURCE or lm:SOURCE of its sources, with one of its "
         "targets as the task text or the labels; make one first."
     )
 

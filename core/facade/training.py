@@ -193,4 +193,4 @@ def loading(run_id: str) -> Mapping[str, str]:
 def _f1_on_dev(run_id: str, decoding: str) -> str:
     """The mean over seeds in words; nothing where results of older versions do not have it."""
     f1s = result.read(store().get(run_id), FinetuneResult).dev.decodings.get(decoding)
-    return f" (F1 {mean(f1s):.1f} on dev)" if f1s else ""
+    return f" (score {mean(f1s):.1f} on the labels to decide by)" if f1s else ""

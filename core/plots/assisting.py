@@ -8,6 +8,7 @@ import plotly.graph_objects as go
 from core.artifacts.assist import SweepPoint
 from core.plots.theme import COLOURS, figure
 from core.results import FloatArray
+from core.terms import DEV, TEST
 
 WIDTH = 0.25  # SKL a bar; whole thresholds are borders
 
@@ -54,9 +55,11 @@ def f1_by_threshold(points: Sequence[SweepPoint], chosen: float | None) -> go.Fi
 
     chosen: the threshold that the dev split chose.
     """
-    fig = figure(320, x="threshold (0: the primary corpus alone, 10: all of the assisting one)", y="micro F1, percent")
-    looks = {"dev": (COLOURS["S_C"], "solid"), "test": (COLOURS["T_C"], "dash")}
-    for split, (colour, dash) in looks.items():
+    fig = figure(
+        320, x="threshold (0: the primary corpus alone, 10: all of the assisting one)", y="score (F1), percent"
+    )
+    looks = {"dev": (DEV.word, COLOURS["S_C"], "solid"), "test": (TEST.word, COLOURS["T_C"], "dash")}
+    for split, (words, colour, dash) in looks.items():
         line = sorted((point for point in points if point.split == split), key=lambda point: point.threshold)
         if not line:
             continue
@@ -65,10 +68,10 @@ def f1_by_threshold(points: Sequence[SweepPoint], chosen: float | None) -> go.Fi
             x=[point.threshold for point in line],
             y=np.array([np.mean(point.f1) for point in line]),
             error_y={"array": spreads, "width": 3},
-            name=f"{split}, mean and spread of {len(line[0].f1)} seeds",
+            name=f"{words}, mean and spread of {len(line[0].f1)} seeds",
             mode="lines+markers",
             line={"color": colour, "dash": dash, "width": 2.5},
-            hovertemplate="threshold %{x:g}: %{y:.2f} F1 on " + split + "<extra></extra>",
+            hovertemplate="threshold %{x:g}: score %{y:.2f}, " + words + "<extra></extra>",
         )
     if chosen is not None:
         fig.add_vline(x=chosen, line={"dash": "dot", "width": 2, "color": COLOURS["cut"]})

@@ -29,9 +29,9 @@ def share_curve(rows: Sequence[ArmRow]) -> go.Figure | None:
         for column in range(len(tests)):
             _draw(fig, (encoder, points), number, column, baseline(next(iter(points.values())), rows))
     axis = {name: look.yaxis[name] for name in ("gridcolor", "zeroline", "automargin", "fixedrange")}
-    fig.update_xaxes(**axis, showgrid=False, title="share of low CEIM (percent)", nticks=6)
+    fig.update_xaxes(**axis, showgrid=False, title="share of low name less context (CEIM), percent", nticks=6)
     fig.update_yaxes(**axis, nticks=6)
-    fig.update_yaxes(title="F1 (percent), mean of the seeds", col=1)
+    fig.update_yaxes(title="score (F1, percent), mean of the seeds", col=1)
     return fig
 
 

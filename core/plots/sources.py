@@ -19,7 +19,7 @@ def source_curve(rows: Sequence[ArmRow]) -> go.Figure | None:
     arms = _sizes(rows)
     if not arms:
         return None
-    fig = figure(380, x="tokens read of the source", y="test F1 (percent), mean of the seeds")
+    fig = figure(380, x="tokens read of the source", y="test score (F1, percent), mean of the seeds")
     if base := baseline(next(iter(arms.values()))[0][1], rows):
         fig.add_hline(y=base.mean, line={"dash": "dash", "width": 1.5, "color": VERDICT_MARKS["baseline"].colour})
         place = {"x": 0, "xref": "paper", "xanchor": "left", "y": base.mean, "yanchor": "bottom"}

@@ -95,7 +95,7 @@ def _answered(result: StudyResult, of: Asked) -> str:
     asks, rows = question(result, of), forest_rows(result, of)
     n, named = len(result.tasks), {row.name: row for row in rows if row.answer}
     where = "on this task" if n == 1 else f"on these {n} tasks on average"
-    these = f"{of.capitalize()} {_DID[asks.these.answer]} {where}: {named[THESE].points} points of F1 over "
+    these = f"{of.capitalize()} {_DID[asks.these.answer]} {where}: {named[THESE].points} points of score over "
     if asks.others is None:
         return f"{these}{over(result, of)}. One task says nothing of others like it."
     wide = f", which is wide as there are only {n} tasks" if n < FEW else ""

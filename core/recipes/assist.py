@@ -45,7 +45,7 @@ TO_THE_END = 1000  # epochs, as many as can be asked for
 class AssistConfig(WordVectorOptions, SklConfig):
     """Which corpora, thresholds and networks; the rest of a fine-tuning's options as `finetune` has them."""
 
-    dev: str = option(..., "Labelled dev split of the primary corpus: the threshold is chosen on it.", corpus=True)
+    dev: str = option(..., "Labels to decide by, of the primary corpus: the threshold is chosen on it.", corpus=True)
     test: str = option(..., "Its labelled test split.", corpus=True)
     thresholds: tuple[float, ...] = option(tuple(map(float, SWEEP)), "What is tried.")
     shares: tuple[Share, ...] = option(
@@ -76,7 +76,7 @@ class AssistConfig(WordVectorOptions, SklConfig):
         if not thresholds or not all(0 < threshold < math.inf for threshold in thresholds):
             raise ConfigError(
                 f"thresholds: {thresholds} must be numbers above 0, at least one; give for example 1 2 3."
-                " All of the assisting corpus is an arm of its own."
+                " All of the assisting corpus is a variant of its own."
             )
         return tuple(sorted(set(thresholds)))
 
@@ -117,7 +117,7 @@ def run(config: AssistConfig, job: Job) -> AssistResult:
             rows.append(_row(config, job, "random", math.inf, extras, share=share))
             table = replace(table, random=rows[-1].mean)
         tables.append(table)
-    job.context.stage("comparing the arms")
+    job.context.stage("comparing the variants")
     return AssistResult(rows=rows, tables=_judged(job, tables, rows), skl_run=child.id, of=len(assisted.scores))
 
 

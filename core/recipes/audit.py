@@ -23,7 +23,9 @@ class AuditConfig(Flagging):
     """What to look through, and what must not be found in it."""
 
     corpus: str = option(..., "The corpus to look through.", corpus=True)
-    held_out: tuple[str, ...] = option((), "Labelled dev and test splits whose sentences count as leaks.", corpus=True)
+    held_out: tuple[str, ...] = option(
+        (), "Labels to decide by and to test on, whose sentences count as leaks.", corpus=True
+    )
 
 
 def run(config: AuditConfig, job: Job) -> AuditResult:

@@ -34,7 +34,9 @@ class DifficultyOptions(Config):
         "quick: few epochs; paper: Ma et al. 2023, Table 7; custom: as quick, but for what is said here.",
     )
     folds: int = option(5, "A mention is judged by models that did not train on its fold.", ge=2, le=50)
-    repeats: int | None = option(None, "Cross-validations whose PVI is averaged; None: quick 1, paper 3.", ge=1, le=20)
+    repeats: int | None = option(
+        None, "Cross-validations whose information (PVI) is averaged; None: quick 1, paper 3.", ge=1, le=20
+    )
     null: Literal["closed", "trained"] = option(
         "closed", "The model without input: the share of each type, or a classifier trained on nothing."
     )
@@ -64,7 +66,9 @@ class DifficultyConfig(DifficultyOptions):
     """Whose labels, under which encoder, and how carefully."""
 
     train: str = option(..., "The labelled corpus to judge, a training split.", corpus=True)
-    encoder: str = option("minilm", "A Hugging Face name, a folder, or minilm (bundled): PVI is this encoder's.")
+    encoder: str = option(
+        "minilm", "A Hugging Face name, a folder, or minilm (bundled): the information (PVI) is this encoder's."
+    )
     allow_download: bool = option(False, "Fetch the encoder from the Hugging Face hub if it is not here yet.")
 
     weights: str = option("", "Hash of the encoder.", hidden=True)
@@ -208,8 +212,8 @@ def _questions(config: DifficultyConfig, corpus: Corpus) -> tuple[Questions, lis
 def _notes(counts: Mapping[str, int], n: int, wanted: int, grouped_by: str) -> list[str]:
     if len(counts) == 1:
         return [
-            f"{next(iter(counts))}: is the only type, so neither name nor context has anything to tell and every PVI is"
-            " 0 bits; nothing was trained."
+            f"{next(iter(counts))}: is the only type, so neither name nor context has anything to tell and the "
+            "information (PVI) of every mention is 0 bits; nothing was trained."
         ]
     notes = []
     if n < wanted:
@@ -218,7 +222,7 @@ def _notes(counts: Mapping[str, int], n: int, wanted: int, grouped_by: str) -> l
         names = ", ".join(f"{kind} ({counts[kind]})" for kind in rare)
         notes.append(
             f"{names}: fewer mentions than the {n} folds, so the models that judge them have seen next to none; do not"
-            " lean on the PVI there. The other types are judged as ever."
+            " lean on their information (PVI). The other types are judged as ever."
         )
     return notes
 

@@ -51,7 +51,7 @@ class FinetuneConfig(WordVectorOptions, TaggerSettings):
         "minilm", "A Hugging Face name, a folder, minilm (bundled), or the id of a finished pretrain run."
     )
     train: str = option(..., "Labels to learn from (L_C).", corpus=True)
-    dev: str = option(..., "Labelled dev split: the best epoch is chosen on it.", corpus=True)
+    dev: str = option(..., "Labels to decide by (dev): the best epoch is chosen on it.", corpus=True)
     test: tuple[str, ...] = option((), "Labelled test splits, each read once.", corpus=True)
     seeds: tuple[int, ...] = option((1, 2, 3), "One tagger a seed; 3 for a look, 5 for a claim.")
     stages: Literal["joint", "lpft"] = option(
@@ -141,8 +141,7 @@ def _read(config: FinetuneConfig, job: Job) -> Splits:
         )
     if missing := sorted(rest - seen):
         job.context.note(
-            f"{', '.join(missing)}: in dev or test but not in the training sentences, so no tagger can find them; "
-            "they count as missed."
+            f"{', '.join(missing)}: not in the labels to learn from, so no tagger can find them; they count as missed."
         )
     borrowed = borrow(config, job, sorted(seen), model_folder(config.states, job))
     return Splits(
@@ -190,7 +189,7 @@ def _outcome(config: FinetuneConfig, job: Job, splits: Splits, seed: int, before
         _keep(tagger, models.folder(job.context.run))
     if not any(result.learnt for result in results):
         f1s = ", ".join(f"{name} {result.micro_f1:.2f}" for name, result in zip(names, results, strict=True))
-        job.context.note(f"Seed {seed} learnt nothing: its F1 ({f1s}) is no better than chance.")
+        job.context.note(f"Seed {seed} learnt nothing: its score ({f1s}) is no better than chance.")
     planned = asdict(settings.planned(len(splits.train))).items()
     outcome = SeedOutcome(
         seed=seed,
@@ -210,8 +209,8 @@ def _outcome(config: FinetuneConfig, job: Job, splits: Splits, seed: int, before
 def _note_sample(job: Job, judged_by: int, dev: int) -> None:
     if 0 < judged_by < dev:
         job.context.note(
-            f"An epoch is judged by {judged_by:,} of the {dev:,} dev sentences; the dev F1 that is reported is of all "
-            "of them."
+            f"An epoch is judged by {judged_by:,} of the {dev:,} sentences to decide by; the score that is "
+            "reported is of all of them."
         )
 
 

@@ -26,7 +26,7 @@ class HalvesConfig(Config):
     """What is split, and how much of a half is learnt from with its labels."""
 
     train: str = option(..., "Labels to learn from (L_C).", corpus=True)
-    dev: str = option(..., "Labelled dev split.", corpus=True)
+    dev: str = option(..., "Labels to decide by (dev).", corpus=True)
     test: str = option(..., "Labelled test split.", corpus=True)
     train_sentences: int = option(..., "Sentences of a half to train on.", unit="sentences", ge=1)
     dev_sentences: int = option(..., "Further sentences of it, to make choices on.", unit="sentences", ge=1)
@@ -44,8 +44,8 @@ def run(config: HalvesConfig, job: Job) -> HalvesResult:
     least, wanted = min(map(len, sides)), config.train_sentences + config.dev_sentences
     if wanted > least:
         raise ConfigError(
-            f"cross_train: {config.train_sentences:,} sentences to train on and {config.dev_sentences:,} for dev are "
-            f"more than a half of {len(pool):,} has ({least:,}, as copies stay together); ask for fewer."
+            f"cross_train: {config.train_sentences:,} sentences to learn from and {config.dev_sentences:,} to decide "
+            f"by are more than a half of {len(pool):,} has ({least:,}, as copies stay together); ask for fewer."
         )
     swapped = ((sides[0], sides[1]), (sides[1], sides[0]))
     halves = [_half(config, job, pool, own, other) for own, other in swapped]

@@ -39,11 +39,13 @@ class IntakeConfig(Config):
 
     path: str = option(..., "A file, a folder of files, or a zip archive of them.")
     others: tuple[str, ...] = option((), "Further files, folders or archives.")
-    task: tuple[str, ...] = option((), "T_C: text like what is to be labelled; the text of train if left out.")
-    domain: tuple[str, ...] = option((), "D_C: the big corpus to select from.")
-    train: tuple[str, ...] = option((), "L_C train: labelled sentences.")
-    dev: tuple[str, ...] = option((), "L_C dev: labelled, for decisions.")
-    test: tuple[str, ...] = option((), "L_C test: labelled, held out.")
+    task: tuple[str, ...] = option(
+        (), "Task text (T_C): text like what is to be labelled; the text of train if left out."
+    )
+    domain: tuple[str, ...] = option((), "The big corpus (D_C), to choose from.")
+    train: tuple[str, ...] = option((), "Labels to learn from (L_C train): labelled sentences.")
+    dev: tuple[str, ...] = option((), "Labels to decide by (L_C dev).")
+    test: tuple[str, ...] = option((), "Labels to test on (L_C test), held out.")
     divide: tuple[str, ...] = option((), "Labelled, to be divided into those of train, dev and test that are missing.")
     documents: tuple[str, ...] = option((), "The parts, of task and domain, whose rows are to be cut into sentences.")
     move: bool = option(False, "Delete the files once they are sealed (used for uploads, which are copies).")

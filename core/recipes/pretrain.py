@@ -41,7 +41,7 @@ class PretrainOptions(MlmSettings):
         (), "Labelled splits: their sentences, and near copies, are not read.", corpus=True
     )
     heldout_task: str = option(
-        "", "Sentences of the task text for the dev loss; without: 5% of the task text, held out.", corpus=True
+        "", "Sentences of the task text for the held-out loss; without: 5% of the task text, held out.", corpus=True
     )
     general: str = option("", "General text that shows what is forgotten; without: 5% of the last corpus.", corpus=True)
 

@@ -38,7 +38,7 @@ class RankConfig(Config):
     """Which encoders, on whose labels."""
 
     train: str = option(..., "Labels to learn from (L_C).", corpus=True)
-    dev: str = option(..., "Labelled dev split: what a probe finds in it is reported.", corpus=True)
+    dev: str = option(..., "Labels to decide by (dev): what a probe finds in it is reported.", corpus=True)
     encoders: tuple[str, ...] = option(
         ("minilm",), "Hugging Face names or folders on this machine, minilm (bundled), or ids of pretrain runs."
     )
@@ -79,7 +79,9 @@ def run(config: RankConfig, job: Job) -> RankResult:
     train, dev = (labelled(job.corpus(name)) for name in (config.train, config.dev))
     seen = types_of(train)
     if not seen or not any(sentence.tokens for sentence in dev):
-        raise CorpusError("rank: train holds no entity, or dev no word; give labelled sentences with entities.")
+        raise CorpusError(
+            "rank: no entity to learn from, or no word to decide by; give labelled sentences with entities."
+        )
     sample = Labelled(
         train=_sample(train, TRAIN),
         dev=_sample(dev, DEV),
@@ -172,14 +174,14 @@ def _proposal(states: "States", sample: Labelled, job: Job) -> Proposal:
         by = ahead(tables[layer - 1], tables[-1], level)
         if by.lo > 0:
             why = (
-                f"Within train a linear probe reads {tables[layer - 1].f1():.1f} F1 from layer {layer} and {last:.1f} "
+                f"Within train a linear probe scores {tables[layer - 1].f1():.1f} from layer {layer} and {last:.1f} "
                 f"from the last of {top} ({by.delta:+.1f}, {by.lo:+.1f} to {by.hi:+.1f}). Training closes most of such "
-                "a gap, so compare both on dev."
+                "a gap, so compare both on the labels to decide by."
             )
             return Proposal(layers=str(layer), why=why)
     best = max(range(top - 1), key=lambda layer: tables[layer].f1())
     why = (
-        f"Within train no layer is surely ahead of the last, from which a linear probe reads {last:.1f} F1; the best "
+        f"Within train no layer is surely ahead of the last, from which a linear probe scores {last:.1f}; the best "
         f"below it is layer {best + 1} ({tables[best].f1():.1f})."
     )
     return Proposal(layers="last", why=why)

@@ -68,8 +68,8 @@ class RebuildOptions(Config):
     size: int = option(1000, "low-share: how many sentences.", unit="sentences", ge=1)
     add_bin: Literal["", "low", "near_zero", "high", "none"] = option(
         "",
-        "low-share: as many sentences of this CEIM bin beside as many of any, in place of a share; none: those of any "
-        "alone.",
+        "low-share: as many sentences of this bin of name less context (CEIM) beside as many of any, in place of a "
+        "share; none: those of any alone.",
     )
     seed: int = option(1, "What is drawn at random.", ge=0)
 
@@ -91,13 +91,20 @@ class RebuildConfig(RebuildOptions):
     method: Method = option(
         ...,
         "random2low, highc2low, redundant2low: names that tell less. random2high, low2high: contexts that tell more. "
-        "low-share: a set of one size with this share of low CEIM. dataaug: typos and names spelt alike.",
+        "low-share: a set of one size with this share of low name less context (CEIM). dataaug: typos and names spelt "
+        "alike.",
     )
     rate: float = option(
-        0.2, "Share of all mentions that is changed; low-share: of sentences drawn for a low CEIM. Or 20%.", ge=0, le=1
+        0.2,
+        "Share of all mentions that is changed; low-share: of sentences drawn for a low name less context (CEIM). Or "
+        "20%.",
+        ge=0,
+        le=1,
     )
     difficulty: str = option("", "The finished difficulty run of this corpus; all but dataaug need one.")
-    holdout: tuple[str, ...] = option((), "Dev and test splits whose text must not come in.", corpus=True)
+    holdout: tuple[str, ...] = option(
+        (), "Labels to decide by and to test on, whose text must not come in.", corpus=True
+    )
     encoder: str = option("minilm", "dataaug: the encoder whose pieces are weighed, those that tell a type kept.")
 
     weights: str = option("", "Hash of the encoder.", hidden=True)
@@ -221,7 +228,9 @@ def _measures(config: RebuildConfig, job: Job, sentences: Sequence[Sentence]) ->
     if config.method == "dataaug":
         return {}
     if not config.difficulty:
-        raise ConfigError(f"difficulty: {config.method} goes by PVI; give the id of a finished difficulty run.")
+        raise ConfigError(
+            f"difficulty: {config.method} goes by information (PVI); give the id of a finished difficulty run."
+        )
     run = RunStore(job.home).get(config.difficulty)
     if run.manifest.kind != "difficulty" or run.state().state != "succeeded":
         raise Unfinished(f"difficulty: {run.id} is no finished difficulty run; run `difficulty` on the corpus first.")

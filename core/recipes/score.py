@@ -39,7 +39,7 @@ class ScoreConfig(EncoderOptions):
     task: str = option(..., "Task text (T_C): sentences like the tagger's, unlabelled.", corpus=True)
     domain: str = option(..., "Big corpus (D_C): what to choose from.", corpus=True)
     train: str = option("", "Labels to learn from (L_C), or a list of names (gazetteer).", corpus=True)
-    dev: str = option("", "Labelled dev split, where a tagger is trained first.", corpus=True)
+    dev: str = option("", "Labels to decide by (dev), where a tagger is trained first.", corpus=True)
     holdout: tuple[str, ...] = option((), "Labelled splits; their sentences count as leaks.", corpus=True)
     strategy: str = option(DEFAULT_STRATEGY, "How sentences are scored.")
     options: dict[str, object] = option({}, "The strategy's own options.")
@@ -67,7 +67,7 @@ class ScoreConfig(EncoderOptions):
             raise ConfigError(f"strategy {self.strategy}: needs labels; give them with --train.")
         if "ner" in strategy.models and not self.dev:
             raise ConfigError(
-                f"strategy {self.strategy}: trains a tagger, which needs a dev split; give it with --dev."
+                f"strategy {self.strategy}: trains a tagger, which needs labels to decide by; give them with --dev."
             )
         return self
 

@@ -45,7 +45,9 @@ class SelectOptions(EncoderOptions, Flagging):
 class SelectConfig(SelectOptions, ScoreConfig):
     """What to select, how, and how much of it."""
 
-    dev: str = option("", "Labelled dev split (a tagger may need it); its sentences count as leaks too.", corpus=True)
+    dev: str = option(
+        "", "Labels to decide by, which a tagger may need; their sentences count as leaks too.", corpus=True
+    )
     budget: str = option(
         "10%", "1000 (sentences), 50000tokens, 20% of the big corpus, or threshold:0.75 in the strategy's unit."
     )
@@ -100,7 +102,7 @@ def _seal(config: SelectConfig, job: Job, domain: Corpus, chosen: Selection) -> 
     return job.library.subset(
         domain,
         chosen.rows,
-        name=f"S_C {domain.name} {config.strategy} {chosen.budget}{_SUFFIX[config.diversity]}",
+        name=f"choice {domain.name} {config.strategy} {chosen.budget}{_SUFFIX[config.diversity]}",
         origin={"run": job.context.run.id, "from": domain.fingerprint},
     )
 

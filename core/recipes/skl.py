@@ -69,7 +69,9 @@ def _check(primary: Corpus, assisting: Corpus, types: TypeMap) -> dict[str, list
     for corpus in (primary, assisting):
         if not corpus.types:
             what = "holds no entity" if corpus.labelled else "is not labelled"
-            raise CorpusError(f"{corpus.name}: {what}; SKL compares labelled corpora, so give one with entities.")
+            raise CorpusError(
+                f"{corpus.name}: {what}; disagreement (SKL) compares labelled corpora, so give one with entities."
+            )
     named = [{types.get(kind, kind) for kind in corpus.types} - {""} for corpus in (primary, assisting)]
     if not named[0] & named[1]:
         of_primary, of_assisting = (", ".join(sorted(each)) or "none" for each in named)

@@ -191,18 +191,18 @@ def _compared(report: Report) -> list[Part]:
     parts: list[Part] = []
     if all_read(report.rows):
         text += (
-            ": what plain text the program had read before. Each way of preparing it is an arm. The arm “none” read "
-            "nothing; “random” read sentences drawn by lot, and shows what any text of that amount does. The others "
-            "read what they chose from the big corpus (D_C) for being like the task text (T_C); their choice "
-            "is called S_C, and the number behind an arm's name says how much that was."
+            ": what plain text the program had read before. Each way of preparing it is a variant. The variant “none” "
+            "read nothing; “random” read sentences drawn by lot, and shows what any text of that amount does. The "
+            "others read what they chose from the big corpus (D_C) for being like the task text (T_C); the number "
+            "behind a variant's name says how much that was (its choice, S_C)."
         )
     else:
-        text += ", which is called an arm:"
+        text += ", which is called a variant (arm):"
         counted = {row.arm: f" Of its mentions {row.changed_words}." for row in report.rows if row.changed_words}
         named = {row.arm: f"{row.about}{counted.get(row.arm, '')}" for row in report.rows}
         parts.append(Items(list(named.items())))
     alike = (
-        f"Every arm starts from the encoder {report.encoder} with the settings “{report.preset}”, and was trained "
+        f"Every variant starts from the encoder {report.encoder} with the settings “{report.preset}”, and was trained "
         f"{len(report.seeds)} {'time' if len(report.seeds) == 1 else 'times'}, since chance plays a part (seeds "
         f"{', '.join(map(str, report.seeds))})."
     )
@@ -225,8 +225,8 @@ def corpora_parts(corpora: Sequence[CorpusRow], missing: Sequence[str]) -> list[
 
 def _results(report: Report) -> list[Part]:
     text = (
-        "F1 says how many of the entities in the test set were found exactly and how few were invented: 100 is "
-        f"perfect, 0 is nothing right. The difference is to the arm {against(report.rows)}, in points of F1."
+        "The score (F1) says how many of the entities in the test set were found exactly and how few were invented: "
+        f"100 is perfect, 0 is nothing right. The difference is to the variant {against(report.rows)}, in points of it."
     )
     rows = []
     for row in report.rows:
@@ -234,7 +234,14 @@ def _results(report: Report) -> list[Part]:
         helped, chose = answers(row)
         rows.append((line_name(row), _read(row), spread, interval_words(row), f"{_SIGN[row.verdict]} {helped}", chose))
     question = "Reading helped" if all_read(report.rows) else "Helped"
-    heads = ("Arm", "Sentences (words) read", "F1 ± spread", "Difference (interval)", question, "Choosing helped")
+    heads = (
+        "Variant",
+        "Sentences (words) read",
+        "Score ± spread",
+        "Difference (interval)",
+        question,
+        "Choosing helped",
+    )
     return [Text(text), Table(heads, rows, (1, 2, 3)), *_further(report.rows)]
 
 
@@ -250,7 +257,7 @@ def _further(rows: Sequence[ArmRow]) -> list[Part]:
         return []
     cells = [(line_name(row), _tested(row), *map(_tested, row.also)) for row in rows]
     text = f"The same taggers on further test sets, and their difference to {against(rows)}. No verdict rests on these."
-    heads = ("Arm", "Test set", *names)
+    heads = ("Variant", "Test set", *names)
     return [Text(text), Table(heads, cells, range(1, len(heads)))]
 
 
@@ -261,13 +268,13 @@ def _tested(test: ArmRow | FurtherTest) -> str:
 def _how_sure(report: Report) -> list[Part]:
     text = (
         "The interval is where the true difference lies, in 95 of 100 such experiments, had other seeds and another "
-        "test set of this size been drawn. One arm was named beforehand for the planned test; the others are "
-        "exploratory, and the more of them there are, the surer each has to be. An arm “improves” only if it is surely "
-        "above no pre-training and above random text of the same amount (an arm that reads all text has chosen "
-        "nothing, so only the first counts for it). Each arm read the test set once; every choice was made on a "
-        "separate dev set. Where an arm has one selection and one pre-training, a quick look, the interval does not "
-        "hold what other ones would change, so it cannot show that choosing helped. Text from elsewhere is in no "
-        "interval."
+        "test set of this size been drawn. One variant was named beforehand for the planned test; the others are "
+        "exploratory, and the more of them there are, the surer each has to be. A variant “improves” only if it is "
+        "surely above no pre-training and above random text of the same amount (a variant that reads all text has "
+        "chosen nothing, so only the first counts for it). Each variant read the test set once; every choice was made "
+        "on a separate set of labels to decide by. Where a variant has one selection and one pre-training, a quick "
+        "look, the interval does not hold what other ones would change, so it cannot show that choosing helped. Text "
+        "from elsewhere is in no interval."
     )
     reasons = [(line_name(row), row.why) for row in report.rows if row.verdict != "baseline"]
     planned = [Text(report.planned, strong=True)] if report.planned else []
@@ -276,8 +283,10 @@ def _how_sure(report: Report) -> list[Part]:
 
 def _cost(report: Report) -> list[Part]:
     rows = [(line_name(row), hours_words(row.gpu_hours), rate_words(row)) for row in report.rows]
-    text = f"All in all {hours_words(report.hours)} of computing. What arms share is counted with each of them below."
-    heads = ("Arm", "Time by itself", "Points of F1 for each further hour (interval)")
+    text = (
+        f"All in all {hours_words(report.hours)} of computing. What variants share is counted with each of them below."
+    )
+    heads = ("Variant", "Time by itself", "Points of score (F1) for each further hour (interval)")
     return [Text(text), Table(heads, rows, (1, 2))]
 
 

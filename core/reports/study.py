@@ -92,7 +92,7 @@ def _results(result: StudyResult, of: Asked) -> tuple[list[Part], list[Part]]:
     words = f"Difference to {than} on every task with its interval, {THESE} and {OTHERS}; the table has them too"
     f1s = {task.name: f"{task.f1:.2f}" for task in result.tasks}
     cells = [(row.name, "" if row.answer else f1s[row.name], row.points, row.answer or "") for row in rows]
-    heads = ("Task", "F1", f"Difference to {than} (interval)", "Answer")
+    heads = ("Task", "Score (F1)", f"Difference to {than} (interval)", "Answer")
     lacking = question(result, of).lacking
     table: list[Part] = [Table(heads, cells, (1, 2)), *([Text(lacking, strong=True)] if lacking else [])]
     return [Picture(drawn, words)] if drawn else [], table

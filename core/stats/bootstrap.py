@@ -140,7 +140,7 @@ def compare(
 def resample(system: Sequence[Evaluation], other: Sequence[Evaluation], draws: int, seed: int) -> Resampled:
     """Draws and spread for intervals at several levels; `compare` is one of them. Errors: as `compare`."""
     if not (system and other):
-        raise CorpusError("verdict: an arm has no evaluation; fine-tune it with at least one seed and a test set.")
+        raise CorpusError("verdict: a variant has no evaluation; fine-tune it with at least one seed and a test set.")
     tables = tables_of([*system, *other], len(system) if system[0].tested is not None else 1)
     m, rng = tables.shape[1], np.random.default_rng(seed)
     whole, resampled = _f1(np.ones((1, m)), tables)[0], _resampled_f1(tables, draws, rng)
@@ -268,7 +268,8 @@ def tables_of(evaluations: Sequence[Evaluation], replicates: int = 1) -> FloatAr
     if not len(gold[0]) or len(gold) % replicates or not all(alike):
         sizes = " and ".join(sorted({f"{len(counts):,}" for counts in gold}))
         raise CorpusError(
-            f"verdict: the evaluations ({sizes} sentences) differ in their test sentences; test both arms on one set."
+            f"verdict: the evaluations ({sizes} sentences) differ in their test sentences; test both variants on one "
+            "set."
         )
     spans = [e.predicted.sum(axis=1) + own for e, own in zip(evaluations, gold, strict=True)]
     return np.stack([[e.tp.sum(axis=1) for e in evaluations], spans], axis=-1).astype(np.float64)

@@ -59,7 +59,7 @@ class MlmSettings(Config):
     max_pieces: int = option(0, "Pieces to be read instead of epochs; 0: epochs.", ge=0)
     patience: int = option(
         0,
-        "End after so many epochs without a better dev loss on the task text, and keep the best; 0: keep the last.",
+        "End after so many epochs without a better held-out loss on the task text, and keep the best; 0: the last.",
         ge=0,
     )
     max_length: int = option(128, "Longer sentences are read in parts.", unit="pieces", ge=8, le=8192)

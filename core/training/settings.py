@@ -25,7 +25,7 @@ class Settings:
     batch_size: sentences an optimizer step, of all processes together. accumulation: into how many parts a step's
     batch is cut; the effective batch stays. patience: epochs without a better dev F1 after which training ends,
     not before min_epochs. max_steps: the epochs are as many as fit into it, at least three; 0: no limit.
-    dev_sentences: an epoch is judged by a sample of dev of this size; 0: by all of it.
+    dev_sentences: an epoch is judged by a sample of this size; 0: by all of it.
     chain_learning_rate: of the CRF's transitions; None: that of the head, or in a recurrent network that of all.
     decay: below 1, plain SGD in place of AdamW, at a rate that stays but for being multiplied by this after every
     epoch whose dev F1 fell; training ends when it is below least_rate (Murthy et al. 2018, 3.2). in_turn: a step a
@@ -196,8 +196,8 @@ class TaggerSettings(Config):
     )
     in_turn: bool = option(
         False,
-        "charcnn: a step a sentence, of the primary and the assisting corpus in turn, ruled by dev loss, as Murthy et "
-        "al. 2018; else a batch of the one and the weighted mean loss of a batch of the other make a step.",
+        "charcnn: a step a sentence, of the primary and the assisting corpus in turn, ruled by held-out loss, as "
+        "Murthy et al. 2018; else a batch of the one and the weighted mean loss of a batch of the other make a step.",
     )
     share: Literal["all", "sub-word"] = option(
         "all", "bilstm, charcnn: what both corpora learn together; all, or the char-CNN alone."
@@ -229,11 +229,11 @@ class TaggerSettings(Config):
     head_learning_rate: float | None = option(None, "Of the last layer.", gt=0, le=1)
     chain_learning_rate: float | None = option(None, "Of the CRF's transitions.", gt=0, le=1)
     weight_decay: float | None = option(None, "AdamW's.", ge=0, le=1)
-    patience: int | None = option(None, "Training ends after so many without a better dev F1.", unit="epochs", ge=1)
+    patience: int | None = option(None, "Training ends after so many without a better score.", unit="epochs", ge=1)
     min_epochs: int | None = option(None, "But not before.", unit="epochs", ge=1)
     dev_sentences: int | None = option(
         None,
-        "An epoch is judged by a sample of dev of this size; what is reported is of all. 0: all.",
+        "An epoch is judged by a sample of this size; what is reported is of all. 0: all.",
         unit="sentences",
         ge=0,
     )

@@ -20,10 +20,6 @@ NEXT: Mapping[road.Name, tuple[str, str, str]] = {  # page, its button before th
     "worth": (RESULTS, "", "All figures"),
     "report": (RESULTS, "", "Word, HTML, tables"),
 }
-GREY: Mapping[road.Name, str] = {
-    "texts": ", ".join(term.symbol for term in (terms.TASK, terms.DOMAIN, terms.LABELS)),
-    "choice": terms.CHOICE.symbol,
-}
 FILLS = 3.0  # seconds after which what is known is looked at again, while it is being found out
 CLOSER: Mapping[str, tuple[str, str]] = {
     "similarity": (SIMILARITY, "Which source is close?"),
@@ -40,7 +36,7 @@ def draw() -> None:
         with st.container(border=True, horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
             with st.container(width="stretch"):
                 done = ":material/check_circle:" if stop.ready else ":material/radio_button_unchecked:"
-                grey = f" :gray[{GREY[stop.name]}]" if stop.name in GREY else ""
+                grey = f" :gray[{terms.CHOICE.symbol}]" if stop.name == "choice" else ""
                 st.markdown(f"{done} **{number} · {stop.title}**{grey}  \n{plain(stop.known)}")
             _next(stop, turn=stop.name == turn)
         if stop.name == "worth" and not stop.ready:

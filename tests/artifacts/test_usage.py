@@ -182,14 +182,14 @@ def test_with_everything_go_its_corpora_runs_parts_and_exports(home: Path, made:
         lambda context: {},
     )
     finish(home, "audit", {"corpus": made["train"].fingerprint}, lambda context: {})
-    for name in (f"S_C-{select.id[-4:]}-10pct.txt", "S_C-zzzz-10pct.txt"):
+    for name in (f"choice-{select.id[-4:]}-10pct.txt", "choice-zzzz-10pct.txt"):
         (deliver.exports() / name).write_text("text")
     goes = removals.removal("my task")
     assert goes.in_words == "2 corpora, 1 selection, 1 training, 1 map, 1 part of these runs, 1 export"
     removals.remove_everything("my task")
     assert {corpus.name for corpus in facade_corpora.listed()} == {"my train", "my dev", "my test", "my domain"}
     assert [run.manifest.kind for run in runs.listed()] == ["audit"]
-    assert [path.name for path in deliver.exports().iterdir()] == ["S_C-zzzz-10pct.txt"]
+    assert [path.name for path in deliver.exports().iterdir()] == ["choice-zzzz-10pct.txt"]
     assert "task" not in facade_corpora.roles()
 
 

@@ -66,7 +66,7 @@ def test_a_moved_slider_outlives_reload_and_page_switch_and_goes_into_a_folder(
     settled(page)
     page.get_by_role("button", name="Export").click()
     expect(page.get_by_text("Written to:", exact=True)).to_be_visible()
-    folder = server.home / "exports" / f"S_C-{select[-4:]}-20.2pct"
+    folder = server.home / "exports" / f"choice-{select[-4:]}-20.2pct"
     assert (folder / "selected.parquet").exists()
     page.get_by_text("The same on the command line").click()
     command = page.get_by_test_id("stCode").get_by_text("core select")

@@ -122,7 +122,10 @@ def test_the_parts_on_corpora_count_for_the_training_part_itself_and_what_is_mad
     rows = next(made["train"].batches())[:30]
     own = Library(home).seal(rows, name="half", origin={"from": made["train"].fingerprint}, labelled=True)
     expected = [made["dev"].fingerprint, made["test"].fingerprint]
-    assert rebuilding.splits_of(made["train"].fingerprint) == (expected, "given as dev and test on the page Corpora")
+    assert rebuilding.splits_of(made["train"].fingerprint) == (
+        expected,
+        "given as those to decide by and to test on, on the page Corpora",
+    )
     assert rebuilding.splits_of(own.fingerprint)[0] == expected
 
 

@@ -177,7 +177,7 @@ def test_a_moved_slider_is_kept(then: str, select: str, downloads: list[tuple[st
     assert plain("Select 30.2% of my-domain by random") in texts(app)
     assert app.query_params["choice"] == select
     assert "--budget 30.2%" in app.code[-1].value
-    assert downloads[-1][0] == f"S_C-{select[-4:]}-30.2pct.txt"
+    assert downloads[-1][0] == f"choice-{select[-4:]}-30.2pct.txt"
     assert plain("Select 30.2% of my-domain by random") in texts(opened("home.py"))
 
 
@@ -332,7 +332,7 @@ def test_the_choice_that_is_taken_up_is_what_all_pages_command_and_export_speak_
     written = typed(shown_command(app), tmp_path, monkeypatch)
     assert shown_command(app)[3:5] == ["export", kept.id]
     assert (written.name, written.read_bytes()) == downloads[-1]
-    assert written.name == f"S_C-{select[-4:]}-{kept.id[-4:]}-30.2pct.txt"
+    assert written.name == f"choice-{select[-4:]}-{kept.id[-4:]}-30.2pct.txt"
     assert len(written.read_bytes().splitlines()) == 58
     app.switch_page("pages/4_Explore.py").run()
     assert app.session_state["explore.shown"] == kept.id

@@ -532,13 +532,13 @@ def test_a_folder_is_exported_for_a_budget_with_a_decimal(chosen: str, home: Pat
     app.button(key="selection.export").click().run()
     assert not app.exception
     assert not app.error
-    written = home / "exports" / f"S_C-{chosen[-4:]}-{share}pct"
+    written = home / "exports" / f"choice-{chosen[-4:]}-{share}pct"
     assert (written / "selected.parquet").exists()
     assert len(app.get("plotly_chart")) == 2
 
 
 def test_an_export_that_fails_says_so_at_its_button_and_leaves_the_page_whole(chosen: str) -> None:
-    (deliver.exports() / f"S_C-{chosen[-4:]}-20pct").write_text("a file where the folder should be")
+    (deliver.exports() / f"choice-{chosen[-4:]}-20pct").write_text("a file where the folder should be")
     app = opened("pages/3_Selection.py")
     app.segmented_control(key="selection.format").set_value("folder").run()
     app.button(key="selection.export").click().run()

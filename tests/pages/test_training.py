@@ -461,8 +461,8 @@ def test_a_running_training_shows_its_curves(parts: dict[str, str], working: Cal
     app = opened(PAGE)
     assert not app.exception
     assert not app.error
-    assert set(charts(app)) == {"Training loss", "Dev score (F1)", "Learning rate", "Pieces a second"}
-    assert metrics(app)["Best dev score (F1)"] == "61.5"
+    assert set(charts(app)) == {"Training loss", "Score to decide by (dev F1)", "Learning rate", "Pieces a second"}
+    assert metrics(app)["Best score to decide by (F1)"] == "61.5"
     assert f"Step 40 · {len(POINTS)} points" in texts(app)
     assert "40 of 100 steps" in app.get("progress")[0].proto.text
     assert "Stop and keep" in labels(app)
@@ -488,7 +488,7 @@ def test_types_are_chosen(parts: dict[str, str]) -> None:
 
 def drawn(app: AppTest) -> list[str]:
     """The line of every point in the chart of F1."""
-    [data] = charts(app)["Dev score (F1)"].proto.datasets
+    [data] = charts(app)["Score to decide by (dev F1)"].proto.datasets
     return list(pa.ipc.open_stream(data.data.data).read_all()["line"].to_pylist())
 
 
@@ -516,7 +516,7 @@ def test_a_stopped_training_says_what_is_kept_and_goes_on(
     assert f"The best model so far is ready to use, in {plain(str(run.artifacts / 'model'))}" in said
     assert [badge.proto.body for badge in app.main.get("markdown") if "Cancelled" in badge.proto.body] == []
     assert any("Stopped" in element.value for element in app.markdown)
-    assert set(charts(app)) >= {"Training loss", "Dev score (F1)"}
+    assert set(charts(app)) >= {"Training loss", "Score to decide by (dev F1)"}
     button(app, "Resume").click().run()
     assert resumed == [run.id]
 

@@ -120,13 +120,13 @@ def test_wrong_names_are_told(name: str, says: str) -> None:
 @pytest.mark.parametrize(
     ("name", "without", "network", "says"),
     [
-        ("tapt", "task", "encoder", "arms: tapt reads the task text; give a task text, or leave that arm out"),
+        ("tapt", "task", "encoder", "arms: tapt reads the task text; give a task text, or leave that variant out"),
         ("dapt", "task", "encoder", "dapt reads the task text"),
         ("knn", "domain", "encoder", "knn chooses from the big corpus"),
         ("vectors:law", "sources", "bilstm", "vectors:law begins from a source; give sources or imported_vectors"),
         ("lm:law", "sources", "bilstm", "lm:law begins from a source; give sources, or leave"),
         ("skl:2", "assisting", "encoder", "skl:2 borrows sentences; give an assisting corpus"),
-        ("tapt", "", "bilstm", "tapt is for the network encoder or span, and all arms share one, which is bilstm"),
+        ("tapt", "", "bilstm", "tapt is for the network encoder or span, and all variants share one, which is bilstm"),
         ("lm:law", "", "charcnn", "lm:law is for the network bilstm"),
         ("vectors:law", "", "encoder", "vectors:law is for the network bilstm or charcnn"),
     ],
@@ -215,7 +215,7 @@ def test_whose_tokens_a_line_reads() -> None:
     }
     assert patterns("gazetteer")["knn 10%"] == "gazetteer 10%"
     config = {**SPLITS, "task": "t", "domain": "d", "arms": ("tapt", "knn"), "claim": "random"}
-    with pytest.raises(ConfigError, match="claim: random is no arm that is judged here; name one of tapt, knn"):
+    with pytest.raises(ConfigError, match="claim: random is no variant that is judged; name one of tapt, knn"):
         ExperimentConfig.parse(config)
 
 

@@ -169,7 +169,9 @@ def test_what_cannot_be_swapped_is_refused(options: dict[str, object], words: st
 
 
 def test_too_few_labels_for_what_is_asked_are_said_before_anything_is_trained(finished: Run) -> None:
-    with pytest.raises(ConfigError, match="20 sentences to train on and 9 for dev are more than a half of 56 has"):
+    with pytest.raises(
+        ConfigError, match="20 sentences to learn from and 9 to decide by are more than a half of 56 has"
+    ):
         runs.execute("experiment", {**CROSS, "cross_train": 20, "cross_dev": 9})
 
 

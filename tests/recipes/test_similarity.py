@@ -357,7 +357,7 @@ def test_own_experiments_become_outcomes(piles: dict[str, str]) -> None:
     (found,) = own_outcomes(grid, [("fruit-task", board)], {"fruit": "fruit", "metal": "metal"})
     assert (found.name, found.mean.tolist(), found.none.tolist()) == ("word vectors", [[56, 53]], [51])
     assert similarity.judge_own(run_id) is None  # no experiment was made here
-    with pytest.raises(ConfigError, match="no finished experiment has arms vectors:SOURCE or lm:SOURCE"):
+    with pytest.raises(ConfigError, match="no finished experiment has variants vectors:SOURCE or lm:SOURCE"):
         similarity.judge_named(run_id)
     renamed = [Trained(arm="none", source=None, f1=[40.0]), Trained(arm="lm:old name", source="f00d", f1=[41.0])]
     # another network's baseline

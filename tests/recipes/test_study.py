@@ -138,7 +138,7 @@ def test_it_tells_cost_and_chances_and_reports(run_id: str, tmp_path: Path, caps
         ({"names": ("deeds",)}, "names: give a different one"),
         ({"arms": ("none", "random")}, "arms: none of them is judged"),
         ({"looks": (1, 2)}, "looks: "),
-        ({"claim": "knn"}, "claim: knn is no arm"),
+        ({"claim": "knn"}, "claim: knn is no variant"),
         ({"train": ()}, "train: give the labelled"),
     ],
 )

@@ -153,12 +153,12 @@ _FIXED: Mapping[str, Arm] = {
     arm.name: arm
     for arm in (
         Arm(name=NONE, summary="Nothing: what every other variant is measured against (`monolingual` and `base` too)."),
-        Arm(name="tapt", summary="MLM on the task text alone.", task=True),
-        Arm(name="dapt", summary="MLM on all of the big corpus.", strategy=RANDOM, budget=WHOLE),
+        Arm(name="tapt", summary="Pre-training on the task text alone.", task=True),
+        Arm(name="dapt", summary="Pre-training on all of the big corpus.", strategy=RANDOM, budget=WHOLE),
         Arm(name="tapt+dapt", summary="Both: tapt and dapt.", task=True, strategy=RANDOM, budget=WHOLE),
         Arm(
             name=CONTROL,
-            summary="MLM on random sentences of the big corpus, as much text as the task text is: what TAPT must beat.",
+            summary="Pre-training on random sentences of the big corpus, as many as TAPT reads: what TAPT must beat.",
             strategy=RANDOM,
             budget="|T_C|",
         ),
@@ -204,7 +204,7 @@ def _vectors(name: str, source: str) -> Arm:
 
 
 def _lm(name: str, source: str) -> Arm:
-    summary = f"Frozen states of the encoder after MLM on {source}."
+    summary = f"Frozen states of the encoder after pre-training on {source}."
     return Arm(name=name, summary=summary, source=source, states=True, without="random word vectors alone")
 
 
@@ -215,7 +215,7 @@ def _skl(name: str, value: str) -> Arm:
         threshold = math.nan
     if not 0 < threshold < math.inf:
         raise ConfigError(f"arms: {name!r} needs a threshold above 0; write for example skl:2.")
-    summary = f"Assisting sentences whose SKL is below {threshold:g}."
+    summary = f"Assisting sentences whose disagreement (SKL) is below {threshold:g}."
     return Arm(name=f"skl:{threshold:g}", summary=summary, assisting=threshold, without="no assisting sentences")
 
 
@@ -228,7 +228,7 @@ def _part(name: str, value: str) -> Arm:
 def _copies(name: str, value: str) -> Arm:
     arm = find(value)
     if arm.rebuild not in GROWS or arm.control:
-        raise ConfigError(f"arms: {name!r} is of no arm that adds labelled sentences; write such as copies:dataaug.")
+        raise ConfigError(f"arms: {name!r} is of none that adds labelled sentences; write such as copies:dataaug.")
     summary = f"The labels with unchanged copies of the sentences that {arm.name} copies: what it must beat."
     return replace(arm, name=f"{COPIES}:{arm.name}", summary=summary, control=True)
 
@@ -274,7 +274,7 @@ FIXED_NAMES = tuple(_FIXED)
 ARM_NAMES = (*FIXED_NAMES, *STRATEGIES)
 # Controls are added by themselves, so nobody is offered them, but what they are is said.
 COPIES_HELP = (
-    "An arm that adds labelled sentences is joined by copies:ARM, as many unchanged copies, which it must beat."
+    "A variant (arm) that adds labelled sentences is joined by copies:ARM, as many unchanged copies, to be beaten."
 )
 ARM_SHAPES = tuple(f"{head}:{value}" for head, (value, _) in _NAMED.items() if head not in (PART, COPIES))
 
@@ -285,7 +285,7 @@ def find(name: str) -> Arm:
     if name in _FIXED:
         return _FIXED[name]
     if name in STRATEGIES:
-        summary = f"MLM on the task text and the choice. {STRATEGIES[name].summary}"
+        summary = f"Pre-training on the task text and the choice. {STRATEGIES[name].summary}"
         return Arm(name=name, summary=summary, task=True, strategy=name)
     head, _, value = name.partition(":")
     if head in _NAMED and value.strip():

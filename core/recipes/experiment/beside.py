@@ -70,7 +70,7 @@ def as_markdown(rows: Sequence[ArmRow]) -> list[str]:
     tests = [test.test for test in rows[0].also]
     if not tests:
         return []
-    lines = [f"| arm | budget | test | {' | '.join(tests)} |", f"|---|---|---:|{'---:|' * len(tests)}"]
+    lines = [f"| variant | budget | test | {' | '.join(tests)} |", f"|---|---|---:|{'---:|' * len(tests)}"]
     for row in rows:
         cells = [row.arm, row.budget, in_words(row), *map(in_words, row.also)]
         lines.append(f"| {' | '.join(cells)} |")

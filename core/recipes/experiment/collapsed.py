@@ -8,9 +8,9 @@ from core.recipes.experiment.arms import Cell
 from core.recipes.experiment.stages import FinishedLine
 
 NOTHING = (
-    "No tagger learnt anything: under no seed of any variant is the score above what spans laid by lot reach, on dev "
-    "or on test. Nothing is compared by that. Train for more epochs, at a higher rate or on more sentences, and see "
-    "that dev and test hold the types of the training sentences."
+    "No tagger learnt anything: under no seed of any variant is the score above what spans laid by lot reach, on "
+    "the labels to decide by or to test on. Nothing is compared by that. Train for more epochs, at a higher rate or "
+    "on more sentences, and see that both hold the types of the training sentences."
 )
 
 Collapsed = Mapping[Cell, Sequence[int]]

@@ -40,11 +40,11 @@ _STAGES: dict[str, type[Config]] = {
 class ExperimentConfig(Config):
     """What is compared, on what."""
 
-    task: str = option("", "Task text (T_C), without labels; for arms that are pre-trained.", corpus=True)
+    task: str = option("", "Task text (T_C), without labels; for variants that are pre-trained.", corpus=True)
     domain: str = option("", "Big corpus (D_C): what to choose from.", corpus=True)
     train: str = option(..., "Labels to learn from (L_C).", corpus=True)
-    dev: str = option(..., "Labelled dev split: every choice is made on it.", corpus=True)
-    test: str = option(..., "Labelled test split: read once an arm.", corpus=True)
+    dev: str = option(..., "Labels to decide by: every choice is made on them.", corpus=True)
+    test: str = option(..., "Labels to test on: read once a variant.", corpus=True)
     holdout: tuple[str, ...] = option((), "Further labelled splits whose sentences count as leaks.", corpus=True)
     arms: tuple[str, ...] = option(
         ("none", "random", "classifier"),
@@ -52,8 +52,8 @@ class ExperimentConfig(Config):
         f"{', '.join(arms.ARM_SHAPES)}. {arms.COPIES_HELP}",
     )
     budgets: tuple[str, ...] = option(("10%",), "How much each strategy selects: 1000, 50000tokens or 20%.")
-    claim: str = option("", "The arm that the claim is about; else the first strategy. All others are exploratory.")
-    seeds: tuple[int, ...] = option((1, 2, 3), "A replicate each, the same for every arm; 6 and looks for a claim.")
+    claim: str = option("", "The variant that the claim is about; else the first strategy. All others are exploratory.")
+    seeds: tuple[int, ...] = option((1, 2, 3), "A replicate each, the same for every variant; 6 and looks for a claim.")
     repeat: Repeat = option(
         "pipeline",
         "What every seed makes anew. tagger: taggers alone, a quick look that can show that reading helped, not that "
@@ -69,23 +69,24 @@ class ExperimentConfig(Config):
     looks: tuple[int, ...] = option(
         (), "Numbers of replicates at which it may end early, knowing enough: 2,4,6; else it looks once, at the end."
     )
-    effect: float = option(1.0, "What it is to find, in points of F1; an early end and the chances go by it.", gt=0)
-    encoder: str = option("minilm", "What every arm starts from: a Hugging Face name, a folder, or minilm (bundled).")
+    effect: float = option(1.0, "What it is to find, points of score; an early end and the chances go by it.", gt=0)
+    encoder: str = option("minilm", "What variants start from: a Hugging Face name, a folder, or minilm (bundled).")
     axis: tuple[str, ...] = option(
-        (), "encoder:NAME, so that every arm is also run from that encoder, on the same selection and labels."
+        (), "encoder:NAME, so that every variant is also run from that encoder, on the same selection and labels."
     )
     preset: Literal["quick", "paper"] = option(
         "quick",
-        "Settings of all training; paper fine-tunes as Ma et al. 2023 where arms rebuild and none is pre-trained.",
+        "Settings of all training; paper fine-tunes as Ma et al. 2023 where all rebuild and none is pre-trained.",
     )
     fixed: Literal["none", "steps", "tokens"] = option(
         "none",
-        "Give every pre-trained arm as many MLM steps, or pieces, as the one with the most text (those on all "
+        "Give every pre-trained variant as many steps, or pieces, as the one with the most text (those on all "
         "of the big corpus left aside), so that more text is not also more training.",
     )
     transductive: Literal["none", "dev", "all"] = option(
         "none",
-        "Held-out sentences found in the task text that may be learnt from as plain text: none, those of dev, or all.",
+        "Held-out sentences found in the task text that may be learnt from as plain text: none, those to decide by, "
+        "or all.",
     )
     train_sizes: tuple[int, ...] = option((), "Also fine-tune on so many labelled sentences, nested.", unit="sentences")
     multipliers: bool = option(
@@ -103,19 +104,19 @@ class ExperimentConfig(Config):
         (), "Further labelled test splits, harder ones say: shown beside the test split, in no verdict.", corpus=True
     )
     sources: tuple[str, ...] = option((), "What vectors:SOURCE and lm:SOURCE read, by name.", corpus=True)
-    cap_tokens: caps.Caps = option((), "So much of every source; several: each with arms of its own.", unit="tokens")
+    cap_tokens: caps.Caps = option((), "So much of every source; of several, each has its own variants.", unit="tokens")
     assisting: str = option("", "Another labelled corpus, which all and skl:THRESHOLD borrow from.", corpus=True)
     type_map: tuple[str, ...] = option(
         (), "OLD=NEW, a type's name where the labels and the assisting corpus differ (PER=person); OLD= leaves it out."
     )
-    gazetteer: str = option("", "Names that the arm gazetteer looks for in place of the labels'.", corpus=True)
-    difficulty_encoder: str = option("", "Whose PVI the labels are rebuilt by, where that is not the one fine-tuned.")
-    difficulty: Options = option({}, "Further options of measuring PVI: {repeats: 3}.")
+    gazetteer: str = option("", "Names that the variant gazetteer looks for in place of the labels'.", corpus=True)
+    difficulty_encoder: str = option("", "Whose information (PVI) labels are rebuilt by, where not the one fine-tuned.")
+    difficulty: Options = option({}, "Further options of measuring information (PVI): {repeats: 3}.")
     rebuild: Options = option({}, "Further options of rebuilding the labels.")
     skl: Options = option({}, "Further options of scoring assisting sentences: {unit: surface}.")
     vectors: Options = option({}, "Of learning word vectors: {window: 2, dimension: 200}.")
     imported_vectors: tuple[str, ...] = option(
-        (), "Word vectors that `vectors add` read, for arms vectors:NAME; all arms' words are as long."
+        (), "Word vectors that `vectors add` read, for variants vectors:NAME; all variants' words are as long."
     )
 
     imports: tuple[str, ...] = option((), "Runs of these.", hidden=True)
@@ -216,14 +217,14 @@ class ExperimentConfig(Config):
         if not self.budgets and any(name in STRATEGIES for name in self.arms):
             raise ConfigError("budgets: give at least one, for example 10%.")
         if "add_bin" in self.rebuild:
-            raise ConfigError("rebuild.add_bin: is an arm of its own here; name base+low:1000 among the arms.")
+            raise ConfigError("rebuild.add_bin: is a variant of its own here; name base+low:1000 among the arms.")
         if self.encoders and not begins_from_encoder(self.network):
-            raise ConfigError(f"axis: a {self.network} starts from no encoder; leave the axis out, or its arms.")
+            raise ConfigError(f"axis: a {self.network} starts from no encoder; leave the axis out, or its variants.")
         multipliers.check(self)
         names = self._names()
         lineup.check_taggers(names, self.tagger_settings)
         if self.claim and (self.claim not in names or not arms.find(self.claim).judged):
-            raise ConfigError(f"claim: {self.claim} is no arm that is judged here; name one of {', '.join(self.arms)}.")
+            raise ConfigError(f"claim: {self.claim} is no variant that is judged; name one of {', '.join(self.arms)}.")
         check_looks(self)
         halves.check(self)
         return self

@@ -30,11 +30,11 @@ def complete(names: Sequence[str], given: Mapping[str, object], network: str, si
     for arm in arms.values():
         if lacking := [name for name in arm.needs if not given.get(name)]:
             does, what = _LACKS[lacking[0]]
-            raise ConfigError(f"arms: {arm.name} {does}; give {what}, or leave that arm out.")
+            raise ConfigError(f"arms: {arm.name} {does}; give {what}, or leave that variant out.")
         if network not in arm.networks:
             raise ConfigError(
-                f"arms: {arm.name} is for the network {' or '.join(arm.networks)}, and all arms share one, which is "
-                f"{network}; say another as finetune's network, or leave that arm out."
+                f"arms: {arm.name} is for the network {' or '.join(arm.networks)}, and all variants share one, which "
+                f"is {network}; say another as finetune's network, or leave that variant out."
             )
     needed = [NONE]
     needed += [RANDOM] if any(arm.chooses for arm in arms.values()) else []

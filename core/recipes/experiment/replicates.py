@@ -53,5 +53,5 @@ def check_looks(config: "ExperimentConfig") -> None:
     if not config.claimed or not config.replicates(config.claimed)[0].number:
         raise ConfigError(
             "looks: only an experiment that repeats its pipeline for each seed can end early; give repeat pipeline "
-            "and an arm that reads or rebuilds, or leave the looks out."
+            "and a variant that reads or rebuilds, or leave the looks out."
         )

@@ -29,12 +29,12 @@ def run(config: ExperimentConfig, job: Job) -> ExperimentResult:
     """Artifacts: `leaderboard.csv`, `leaderboard.md`."""
     cells = config.cells
     if added := [name for name in dict.fromkeys(cell.arm.plain_name for cell in cells) if name not in config.arms]:
-        job.context.note(f"Added {' and '.join(added)}: without them nobody can tell what an arm is worth.")
+        job.context.note(f"Added {' and '.join(added)}: without them nobody can tell what a variant is worth.")
     with helpers(job) as at_once:
         stages, finished, test = _finished(config, job, at_once)
     if test:
         job.context.note(test.why)
-    job.context.stage("comparing the arms")
+    job.context.stage("comparing the variants")
     result = leaderboard.result(
         finished,
         claim=config.claimed,

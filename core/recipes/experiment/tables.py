@@ -37,7 +37,7 @@ COLUMNS = (
     "wanted",
     "why",
 )
-HEADS = ("arm", "budget", "MLM sentences", "tokens", "dev F1", "test F1", "sd")
+HEADS = ("variant", "budget", "sentences read", "tokens", "score to decide by", "test score", "sd")
 ANSWERS = ("helped", "choosing helped", "hours")
 ALSO = ("mean", "sd", "delta")  # of each further test set
 

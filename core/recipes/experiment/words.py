@@ -26,7 +26,7 @@ def settled_words(config: "ExperimentConfig") -> Options:
     if len(set(lengths.values())) > 1:
         says = ", ".join(f"{name} {length}" for name, length in lengths.items())
         raise ConfigError(
-            f"imported_vectors: the words of all arms are as long as one another, and these are not ({says}); "
+            f"imported_vectors: the words of all variants are as long as one another, and these are not ({says}); "
             "leave one out."
         )
     vectors = {**config.vectors, "dimension": named[0][1].dimension}

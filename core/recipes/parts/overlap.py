@@ -28,11 +28,13 @@ def overlap(train: Corpus, splits: Sequence[Corpus], job: Job) -> Overlap:
 
     About a second for each 10,000 sentences of all.
     """
-    job.context.stage("looking for training sentences in dev and test")
+    job.context.stage("looking for training sentences that are tested on")
     flags = hygiene.audit(train, splits, Silent())
     exact = flags.leak_rules["exact"]
     both = TrainInTest(exact=exact, near=flags.counts["leak"] - exact)
     seen = [hygiene.audit(split, [train], Silent()).has("leak") for split in splits]
     if both:
-        job.context.note(f"{both.words} A tagger may know their entities by heart, so F1 is given without them too.")
+        job.context.note(
+            f"{both.words} A tagger may know their entities by heart, so the score is given without them too."
+        )
     return Overlap(train=both, seen=seen)

@@ -57,8 +57,8 @@ def card(config: "PretrainConfig", corpora: Sequence[Corpus], result: PretrainRe
 def _losses(result: PretrainResult) -> list[str]:
     """Rows of the table."""
     losses = [
-        ("dev loss, task text", "dev_loss_task", result.dev_loss),
-        ("dev loss, general text", "dev_loss_general", result.dev_loss_general),
+        ("held-out loss, task text", "dev_loss_task", result.dev_loss),
+        ("held-out loss, general text", "dev_loss_general", result.dev_loss_general),
     ]
     perplexity = result.pseudo_perplexity
     return [

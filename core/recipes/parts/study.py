@@ -51,8 +51,8 @@ class SimilarityConfig(PplOptions, WvvOptions, TvccOptions):
     sizes: int = option(2, f"Smaller caps of the size curve, each 1/{SHRINK} of the one before; one draw.", ge=0, le=6)
     parts: int = option(
         8,
-        "Parts that T_C and every source are cut into and compared by, to tell leads from chance; 0: leads are not "
-        f"judged, nor with fewer than {FEWEST}.",
+        "Parts that the task text (T_C) and every source are cut into and compared by, to tell leads from chance; 0: "
+        f"leads are not judged, nor with fewer than {FEWEST}.",
         ge=0,
         le=50,
     )

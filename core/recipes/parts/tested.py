@@ -89,7 +89,7 @@ def without_mix(job: Job, tagger: "Tagger", gold: Sequence[Sentence], types: Seq
 
     if not isinstance(tagger, EncoderTagger) or tagger.mix is None:
         return None
-    job.context.stage("evaluating dev by the last layer")
+    job.context.stage("evaluating by the last layer")
     with tagger.mix.off():
         tags = tagger.tag(gold, job.context)
     return evaluate(gold, [prediction_of(sentence.argmax) for sentence in tags], types).f1()

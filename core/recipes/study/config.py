@@ -27,10 +27,10 @@ class StudyConfig(Config):
     train: tuple[str, ...] = option(
         ..., "Labels to learn from (L_C) of every task; all lists in one order.", corpus=True
     )
-    dev: tuple[str, ...] = option(..., "Labelled dev splits: every choice is made on them.", corpus=True)
-    test: tuple[str, ...] = option(..., "Labelled test splits: read once an arm.", corpus=True)
+    dev: tuple[str, ...] = option(..., "Labels to decide by (dev) of every task.", corpus=True)
+    test: tuple[str, ...] = option(..., "Labels to test on: read once a variant (arm).", corpus=True)
     task: tuple[str, ...] = option(
-        (), "Task text (T_C) of every task, unlabelled; for arms that are pre-trained.", corpus=True
+        (), "Task text (T_C) of every task, unlabelled; for variants (arms) that are pre-trained.", corpus=True
     )
     domain: tuple[str, ...] = option(
         (), "Big corpus (D_C): one that all tasks select from, or one for each.", corpus=True

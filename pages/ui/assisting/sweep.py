@@ -33,7 +33,7 @@ COLUMNS = {
     "monolingual": "Alone",
     "all": "All",
     "random": "Random",
-    "skl": "Chosen (SKL)",
+    "skl": "Chosen by disagreement (SKL)",
     "threshold": "Threshold",
     "kept": "Kept",
 }

@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from core.facade import figures, results, runs
+from core.facade import figures, results, runs, terms
 from core.facade.results import ArmRow, FurtherTest, NextBudget
 from core.facade.shown import duration
 from pages.ui.finding import finding
@@ -44,9 +44,9 @@ HOW = (
 )
 
 HARDLY = (
-    "Advice from a power law through few dev scores, on which budgets are chosen; not evidence. Hardly over: "
-    "what the gain exceeds in at most one case of ten, which is known where the whole pipeline was repeated, for it "
-    "takes several pre-trainings of a size to tell how far luck goes."
+    "Advice from a power law through few scores on the labels to decide by, on which budgets are chosen; not "
+    "evidence. Hardly over: what the gain exceeds in at most one case of ten, which is known where the whole pipeline "
+    "was repeated, for it takes several pre-trainings of a size to tell how far luck goes."
 )
 
 
@@ -89,7 +89,7 @@ COLUMNS = {
     "f1": "Test score",
     "none": "Against",  # what, its rows say
     "random": "Against its control",
-    "dev": "Dev score",
+    "dev": terms.DECIDING.named,
     "sentences": "Sentences read",
     "tokens": "Tokens read",
     "seeds": "Seeds won, level, lost",
@@ -255,7 +255,7 @@ def _budgets(run_id: str, rows: Sequence[ArmRow]) -> None:
     columns = {
         "arm": "Strategy",
         "next": "Twice as many",
-        "gain": "Gain in dev score to expect",
+        "gain": "Gain in score to decide by",
         "hours": "It takes",
         "advice": "Advice",
     }

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from core.facade import figures, training
+from core.facade import figures, terms, training
 from pages.ui.results.pair import apart
 from pages.ui.widgets import is_dark
 
 MOST = 6  # lines that a reader can tell apart
-WHAT = {"dev_f1": "Dev score (F1)", "loss": "Training loss"}
+WHAT = {"dev_f1": terms.DECIDING.named, "loss": "Training loss"}
 
 
 def overlay(arms: Mapping[str, str]) -> None:

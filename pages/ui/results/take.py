@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from core.facade import deliver, reports, results, runs
+from core.facade import deliver, reports, results, runs, terms
 from core.facade.reports import Cover
 from core.facade.results import TaggerRow
 from pages.ui.presses import pressed
@@ -26,7 +26,7 @@ COLUMNS = {
     "name": "Training",
     "state": "State",
     "seeds": "Seeds",
-    "dev": "Best dev score",
+    "dev": f"Best {terms.DECIDING.word}",
     "epoch": "At epoch",
     "f1": "Test score",
     "gain": "Over no pre-training",

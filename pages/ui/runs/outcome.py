@@ -23,7 +23,7 @@ from core.facade import (
 )
 from core.facade.errors import WinnowError
 from core.facade.runs import Run
-from core.facade.terms import CHOICE
+from core.facade.terms import CHOICE, DECIDING
 from pages.ui.runs.words import corpus_name, encoder
 
 
@@ -44,7 +44,7 @@ def _finetuned(run: Run) -> str:
     tuned = results.tuned(run.id)
     test, dev = tuned.test, tuned.dev.micro_f1
     if not test:
-        return f"Score (F1) {max(dev):.1f} on dev, the best of {len(dev)} {'seed' if len(dev) == 1 else 'seeds'}"
+        return f"{DECIDING.named} {max(dev):.1f}, the best of {len(dev)} {'seed' if len(dev) == 1 else 'seeds'}"
     spread = "" if test.spread is None else f" ± {test.spread:.1f} over {len(test.micro_f1)} seeds"
     return f"Score (F1) {test.f1:.1f}{spread} on {corpus_name(run.manifest.config['test'][0])}"
 

@@ -100,7 +100,7 @@ def _export(choice_id: str, budget: str, keep: Sequence[str], chosen: Selection)
             required=True,
             key="selection.format",
         )
-        name = f"S_C-{choices.at(choice_id).mark}-{budget.replace('%', 'pct').replace(':', '-')}"
+        name = f"choice-{choices.at(choice_id).mark}-{budget.replace('%', 'pct').replace(':', '-')}"
         name += "" if kind == "folder" else f".{kind}"
         write = partial(selections.export, choice_id, budget, keep, format=kind)
         large = 8 * int(selections.scored(choice_id).lengths[chosen.rows].sum()) >= LARGEST_DOWNLOAD

@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from core.facade import experiments, runs, selections
+from core.facade import experiments, runs, selections, terms
 from core.facade.errors import ConfigError
 from pages.ui.terms import expert
 from pages.ui.training import claim
@@ -34,7 +34,7 @@ REPEAT = {
 }
 TRANSDUCTIVE = {
     "none": "are never read",
-    "dev": "are read as plain text if they are of dev",
+    "dev": f"are read as plain text if they are {terms.DEV.word}",
     "all": "are read as plain text",
 }
 NUMBERS = {

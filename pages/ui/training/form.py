@@ -13,7 +13,7 @@ from pages.ui.training.parts import PRESETS, seed_list, settings, several, split
 from pages.ui.widgets import corpus_label
 
 CHOICE, ARRIVED, ADRIFT = "training.selection", "training.arrived", ":material/link_off:"
-HELD = "Dev and test sentences, and near copies: who has read them is tested on what it knows."
+HELD = "Sentences to decide by and to test on, and near copies: who has read them is tested on what it knows."
 
 
 def options(kind: str) -> dict[str, Any] | None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
-from core.facade import corpora, figures, runs, training
+from core.facade import corpora, figures, runs, terms, training
 from core.facade.errors import CorpusError
 from core.facade.runs import Run, RunState
 from core.facade.shown import duration
@@ -23,6 +23,7 @@ SMALL = {
     "gpu_used_gb": "GPU memory in use (GB)",
     "gpu_busy": "GPU busy (%)",
 }
+CURVES = {**SMALL, **HELD_OUT, "loss": "Training loss", "dev_f1": terms.DECIDING.named}
 
 
 def live(run_id: str, state: RunState) -> None:
@@ -85,7 +86,12 @@ def _numbers(metrics: Sequence[Metric], state: RunState) -> None:
             best = max(scores, key=lambda metric: metric.values.max())
             at = int(best.steps[best.values.argmax()])
             of = f", seed {best.seed}" if len(scores) > 1 else ""
-            st.metric("Best dev score (F1)", f"{best.values.max():.1f}", width="content", help=f"At step {at:,}{of}.")
+            st.metric(
+                f"Best {terms.DECIDING.word} (F1)",
+                f"{best.values.max():.1f}",
+                width="content",
+                help=f"At step {at:,}{of}.",
+            )
         if "tokens_per_second" in last:
             st.metric("Pieces a second", f"{last['tokens_per_second']:,.0f}", width="content")
         if "gpu_memory_gb" in last:
@@ -102,7 +108,7 @@ def _charts(metrics: Sequence[Metric], types: Sequence[str]) -> None:
         _chart(metrics, {"loss": "training"}, "Training loss")
     with right:
         if any(metric.name == "dev_f1" for metric in metrics):
-            _chart(metrics, {"dev_f1": ""}, "Dev score (F1)", {"": OVERALL, **{name: name for name in types}})
+            _chart(metrics, {"dev_f1": ""}, terms.DECIDING.named, {"": OVERALL, **{name: name for name in types}})
         else:
             _chart(metrics, HELD_OUT, "Held-out loss")
     small = {name: heading for name, heading in SMALL.items() if any(metric.name == name for metric in metrics)}
@@ -148,7 +154,7 @@ def _table(metrics: Sequence[Metric]) -> None:
     with st.expander("In numbers", icon=":material/table:"):
         rows = [
             {
-                "curve": metric.name.replace("_", " "),
+                "curve": CURVES.get(metric.name, metric.name.replace("_", " ")),
                 "type": metric.type or "all",
                 "seed": "" if metric.seed is None else str(metric.seed),
                 "points": len(metric.steps),

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from core.facade import figures, results, runs, studies, training
+from core.facade import figures, results, runs, studies, terms, training
 from core.facade.results import FinetuneResult, OverSeeds
 from core.facade.runs import RunState
 from pages.ui.finding import finding
@@ -112,7 +112,7 @@ def _finetuned(run_id: str) -> None:
         if test:
             of = "one seed" if test.spread is None else f"± {test.spread:.1f} over {len(test.micro_f1)} seeds"
             st.metric("Test score (F1)", f"{test.f1:.1f}", of, delta_color="off", delta_arrow="off", width="content")
-        st.metric("Dev score (F1), best seed", f"{max(dev):.1f}", width="content")
+        st.metric(f"{terms.DECIDING.named}, best seed", f"{max(dev):.1f}", width="content")
         st.metric("Best epoch", ", ".join(map(str, tuned.best_epoch)), width="content")
     if collapsed := results.collapsed_seeds(run_id):
         st.warning(
@@ -166,12 +166,12 @@ def _confidence(run_id: str, tuned: FinetuneResult) -> None:
     if not rows or not tuned.dev.calibration:
         return
     with st.expander("How sure it is, and what a least confidence keeps", icon=":material/percent:"):
-        for name, split in (("dev", tuned.dev), ("test", tuned.test)):
+        for part, split in ((terms.DEV, tuned.dev), (terms.TEST, tuned.test)):
             for sure in split.calibration[:1] if split else ():
                 st.markdown(
-                    f"On {name} the first seed says {sure.confidence:.2f} on average where {sure.right:.2f} is right. "
-                    f"Calibration error {sure.before:.3f} as it came, {sure.after:.3f} at the temperature "
-                    f"{sure.temperature:.2f}, which was fitted on dev."
+                    f"On {part.word} the first seed says {sure.confidence:.2f} on average where {sure.right:.2f} is "
+                    f"right. Calibration error {sure.before:.3f} as it came, {sure.after:.3f} at the temperature "
+                    f"{sure.temperature:.2f}, which was fitted on {terms.DEV.word}."
                 )
         lines = [
             {
@@ -183,7 +183,7 @@ def _confidence(run_id: str, tuned: FinetuneResult) -> None:
             }
             for row in rows
         ]
-        table(lines, KEPT, "Precision and recall on dev by least confidence, of the seed that was kept")
+        table(lines, KEPT, f"Precision and recall on {terms.DEV.word} by least confidence, of the seed that was kept")
         st.caption("`python -m core predict --min-confidence 0.8` leaves out what is less sure than that.")
 
 

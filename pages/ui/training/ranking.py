@@ -25,7 +25,8 @@ HEADINGS = {
 }
 MEANS = (
     "Best first. H-score and LogME say how well the mean of an encoder's frozen layers tells the labels apart; the "
-    "probe is a linear one, learnt on train and read on dev, from that mean and from single layers. More is better. "
+    "probe is a linear one, which learns from the labels to learn from and is read on those to decide by, from that "
+    "mean and from single layers. More is better. "
     "Nothing is trained but the probe."
 )
 
