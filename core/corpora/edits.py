@@ -11,13 +11,16 @@ alphabetical order, read forwards and backwards. A list of a thousand "note 017 
 into ten clusters instead of one: 990 of them are flagged, not 999.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import pairwise
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from core.corpora.grams import Ragged, UIntArray, mix
+from core.corpora.grams import Gathered, UIntArray, mix
+from core.corpora.phases import Array, Phase, Phases
 from core.reporter import Reporter
 from core.results import BoolArray, IntArray
 
@@ -27,31 +30,55 @@ _MEET = 64
 _NEIGHBOURS = 8  # neighbours on either side
 _AT_ONCE = 1 << 22  # candidates held
 _PAIRS = 1 << 15  # candidates weighed at a time
+_STAGES = {"words": "comparing word by word", "letters": "comparing short sentences"}
 _HAIR = 1e-9  # 1 - .9 of 10 is a rounding error below 1
 
 Texts = npt.NDArray[np.uint32]  # (n, length) code points of n texts of one length
 Pairs = tuple[IntArray, IntArray]
+_OfLength = tuple[IntArray, Texts]  # rows, and their texts
 
 
-def near_texts(texts: Ragged, live: IntArray, report: Reporter, similarity: float = SIMILARITY) -> Iterator[Pairs]:
+def near_texts(
+    texts: Gathered, live: IntArray, name: Literal["words", "letters"], phases: Phases, similarity: float = SIMILARITY
+) -> Iterator[Pairs]:
     """Pairs of `live` rows with edit similarity >= `similarity`; a pair may come more than once.
 
-    texts: code points or hashes of words, at most `LONGEST` a row; an empty row is near to none.
+    texts: code points or hashes of words, at most `LONGEST` a row; an empty row is near to none. name: of the phase,
+    one chunk a length, which is compared with itself and those that are little longer.
     """
     lengths = texts.counts[live]
     by_length = {int(n): live[lengths == n] for n in np.unique(lengths) if n}
-    for done, (short, rows) in enumerate(by_length.items()):
-        report.progress(done, len(by_length), "lengths")
-        left = _Side(texts, rows)
-        # A distance of at least long - short may be a tenth of long at most, so long is at most short / .9.
-        for long in range(short, int(short / similarity + _HAIR) + 1):
-            report.check()
-            edits = int((1 - similarity) * long + _HAIR)
+    # A distance of at least long - short may be a tenth of long at most, so long is at most short / .9.
+    reach = {
+        short: [
+            long
+            for long in range(short, int(short / similarity + _HAIR) + 1)
             # Below ten letters no edit is allowed, and equal texts are exact duplicates already.
-            if edits and long in by_length:
-                right = left if long == short else _Side(texts, by_length[long])
-                for i, j in _compare(left, right, edits, report):
-                    yield left.rows[i], right.rows[j]
+            if long in by_length and int((1 - similarity) * long + _HAIR)
+        ]
+        for short in by_length
+    }
+    shorts = [short for short in by_length if reach[short]]
+
+    def read(start: int, stop: int) -> list[_OfLength]:
+        wanted = dict.fromkeys([shorts[start], *reach[shorts[start]]])
+        return [(by_length[n], texts.gather(by_length[n])[0].reshape(-1, n)) for n in wanted]
+
+    compared = partial(_compared, similarity=similarity)
+    phase = Phase(stage=_STAGES[name], name=name, n=len(shorts), size=1, unit="lengths", read=read, compute=compared)
+    for pairs in phases(phase):
+        yield pairs[0], pairs[1]
+
+
+def _compared(given: "Sequence[_OfLength]", report: Reporter, similarity: float) -> Array:
+    """`(2, pairs)` rows of the shortest texts and of any that are near."""
+    found, left = [np.zeros((2, 0), np.int64)], _Side(*given[0])
+    for rows, text in given:
+        report.check()
+        if edits := int((1 - similarity) * text.shape[1] + _HAIR):
+            right = left if rows is left.rows else _Side(rows, text)
+            found += [np.stack([left.rows[i], right.rows[j]]) for i, j in _compare(left, right, edits, report)]
+    return np.concatenate(found, axis=1)
 
 
 def within(left: Texts, right: Texts, edits: int) -> BoolArray:
@@ -91,12 +118,10 @@ def within(left: Texts, right: Texts, edits: int) -> BoolArray:
 
 
 class _Side:
-    """All texts of one length, with what comparing them needs."""
+    """All texts of one length `(n, length)`, with what comparing them needs."""
 
-    def __init__(self, texts: Ragged, rows: IntArray) -> None:
-        self.rows = rows
-        self.length = int(texts.counts[rows[0]])
-        self.text: Texts = texts.gather(rows)[0].reshape(len(rows), self.length)
+    def __init__(self, rows: IntArray, text: Texts) -> None:
+        self.rows, self.text, self.length = rows, text, text.shape[1]
         # 32 counters for all letters there are: two in one only make the bound below weaker.
         self.letters = np.zeros((len(rows), 32), np.int16)
         hashes = mix(self.text.astype(np.uint64))
@@ -108,7 +133,6 @@ class _Side:
         self._powers = np.cumprod(np.full(self.length + 1, base, np.uint64)) * _inverse(base)
         self._sums = np.zeros((len(rows), self.length + 1), np.uint64)
         np.cumsum(hashes * self._powers[: self.length], axis=1, out=self._sums[:, 1:])
-        self._orders: tuple[IntArray, ...] = ()
 
     def piece(self, start: int, stop: int) -> UIntArray:
         """`(n,)` a hash of characters `start` to `stop`, the same wherever they stand."""

@@ -12,7 +12,9 @@ import numpy.typing as npt
 from core.results import BoolArray, IntArray
 
 UIntArray = npt.NDArray[np.uint64]
+Numbers = npt.NDArray[np.unsignedinteger]
 
+HASH_BITS = 40  # kept of a 5-gram; two of a pair's fall together by chance less than once in a billion pairs
 _KNOWN_WORDS = 1 << 20  # hashes remembered at a time: about 150 MB of words
 
 
@@ -94,8 +96,32 @@ class Lookup:
         return hit
 
 
-class Ragged:
-    """Rows of numbers of different lengths, kept in an unnamed temporary file; 8 bytes of memory a row.
+class Gathered:
+    """Rows of numbers of different lengths: row i is `values[starts[i] : starts[i + 1]]`."""
+
+    def __init__(self, values: Numbers, starts: IntArray) -> None:
+        self.values, self.starts = values, starts
+
+    @property
+    def counts(self) -> IntArray:
+        """`(rows,)` numbers a row."""
+        return np.diff(self.starts)
+
+    def gather(self, rows: IntArray) -> tuple[Numbers, IntArray]:
+        """The numbers of `rows`, one row after the other, and `(len(rows),)` how many each has."""
+        counts = self.starts[rows + 1] - self.starts[rows]
+        ends = np.cumsum(counts)
+        at = np.arange(ends[-1] if len(ends) else 0) + np.repeat(self.starts[rows] - ends + counts, counts)
+        return self.values[at], counts
+
+    def some(self, rows: IntArray) -> "Gathered":
+        """These rows alone, copied."""
+        values, counts = self.gather(rows)
+        return Gathered(values, np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)]))
+
+
+class Ragged(Gathered):
+    """Such rows in an unnamed temporary file; 8 bytes of memory a row.
 
     Append blocks, `seal`, then `gather` any rows.
     """
@@ -104,10 +130,9 @@ class Ragged:
         self._file = TemporaryFile()  # noqa: SIM115  (lives as long as the object)
         self._dtype = np.dtype(dtype)
         self._counts: list[IntArray] = []
-        self.starts: IntArray = np.zeros(1, np.int64)
-        self._values: npt.NDArray[np.unsignedinteger] = np.zeros(0, self._dtype)
+        super().__init__(np.zeros(0, self._dtype), np.zeros(1, np.int64))
 
-    def append(self, values: npt.NDArray[np.unsignedinteger], counts: IntArray) -> None:
+    def append(self, values: Numbers, counts: IntArray) -> None:
         """Add `len(counts)` rows whose numbers follow one another in `values`."""
         assert len(values) == counts.sum()
         np.ascontiguousarray(values, self._dtype).tofile(self._file)
@@ -120,22 +145,10 @@ class Ragged:
         self._counts.clear()
         self._file.flush()
         if self.starts[-1]:
-            self._values = np.asarray(np.memmap(self._file, self._dtype, mode="r"))
+            self.values = np.asarray(np.memmap(self._file, self._dtype, mode="r"))
         self._file.close()  # the mapping lives on, and the disk space with it
 
     def close(self) -> None:
         """Give the disk space back, sealed or not."""
-        self._values = np.zeros(0, self._dtype)
+        self.values = np.zeros(0, self._dtype)
         self._file.close()
-
-    @property
-    def counts(self) -> IntArray:
-        """`(rows,)` numbers a row."""
-        return np.diff(self.starts)
-
-    def gather(self, rows: IntArray) -> tuple[npt.NDArray[np.unsignedinteger], IntArray]:
-        """The numbers of `rows`, one row after the other, and `(len(rows),)` how many each has."""
-        counts = self.starts[rows + 1] - self.starts[rows]
-        ends = np.cumsum(counts)
-        at = np.arange(ends[-1] if len(ends) else 0) + np.repeat(self.starts[rows] - ends + counts, counts)
-        return self._values[at], counts

@@ -23,12 +23,16 @@ import numpy.typing as npt
 
 from core.corpora.corpus import BLOCK, Corpus
 from core.corpora.edits import SIMILARITY
+from core.corpora.numbers import Numbers, Reading
+from core.corpora.phases import Phase, Phases, here
 from core.corpora.pile import Pile
+from core.corpora.table import blocks
 from core.files import read_back
 from core.reporter import Reporter
 from core.results import BoolArray, IntArray
-from core.text.words import tokenize, unspaced
+from core.text.words import tokenize
 
+SIZE = BLOCK  # sentences of one chunk
 FLAGS = ("exact_duplicate", "near_duplicate", "leak", "too_short", "too_long")  # bit i of a row's mask
 
 
@@ -89,6 +93,7 @@ def audit(
     max_tokens: int = 128,
     near_threshold: float = 0.8,
     near_words: float = SIMILARITY,
+    phases: Phases | None = None,
 ) -> Audit:
     """Flag the rows of `corpus`.
 
@@ -97,25 +102,23 @@ def audit(
     blanks), or is its near duplicate.
     near_threshold: least Jaccard of near duplicates. near_words: their least edit similarity, of words.
 
+    phases: who computes its parts, and keeps them; None: this process, which keeps none.
+
     Memory: about 150 bytes a sentence beside 300 MB; disk, in the temporary folder meanwhile: about 14 bytes a word.
     """
+    phases = phases or here(report)
     with closing(Pile()) as pile:
         report.stage("reading held-out sentences")
+        first = Reading()
         for split in held_out:
-            for texts in _blocks(split):
+            for texts in _texts(split):
                 report.check()
-                pile.add(texts, held_out=True)
-        report.stage("reading sentences")
-        done, lengths = 0, np.array(corpus.lengths())
-        for texts in _blocks(corpus):
-            report.check()
-            pile.add(texts, held_out=False)
-            for row, text in enumerate(texts, done):
-                if unspaced(text):
-                    lengths[row] = len(tokenize(text))
-            report.progress(done := done + len(texts), len(corpus), "sentences")
-        findings = pile.settle(near_threshold, near_words, report)
-    mask = _bits((*findings.flags, lengths < min_tokens, lengths > max_tokens))
+                pile.hold(texts, first)
+        for chunk in phases(_reading(corpus, pile.reading())):
+            pile.add(Numbers.unpacked(chunk))
+        tokens = pile.tokens(corpus.lengths())
+        findings = pile.settle(near_threshold, near_words, phases)
+    mask = _bits((*findings.flags, tokens < min_tokens, tokens > max_tokens))
     rules = {"leak_rules": findings.leak_rules, "near_rules": findings.near_rules}
     return Audit(corpus=corpus.fingerprint, mask=mask, cluster=findings.cluster, **rules)
 
@@ -145,7 +148,20 @@ def differing(text: str, other: str, most: int = 3) -> str:
     return "; ".join(places[:most]) + more
 
 
-def _blocks(corpus: Corpus) -> Iterator[list[str]]:
+def _reading(corpus: Corpus, reading: Reading) -> Phase:
+    """The corpus's sentences to numbers."""
+    return Phase(
+        stage="reading sentences",
+        name="numbers",
+        n=len(corpus),
+        size=SIZE,
+        unit="sentences",
+        read=lambda start, stop: [text for texts in _texts(corpus, start, stop) for text in texts],
+        compute=reading,
+    )
+
+
+def _texts(corpus: Corpus, start: int = 0, stop: int | None = None) -> Iterator[list[str]]:
     with corpus.opened() as file:
-        for batch in file.iter_batches(BLOCK, columns=["text"]):
-            yield batch.column(0).to_pylist()
+        for table in blocks(file, BLOCK, start, stop, ["text"]):
+            yield table.column("text").to_pylist()

@@ -11,59 +11,126 @@ into buckets anew by two MinHashes, six times, and in what is still large each i
 its neighbours only, which is enough to bind a template together and keeps the work linear.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from core.corpora.grams import Ragged, UIntArray, mix
+from core.corpora.grams import HASH_BITS, Gathered, UIntArray, mix
+from core.corpora.meetings import Meeting, Met, Pairs, run_sizes
+from core.corpora.phases import Array, Phase, Phases, pack, unpack
 from core.reporter import Reporter
-from core.results import BoolArray, IntArray
+from core.results import IntArray
 
-HASH_BITS = 40  # of a 5-gram; two of a pair's fall together by chance less than once in a billion pairs
-BUCKET = 64  # rows that share a rare 5-gram and are compared all with all
-_NEIGHBOURS = 4
+RANGE = 1 << 16  # rows whose prefixes lie in one file, and as many ranges of hashes as files
 _SPLITS = 6  # at J = .8, (1 - .8**2)**6: one pair in 460 is separated every time
 _ROWS = 1 << 14  # rows of one pass
-_PAIRS = 1 << 17  # candidates weighed at a time
-
-Pairs = tuple[IntArray, IntArray]
+_STAGE = "comparing runs of words"
 
 
-def near_sets(sets: Ragged, live: IntArray, threshold: float, report: Reporter) -> Iterator[Pairs]:
+def near_sets(sets: Gathered, live: IntArray, threshold: float, phases: Phases) -> Iterator[Pairs]:
     """Pairs `(i, j)`, i < j, of `live` rows with Jaccard >= threshold; a pair may come more than once.
 
     sets: each row ascending, without repeats, below `2**HASH_BITS`; an empty row is near to none.
     """
     row_bits = max(len(sets.starts) - 1, 1).bit_length()
-    packed = _prefixes(sets, live, threshold, row_bits, report)
+    entries = list(phases(_entries(sets, live, threshold, row_bits, phases)))
     # Two rounds: buckets of few rows all with all; then the rows of the large ones, dealt into buckets anew.
-    yield from _weigh(sets, _meetings(packed, row_bits, all_large=False), threshold, report)
-    large = packed[_run_sizes(packed >> np.uint64(row_bits)) > BUCKET] & np.uint64((1 << row_bits) - 1)
-    rows = np.unique(large).astype(np.int64)
-    for salt in range(_SPLITS if len(rows) else 0):
-        split = _split(sets, rows, row_bits, salt)
-        yield from _weigh(sets, _meetings(split, row_bits, all_large=True), threshold, report)
+    large = list[IntArray]()
+    bounds = _bounds(entries, row_bits)
+    met = Meeting(row_bits=row_bits, threshold=threshold, all_large=False)
+    for chunk in phases(_meetings_of("pairs", [entries] * (len(bounds) - 1), bounds, sets, met)):
+        pairs, crowded = unpack(chunk, np.int64, np.int64)
+        large.append(crowded)
+        yield pairs[: len(pairs) // 2], pairs[len(pairs) // 2 :]
+    rows = np.unique(np.concatenate([np.zeros(0, np.int64), *large]))
+    dealt = [unpack(chunk, *[np.uint64] * _SPLITS) for chunk in phases(_dealt(sets, rows, row_bits))]
+    width = -(-(1 << (64 - row_bits)) // max(-(-len(rows) // RANGE), 1))
+    bounds = [*range(0, 1 << (64 - row_bits), width), 1 << (64 - row_bits)]
+    again = [[chunk[salt] for chunk in dealt] for salt in range(_SPLITS) for _ in bounds[1:]] if len(rows) else []
+    met = Meeting(row_bits=row_bits, threshold=threshold, all_large=True)
+    for chunk in phases(_meetings_of("crowds", again, bounds, sets, met)):
+        pairs, _ = unpack(chunk, np.int64, np.int64)
+        yield pairs[: len(pairs) // 2], pairs[len(pairs) // 2 :]
 
 
-def overlaps(sets: Ragged, i: IntArray, j: IntArray) -> IntArray:
-    """`(pairs,)` members that rows `i` and `j` share."""
-    assert len(i) < 1 << (64 - HASH_BITS)
-    left, n_left = sets.gather(i)
-    right, n_right = sets.gather(j)
-    # The pair's number above each member makes one ascending list of all pairs: one binary search serves them together.
-    number = np.arange(len(i), dtype=np.uint64) << np.uint64(HASH_BITS)
-    haystack, needles = left + np.repeat(number, n_left), right + np.repeat(number, n_right)
-    # Every row on the left is empty; without this the place to look would be -1.
-    if not len(haystack):
-        return np.zeros(len(i), np.int64)
-    at = np.minimum(np.searchsorted(haystack, needles), len(haystack) - 1)
-    return np.bincount(np.repeat(np.arange(len(i)), n_right)[haystack[at] == needles], minlength=len(i))
+@dataclass(frozen=True, slots=True)
+class _Order:
+    """The common order of members that prefixes rest on. seen: how often each occurs, as of `_rarity`."""
+
+    threshold: float
+    row_bits: int
+    seen: Array
 
 
-def _prefixes(sets: Ragged, live: IntArray, threshold: float, row_bits: int, report: Reporter) -> UIntArray:
+def _entries(sets: Gathered, live: IntArray, threshold: float, row_bits: int, phases: Phases) -> Phase:
+    """Of `RANGE` rows at a time: sorted `hash << row_bits | row` for the members of their prefixes that any other row
+    might share. Read and written faster than sent."""
+    table = Phase(
+        stage="counting runs of words",
+        name="rarity",
+        n=1,
+        size=1,
+        unit="tables",
+        read=lambda start, stop: live,
+        compute=lambda rows, report: _rarity(sets, rows, report),
+        sent=False,
+    )
+    seen = next(phases(table)) if len(live) else np.zeros(1, np.uint8)
+    order = _Order(threshold, row_bits, seen)
+    return Phase(
+        stage=table.stage,
+        name="entries",
+        n=len(live),
+        size=RANGE,
+        unit="sentences",
+        read=lambda start, stop: live[start:stop],
+        compute=lambda rows, report: _prefixes(sets, rows, order, report),
+        sent=False,
+    )
+
+
+def _bounds(entries: Sequence[Array], row_bits: int) -> list[int]:
+    """Where ranges of hashes begin, and the end of the last: of about as many of the first file's entries each.
+
+    A prefix takes the lowest of equally rare hashes, so these are not spread evenly.
+    """
+    hashes = (entries[0] if entries else np.zeros(0, np.uint64)) >> np.uint64(row_bits)
+    inner = hashes[np.arange(1, len(entries)) * len(hashes) // len(entries)] if len(hashes) else hashes
+    return [0, *(bound for bound in np.unique(inner).tolist() if bound), 1 << (64 - row_bits)]
+
+
+def _meetings_of(
+    name: str, entries: Sequence[Sequence[Array]], bounds: Sequence[int], sets: Gathered, met: Meeting
+) -> Phase:
+    """Rows that meet in one range of hashes, a chunk a range. entries: sorted, of each chunk; bounds: of the ranges,
+    begun anew after the last."""
+
+    def read(start: int, stop: int) -> Met:
+        low, high = (start % (len(bounds) - 1) + i for i in (0, 1))
+        packed = np.sort(_between(entries[start], bounds[low], bounds[high], met.row_bits))
+        # A member of one row's prefix alone brings nobody together.
+        packed = packed[run_sizes(packed >> np.uint64(met.row_bits)) > 1]
+        own = packed & np.uint64((1 << met.row_bits) - 1)
+        rows, place = np.unique(own.astype(np.int64), return_inverse=True)
+        return Met(packed - own + place.astype(np.uint64), rows, sets.some(rows))
+
+    return Phase(stage=_STAGE, name=name, n=len(entries), size=1, unit="parts", read=read, compute=met)
+
+
+def _between(entries: Sequence[Array], low: int, high: int, row_bits: int) -> UIntArray:
+    """The entries of all files whose hashes lie in a range."""
+    parts = [np.zeros(0, np.uint64)]
+    for entry in entries:
+        start = np.searchsorted(entry, np.uint64(low << row_bits))
+        stop = len(entry) if high >> (64 - row_bits) else np.searchsorted(entry, np.uint64(high << row_bits))
+        parts.append(entry[start:stop])
+    return np.concatenate(parts)
+
+
+def _prefixes(sets: Gathered, live: IntArray, order: "_Order", report: Reporter) -> UIntArray:
     """Sorted `hash << row_bits | row` for the members of each row's prefix that any other row might share."""
-    seen = _rarity(sets, live, report)
-    low_bits = np.uint64(len(seen) - 1)
+    row_bits, low_bits = order.row_bits, np.uint64(len(order.seen) - 1)
     # Hash and row share 64 bits; where the rows need more than 24, the hash loses its lowest. Two members that look
     # alike for it cost a comparison and never a pair.
     drop = np.uint64(max(0, HASH_BITS + row_bits - 64))
@@ -73,24 +140,22 @@ def _prefixes(sets: Ragged, live: IntArray, threshold: float, row_bits: int, rep
         rows = live[done : done + _ROWS]
         values, counts = sets.gather(rows)
         row = np.repeat(np.arange(len(rows), dtype=np.uint64), counts)
-        rarity = seen[values & low_bits].astype(np.uint64)
+        rarity = order.seen[values & low_bits].astype(np.uint64)
         # One sort puts each row's members rarest first, equals by hash: the one order for all rows that the filter
         # rests on.
         key = np.sort(row << np.uint64(HASH_BITS + 8) | rarity << np.uint64(HASH_BITS) | values)
         rank = np.arange(len(key)) - np.repeat(np.cumsum(counts) - counts, counts)
         # Prefix filter: two sets of Jaccard >= t share one of each one's (1 - t) n + 1 rarest members. A hair is taken
         # off before rounding up: .55 of 100 comes out as 55 and a rounding error, and 56 would cost a member.
-        kept = rank < np.repeat(counts - np.ceil(threshold * counts - 1e-9).astype(np.int64) + 1, counts)
+        kept = rank < np.repeat(counts - np.ceil(order.threshold * counts - 1e-9).astype(np.int64) + 1, counts)
         # A member that occurs once is in no other row.
         kept &= (key >> np.uint64(HASH_BITS)) & np.uint64(255) != 1
         key, row = key[kept] & np.uint64((1 << HASH_BITS) - 1), row[kept]
         packed.append((key >> drop) << np.uint64(row_bits) | rows[row].astype(np.uint64))
-    # A member of one row's prefix alone brings nobody together.
-    result = np.sort(np.concatenate(packed)) if packed else np.zeros(0, np.uint64)
-    return result[_run_sizes(result >> np.uint64(row_bits)) > 1]
+    return np.sort(np.concatenate(packed))
 
 
-def _rarity(sets: Ragged, live: IntArray, report: Reporter) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
+def _rarity(sets: Gathered, live: IntArray, report: Reporter) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
     """How often each member occurs, up to 255, in a table of `2**k` slots addressed by its low bits.
 
     Two members in one slot look commoner than they are, which costs time and never a pair.
@@ -98,7 +163,6 @@ def _rarity(sets: Ragged, live: IntArray, report: Reporter) -> np.ndarray[tuple[
     seen = np.zeros(slots(int(sets.starts[-1])), np.uint8)
     for done in range(0, len(live), _ROWS):
         report.check()
-        report.progress(done, len(live), "sentences")
         values = np.sort(sets.gather(live[done : done + _ROWS])[0] & np.uint64(len(seen) - 1))
         # 2**63 is no slot, so the first value begins a run too.
         first = np.flatnonzero(np.diff(values, prepend=np.uint64(1 << 63)))
@@ -116,75 +180,27 @@ def slots(members: int) -> int:
     return 1 << min(max(members, 1).bit_length(), 32)
 
 
-def _split(sets: Ragged, rows: IntArray, row_bits: int, salt: int) -> UIntArray:
+def _dealt(sets: Gathered, rows: IntArray, row_bits: int) -> Phase:
+    """The rows of large buckets put into others, `_SPLITS` times: each time sorted `key << row_bits | row`."""
+    return Phase(
+        stage=_STAGE,
+        name="dealt",
+        n=len(rows),
+        size=RANGE,
+        unit="sentences",
+        read=lambda start, stop: rows[start:stop],
+        compute=lambda some, report: pack(*(_split(sets, some, row_bits, salt, report) for salt in range(_SPLITS))),
+        sent=False,
+    )
+
+
+def _split(sets: Gathered, rows: IntArray, row_bits: int, salt: int, report: Reporter) -> UIntArray:
     """Sorted `key << row_bits | row`, where two rows of Jaccard J share a key, two MinHashes, with chance J**2."""
     packed = np.zeros(len(rows), np.uint64)
     for done in range(0, len(rows), _ROWS):
+        report.check()
         values, counts = sets.gather(rows[done : done + _ROWS])
         for salted in mix(np.array([2 * salt + 1, 2 * salt + 2], np.uint64)):
             least = np.minimum.reduceat(mix(values + salted), np.cumsum(counts) - counts)
             packed[done : done + _ROWS] = mix(packed[done : done + _ROWS] + least)
     return np.sort(packed >> np.uint64(row_bits) << np.uint64(row_bits) | rows.astype(np.uint64))
-
-
-def _meetings(packed: UIntArray, row_bits: int, *, all_large: bool) -> Iterator[Pairs]:
-    """Candidate pairs out of buckets: all of a small one; of a large one none, or its star and neighbours."""
-    key = packed >> np.uint64(row_bits)
-    rows = (packed & np.uint64((1 << row_bits) - 1)).astype(np.int64)
-    sizes, starts = _run_sizes(key), _run_starts(key)
-    # Each row meets those behind it in its bucket, so no pair is met twice there.
-    behind = starts + sizes - 1 - np.arange(len(key))
-    large = sizes > BUCKET
-    follow = np.where(large, np.minimum(behind, _NEIGHBOURS) if all_large else 0, behind)
-    ends = np.cumsum(follow)
-    begin = 0
-    while begin < len(key):
-        stop = max(int(np.searchsorted(ends, (ends[begin - 1] if begin else 0) + _PAIRS, "right")), begin + 1)
-        n = follow[begin:stop]
-        left = np.repeat(np.arange(begin, stop), n)
-        step = np.arange(len(left)) - np.repeat(np.cumsum(n) - n, n)
-        yield rows[left], rows[left + 1 + step]
-        begin = stop
-    star = np.flatnonzero(large & (starts != np.arange(len(key)))) if all_large else np.zeros(0, np.int64)
-    for done in range(0, len(star), _PAIRS):
-        members = star[done : done + _PAIRS]
-        yield rows[starts[members]], rows[members]
-
-
-def _weigh(sets: Ragged, candidates: Iterator[Pairs], threshold: float, report: Reporter) -> Iterator[Pairs]:
-    """Candidates that are near indeed, each once in its batch."""
-    sizes = sets.counts
-    for i, j in candidates:
-        report.check()
-        low, high = np.minimum(i, j), np.maximum(i, j)
-        smaller, larger = np.minimum(sizes[i], sizes[j]), np.maximum(sizes[i], sizes[j])
-        # Sizes alone bound the Jaccard: smaller / larger at best.
-        fits = (low < high) & (smaller >= threshold * larger - 1e-9)
-        both = np.unique(low[fits].astype(np.uint64) << np.uint64(32) | high[fits].astype(np.uint64))
-        for done in range(0, len(both), _ROWS):
-            report.check()
-            low, high = _unpack(both[done : done + _ROWS])
-            near = _reaches(overlaps(sets, low, high), sizes[low] + sizes[high], threshold)
-            yield low[near], high[near]
-
-
-def _unpack(both: UIntArray) -> Pairs:
-    return (both >> np.uint64(32)).astype(np.int64), (both & np.uint64(0xFFFFFFFF)).astype(np.int64)
-
-
-def _reaches(shared: IntArray, sizes: IntArray, threshold: float) -> BoolArray:
-    """Jaccard >= threshold, from members shared and the sum of both sizes; a hair of slack for rounding."""
-    return shared >= threshold * (sizes - shared) - 1e-9
-
-
-def _run_starts(key: UIntArray) -> IntArray:
-    """`(n,)` where the run of equal keys begins that each position lies in."""
-    first = np.ones(len(key), np.bool_)
-    first[1:] = key[1:] != key[:-1]
-    return np.maximum.accumulate(np.where(first, np.arange(len(key)), 0))
-
-
-def _run_sizes(key: UIntArray) -> IntArray:
-    """`(n,)` the length of that run."""
-    starts = _run_starts(key)
-    return np.bincount(starts, minlength=len(key))[starts] if len(key) else starts

@@ -6,22 +6,13 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from core.corpora.edits import LONGEST, near_texts
-from core.corpora.grams import Lookup, Ragged, UIntArray, WordHasher, Words, text_keys
-from core.corpora.near import HASH_BITS, Pairs, near_sets
-from core.reporter import Reporter
+from core.corpora.edits import near_texts
+from core.corpora.grams import Lookup, Ragged, UIntArray
+from core.corpora.meetings import Pairs
+from core.corpora.near import near_sets
+from core.corpora.numbers import SHORT, Numbers, Reading
+from core.corpora.phases import Phases
 from core.results import BoolArray, IntArray
-from core.text.words import fold, joined, letters
-
-_SHORT = 10  # words; below, 5-grams are too few to compare and characters decide
-_MORE = 2  # words that a short sentence's near duplicate may have beyond that
-_MANY = 60  # words; beyond, one changed word leaves a Jaccard of .8 and more
-_SHINGLE = 5
-_LETTERS_A_WORD = 5
-# (n words in a row are a quotation, of held-out sentences of at least, at most so many words, written without blanks).
-# A held-out sentence of 8 to 12 words has no 13 in a row, so there 8 decide; what a shorter one shares is a phrase that
-# anybody may write (SOURCES.md, Leaks).
-_QUOTATIONS = ((13, 13, None, False), (8, 8, 12, False), (26, 26, None, True), (16, 16, 25, True))
 
 
 @dataclass(slots=True, kw_only=True)
@@ -36,43 +27,47 @@ class Findings:
 class Pile:
     """Held-out sentences, then the corpus's, as numbers: row r of the corpus is row n_held + r here."""
 
-    hasher: WordHasher = field(default_factory=WordHasher)
     shingles: Ragged = field(default_factory=lambda: Ragged(np.uint64))
     words: Ragged = field(default_factory=lambda: Ragged(np.uint32))
     letters: Ragged = field(default_factory=lambda: Ragged(np.uint32))
     keys: list[UIntArray] = field(default_factory=list)
-    n_words: list[IntArray] = field(default_factory=list)  # five letters of a script without blanks are one
+    n_words: list[npt.NDArray[np.int32]] = field(default_factory=list)
+    n_tokens: list[npt.NDArray[np.int32]] = field(default_factory=list)
     n_held: int = 0
-    stretches: dict[int, list[UIntArray]] = field(default_factory=lambda: {n: [] for n, *_ in _QUOTATIONS})
-    lookups: dict[int, Lookup] = field(default_factory=dict)
+    stretches: list[dict[int, UIntArray]] = field(default_factory=list)
     quoting: list[BoolArray] = field(default_factory=list)
 
-    def add(self, texts: Sequence[str], *, held_out: bool) -> None:
-        folded = [fold(text) for text in texts]
-        whole = [joined(text) for text in folded]
-        words = self.hasher(folded)
-        n_letters = np.fromiter(map(letters, whole), np.int64, len(whole))
-        n_words = words.counts - n_letters + n_letters // _LETTERS_A_WORD
-        dense = n_letters > words.counts - n_letters
-        # A text without a single word is equal to itself alone, not to every other row of dashes.
-        self.keys.append(text_keys([one or text for one, text in zip(whole, texts, strict=True)]))
-        self.n_words.append(n_words.astype(np.int32))
-        self.shingles.append(*_shingle_sets(words))
-        self.words.append(*_middling(words, dense))
-        # Blanks that `fold` put between letters would halve the weight of every edit.
-        lines = [one if is_dense else text for one, text, is_dense in zip(whole, folded, dense.tolist(), strict=True)]
-        self.letters.append(*_short_texts(lines, n_words))
-        if held_out:
-            self.n_held += len(texts)
-            for n, least, most, of_letters in _QUOTATIONS:
-                grams, row = words.grams(n)
-                size = words.counts[row]
-                kept = (size >= least) & (size <= (most or size)) & (dense[row] == of_letters)
-                self.stretches[n].append(grams[kept])
-        elif self.n_held:
-            self.quoting.append(self._quotes(words, dense))
+    def hold(self, texts: Sequence[str], reading: Reading) -> None:
+        """Add held-out sentences."""
+        numbers, stretches = reading.numbers(texts)
+        self.stretches.append(stretches)
+        self._add(numbers)
+        self.n_held += len(texts)
 
-    def settle(self, threshold: float, similarity: float, report: Reporter) -> Findings:
+    def reading(self) -> Reading:
+        """What reads the corpus, once all that is held out has been added."""
+        lookups = {n: Lookup(np.concatenate([each[n] for each in self.stretches])) for n in (self.stretches or [{}])[0]}
+        return Reading(lookups)
+
+    def add(self, numbers: Numbers) -> None:
+        """Add sentences of the corpus."""
+        self._add(numbers)
+        self.quoting.append(np.array(numbers.quoting))
+        self.n_tokens.append(np.array(numbers.n_tokens))
+
+    def tokens(self, lengths: IntArray) -> IntArray:
+        """`(n,)` how long the corpus's sentences are: its own count, but of scripts without blanks."""
+        counted = np.concatenate(self.n_tokens)
+        return np.where(counted < 0, lengths, counted)
+
+    def _add(self, numbers: Numbers) -> None:
+        self.keys.append(np.array(numbers.keys))
+        self.n_words.append(np.array(numbers.n_words))
+        self.shingles.append(*numbers.shingles)
+        self.words.append(*numbers.words)
+        self.letters.append(*numbers.letters)
+
+    def settle(self, threshold: float, similarity: float, phases: Phases) -> Findings:
         """Find duplicates and leaks, once everything has been added."""
         for store in (self.shingles, self.words, self.letters):
             store.seal()
@@ -82,7 +77,7 @@ class Pile:
         live = np.concatenate([_first_of_kind(keys[:held])[0], held + first])
         leak_near, edited = np.zeros((2, len(keys) - held), np.bool_)
         edges = []
-        for rule, pairs in self._near(live, n_words, threshold, similarity, report):
+        for rule, pairs in self._near(live, n_words, threshold, similarity, phases):
             for i, j in pairs:
                 low, high = np.minimum(i, j), np.maximum(i, j)
                 leak_near[high[(low < held) & (high >= held)] - held] = True
@@ -94,7 +89,7 @@ class Pile:
         rows = np.arange(len(kind))
         leaks = {
             "exact": Lookup(keys[:held]).holds(keys[held:]) if held else np.zeros(len(kind), np.bool_),
-            "ngram": np.concatenate(self.quoting) if self.quoting else np.zeros(len(kind), np.bool_),
+            "ngram": np.concatenate(self.quoting),
         }
         # Only the first of a kind was compared; its copies leak as it does.
         leaks["near"] = leak_near[first][kind] & ~leaks["exact"]
@@ -111,64 +106,19 @@ class Pile:
         for store in (self.shingles, self.words, self.letters):
             store.close()
 
-    def _quotes(self, words: Words, dense: BoolArray) -> BoolArray:
-        """`(n,)` whether a row shares a stretch of words with a held-out sentence. dense: written without blanks."""
-        hit = np.zeros(len(words.counts), np.bool_)
-        for n, *_, of_letters in _QUOTATIONS:
-            if n not in self.lookups:
-                self.lookups[n] = Lookup(np.concatenate(self.stretches[n]))
-            if (dense == of_letters).any():
-                grams, row = words.grams(n)
-                hit[row[self.lookups[n].holds(grams) & (dense[row] == of_letters)]] = True
-        return hit
-
     def _near(
-        self, live: IntArray, n_words: IntArray, threshold: float, similarity: float, report: Reporter
+        self, live: IntArray, n_words: IntArray, threshold: float, similarity: float, phases: Phases
     ) -> Iterator[tuple[str, Iterator[Pairs]]]:
         """Pairs of near rows, by the rule that finds them."""
-        report.stage("comparing runs of words")
-        yield "overlapping", near_sets(self.shingles, live, threshold, report)
-        report.stage("comparing word by word")
-        yield "edited", near_texts(self.words, live, report, similarity)
-        report.stage("comparing short sentences")
+        yield "overlapping", near_sets(self.shingles, live, threshold, phases)
+        yield "edited", near_texts(self.words, live, "words", phases, similarity)
         # Of two sentences of ten words or more, words decide.
         short = (
             (i[few], j[few])
-            for i, j in near_texts(self.letters, live, report)
-            for few in [np.minimum(n_words[i], n_words[j]) < _SHORT]
+            for i, j in near_texts(self.letters, live, "letters", phases)
+            for few in [np.minimum(n_words[i], n_words[j]) < SHORT]
         )
         yield "edited", short
-
-
-def _shingle_sets(words: Words) -> tuple[UIntArray, IntArray]:
-    """Each sentence's word 5-grams, ascending, each once: the members, and how many a sentence."""
-    grams, row = words.grams(_SHINGLE)
-    # The hash's upper bits: the n-gram's mixing spreads every word over all of them, so any 40 do.
-    key = np.sort(row.astype(np.uint64) << np.uint64(HASH_BITS) | grams >> np.uint64(64 - HASH_BITS))
-    # All ones are no key, so the first of them is kept.
-    key = key[np.diff(key, prepend=~np.uint64(0)) != 0]
-    counts = np.bincount((key >> np.uint64(HASH_BITS)).astype(np.int64), minlength=len(words.counts))
-    return key & np.uint64((1 << HASH_BITS) - 1), counts
-
-
-def _middling(words: Words, dense: BoolArray) -> tuple[npt.NDArray[np.uint32], IntArray]:
-    """The words of each sentence as numbers, where a tenth of them is one at least and there are `_MANY` at most.
-
-    dense: written without blanks, where a letter is no word. Two words share a number once in four billion pairs.
-    """
-    # One word fewer than ten: that may be what was left out.
-    kept = (words.counts >= _SHORT - 1) & (words.counts <= _MANY) & ~dense
-    values = words.hashes[np.repeat(kept, words.counts)] >> np.uint64(32)
-    return values.astype(np.uint32), np.where(kept, words.counts, 0)
-
-
-def _short_texts(folded: Sequence[str], n_words: IntArray) -> tuple[npt.NDArray[np.uint32], IntArray]:
-    """Code points of each text that has few words; none of the others."""
-    lengths = np.fromiter(map(len, folded), np.int64, len(folded))
-    # Longer ones may be the near duplicate of a short one: an insertion makes a word more.
-    kept = (n_words < _SHORT + _MORE) & (lengths <= LONGEST)
-    text = "".join(text for text, keep in zip(folded, kept.tolist(), strict=True) if keep)
-    return np.frombuffer(text.encode("utf-32-le"), "<u4"), np.where(kept, lengths, 0)
 
 
 def _first_of_kind(keys: UIntArray) -> tuple[IntArray, IntArray]:

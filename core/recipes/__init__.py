@@ -42,7 +42,7 @@ RECIPES: Mapping[str, Recipe] = {
     for recipe in (
         Recipe("add", add.AddConfig, add.run, reuse=False),
         Recipe("assist", assist.AssistConfig, assist.run),
-        Recipe("audit", audit.AuditConfig, audit.run),
+        Recipe("audit", audit.AuditConfig, audit.run, helped=audit.help_along),
         Recipe("calibrate", calibrate.CalibrateConfig, calibrate.run),
         Recipe("difficulty", difficulty.DifficultyConfig, difficulty.run),
         Recipe("embed", embed.EmbedConfig, embed.run, helped=embed.run),

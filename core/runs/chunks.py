@@ -32,7 +32,8 @@ class Opened:
 class Work(Protocol):
     """What is computed of every chunk, in halves that two machines may do; it pickles, without what `read` needs.
 
-    stage: its name while it is done. card: whether a GPU is of use to it.
+    stage: its name while it is done. card: whether a GPU is of use to it. exact: it counts and compares whole numbers,
+    which no processor does differently, and its model has nothing to say.
     """
 
     @property
@@ -40,6 +41,9 @@ class Work(Protocol):
 
     @property
     def card(self) -> bool: ...
+
+    @property
+    def exact(self) -> bool: ...
 
     def read(self, start: int, stop: int, about: Mapping[str, Any]) -> Any:
         """Rows of these items, where the home is; they pickle. about: of what `open` gave."""

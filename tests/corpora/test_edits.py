@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from core.corpora import edits
 from core.corpora.edits import LONGEST, near_texts, within
 from core.corpora.grams import Ragged
+from core.corpora.phases import here
 from core.errors import Cancelled
 from core.reporter import Silent
 
@@ -33,7 +34,7 @@ def stored(texts: list[str]) -> Ragged:
 
 
 def found(texts: list[str]) -> set[tuple[int, int]]:
-    pairs = near_texts(stored(texts), np.arange(len(texts)), Silent())
+    pairs = near_texts(stored(texts), np.arange(len(texts)), "letters", here(Silent()))
     return {tuple(sorted(pair)) for i, j in pairs for pair in zip(i.tolist(), j.tolist(), strict=True)}
 
 
@@ -130,4 +131,4 @@ class _Stop(Silent):
 
 def test_can_be_cancelled() -> None:
     with pytest.raises(Cancelled):
-        list(near_texts(stored(["abcdefghij", "abcdefghiX"]), np.arange(2), _Stop()))
+        list(near_texts(stored(["abcdefghij", "abcdefghiX"]), np.arange(2), "letters", here(_Stop())))

@@ -264,7 +264,7 @@ def test_counts_do_not_depend_on_order_or_blocks(seal: Seal, monkeypatch: pytest
     split = seal(held, "held")
     one = audit(seal(texts), [split], Silent())
     order = rng.sample(range(len(texts)), len(texts))
-    monkeypatch.setattr(hygiene, "BLOCK", 7)
+    monkeypatch.setattr(hygiene, "SIZE", 7)
     two = audit(seal([texts[row] for row in order], "shuffled"), [split], Silent())
     assert one.counts == two.counts
     assert one.leak_rules == two.leak_rules

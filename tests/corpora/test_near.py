@@ -8,9 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.corpora import near
-from core.corpora.grams import Lookup, Ragged, WordHasher
-from core.corpora.near import HASH_BITS, near_sets, overlaps, slots
+from core.corpora import meetings, near
+from core.corpora.grams import HASH_BITS, Lookup, Ragged, WordHasher
+from core.corpora.meetings import overlaps
+from core.corpora.near import near_sets, slots
+from core.corpora.phases import here
 from core.errors import Cancelled
 from core.reporter import Silent
 
@@ -24,7 +26,7 @@ def stored(rows: list[set[int]]) -> Ragged:
 
 
 def found(rows: list[set[int]], threshold: float = 0.8) -> set[tuple[int, int]]:
-    pairs = near_sets(stored(rows), np.arange(len(rows)), threshold, Silent())
+    pairs = near_sets(stored(rows), np.arange(len(rows)), threshold, here(Silent()))
     return {pair for i, j in pairs for pair in zip(i.tolist(), j.tolist(), strict=True)}
 
 
@@ -58,13 +60,14 @@ def test_exact_on_families_of_variants() -> None:
 
 def test_live_rows_alone_take_part() -> None:
     rows = [{1, 2, 3}, {1, 2, 3}, {4}, {1, 2, 3}]
-    pairs = list(near_sets(stored(rows), np.array([0, 2, 3]), 0.8, Silent()))
+    pairs = list(near_sets(stored(rows), np.array([0, 2, 3]), 0.8, here(Silent())))
     assert [(i.tolist(), j.tolist()) for i, j in pairs if len(i)] == [([0], [3])]
 
 
 def test_a_full_rarity_table_and_rows_beyond_one_pass_cost_no_pair(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(near, "_ROWS", 7)
-    monkeypatch.setattr(near, "_PAIRS", 5)
+    monkeypatch.setattr(meetings, "_ROWS", 7)
+    monkeypatch.setattr(meetings, "_PAIRS", 5)
     rng = Random(4)
     rows = [row for _ in range(6) for row in family(rng, 12, 0.97)]
     assert found(rows) == true(rows)
@@ -109,7 +112,7 @@ def test_a_template_of_thousands_stays_linear(monkeypatch: pytest.MonkeyPatch) -
         weighed += len(i)
         return overlaps(sets, i, j)
 
-    monkeypatch.setattr(near, "overlaps", counting)
+    monkeypatch.setattr(meetings, "overlaps", counting)
     base = set(range(30))
     rows = [base | {1000 + i} for i in range(3000)]
     assert clusters(len(rows), found(rows)) == [0] * len(rows)
@@ -142,7 +145,7 @@ class _Stop(Silent):
 
 def test_can_be_cancelled() -> None:
     with pytest.raises(Cancelled):
-        list(near_sets(stored([{1, 2}, {1, 2}]), np.arange(2), 0.8, _Stop()))
+        list(near_sets(stored([{1, 2}, {1, 2}]), np.arange(2), 0.8, here(_Stop())))
 
 
 def test_grams_are_every_window_of_one_sentence_and_of_no_two() -> None:

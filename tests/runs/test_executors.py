@@ -10,19 +10,25 @@ from collections.abc import Iterator
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from random import Random
 
 import psutil
 import pytest
 
 from core import cards
+from core.corpora import hygiene, near
+from core.corpora.hygiene import Audit
 from core.errors import Cancelled, ModelError, ResourceError
+from core.facade import runs
 from core.facade.cluster import checked
 from core.recipes.parts.works import EmbedWork
-from core.runs.executors import checkup, engine, hello
+from core.reporter import Silent
+from core.runs.executors import checkup, engine, hello, on_ray
 from core.runs.store import Run
 from core.runs.versions import versions
 from core.runs.where import Where
 from tests.conftest import Seal
+from tests.corpora.test_hygiene import sentences, variants
 from tests.patience import until
 from tests.runs.works import Squares, begun, made
 
@@ -180,3 +186,29 @@ def test_vectors_of_two_workers_are_those_of_this_process(home: Path, cluster: s
     work = EmbedWork(corpus=corpus, encoder="tiny", options={"precision": "fp32"})
     expected = made(begun(home, "local"), "local", work, N, 10)
     assert made(begun(home, "two"), cluster, work, N, 10) == expected
+
+
+def test_duplicates_are_found_by_workers_of_one_engine_from_phase_to_phase(
+    home: Path, seal: Seal, cluster: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng, begun_at, begin = Random(1), list[str](), on_ray.Session.begin
+    held = sentences(rng, 10)
+    texts = variants(rng, [*held, *sentences(rng, 300), *sentences(rng, 50, 3, 9)], 400)
+    corpus, split = seal(texts), seal(held, "held")
+    here = hygiene.audit(corpus, [split], Silent())
+    monkeypatch.setattr(near, "RANGE", 200)
+    monkeypatch.setattr(hygiene, "SIZE", 100)
+
+    def began(session: on_ray.Session, address: str) -> None:
+        begun_at.append(address)
+        begin(session, address)
+
+    monkeypatch.setattr(on_ray.Session, "begin", began)
+    monkeypatch.setenv("WINNOW_ON", cluster)
+    run = runs.execute("audit", {"corpus": corpus.fingerprint, "held_out": (split.fingerprint,)})
+    there = Audit.load(run.artifacts / "audit")
+    assert (there.mask.tolist(), there.cluster.tolist()) == (here.mask.tolist(), here.cluster.tolist())
+    assert begun_at == [cluster.removeprefix("ray:")]
+    where = Where.read(run.path)
+    assert all(node.chunks > 5 for node in where.nodes)
+    assert sum(node.lost for node in where.nodes) == 0

@@ -29,6 +29,7 @@ class Squares:
     fate: str = ""
     stage: str = "squaring"
     card: bool = False
+    exact: bool = False
 
     def read(self, start: int, stop: int, about: Mapping[str, Any]) -> list[int]:
         assert about["model"] == "none"

@@ -30,6 +30,7 @@ class EmbedWork:
     encoder: str
     options: Mapping[str, Any]
     card: bool = True
+    exact: bool = False
 
     @property
     def stage(self) -> str:
@@ -71,6 +72,7 @@ class TagWork:
     model: str
     constrained: bool
     card: bool = True
+    exact: bool = False
 
     @property
     def stage(self) -> str:
@@ -116,6 +118,7 @@ class ScoreWork:
     strategy: Strategy
     domain: Source
     sources: Mapping[Role, Source] | None
+    exact: bool = False
 
     def __getstate__(self) -> dict[str, object]:
         return {**self.__dict__, "domain": Source(corpus=self.domain.corpus)}  # whose rows are read where the home is

@@ -4,8 +4,8 @@
 """
 
 import re
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -40,24 +40,48 @@ def installed() -> bool:
     return find_spec("ray") is not None
 
 
+@contextmanager
+def together() -> Iterator[None]:
+    """Whatever engine and workers a `spread` begins in this block serve those after it too."""
+    if on() == LOCAL or share.share():
+        yield
+        return
+    from core.runs.executors import on_ray
+
+    with on_ray.session():
+        yield
+
+
 def spread(
-    context: RunContext, n: int, size: int, work: Work, name: str, *, device: Device, folder: Path | None = None
+    context: RunContext,
+    n: int,
+    size: int,
+    work: Work,
+    name: str,
+    *,
+    device: Device,
+    folder: Path | None = None,
+    unit: str = "sentences",
+    sent: bool = True,
+    last: bool = True,
 ) -> tuple[list[Path], Mapping[str, Any]]:
     """The files of all chunks as of `chunked`, whoever makes them; and what the work says of its model.
 
-    device: what this process has to itself while it computes; a worker has what the engine gave it. folder: as of
-    `Chunks`.
+    device: what this process has to itself while it computes; a worker has what the engine gave it. folder, unit: as
+    of `Chunks`. sent: else its rows take longer to send than to compute, and no engine is asked. last: nothing that
+    another process could help with comes after it.
     """
     own = share.share()
-    chunks = Chunks(context, n, size, name, folder=folder, alone=own is None)
+    chunks = Chunks(context, n, size, name, unit=unit, folder=folder, alone=own is None)
     where = on()
+    few = len(chunks.missing) < 2 and (where == "ray" or work.exact)  # which one process makes sooner
     if own:
-        about = share.make(chunks, work, device, own)
-    elif where == LOCAL or (where == "ray" and len(chunks.missing) < 2):  # which one process makes sooner
+        about = share.make(chunks, work, device, own, last=last)
+    elif where == LOCAL or few or not sent:
         about = local.make(chunks, work, device)
     else:
         from core.runs.executors import on_ray
 
         about = on_ray.make(chunks, work, where.removeprefix("ray").removeprefix(":"), mixed=Where.asked().mixed)
-    context.progress(n, n, "sentences")
+    context.progress(n, n, unit)
     return chunks.paths, about

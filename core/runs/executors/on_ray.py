@@ -5,7 +5,8 @@ at the end, so that nothing waits for a machine that stands still.
 """
 
 from collections import Counter, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from time import monotonic
@@ -31,9 +32,45 @@ def make(chunks: Chunks, work: Work, address: str, *, mixed: bool) -> Mapping[st
 
     Errors: ConfigError, ResourceError of Ray and of its workers; whatever ends the work on any of them.
     """
-    chunks.context.stage("starting workers")
-    with engine(address) as ray:
-        return _Crew(ray, chunks, work, Roll(chunks.context, mixed=mixed), address).work_off()
+    with ExitStack() as stack:
+        held = _held[-1] if _held else stack.enter_context(session())
+        if held.ray is None:
+            chunks.context.stage("starting workers")
+            held.begin(address)
+        return _Crew(held, chunks, work, Roll(chunks.context, mixed=mixed)).work_off()
+
+
+class Session:
+    """An engine and its workers, for one work after the other: both take seconds to begin."""
+
+    def __init__(self) -> None:
+        self.ray: Any = None
+        self.address = ""
+        self.members = dict[int, _Member]()
+        self._engine = ExitStack()
+
+    def begin(self, address: str) -> None:
+        self.ray, self.address = self._engine.enter_context(engine(address)), address
+
+    def close(self) -> None:
+        """End the workers, and the engine where it was begun here."""
+        with self._engine:
+            for member in self.members.values():
+                self.ray.kill(member.actor)
+
+
+_held: list[Session] = []  # of this process, the innermost last
+
+
+@contextmanager
+def session() -> Iterator[Session]:
+    """One for all that is made in the block."""
+    _held.append(new := Session())
+    try:
+        yield new
+    finally:
+        _held.remove(new)
+        new.close()
 
 
 class RayHand(Hand):
@@ -46,10 +83,12 @@ class RayHand(Hand):
 
 @dataclass(eq=False)
 class _Member:
-    """A worker. ready: it may be given chunks. held: those that it has, the one that it is at first."""
+    """A worker. card: how many it has. ready: it may be given chunks. held: those that it has, the one that it is at
+    first."""
 
     number: int
     actor: Any
+    card: int
     hello: Hello | None = None
     ready: bool = False
     held: list[int] = field(default_factory=list)
@@ -58,22 +97,25 @@ class _Member:
 class _Crew:
     """The workers of one run. `_asked` is all that is waited for: of whom, what, and which chunk."""
 
-    def __init__(self, ray: Any, chunks: Chunks, work: Work, roll: Roll, address: str) -> None:
-        self._ray, self._chunks, self._work, self._roll, self._address = ray, chunks, work, roll, address
+    def __init__(self, held: Session, chunks: Chunks, work: Work, roll: Roll) -> None:
+        self._ray, self._chunks, self._work, self._roll = held.ray, chunks, work, roll
+        self._address, self._members, address = held.address, held.members, held.address
         self._machines = Machines(chunks.context, f"ray:{address}" if address else "ray", mixed=roll.mixed)
-        self._context, self._shipped = chunks.context, ray.put(work)
+        self._context, self._shipped = chunks.context, held.ray.put(work)
         self._todo, self._left = deque(chunks.missing), set(chunks.missing)
-        self._members = dict[int, _Member]()
         self._asked = dict[Any, tuple[_Member, str, int]]()
         self._about: Mapping[str, Any] | None = None
-        self._losses, self._stillborn, self._hired = Counter[int](), 0, 0
+        self._losses, self._stillborn, self._hired = Counter[int](), 0, max(self._members, default=0)
         self._room, self._cards = 1, 0
         self._counted, self._since = float("-inf"), monotonic()
         self._probe: Any = None
+        self._announced = False
 
     def work_off(self) -> Mapping[str, Any]:
-        """Have all chunks made; the workers are gone afterwards, however it ends."""
+        """Have all chunks made."""
         try:
+            self._count()
+            self._ask_again()
             while self._left or self._about is None:
                 self._hire()
                 self._deal()
@@ -83,24 +125,36 @@ class _Crew:
                 self._context.check()
             return self._about
         finally:
-            for member in self._members.values():
-                self._ray.kill(member.actor)
             self._machines.over()
+
+    def _count(self) -> None:
+        """Look what there is room for."""
+        resources = self._ray.cluster_resources()
+        self._counted = monotonic()
+        self._cards = int(resources.get("GPU", 0)) if self._work.card and cards.asked() != "cpu" else 0
+        self._room = self._cards or int(resources.get("CPU", 0)) or 1
+        self._machines.seen(self._ray.nodes())
+
+    def _ask_again(self) -> None:
+        """Open the work on workers of the one before, where they have the device that it wants."""
+        for member in list(self._members.values()):
+            if member.hello is None or member.card != int(self._cards > 0):
+                del self._members[member.number]
+                self._ray.kill(member.actor)
+            else:
+                member.ready, member.held = False, []
+                self._ask(member, "opened", self._shipped)
 
     def _hire(self) -> None:
         """Workers up to what there is room for, and work."""
         now = monotonic()
         if now - self._counted > _COUNT:
-            resources = self._ray.cluster_resources()
-            self._counted = now
-            self._cards = int(resources.get("GPU", 0)) if self._work.card and cards.asked() != "cpu" else 0
-            self._room = self._cards or int(resources.get("CPU", 0)) or 1
-            self._machines.seen(self._ray.nodes())
+            self._count()
         while len(self._members) < min(self._room, max(len(self._left), 1)):
             card = int(self._cards > 0)
             options = {"num_cpus": 1, "num_gpus": card, "max_restarts": 0, "scheduling_strategy": "SPREAD"}
             self._hired += 1
-            member = _Member(self._hired, self._ray.remote(RayHand).options(**options).remote(environment()))
+            member = _Member(self._hired, self._ray.remote(RayHand).options(**options).remote(environment()), card)
             self._members[member.number] = member
             self._ask(member, "hello")
         if now - self._since > _PATIENCE and not any(member.hello for member in self._members.values()):
@@ -163,17 +217,26 @@ class _Crew:
 
     def _learn(self, member: _Member, opened: tuple[Mapping[str, Any], tuple[str, str]]) -> None:
         self._about, device = opened
+        if not self._announced:
+            self._announced = True
+            self._context.runs_on(f"workers on Ray: {device[0]}", device[1])
+            self._context.stage(self._work.stage)
+        if self._work.exact:
+            self._begin(member)
+            return
         if self._probe is None:
             start, stop = self._chunks.bounds(0)
             rows = self._work.read(start, min(start + PROBED, stop), self._about)
             self._probe = self._ray.put(rows)
-            self._context.runs_on(f"workers on Ray: {device[0]}", device[1])
-            self._context.stage(self._work.stage)
         self._ask(member, "probed", self._probe)
 
     def _admit(self, member: _Member, array: Any) -> None:
         assert member.hello
         self._roll.probed(member.hello, digest(array))
+        self._begin(member)
+
+    def _begin(self, member: _Member) -> None:
+        assert member.hello
         member.ready = True
         self._machines.begun(member.hello.place)
 

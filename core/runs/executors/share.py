@@ -87,13 +87,13 @@ class Aside(RunContext):
             self._listener(Event(seq=0, time=time.time(), kind=kind, data=data))
 
 
-def make(chunks: Chunks, work: Work, device: Callable[[], Any], own: Share) -> Mapping[str, Any]:
+def make(chunks: Chunks, work: Work, device: Callable[[], Any], own: Share, *, last: bool = True) -> Mapping[str, Any]:
     """Make chunks that nobody has, until there are all: what the work says of its model.
 
-    Errors: Over, for who helps, when there are.
+    Errors: Over, for who helps, when there are, and this is the last that it can help with.
     """
-    left = set(chunks.missing)
-    if not left and isinstance(chunks.context, Aside):  # before a model is loaded for nothing
+    left, over = set(chunks.missing), last and isinstance(chunks.context, Aside)
+    if not left and over:  # before a model is loaded for nothing
         raise Over
     order = sorted(left, key=lambda i: (i - own.number) % own.of)
     with device():
@@ -117,9 +117,10 @@ def make(chunks: Chunks, work: Work, device: Callable[[], Any], own: Share) -> M
             if left and not at_work:
                 time.sleep(_LOOK)
                 chunks.context.check()
-    if isinstance(chunks.context, Aside):
+    if over:
         raise Over
-    shutil.rmtree(chunks.context.run.path / CLAIMS, ignore_errors=True)
+    if last:  # who is at a chunk of what comes next has its claim there
+        shutil.rmtree(chunks.context.run.path / CLAIMS, ignore_errors=True)
     return opened.about
 
 
