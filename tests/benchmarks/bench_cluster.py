@@ -1,0 +1,300 @@
+"""Past one machine: what an engine costs, what two workers are worth, and what the head does for millions of rows.
+
+    python -m tests.benchmarks.bench_cluster PART --home DIR [--rows N]
+
+engine          chunks that sleep, here and by one and two workers of Ray: what the engine takes beyond them, begins in
+ship            chunks of 8,192 sentences out and their vectors back: the head's processor time a chunk
+embed-local, embed-one, embed-two      real sentences embedded here, by one worker, by two: one checksum, seconds
+audit-make; audit-local, audit-two     --rows real sentences with planted copies; duplicates found here, by two workers
+head-make; head-stubs, head-score, head-choose     a corpus of --rows short rows; ids read chunk by chunk; `score` of
+                all (random) and their order; a choice of a thousandth, sealed: seconds a chunk, peak memory
+table           what is known so far
+
+Each part takes nine minutes at most where the machine is quiet; its figures are a line in DIR/lines.jsonl, with the
+load. OMP_NUM_THREADS=1 is set here, for this process as for workers. Real sentences: WINNOW_REAL_DATA/unlabeled.
+"""
+
+import argparse
+import json
+import os
+import resource
+import sys
+import time
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from datetime import UTC, datetime
+from hashlib import sha256
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+os.environ["OMP_NUM_THREADS"] = "1"
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from core.corpora.corpus import ABOUT, BLOCK, SENTENCES, Corpus, Library
+from core.corpora.hygiene import Audit
+from core.corpora.table import _PLAIN
+from core.facade import runs
+from core.recipes.parts.works import EmbedWork
+from core.recipes.score import CHUNK
+from core.runs.chunks import Work
+from core.runs.context import RunContext
+from core.runs.events import Event
+from core.runs.executors import engine, spread
+from core.runs.executors.hello import PROBED
+from core.runs.store import RunStore
+from core.runs.worker import execute
+from core.selection.choose import ranking
+from tests.benchmarks import bench_hygiene
+from tests.benchmarks.timed import Ship, Sleep, Stub, Timed
+
+Figures = dict[str, object]
+SENTENCES_EMBEDDED, LONGEST = 8 * 8192, 60  # sentences; characters, so that a worker alone has done within minutes
+SLEEPS, SECONDS = 80, 0.25
+
+
+def spread_out(home: Path, work: Work, n: int, size: int, workers: int) -> tuple[Figures, list[Path]]:
+    """A run that is all this work, here (0) or by so many workers: seconds until its first chunk begins and from there
+    to the last, the chunks' processor time and the head's; and their files."""
+    run = RunStore(home).create("embed", {}, {}, seed=None, versions={}, key=str(time.time()))
+    into = run.path / "timed"
+    into.mkdir()
+    os.environ["WINNOW_ON"] = "ray" if workers else "local"
+    engine.PROCESSORS = workers or None
+    paths = list[Path]()
+
+    def function(context: RunContext) -> dict[str, object]:
+        paths.extend(spread(context, n, size, Timed(work=work, into=into), "chunk", device=nullcontext)[0])
+        return {}
+
+    begin, cpu = time.time(), time.process_time()
+    execute(run, function)
+    cpu = time.process_time() - cpu
+    lines = [json.loads(line) for file in into.glob("*.jsonl") for line in file.read_text().splitlines()]
+    chunks = [line for line in lines if work.exact or line["items"] != PROBED]
+    first, last = min(line["begin"] for line in chunks), max(line["end"] for line in chunks)
+    figures: Figures = {
+        "workers": workers,
+        "until the first chunk": round(first - begin, 1),
+        "chunks": round(last - first, 1),
+        "cpu in chunks": round(sum(line["cpu"] for line in chunks), 1),
+        "head cpu": round(cpu, 1),
+        "made": len(chunks),
+        "of": -(-n // size),
+    }
+    return figures, paths
+
+
+def sleeping(home: Path, rows: int) -> Figures:
+    here, one, two = (spread_out(home, Sleep(seconds=SECONDS), SLEEPS, 1, workers)[0] for workers in (0, 1, 2))
+    ratio = float(str(one["chunks"])) / float(str(two["chunks"]))
+    return {"here": here, "one": one, "two": two, "two over one": round(ratio, 2)}
+
+
+def shipping(home: Path, rows: int) -> Figures:
+    figures, _ = spread_out(home, Ship(corpus=real(home, 24 * BLOCK)), 24 * BLOCK, BLOCK, 2)
+    return {**figures, "head ms a chunk": round(1000 * float(str(figures["head cpu"])) / 24, 1)}
+
+
+def embedded(home: Path, workers: int) -> Figures:
+    corpus = real(home, SENTENCES_EMBEDDED, LONGEST)
+    options = {"pooling": "mean", "max_length": 128, "precision": "bf16", "allow_download": False}
+    work = EmbedWork(corpus=corpus, encoder="minilm", options=options)
+    figures, paths = spread_out(home, work, len(corpus), 8192, workers)
+    whole = sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()[:12]
+    return {**figures, "sentences": len(corpus), "sha256": whole}
+
+
+def real(home: Path, n: int, longest: int = 10_000) -> Corpus:
+    """So many different real sentences of no more characters."""
+    name = f"real {n} {longest}"
+    if name in {corpus.name for corpus in Library(home).list()}:
+        return Library(home).find(name)
+    texts = dict.fromkeys(" ".join(text.split()) for text in bench_hygiene.texts(40 * n) if len(text) <= longest)
+    return sealed(home, list(texts)[:n], name)
+
+
+def sealed(home: Path, texts: list[str], name: str) -> Corpus:
+    corpus = bench_hygiene.seal(str(home), texts)
+    return Library(home).rename(corpus.fingerprint, name)
+
+
+def made_audit(home: Path, rows: int) -> Figures:
+    texts, _ = bench_hygiene.planted(rows)
+    corpus = sealed(home, texts, f"audit {rows}")
+    return {"rows": len(corpus), "tokens": corpus.n_tokens}
+
+
+def audited(home: Path, rows: int, workers: int) -> Figures:
+    """An `audit` run here or by so many workers, beside the same of before, which is removed."""
+    corpus = Library(home).find(f"audit {rows}")
+    for run in RunStore(home).list("audit"):
+        RunStore(home).remove(run.id)
+    os.environ["WINNOW_ON"] = "ray" if workers else "local"
+    engine.PROCESSORS = workers or None
+    stages, sizes = dict[str, float](), dict[str, int]()
+
+    def listen(event: Event) -> None:
+        if event.kind == "stage":
+            stages.setdefault(event.data["name"], event.time)
+            for path in home.glob("runs/*/chunks/*.npy"):
+                sizes[path.name] = path.stat().st_size
+
+    begin, cpu = time.time(), time.process_time()
+    run = runs.execute("audit", {"corpus": corpus.fingerprint}, listen)
+    end = time.time()
+    found = Audit.load(run.artifacts / "audit")
+    same = sha256(found.mask.tobytes() + found.cluster.tobytes()).hexdigest()[:12]
+    names = [*stages, ""]
+    seconds = {name: round((stages.get(after) or end) - stages[name], 1) for name, after in pairwise(names)}
+    bytes_a_row = {
+        kind: round(sum(n for name, n in sizes.items() if name.startswith(kind)) / rows, 1)
+        for kind in ("numbers", "entries", "pairs")
+    }
+    return {
+        "rows": rows,
+        "workers": workers,
+        "seconds": round(end - begin, 1),
+        "from the first chunk": round(end - stages["reading sentences"], 1),
+        "cpu here": round(time.process_time() - cpu, 1),
+        "stages": seconds,
+        "bytes a row": bytes_a_row,
+        "mask and cluster": same,
+        "near": found.counts["near_duplicate"],
+    }
+
+
+def made_head(home: Path, rows: int) -> Figures:
+    """A corpus of rows that say their number, written without being read: its fingerprint is invented."""
+    fingerprint = f"{rows:024x}"
+    folder = Library(home).folder / fingerprint
+    folder.mkdir(parents=True, exist_ok=True)
+    with pq.ParquetWriter(folder / SENTENCES, _PLAIN, compression="zstd", compression_level=1) as writer:
+        for start in range(0, rows, BLOCK):
+            number = np.arange(start, min(start + BLOCK, rows), dtype=np.uint64)
+            none = {name: pa.nulls(len(number), _PLAIN.field(name).type) for name in ("doc", "group", "file", "page")}
+            ids = pa.array(number * np.uint64(0x9E3779B97F4A7C15))
+            columns = {"id": ids, "text": pc.cast(pa.array(number), pa.string())}
+            lengths = pa.array((number % np.uint64(40) + np.uint64(5)).astype(np.int32))
+            writer.write_table(pa.table({**columns, "n_tokens": lengths, **none}, schema=_PLAIN))
+    about: Mapping[str, object] = {
+        "fingerprint": fingerprint,
+        "n_sentences": rows,
+        "n_tokens": 24 * rows,
+        "labelled": False,
+        "types": {},
+        "tokens": "words",
+        "names": [f"head {rows}"],
+        "origin": {},
+    }
+    (folder / ABOUT).write_text(json.dumps(about))
+    sealed(home, [f"sentence number {i} of a task" for i in range(1000)], "head task")
+    return {"rows": rows, "MB": (folder / SENTENCES).stat().st_size >> 20}
+
+
+def stubs(home: Path, rows: int) -> Figures:
+    figures, paths = spread_out(home, Stub(corpus=Library(home).find(f"head {rows}")), rows, BLOCK, 0)
+    loop = float(str(figures["chunks"])) / len(paths)
+    cpu = float(str(figures["head cpu"])) / len(paths)
+    return {
+        "rows": rows,
+        "made": len(paths),
+        "ms a chunk": round(1000 * loop, 1),
+        "cpu ms a chunk": round(1000 * cpu, 1),
+    }
+
+
+def scored(home: Path, rows: int) -> Figures:
+    for run in RunStore(home).list("score"):
+        RunStore(home).remove(run.id)
+    loop = list[tuple[int, float]]()
+
+    def listen(event: Event) -> None:
+        if event.kind == "progress" and event.data["total"] == rows:
+            loop.append((event.data["done"], time.process_time()))
+
+    begin, cpu = time.time(), time.process_time()
+    options = {"task": "head task", "domain": f"head {rows}", "strategy": "random"}
+    run = runs.execute("score", options, listen)
+    size = sum(path.stat().st_size for path in run.artifacts.rglob("*") if path.is_file())
+    spent = time.process_time() - cpu
+    (done, first), (all_done, last) = loop[0], loop[-1]
+    return {
+        "rows": rows,
+        "seconds": round(time.time() - begin, 1),
+        "cpu": round(spent, 1),
+        "cpu ms a chunk": round(1000 * (last - first) / ((all_done - done) / CHUNK), 1),
+        "bytes a row left": round(size / rows, 1),
+    }
+
+
+def chosen(home: Path, rows: int) -> Figures:
+    """What `select` does of a finished `score`, by the functions that it calls."""
+    run = RunStore(home).list("score")[0]
+    corpus = Library(home).find(f"head {rows}")
+    cpu = time.process_time()
+    scores = np.load(next(path for path in run.artifacts.rglob("*.npy") if "score" in path.name), mmap_mode="r")
+    order = ranking(np.asarray(scores), "high")
+    lengths = corpus.lengths()
+    taken = np.sort(order[: rows // 1000])
+    ordering = time.process_time() - cpu
+    part = Library(home).subset(corpus, taken, name=f"chosen of {rows}", origin={"from": corpus.fingerprint})
+    return {
+        "rows": rows,
+        "chosen": len(part),
+        "words": int(lengths[taken].sum()),
+        "cpu to choose": round(ordering, 1),
+        "cpu to seal": round(time.process_time() - cpu - ordering, 1),
+    }
+
+
+PARTS: Mapping[str, Callable[[Path, int], Figures]] = {
+    "engine": sleeping,
+    "ship": shipping,
+    "embed-local": lambda home, rows: embedded(home, 0),
+    "embed-one": lambda home, rows: embedded(home, 1),
+    "embed-two": lambda home, rows: embedded(home, 2),
+    "audit-make": made_audit,
+    "audit-local": lambda home, rows: audited(home, rows, 0),
+    "audit-two": lambda home, rows: audited(home, rows, 2),
+    "head-make": made_head,
+    "head-stubs": stubs,
+    "head-score": scored,
+    "head-choose": chosen,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("part", choices=[*PARTS, "table"])
+    parser.add_argument("--home", type=Path, required=True)
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    given = parser.parse_args()
+    lines: Path = given.home / "lines.jsonl"
+    if given.part == "table":
+        print(lines.read_text(), end="")
+        return
+    os.environ["WINNOW_HOME"] = str(given.home.resolve())
+    given.home.mkdir(parents=True, exist_ok=True)
+    load, begin = os.getloadavg()[0], time.time()
+    figures: dict[str, Any] = PARTS[given.part](given.home.resolve(), given.rows)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+    line = {
+        "part": given.part,
+        **figures,
+        "peak MB": peak,
+        "part s": round(time.time() - begin, 1),
+        "load": [round(load, 1), round(os.getloadavg()[0], 1)],
+        "at": datetime.now(UTC).isoformat(timespec="minutes"),
+    }
+    with lines.open("a") as file:
+        file.write(json.dumps(line) + "\n")
+    print(json.dumps(line, indent=1), file=sys.stdout)
+
+
+if __name__ == "__main__":
+    main()
