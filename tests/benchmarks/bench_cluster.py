@@ -11,7 +11,7 @@ head-make; head-stubs, head-score, head-choose     a corpus of --rows short rows
 table           what is known so far
 
 Each part takes nine minutes at most where the machine is quiet; its figures are a line in DIR/lines.jsonl, with the
-load. OMP_NUM_THREADS=1 is set here, for this process as for workers. Real sentences: WINNOW_REAL_DATA/unlabeled.
+load. It has one thread, as a worker has. Real sentences: WINNOW_REAL_DATA/unlabeled.
 """
 
 import argparse
@@ -27,8 +27,6 @@ from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
-
-os.environ["OMP_NUM_THREADS"] = "1"
 
 import numpy as np
 import pyarrow as pa
@@ -274,6 +272,9 @@ def main() -> None:
     parser.add_argument("--home", type=Path, required=True)
     parser.add_argument("--rows", type=int, default=1_000_000)
     given = parser.parse_args()
+    if os.environ.get("OMP_NUM_THREADS") != "1":  # which must be said before anything is loaded
+        words = [sys.executable, "-m", "tests.benchmarks.bench_cluster", *sys.argv[1:]]
+        os.execve(sys.executable, words, {**os.environ, "OMP_NUM_THREADS": "1"})
     lines: Path = given.home / "lines.jsonl"
     if given.part == "table":
         print(lines.read_text(), end="")

@@ -1,13 +1,12 @@
 """Who makes chunks makes no difference: this process, a worker of Ray or two, and whatever becomes of them."""
 
 import os
-import shutil
 import signal
-import tempfile
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
-from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from random import Random
@@ -27,7 +26,8 @@ from core.runs.executors import checkup, engine, hello, on_ray
 from core.runs.store import Run
 from core.runs.versions import versions
 from core.runs.where import Where
-from tests.conftest import Seal
+from tests.clusters import token, two_nodes
+from tests.conftest import ROOT, Seal
 from tests.corpora.test_hygiene import sentences, variants
 from tests.patience import until
 from tests.runs.works import Squares, begun, made
@@ -41,30 +41,10 @@ N, SIZE = 40, 4
 
 
 @pytest.fixture(scope="module")
-def token() -> Iterator[None]:
-    """One for all of these tests: Ray remembers the first that it is given."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("RAY_AUTH_MODE", "token")
-        patch.setenv("RAY_AUTH_TOKEN", "ab" * 32)
-        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-        yield
-
-
-@pytest.fixture(scope="module")
-def cluster(token: None) -> Iterator[str]:
+def cluster() -> Iterator[str]:
     """Two nodes of a processor each."""
-    with pytest.MonkeyPatch.context() as patch:
-        folder = Path(tempfile.mkdtemp(prefix="winnow-", dir="/tmp"))  # a socket's path must be short
-        (folder / "ray").mkdir()
-        patch.setenv("RAY_TMPDIR", str(folder))
-        nodes = import_module("ray.cluster_utils").Cluster()
-        try:
-            for _ in range(2):
-                nodes.add_node(num_cpus=1, include_dashboard=False, object_store_memory=100 * 2**20)
-            yield f"ray:{nodes.address}"
-        finally:
-            nodes.shutdown()
-            shutil.rmtree(folder, ignore_errors=True)
+    with token(), two_nodes() as (cluster, _):
+        yield cluster
 
 
 def squares(run: Run, on: str, fate: str = "") -> list[bytes]:
@@ -100,6 +80,40 @@ def test_two_workers_make_the_bytes_of_this_process_whatever_one_of_them_meets(
     assert marks
     assert os.getpid() not in marks
     assert gone(marks)
+
+
+def test_a_node_that_is_killed_is_done_without_and_named(home: Path) -> None:
+    expected = squares(begun(home, "local"), "local")
+    run = begun(home, "node")
+    with token(), two_nodes() as (cluster, kill):
+
+        def stop() -> None:
+            until((run.path / "pausing").exists, "a worker is at a chunk")
+            kill()
+
+        stopper = threading.Thread(target=stop)
+        stopper.start()
+        assert squares(run, cluster, "node") == expected
+        stopper.join()
+    assert any(note.startswith("Node ") and note.endswith(" is gone.") for note in run.state().notes)
+    nodes = Where.read(run.path).nodes
+    assert sorted(node.gone for node in nodes) == [False, True]
+    assert N // SIZE <= sum(node.chunks for node in nodes) <= N // SIZE + 2
+
+
+def test_a_run_whose_process_is_killed_leaves_no_worker_and_is_resumed(home: Path, cluster: str) -> None:
+    expected = squares(begun(home, "local"), "local")
+    run = begun(home, "head")
+    words = [sys.executable, "-m", "tests.runs.sharer", str(home), run.id, "cancelled"]
+    process = subprocess.Popen(words, cwd=ROOT, env={**os.environ, "WINNOW_ON": cluster})
+    until(lambda: (run.path / "pausing").exists() and list(run.chunks.glob("*.npy")), "a chunk is there, one is begun")
+    process.kill()
+    process.wait()
+    assert gone({int(path.name.removeprefix("process-")) for path in run.path.glob("process-*")})
+    there = {path.name: path.stat().st_mtime_ns for path in run.chunks.glob("*.npy")}
+    assert run.state().state == "interrupted"
+    assert squares(run, cluster) == expected
+    assert there.items() <= {path.name: path.stat().st_mtime_ns for path in run.chunks.glob("*.npy")}.items()
 
 
 def test_an_error_of_a_worker_ends_the_run_as_if_it_were_made_here(home: Path, cluster: str) -> None:
