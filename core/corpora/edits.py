@@ -72,13 +72,13 @@ def near_texts(
 
 def _compared(given: "Sequence[_OfLength]", report: Reporter, similarity: float) -> Array:
     """`(2, pairs)` rows of the shortest texts and of any that are near."""
-    found, left = [np.zeros((2, 0), np.int64)], _Side(*given[0])
+    pairs, left = [np.zeros((2, 0), np.int64)], _Side(*given[0])
     for rows, text in given:
         report.check()
         if edits := int((1 - similarity) * text.shape[1] + _HAIR):
             right = left if rows is left.rows else _Side(rows, text)
-            found += [np.stack([left.rows[i], right.rows[j]]) for i, j in _compare(left, right, edits, report)]
-    return np.concatenate(found, axis=1)
+            pairs += [np.stack([left.rows[i], right.rows[j]]) for i, j in _compare(left, right, edits, report)]
+    return np.concatenate(pairs, axis=1)
 
 
 def within(left: Texts, right: Texts, edits: int) -> BoolArray:

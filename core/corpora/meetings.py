@@ -36,12 +36,12 @@ class Meeting:
     all_large: bool
 
     def __call__(self, met: Met, report: Reporter) -> Array:
-        found = [np.zeros((2, 0), np.int64)]
+        near = [np.zeros((2, 0), np.int64)]
         candidates = _meetings(met.packed, self.row_bits, all_large=self.all_large)
-        found += [np.stack(pairs) for pairs in _weigh(met.sets, candidates, self.threshold, report)]
+        near += [np.stack(each) for each in _weigh(met.sets, candidates, self.threshold, report)]
         large = met.packed[run_sizes(met.packed >> np.uint64(self.row_bits)) > BUCKET]
         places = np.unique(large & np.uint64((1 << self.row_bits) - 1)).astype(np.int64)
-        pairs = met.rows[np.unique(np.concatenate(found, axis=1), axis=1)]
+        pairs = met.rows[np.unique(np.concatenate(near, axis=1), axis=1)]
         return pack(pairs, met.rows[places])
 
 

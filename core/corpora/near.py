@@ -64,7 +64,7 @@ class _Order:
 
 
 def _entries(sets: Gathered, live: IntArray, threshold: float, row_bits: int, phases: Phases) -> Phase:
-    """Of `RANGE` rows at a time: sorted `hash << row_bits | row` for the members of their prefixes that any other row
+    """Sorted `hash << row_bits | row` of `RANGE` rows at a time, for the members of their prefixes that any other row
     might share. Read and written faster than sent."""
     table = Phase(
         stage="counting runs of words",

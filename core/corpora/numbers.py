@@ -114,12 +114,12 @@ class Reading:
 
 
 def _stretches(words: Words, dense: BoolArray) -> dict[int, UIntArray]:
-    found = {}
+    stretches = {}
     for n, least, most, of_letters in _QUOTATIONS:
         grams, row = words.grams(n)
         size = words.counts[row]
-        found[n] = grams[(size >= least) & (size <= (most or size)) & (dense[row] == of_letters)]
-    return found
+        stretches[n] = grams[(size >= least) & (size <= (most or size)) & (dense[row] == of_letters)]
+    return stretches
 
 
 def _small(counts: IntArray) -> npt.NDArray[np.int32]:

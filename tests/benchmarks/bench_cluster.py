@@ -18,6 +18,7 @@ import argparse
 import json
 import os
 import resource
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -274,7 +275,7 @@ def main() -> None:
     given = parser.parse_args()
     if os.environ.get("OMP_NUM_THREADS") != "1":  # which must be said before anything is loaded
         words = [sys.executable, "-m", "tests.benchmarks.bench_cluster", *sys.argv[1:]]
-        os.execve(sys.executable, words, {**os.environ, "OMP_NUM_THREADS": "1"})
+        sys.exit(subprocess.run(words, check=False, env={**os.environ, "OMP_NUM_THREADS": "1"}).returncode)
     lines: Path = given.home / "lines.jsonl"
     if given.part == "table":
         print(lines.read_text(), end="")
