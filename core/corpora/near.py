@@ -91,11 +91,11 @@ def _entries(sets: Gathered, live: IntArray, threshold: float, row_bits: int, ph
 
 
 def _bounds(entries: Sequence[Array], row_bits: int) -> list[int]:
-    """Where ranges of hashes begin, and the end of the last: of about as many of the first file's entries each.
+    """Where ranges of hashes begin, and the end of the last: of about as many of the largest file's entries each.
 
     A prefix takes the lowest of equally rare hashes, so these are not spread evenly.
     """
-    hashes = (entries[0] if entries else np.zeros(0, np.uint64)) >> np.uint64(row_bits)
+    hashes = max(entries, key=len, default=np.zeros(0, np.uint64)) >> np.uint64(row_bits)
     inner = hashes[np.arange(1, len(entries)) * len(hashes) // len(entries)] if len(hashes) else hashes
     return [0, *(bound for bound in np.unique(inner).tolist() if bound), 1 << (64 - row_bits)]
 
