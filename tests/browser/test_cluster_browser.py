@@ -51,7 +51,8 @@ def test_a_run_on_two_nodes_is_begun_seen_cancelled_and_resumed(
     assert (run.state().state, runs.place(run.id).on) == ("cancelled", cluster)
     expect(page.get_by_role("combobox", name="Where").last).to_have_value(f"the cluster at {cluster[4:]}")
     press(page, "Resume")
-    expect(panel.get_by_text("Finished")).to_be_visible()
+    expect(page.get_by_role("button", name="Download", exact=True)).to_be_visible()
+    expect(panel.get_by_text("Finished", exact=True)).to_be_visible()
     expect(panel.get_by_text("2 machines, 2 cores")).to_be_visible()
     assert [node.workers for node in runs.place(run.id).nodes] == [0, 0]
     assert sum(node.chunks for node in runs.place(run.id).nodes) >= 60_000 // 8192  # of duplicates alone
