@@ -13,7 +13,7 @@ into ten clusters instead of one: 990 of them are flagged, not 999.
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from itertools import pairwise
+from itertools import chain, pairwise, starmap
 from typing import Literal
 
 import numpy as np
@@ -26,6 +26,7 @@ from core.results import BoolArray, IntArray
 
 LONGEST = 160  # characters; "under ten words" and longer than this is not prose, and meets only its equals
 SIMILARITY = 0.9
+ROWS = 1 << 12  # texts of a chunk, at least: a file that takes longer to write than to compute is none
 _MEET = 64
 _NEIGHBOURS = 8  # neighbours on either side
 _AT_ONCE = 1 << 22  # candidates held
@@ -43,8 +44,8 @@ def near_texts(
 ) -> Iterator[Pairs]:
     """Pairs of `live` rows with edit similarity >= `similarity`; a pair may come more than once.
 
-    texts: code points or hashes of words, at most `LONGEST` a row; an empty row is near to none. name: of the phase,
-    one chunk a length, which is compared with itself and those that are little longer.
+    texts: code points or hashes of words, at most `LONGEST` a row; an empty row is near to none. name: of the phase, a
+    chunk of which is one length, or several of few texts, each compared with itself and those that are little longer.
     """
     lengths = texts.counts[live]
     by_length = {int(n): live[lengths == n] for n in np.unique(lengths) if n}
@@ -60,24 +61,27 @@ def near_texts(
     }
     shorts = [short for short in by_length if reach[short]]
 
-    def read(start: int, stop: int) -> list[_OfLength]:
-        wanted = dict.fromkeys([shorts[start], *reach[shorts[start]]])
-        return [(by_length[n], texts.gather(by_length[n])[0].reshape(-1, n)) for n in wanted]
+    def read(start: int, stop: int) -> list[list[_OfLength]]:
+        wanted = (dict.fromkeys([short, *reach[short]]) for short in shorts[start:stop])
+        return [[(by_length[n], texts.gather(by_length[n])[0].reshape(-1, n)) for n in each] for each in wanted]
 
     compared = partial(_compared, similarity=similarity)
-    phase = Phase(stage=_STAGES[name], name=name, n=len(shorts), size=1, unit="lengths", read=read, compute=compared)
+    n = len(shorts)
+    size = -(-n // max(sum(len(by_length[short]) for short in shorts) // ROWS, 1))
+    phase = Phase(stage=_STAGES[name], name=name, n=n, size=size or 1, unit="lengths", read=read, compute=compared)
     for pairs in phases(phase):
         yield pairs[0], pairs[1]
 
 
-def _compared(given: "Sequence[_OfLength]", report: Reporter, similarity: float) -> Array:
-    """`(2, pairs)` rows of the shortest texts and of any that are near."""
-    pairs, left = [np.zeros((2, 0), np.int64)], _Side(*given[0])
-    for rows, text in given:
-        report.check()
-        if edits := int((1 - similarity) * text.shape[1] + _HAIR):
-            right = left if rows is left.rows else _Side(rows, text)
-            pairs += [np.stack([left.rows[i], right.rows[j]]) for i, j in _compare(left, right, edits, report)]
+def _compared(given: "Sequence[Sequence[_OfLength]]", report: Reporter, similarity: float) -> Array:
+    """`(2, pairs)` rows of the shortest texts of each of `given` and of any there that are near."""
+    pairs = [np.zeros((2, 0), np.int64)]
+    for shortest, *longer in given:
+        left = _Side(*shortest)
+        for right in chain([left], starmap(_Side, longer)):
+            report.check()
+            if edits := int((1 - similarity) * right.length + _HAIR):
+                pairs += [np.stack([left.rows[i], right.rows[j]]) for i, j in _compare(left, right, edits, report)]
     return np.concatenate(pairs, axis=1)
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.corpora import hygiene, meetings, near
+from core.corpora import edits, hygiene, meetings, near
 from core.corpora.grams import HASH_BITS, Gathered
 from core.corpora.hygiene import audit
 from core.corpora.meetings import BUCKET, run_sizes
@@ -110,6 +110,7 @@ def test_flags_and_clusters_do_not_depend_on_parts(seal: Seal, parts: int, monke
     one = audit(corpus, [split], Silent())
     monkeypatch.setattr(near, "RANGE", -(-len(texts) // parts))
     monkeypatch.setattr(hygiene, "SIZE", -(-len(texts) // parts))
+    monkeypatch.setattr(edits, "ROWS", -(-len(texts) // parts))
     other = audit(corpus, [split], Silent(), phases=elsewhere(parts))
     assert one.mask.tolist() == other.mask.tolist()
     assert one.cluster.tolist() == other.cluster.tolist()
