@@ -12,7 +12,7 @@ into ten clusters instead of one: 990 of them are flagged, not 999.
 """
 
 from collections.abc import Iterator, Sequence
-from functools import partial
+from functools import cached_property, partial
 from itertools import chain, pairwise, starmap
 from typing import Literal
 
@@ -28,11 +28,17 @@ LONGEST = 160  # characters; "under ten words" and longer than this is not prose
 SIMILARITY = 0.9
 ROWS = 1 << 12  # texts of a chunk, at least: a file that takes longer to write than to compute is none
 _MEET = 64
+_FEW = 1 << 12  # pairs that are weighed sooner than segments are looked up for them
 _NEIGHBOURS = 8  # neighbours on either side
 _AT_ONCE = 1 << 22  # candidates held
 _PAIRS = 1 << 15  # candidates weighed at a time
 _STAGES = {"words": "comparing word by word", "letters": "comparing short sentences"}
 _HAIR = 1e-9  # 1 - .9 of 10 is a rounding error below 1
+
+_BASE = 0x9E3779B97F4A7C15  # odd, so that it has an inverse modulo 2**64
+_POWERS, _INVERSES = (
+    np.cumprod(np.array([1, *[base] * LONGEST], np.uint64)) for base in (_BASE, pow(_BASE, -1, 1 << 64))
+)
 
 Texts = npt.NDArray[np.uint32]  # (n, length) code points of n texts of one length
 Pairs = tuple[IntArray, IntArray]
@@ -128,24 +134,24 @@ class _Side:
         self.rows, self.text, self.length = rows, text, text.shape[1]
         # 32 counters for all letters there are: two in one only make the bound below weaker.
         self.letters = np.zeros((len(rows), 32), np.int16)
-        hashes = mix(self.text.astype(np.uint64))
-        for column in range(self.length):
-            self.letters[np.arange(len(rows)), (hashes[:, column] & np.uint64(31)).astype(np.intp)] += 1
-        # Polynomial hashes of all prefixes: any piece's is a difference of two, brought back to place 0 by the inverse
-        # power (the base is odd, so it has one modulo 2**64).
-        base = np.uint64(0x9E3779B97F4A7C15)
-        self._powers = np.cumprod(np.full(self.length + 1, base, np.uint64)) * _inverse(base)
-        self._sums = np.zeros((len(rows), self.length + 1), np.uint64)
-        np.cumsum(hashes * self._powers[: self.length], axis=1, out=self._sums[:, 1:])
+        counters = (self._hashes & np.uint64(31)).astype(np.intp) + 32 * np.arange(len(rows))[:, None]
+        self.letters[:] = np.bincount(counters.ravel(), minlength=self.letters.size).reshape(self.letters.shape)
+
+    @property
+    def _hashes(self) -> UIntArray:
+        return mix(self.text.astype(np.uint64))
+
+    @cached_property
+    def _sums(self) -> UIntArray:
+        """`(n, length + 1)` polynomial hashes of all prefixes: any piece's is a difference of two."""
+        sums = np.zeros((len(self.rows), self.length + 1), np.uint64)
+        np.cumsum(self._hashes * _POWERS[: self.length], axis=1, out=sums[:, 1:])
+        return sums
 
     def piece(self, start: int, stop: int) -> UIntArray:
         """`(n,)` a hash of characters `start` to `stop`, the same wherever they stand."""
-        return mix((self._sums[:, stop] - self._sums[:, start]) * _inverse(self._powers[start]))
-
-
-def _inverse(odd: np.uint64) -> np.uint64:
-    """The inverse of an odd number modulo 2**64."""
-    return np.uint64(pow(int(odd), -1, 1 << 64))
+        # Brought back to place 0 by the inverse power.
+        return mix((self._sums[:, stop] - self._sums[:, start]) * _INVERSES[start])
 
 
 def _compare(left: _Side, right: _Side, edits: int, report: Reporter) -> Iterator[Pairs]:
@@ -170,13 +176,18 @@ def _weigh(left: _Side, right: _Side, edits: int, met: IntArray, report: Reporte
         i, j = (part.astype(np.int64) for part in np.divmod(pairs[done : done + _PAIRS], np.int64(len(right.rows))))
         # A cheap bound first: a substitution changes two letter counts, an insertion one, and `more` are insertions.
         alike = np.abs(left.letters[i] - right.letters[j]).sum(axis=1) <= 2 * edits - more
-        i, j = i[alike], j[alike]
-        near = within(left.text[i], right.text[j], edits)
-        yield i[near], j[near]
+        if alike.any():
+            i, j = i[alike], j[alike]
+            near = within(left.text[i], right.text[j], edits)
+            yield i[near], j[near]
 
 
 def _meetings(left: _Side, right: _Side, edits: int) -> Iterator[IntArray]:
     """Candidates as `i * len(right) + j`, segment by segment, place by place."""
+    n, m = len(left.rows), len(right.rows)
+    if n <= _MEET and n * m <= _FEW:  # no segment could be crowded, so these are a superset of those that share one
+        yield np.flatnonzero(np.arange(n)[:, None] < np.arange(m)) if left is right else np.arange(n * m)
+        return
     more = right.length - left.length
     cuts = [left.length * part // (edits + 1) for part in range(edits + 2)]
     for part, (start, stop) in enumerate(pairwise(cuts)):

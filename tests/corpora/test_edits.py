@@ -34,8 +34,15 @@ def stored(texts: list[str]) -> Ragged:
 
 
 def found(texts: list[str]) -> set[tuple[int, int]]:
-    pairs = near_texts(stored(texts), np.arange(len(texts)), "letters", here(Silent()))
-    return {tuple(sorted(pair)) for i, j in pairs for pair in zip(i.tolist(), j.tolist(), strict=True)}
+    """Whether all are weighed, as they are where they are few, or those that share a segment."""
+    ways = []
+    for few in (edits._FEW, 0):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(edits, "_FEW", few)
+            pairs = near_texts(stored(texts), np.arange(len(texts)), "letters", here(Silent()))
+            ways.append({tuple(sorted(pair)) for i, j in pairs for pair in zip(i.tolist(), j.tolist(), strict=True)})
+    assert ways[0] == ways[1]
+    return ways[0]
 
 
 def true(texts: list[str]) -> set[tuple[int, int]]:

@@ -8,8 +8,7 @@ from statistics import fmean, variance
 
 import numpy as np
 import pytest
-from scipy import stats
-from scipy.special import ndtri, stdtrit
+from scipy.special import ndtr, ndtri, stdtrit
 
 from core.errors import CorpusError
 from core.results import Evaluation, IntArray, percent_f1
@@ -51,7 +50,7 @@ class World:
     def arm(self, skill: float, seeds: int) -> list[Evaluation]:
         found = []
         for luck in self.spread * self.rng.normal(size=seeds):
-            share = stats.norm.cdf(skill + luck + self.hardness + self.both * self.rng.normal(size=len(self.gold)))
+            share = ndtr(skill + luck + self.hardness + self.both * self.rng.normal(size=len(self.gold)))
             tp = self.rng.binomial(self.gold, share)
             wrong = self.rng.binomial(self.gold, SPURIOUS * (1 - share))
             found.append(evaluation(tp, tp + wrong, self.gold))
@@ -59,8 +58,8 @@ class World:
 
     def truth(self, skill: float) -> float:
         """Mean over all seeds of F1 on all sentences, by quadrature over the seeds."""
-        luck = self.spread * stats.norm.ppf((np.arange(1000) + 0.5) / 1000)
-        share = stats.norm.cdf((skill + luck) / np.sqrt(1 + self.sentence**2 + self.both**2))
+        luck = self.spread * ndtri((np.arange(1000) + 0.5) / 1000)
+        share = ndtr((skill + luck) / np.sqrt(1 + self.sentence**2 + self.both**2))
         return float(np.mean(200 * share / (share + SPURIOUS * (1 - share) + 1)))
 
 

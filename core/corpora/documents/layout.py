@@ -21,7 +21,7 @@ _COLUMN_LINES = 4  # a column has as many at least
 _FILLED = 0.5  # of a column's width, which half of its lines have at least: cells of a table are shorter
 _CROSSING = 0.6  # of a page's lines may cross the gap between columns: headings, abstracts, wide tables
 _NUMBER = re.compile(
-    r"\W{0,6}(?:(?:page|seite|blatt|p[aá]gina|p[aá]g|pagina|p|s)\b\.?)?\W{0,6}(?:\d{1,4}|[ivxlc]{1,7})"
+    r"(?:\W{0,6}+(?:page|seite|blatt|p[aá]gina|p[aá]g|pagina|p|s)\b\.?+\W{0,6}+|\W{0,12}+)(?:\d{1,4}|[ivxlc]{1,7})"
     r"(?:\s{0,3}(?:/|of|von|de|sur|di|van)\s{0,3}\d{1,4})?\W{0,6}",
     re.IGNORECASE,
 )
