@@ -184,9 +184,10 @@ def _weigh(left: _Side, right: _Side, edits: int, met: IntArray, report: Reporte
 
 def _meetings(left: _Side, right: _Side, edits: int) -> Iterator[IntArray]:
     """Candidates as `i * len(right) + j`, segment by segment, place by place."""
-    n, m = len(left.rows), len(right.rows)
-    if n <= _MEET and n * m <= _FEW:  # no segment could be crowded, so these are a superset of those that share one
-        yield np.flatnonzero(np.arange(n)[:, None] < np.arange(m)) if left is right else np.arange(n * m)
+    sizes = len(left.rows), len(right.rows)
+    if sizes[0] <= _MEET and sizes[0] * sizes[1] <= _FEW:  # none could be crowded: these are all that meet, and more
+        i, j = np.indices(sizes).reshape(2, -1)
+        yield np.flatnonzero(i < j) if left is right else np.arange(len(i))
         return
     more = right.length - left.length
     cuts = [left.length * part // (edits + 1) for part in range(edits + 2)]
