@@ -1,6 +1,6 @@
 """Past one machine: what an engine costs, what two workers are worth, and what the head does for millions of rows.
 
-    python -m tests.benchmarks.bench_cluster PART --home DIR [--rows N]
+    python -m tests.benchmarks.bench_cluster [PART --home DIR] [--rows N]
 
 engine          chunks that sleep, here and by one and two workers of Ray: what the engine takes beyond them, begins in
 ship            chunks of 8,192 sentences out and their vectors back: the head's processor time a chunk
@@ -9,6 +9,7 @@ audit-make; audit-local, audit-two     --rows real sentences with planted copies
 head-make; head-stubs, head-score, head-choose     a corpus of --rows short rows; ids read chunk by chunk; `score` of
                 all (random) and their order; a choice of a thousandth, sealed: seconds a chunk, peak memory
 table           what is known so far
+all             each of them, in a home of its own where none is said; what is meant where no part is
 
 Each part takes nine minutes at most where the machine is quiet; its figures are a line in DIR/lines.jsonl, with the
 load. It has one thread, as a worker has. Real sentences: WINNOW_REAL_DATA/unlabeled.
@@ -27,6 +28,7 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -265,15 +267,25 @@ PARTS: Mapping[str, Callable[[Path, int], Figures]] = {
 }
 
 
+def in_a_process(part: str, home: Path, rows: int) -> int:
+    """The part's exit status, of a process with one thread, which must be said before anything is loaded."""
+    words = [sys.executable, "-m", "tests.benchmarks.bench_cluster", part, "--home", str(home), "--rows", str(rows)]
+    return subprocess.run(words, check=False, env={**os.environ, "OMP_NUM_THREADS": "1"}).returncode
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("part", choices=[*PARTS, "table"])
-    parser.add_argument("--home", type=Path, required=True)
+    parser.add_argument("part", nargs="?", default="all", choices=[*PARTS, "all", "table"])
+    parser.add_argument("--home", type=Path)
     parser.add_argument("--rows", type=int, default=1_000_000)
     given = parser.parse_args()
-    if os.environ.get("OMP_NUM_THREADS") != "1":  # which must be said before anything is loaded
-        words = [sys.executable, "-m", "tests.benchmarks.bench_cluster", *sys.argv[1:]]
-        sys.exit(subprocess.run(words, check=False, env={**os.environ, "OMP_NUM_THREADS": "1"}).returncode)
+    if given.part == "all":
+        with TemporaryDirectory() as folder:
+            sys.exit(max(in_a_process(part, given.home or Path(folder), given.rows) for part in PARTS))
+    if not given.home:
+        parser.error("--home: say where its corpora and figures are kept.")
+    if os.environ.get("OMP_NUM_THREADS") != "1":
+        sys.exit(in_a_process(given.part, given.home, given.rows))
     lines: Path = given.home / "lines.jsonl"
     if given.part == "table":
         print(lines.read_text(), end="")
