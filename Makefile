@@ -30,11 +30,16 @@ app: $(VENV)/.app
 	$(BIN)/python app.py
 
 test quick: export PYTEST_DEBUG_TEMPROOT = $(SPARE)
-test: $(VENV)/.dev lint
+# The types are checked beside the first part, since mypy alone would leave a core idle; what it says stands below that part.
+test: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
 	$(BIN)/python -m tests.browser.chromium
+	$(BIN)/mypy >$(VENV)/mypy.txt 2>&1 & types=$$!; \
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not browser and not alone"; quiet=$$?; \
+	wait $$types; typed=$$?; cat $(VENV)/mypy.txt; \
 	$(BIN)/python -m pytest tests/browser -n 3 --dist loadfile -m "browser and not alone"; seen=$$?; \
-	$(BIN)/python -m pytest $$(grep -rl --include='test_*.py' mark.alone tests) -m alone && exit $$((quiet + seen))
+	$(BIN)/python -m pytest $$(grep -rl --include='test_*.py' mark.alone tests) -m alone && exit $$((typed + quiet + seen))
 
 quick: $(VENV)/.dev
 	$(BIN)/python -m pytest -n 2 --dist worksteal $(ROOMS) -m "not browser and not alone and not slow"
