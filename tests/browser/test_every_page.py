@@ -180,7 +180,7 @@ def test_an_empty_page_and_its_picture_are_read_easily_and_fit_a_narrow_window(
     assert not lasting(page, lambda: [*violations(page), *wide(page)])
 
 
-@pytest.mark.parametrize("width", [800, 480])
+@pytest.mark.parametrize("width", [1_920, 800, 480])
 def test_nothing_scrolls_sideways(furnished: Furnished, page: Page, width: int) -> None:
     """Nor is anything cut without a sign: a path in its box, what a list has chosen."""
     page.set_viewport_size({"width": width, "height": 900})
