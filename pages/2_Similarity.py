@@ -18,7 +18,7 @@ from pages.ui.similarity.results import named, results
 from pages.ui.similarity.survey import asking
 from pages.ui.similarity.worth import worth
 from pages.ui.terms import expert, grey
-from pages.ui.widgets import config_form, corpus_label, plain
+from pages.ui.widgets import config_form, corpus_labels, plain
 
 RUN = "similarity.run"
 SAMPLING = (
@@ -98,11 +98,12 @@ def _setup() -> None:
 
 
 def _pick(label: str, known: dict[str, Corpus], chosen: Sequence[str | None], name: str) -> list[str]:
+    names = corpus_labels(known.values())
     return st.multiselect(
         label,
-        list(known),
-        [mark for mark in chosen if mark in known],
-        format_func=lambda mark: corpus_label(known[mark]),
+        list(names),
+        [mark for mark in chosen if mark in names],
+        format_func=names.__getitem__,
         key=f"similarity.{name}",
         placeholder="pick corpora",
     )

@@ -115,17 +115,26 @@ def corpus_picker(
     label: str, key: str, chosen: str | None, among: Iterable[Corpus] | None = None, **options: Any
 ) -> str | None:
     """Pick one of the corpora that are here, or of those `among` them; None where the user picks none."""
-    known = {corpus.fingerprint: corpus for corpus in (corpora.listed() if among is None else among)}
-    choices = list(known)
+    names = corpus_labels(corpora.listed() if among is None else among)
+    choices = list(names)
     return st.selectbox(
         label,
         choices,
         index=choices.index(chosen) if chosen in choices else None,
-        format_func=lambda fingerprint: corpus_label(known[fingerprint]),
+        format_func=names.__getitem__,
         key=key,
         placeholder="pick a corpus" if among is None else "pick a labelled corpus",
         **options,
     )
+
+
+def corpus_labels(known: Iterable[Corpus]) -> dict[str, str]:
+    """{fingerprint: what it is called in a list of choices}, for a field's `format_func`.
+
+    Which streamlit keeps for as long as a browser tab is open, one for each list that was shown there: corpora
+    themselves, held so, were most of what an app of many runs grew by.
+    """
+    return {corpus.fingerprint: corpus_label(corpus) for corpus in known}
 
 
 def corpus_label(corpus: Corpus) -> str:

@@ -17,7 +17,7 @@ from pages.ui.project import later, page_link
 from pages.ui.runs.links import remember
 from pages.ui.runs.panel import run_panel
 from pages.ui.runs.pick import begun, pick_part
-from pages.ui.widgets import config_form, corpus_label, plain, same_command, table
+from pages.ui.widgets import config_form, corpus_labels, plain, same_command, table
 
 RUN = "bias.rebuild"
 METHODS = {
@@ -115,14 +115,14 @@ def _holdout(place: Any, own: str) -> list[str]:
 
     A corpus that is one of them is refused by the recipe, in its words.
     """
-    known = {corpus.fingerprint: corpus for corpus in corpora.listed() if corpus.types}
+    known = corpus_labels(corpus for corpus in corpora.listed() if corpus.types)
     splits, source = rebuilding.splits_of(own)
     usual = [name for name in splits if name in known]
     picked: list[str] = place.multiselect(
         "Held out: no sentence of these comes in",
         list(known),
         usual,
-        lambda name: corpus_label(known[name]),
+        known.__getitem__,
         key=f"bias.holdout.{own}.{'.'.join(usual)}",
         placeholder="pick its labels to decide by and to test on",
     )

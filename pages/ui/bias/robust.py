@@ -17,7 +17,7 @@ from pages.ui.presses import pressed
 from pages.ui.project import later
 from pages.ui.results.board import spread
 from pages.ui.runs.panel import run_panel
-from pages.ui.widgets import chart, corpus_label, corpus_picker, plain, same_command, table
+from pages.ui.widgets import chart, corpus_labels, corpus_picker, plain, same_command, table
 
 KINDS = {"oov": "New names", "cross-category": "Names of another type", "typos": "Typos in names"}
 PROMISES = {
@@ -88,13 +88,13 @@ def _setup() -> None:
 
 def _names() -> dict[str, dict[str, Any]]:
     """{kind: where its names come from}."""
-    labelled = {corpus.fingerprint: corpus for corpus in corpora.listed() if corpus.types}
+    labelled = corpus_labels(corpus for corpus in corpora.listed() if corpus.types)
     with st.expander("Where new names come from", icon=":material/settings:"):
         gazetteer = st.multiselect(
             "Names of these corpora, where the labels to learn from lack them; else they are generated",
             list(labelled),
             [],
-            lambda name: corpus_label(labelled[name]),
+            labelled.__getitem__,
             key="bias.gazetteer",
             placeholder="generate them",
         )

@@ -113,10 +113,11 @@ def _grid(rows: Sequence[RunRow]) -> list[RunRow]:
 def _picked(rows: Sequence[RunRow]) -> list[RunRow]:
     """The way to a run without a mouse."""
     by_id = {row.run.id: row for row in rows}
+    names = {name: name_of(row.run) for name, row in by_id.items()}  # alone: `corpus_labels` says why
     picked = st.multiselect(
         "Look at",
-        list(by_id),
-        format_func=lambda name: name_of(by_id[name].run),
+        list(names),
+        format_func=names.__getitem__,
         key="runs.picked",
         placeholder="Tick runs above, or pick them by name here",
         label_visibility="collapsed",

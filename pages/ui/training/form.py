@@ -10,7 +10,7 @@ from pages.ui.choice import in_list
 from pages.ui.project import page_link
 from pages.ui.training import experiment
 from pages.ui.training.parts import PRESETS, seed_list, settings, several, splits, start_from
-from pages.ui.widgets import corpus_label
+from pages.ui.widgets import corpus_labels
 
 CHOICE, ARRIVED, ADRIFT = "training.selection", "training.arrived", ":material/link_off:"
 HELD = "Sentences to decide by and to test on, and near copies: who has read them is tested on what it knows."
@@ -37,12 +37,12 @@ def _pretrain() -> dict[str, Any] | None:
 
 def _text() -> tuple[str, ...]:
     """What the encoder reads: an S_C, hand edits counted, and whole corpora."""
-    roles, here = corpora.roles(), {corpus.fingerprint: corpus for corpus in corpora.listed()}
+    roles, here = corpora.roles(), corpus_labels(corpora.listed())
     whole = st.multiselect(
         "Text to pre-train on",
         list(here),
         [roles["task"]] if "task" in roles else [],
-        lambda fingerprint: corpus_label(here[fingerprint]),
+        here.__getitem__,
         key=f"training.corpora.{roles.get('task')}",
         placeholder="pick corpora",
         help="The task text alone, or that and what was chosen for being like it; an experiment shows which helps.",

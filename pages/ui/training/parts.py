@@ -10,7 +10,7 @@ from core.facade.runs import Config
 from pages.ui.runs.words import encoder
 from pages.ui.terms import expert, term_picker
 from pages.ui.training.word_vectors import picked
-from pages.ui.widgets import config_form, corpus_label, corpus_picker, listed, plain
+from pages.ui.widgets import config_form, corpus_labels, corpus_picker, listed, plain
 
 BUNDLED = "minilm"
 PRESETS = {"quick": "Quick", "paper": "Paper", "paper-bias": "Paper on bias", "custom": "Custom"}
@@ -86,13 +86,13 @@ def seed_list(kind: str, default: str) -> tuple[str, ...]:
 
 def several(label: str, key: str, why: str, *, labelled: bool = False, at_first: Sequence[str] = ()) -> tuple[str, ...]:
     """Fingerprints of corpora, which need not be any. labelled: of those that are. at_first: those picked already."""
-    here = {corpus.fingerprint: corpus for corpus in corpora.listed() if corpus.labelled or not labelled}
+    here = corpus_labels(corpus for corpus in corpora.listed() if corpus.labelled or not labelled)
     return tuple(
         st.multiselect(
             label,
             list(here),
             [fingerprint for fingerprint in at_first if fingerprint in here],
-            format_func=lambda fingerprint: corpus_label(here[fingerprint]),
+            format_func=here.__getitem__,
             key=key,
             placeholder="none",
             help=why,
