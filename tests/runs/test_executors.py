@@ -225,5 +225,5 @@ def test_duplicates_are_found_by_workers_of_one_engine_from_phase_to_phase(
     assert (there.mask.tolist(), there.cluster.tolist()) == (here.mask.tolist(), here.cluster.tolist())
     assert begun_at == [cluster.removeprefix("ray:")]
     where = Where.read(run.path)
-    assert all(node.chunks > 5 for node in where.nodes)
+    assert sum(node.chunks for node in where.nodes) > 12  # of several phases, whoever came first
     assert sum(node.lost for node in where.nodes) == 0
