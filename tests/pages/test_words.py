@@ -141,7 +141,7 @@ def without_word(text: str) -> list[str]:
         if re.search(rf"(?<!\w){re.escape(term.symbol or '-' * 9)}(?!\w)", text) and term.word not in text.lower()
     ]
     return bare + ["dev"] * bool(
-        re.search(r"(?<!train, )(?<!train,)\b[Dd]ev\b", text) and "decide by" not in text.lower()
+        re.search(r"(?<!train, )(?<!train,)(?<!/)\b[Dd]ev\b", text) and "decide by" not in text.lower()
     )
 
 
@@ -149,6 +149,7 @@ def test_a_symbol_without_its_word_is_seen_and_so_is_another_word() -> None:
     assert without_word("Look at S_C and L_C train") == ["S_C", "L_C", "L_C train"]
     assert not without_word("Labels to learn from :gray[L_C train], the task text and its score (F1), warm")
     assert without_word("Best dev score") == ["dev"]
+    assert not without_word("25 GB free in /dev/shm")
     assert OTHER_WORDS.search("Its test split")
     assert not OTHER_WORDS.search("The task text")
 

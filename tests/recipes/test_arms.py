@@ -362,7 +362,7 @@ def test_further_test_sets_stand_beside_the_first(corpora: Library) -> None:
         assert row["micro_f1"] != test["micro_f1"] or not any(f1s)
     table = list(csv.DictReader(io.StringIO(tables.as_csv(results.board(run.id)))))
     assert {row["arm"]: float(row["mean hard"]) for row in table} == {arm: hard[arm][0]["mean"] for arm in rows}
-    assert "| arm | budget | test | hard |" in tables.as_markdown(results.board(run.id))
+    assert "| variant | budget | test | hard |" in tables.as_markdown(results.board(run.id))
     board = run.result()
     board["leaderboard"] = [
         {key: row[key] for key in row if key not in ("also", "about", "welch")} for row in rows.values()
