@@ -40,10 +40,11 @@ def server(tmp_path: Path, forge: Forge) -> Iterator[Server]:
 
 @pytest.fixture
 def cold(tmp_path: Path) -> Iterator[Server]:
-    """A server in a process of its own, which has imported nothing before."""
+    """A server in a process of its own, which has imported nothing before, and has all cores as a user's has."""
     data = tmp_path / "data"
     data.mkdir()
-    with Server(home=tmp_path / "home", data=data) as server:
+    cores = {"OMP_NUM_THREADS": str(os.cpu_count())}
+    with Server(home=tmp_path / "home", data=data, environment=cores) as server:
         server.start()
         yield server
 
