@@ -32,7 +32,7 @@ library.fclose(file)
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="Another C library cuts its heap as it likes.")
 def test_threads_of_the_app_share_the_heap(tmp_path: Path) -> None:
-    """Each part keeps holes of its own: with one a thread an app grew by half a megabyte a minute."""
+    """Each part keeps holes of its own, which grew where there was one a thread."""
     told = tmp_path / "heap.xml"
     environment = {**os.environ, "WINNOW_HOME": str(tmp_path / "home")}
     command = [sys.executable, "-c", THREADS, str(told)]
