@@ -248,7 +248,7 @@ def tuned(
                 evaluations.write(context.run, evaluations.part(name, seed), table, read)
                 scores[name].append(split_scores(table))
         model = context.run.artifacts / "model"
-        model.mkdir()
+        model.mkdir(exist_ok=True)  # the run of an experiment that was cancelled may have begun it
         (model / "config.json").write_text(json.dumps({"skill": skill}))
         outcomes = zip(SEEDS, (3, 4, 3), scores["dev"], scores["test"], strict=True)
         tables = [evaluations.read(context.run)]
