@@ -1,0 +1,39 @@
+"""Sentences of scripts that are written from right to left, by our own style alone: no server is needed."""
+
+import pytest
+from playwright.sync_api import Page
+
+from pages.ui.widgets import entity_html
+from tests.browser.driver import ROOT
+from tests.conftest import sentence
+
+ARABIC = "لكل شخص الحق في الحياة."
+LETTER = """([selector, at]) => {
+  const reading = document.createTreeWalker(document.querySelector(selector), NodeFilter.SHOW_TEXT)
+  const texts = []
+  while (reading.nextNode()) texts.push(reading.currentNode)
+  const range = document.createRange(), text = at < 0 ? texts.at(-1) : texts[0]
+  const place = at < 0 ? text.length + at : at
+  range.setStart(text, place), range.setEnd(text, place + 1)
+  return range.getBoundingClientRect().x
+}"""
+TABLE = '<table class="w-table"><tr><td class="w-number">1</td><td id="text">{}</td></tr></table>'
+LISTED = '<ol class="w-sentences"><li id="text">{}</li></ol>'
+QUOTED = '<blockquote class="w-sentences" id="text">{}</blockquote>'
+
+
+@pytest.mark.parametrize("shown", [TABLE, LISTED, QUOTED])
+def test_a_sentence_begins_where_its_script_begins(page: Page, shown: str) -> None:
+    style = (ROOT / "assets" / "style.css").read_text(encoding="utf-8")
+    labelled = sentence(ARABIC, [(1, 2, "PER")])
+    for text, leftwards in (
+        (ARABIC, True),
+        (entity_html(labelled, ["PER"]), True),
+        ("Everyone has the right to life.", False),
+    ):
+        page.set_content(f"<style>{style}</style>{shown.format(text)}")
+        first, last = (page.evaluate(LETTER, ["#text", at]) for at in (0, -1))
+        assert (last < first) == leftwards
+        box = page.locator("#text").bounding_box()
+        assert box is not None
+        assert (first - box["x"] > box["width"] / 2) == leftwards  # and from the side where its readers begin
