@@ -98,7 +98,9 @@ class Trial:
         if state.state == "failed" and state.permanent:
             return "lost", f"cannot be resumed: {state.error}"
         if state.state != "succeeded" and (status := self.over(self.worker())):
-            return "lost", f"{status}: {self.again().state().error} {self._last_words()}"
+            self.rest()  # whom an app began the moment it was killed is known to nobody until it works, and may be first
+            if (state := self.again().state()).state != "succeeded":
+                return "lost", f"{status}: {state.error} {self._last_words()}"
         if missing := self.before - here(self.home):
             return "lost", f"gone: {sorted(missing)}"
         store = RunStore(self.home)
