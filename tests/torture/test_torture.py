@@ -1,5 +1,7 @@
 """The torture itself, a cut of it: kinds that train nothing, in ways that depend on no machine's speed."""
 
+import random
+import signal
 from collections.abc import Iterator
 from dataclasses import replace
 from math import inf
@@ -11,9 +13,10 @@ from core.recipes import RECIPES
 from tests import every_kind
 from tests.conftest import elsewhere
 from tests.forge import Forge
+from tests.patience import until
 from tests.torture import kinds, ways
 from tests.torture.__main__ import KILLS, Torture, table
-from tests.torture.trial import undisturbed
+from tests.torture.trial import Trial, undisturbed
 
 KINDS = ("add", "vectors-import", "robustness")
 WAYS = ("kill-writing", "torn", "read-only", "clock-back", "two-workers")
@@ -65,6 +68,23 @@ def test_every_kind_can_be_tortured() -> None:
     begun = {"audit", "calibrate", "embed", "finetune", "pretrain", "score", "select", "skl", "tag", "vectors"}
     named = {name for name in RECIPES if f'"{name}":' in Path(every_kind.__file__).read_text()}
     assert named | begun == set(RECIPES)
+
+
+def test_a_run_that_somebody_else_works_on_is_not_lost(torture: Torture, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An app that is killed right after it began a worker has told nobody of it."""
+    calm = undisturbed(torture.forge, torture.folder, "robustness", fresh=False)
+    trial = Trial(torture.forge, torture.folder, "robustness", calm, random.Random(0))
+    first = trial.worker()
+    until(trial.again().lock.held, "it works on the run")
+    first.send_signal(signal.SIGSTOP)
+    rest = trial.rest
+
+    def goes_on() -> None:
+        first.send_signal(signal.SIGCONT)
+        rest()
+
+    monkeypatch.setattr(trial, "rest", goes_on)
+    assert trial.ended() == ("alike", "")
 
 
 def test_what_is_different_is_seen(torture: Torture) -> None:
