@@ -91,6 +91,12 @@ def forget_sums(run: Path) -> None:
     (run / SUMS).unlink(missing_ok=True)
 
 
+def refuse_changed(folder: Path) -> None:
+    """Errors: RunError where a file of a folder, such as the weights of a model, is not as its run left it."""
+    for file in folder.iterdir():
+        _refuse_changed(file)
+
+
 def _refuse_changed(file: Path) -> None:
     """Errors: RunError. Runs of older versions have no sums, and runs at work none yet."""
     folder = next((parent for parent in file.parents if parent.name == ARTIFACTS), None)
@@ -102,10 +108,15 @@ def _refuse_changed(file: Path) -> None:
     then = kept.get(file.relative_to(folder).as_posix())
     now = [status.st_size, _sum_once(file, status.st_size, status.st_mtime_ns, status.st_ino)] if then else None
     if then != now:
-        raise RunError(
-            f"{file}: is not what run {folder.parent.name} left there: it was changed since, or the disk fails; bring "
-            "it back from a copy, or remove the run and start it again."
-        )
+        raise changed(file, folder.parent.name)
+
+
+def changed(file: Path, run: str) -> RunError:
+    """The error to raise where a file is not as a run left it. run: its id."""
+    return RunError(
+        f"{file}: is not what run {run} left there: it was changed since, or the disk fails; bring it back from a "
+        "copy, or remove the run and start it again."
+    )
 
 
 @lru_cache(64)

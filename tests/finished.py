@@ -2,6 +2,7 @@
 
 import json
 import os
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -156,6 +157,14 @@ def finish(home: Path, kind: str, options: Mapping[str, Any], work: Callable[[Ru
     run = register(RECIPES[kind], RECIPES[kind].config.parse(dict(options)), RunStore(home))
     worker.execute(run, lambda context: as_json(work(context)))
     return run
+
+
+def returned(run: Run, result: object) -> None:
+    """A finished run's result becomes another, in JSON, as though it had been so from the beginning."""
+    run.result_file.write_text(json.dumps(result), encoding="utf-8")
+    data = run.result_file.read_bytes()
+    with EventLog(run.events_file) as log:
+        log.append("succeeded", {"size": len(data), "crc": zlib.crc32(data)})
 
 
 @contextmanager

@@ -1,6 +1,9 @@
 """What a finished run left is held against what it was then: a file that was changed since is named, and its run."""
 
 import json
+import re
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,10 +17,14 @@ from core.difficulty.mentions import Mention
 from core.errors import RunError
 from core.facade import runs, selections, similarity
 from core.files import SUMS, read_back
+from core.models import hub
+from core.models.bilstm import LAYOUTS, BiLstmTagger
+from core.models.taggers import load_tagger
+from core.models.word_features import build_vocabulary
 from core.results import FloatArray
 from core.runs import Run, RunContext, RunStore, execute
-from tests.conftest import Seal
-from tests.pages.test_pages import opened, texts
+from tests.conftest import Seal, sentence
+from tests.pages.test_pages import opened, opened_on, texts
 from tests.planted import contracts, kitchen
 from tests.test_spoilt import PAGES
 
@@ -65,6 +72,65 @@ def test_rows_that_are_nowhere_are_told_before_a_sentence_is_asked_for(selected:
     np.save(file, np.load(file) + 10**6)
     with pytest.raises(RunError, match=CHANGED.format(selected.id)):
         scores.read_rows(selected)
+
+
+def test_a_number_that_was_changed_in_a_sound_result_is_told(selected: Run) -> None:
+    """The page shows a sentence instead of another number."""
+    file = selected.result_file
+    spoilt = file.read_bytes().replace(b'"selected": 5', b'"selected": 4')
+    assert spoilt != file.read_bytes()
+    file.write_bytes(spoilt)
+    with pytest.raises(RunError, match=f"^{file}: {CHANGED.format(selected.id)}"):
+        selections.result(selected.id)
+    assert not opened("home.py").exception
+    app = opened_on("pages/3_Selection.py", selected.id)
+    assert not app.exception
+    assert ["is not what run" in error.value for error in app.error] == [True]
+
+
+def test_a_result_of_an_older_version_is_read_as_it_is(selected: Run) -> None:
+    log = selected.events_file
+    log.write_bytes(re.sub(rb'{"size": \d+, "crc": \d+}', b"{}", log.read_bytes()))
+    selected.result_file.write_bytes(selected.result_file.read_bytes() + b" ")
+    assert RunStore(selected.home).get(selected.id).result()["selected"] == 5
+
+
+def an_encoder(folder: Path) -> None:
+    hub.load_model("tiny").save_pretrained(folder)
+    hub.load_tokenizer("tiny").save_pretrained(folder)
+
+
+def a_recurrent_tagger(folder: Path) -> None:
+    layout = replace(LAYOUTS["bilstm"], layers=1, hidden=4, word_size=4)
+    BiLstmTagger(["PER"], "crf", layout, [build_vocabulary([sentence("Ada met Bob .")] * 2)]).write(folder)
+
+
+@pytest.mark.parametrize(
+    ("write", "load"),
+    [
+        (an_encoder, lambda folder: hub.load_model(str(folder))),
+        (an_encoder, lambda folder: hub.load_tokenizer(str(folder))),
+        (a_recurrent_tagger, lambda folder: load_tagger(folder, device="cpu")),
+    ],
+)
+def test_a_byte_that_was_changed_in_a_model_is_told(
+    write: Callable[[Path], None], load: Callable[[Path], object], home: Path
+) -> None:
+    def work(context: RunContext) -> dict[str, object]:
+        (folder := context.run.artifacts / "model").mkdir()
+        write(folder)
+        return {}
+
+    run = RunStore(home).create("some", {}, {}, versions={}, key="k")
+    execute(run, work)
+    folder = run.artifacts / "model"
+    load(folder)
+    file = folder / "model.safetensors"
+    data = bytearray(file.read_bytes())
+    data[-1] ^= 64
+    file.write_bytes(data)
+    with pytest.raises(RunError, match=f"^{file}: {CHANGED.format(run.id)}"):
+        load(folder)
 
 
 def test_every_page_is_drawn_beside_it(selected: Run) -> None:

@@ -33,8 +33,8 @@ library.fclose(file)
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="Another C library cuts its heap as it likes.")
 def test_threads_of_the_app_share_the_heap(tmp_path: Path) -> None:
     """Each part keeps holes of its own, which grew where there was one a thread."""
-    told = tmp_path / "heap.xml"
+    report = tmp_path / "heap.xml"
     environment = {**os.environ, "WINNOW_HOME": str(tmp_path / "home")}
-    command = [sys.executable, "-c", THREADS, str(told)]
+    command = [sys.executable, "-c", THREADS, str(report)]
     subprocess.run(command, check=True, cwd=ROOT, env=environment, capture_output=True)
-    assert 1 <= told.read_text().count("<heap nr=") <= 4
+    assert 1 <= report.read_text().count("<heap nr=") <= 4

@@ -18,6 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from core.errors import ModelError, memory_ran_out
+from core.files import refuse_changed
 from core.models.crf import Head, LinearChain, bioes_tags
 from core.models.devices import pick_device
 from core.models.hub import VOCABULARY, WEIGHTS
@@ -263,9 +264,11 @@ def is_bilstm(folder: Path) -> bool:
 
 
 def load(folder: Path, device: str = "auto") -> BiLstmTagger:
-    """The tagger that `BiLstmTagger.write` wrote. Errors: ModelError where a file is missing or torn."""
+    """The tagger that `BiLstmTagger.write` wrote. Errors: ModelError where a file is missing or torn, RunError where
+    one is not as its run left it."""
     from safetensors.torch import load_file
 
+    refuse_changed(folder)
     about = _about(folder)
     try:
         layout = about["layout"] | {"widths": tuple(about["layout"]["widths"])}

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from core.config import offline
 from core.errors import ModelError, PathError, WinnowError, memory_ran_out
+from core.files import refuse_changed
 from core.models.converted import about, in_safetensors, wanting
 from core.models.model_files import PATTERNS, PICKLE, file_digest, refuse_unsafe, state, weights
 from core.models.offered import OFFERS, kept
@@ -42,11 +43,10 @@ def locate(name: str, *, allow_download: bool = False) -> Path:
     Face id; not `tiny`).
 
     Errors: ModelError if it is not on this machine, holds no safetensors, or is not what it claims; PathError for a
-    path that a page must not reach.
+    path that a page must not reach; RunError where a run's model is not as the run left it.
     """
     folder = folder_of(name, allow_download=allow_download)
-    if name != BUNDLED:
-        refuse_unsafe(name, folder)
+    _look_through(name, folder)
     return folder
 
 
@@ -59,13 +59,18 @@ def located(name: str, *, allow_download: bool = False) -> Iterator[Path]:
     """
     folder = folder_of(name, allow_download=allow_download)
     before = state(folder)
-    if name != BUNDLED:
-        refuse_unsafe(name, folder)
+    _look_through(name, folder)
     try:
         yield folder
     finally:
         if state(folder) != before:
             raise ModelError(f"{name}: its files were changed while they were read; start again when nobody does.")
+
+
+def _look_through(name: str, folder: Path) -> None:
+    if name != BUNDLED:  # which has a sum of its own
+        refuse_unsafe(name, folder)
+        refuse_changed(folder)
 
 
 def converted(name: str) -> str:

@@ -14,6 +14,7 @@ _SHAPES: Mapping[str, Mapping[str, tuple[type, ...]]] = {  # of an event's data,
     "note": {"text": _TEXT, "waiting_for": _TEXT + _NONE},
     "device": {"text": _TEXT, "machine": _TEXT},
     "child": {"run": _TEXT},
+    "succeeded": {"size": _WHOLE + _NONE, "crc": _WHOLE + _NONE},  # of result.json; older versions say neither
     "failed": {"error": _TEXT + _NONE},
 }
 
@@ -40,6 +41,8 @@ class Data(TypedDict, total=False):
     reused: str
     run: str
     path: str
+    size: int | None
+    crc: int | None
     error: str | None
     permanent: bool
 

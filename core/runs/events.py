@@ -67,7 +67,7 @@ class RunState:
     started, ended, updated: seconds since 1970. earlier: seconds that the attempts before it took.
     permanent: it failed of what it was asked for, so that resuming it cannot help. passing: those of the
     notes that only hold until it is resumed. metrics: the latest value of each name. waiting_for: a run's id.
-    child: the run that it needed last.
+    child: the run that it needed last. result: bytes and CRC-32 of its result, None where it did not keep them.
     device: what it runs on, in words; machine: the name of that card or processor; None: it has not said.
     cancelling: asked to stop, not yet there. worker: (pid, create time) of the latest attempt.
     stage_from: (time, done) of the stage's first progress, from which the rate is counted; reports: how
@@ -93,6 +93,7 @@ class RunState:
     metrics: Mapping[str, float] = field(default_factory=dict)
     waiting_for: str | None = None
     child: str | None = None
+    result: tuple[int, int] | None = None
     device: str | None = None
     machine: str | None = None
     cancelling: bool = False
@@ -177,13 +178,18 @@ def step(state: RunState, event: Event) -> RunState:
             state = replace(state, notes=(*state.notes, data["text"]), passing=passing)
         case ending if ending in ENDINGS:
             state = _over(state, ENDINGS[ending], event.time, data.get("error"))
-            state = replace(state, permanent=data.get("permanent", False))
+            state = replace(state, permanent=data.get("permanent", False), result=_sum(data))
     return replace(state, updated=event.time)
 
 
 def _part(data: Data, since: float) -> Part:
     left, after = data.get("left"), data.get("after")
     return Part(number=data["number"], of=data["of"], name=data["name"], left=left, after=after, since=since)
+
+
+def _sum(data: Data) -> tuple[int, int] | None:
+    size, crc = data.get("size"), data.get("crc")
+    return None if size is None or crc is None else (size, crc)
 
 
 def _over(state: RunState, end: Ending | Literal["interrupted"], time: float | None, error: str | None) -> RunState:

@@ -6,6 +6,7 @@ import os
 import re
 import threading
 import time
+import zlib
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, fields
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from core.errors import RunError
+from core.files import changed
 from core.runs.events import Event, RunState, read_events, read_lines, settle, step
 from core.runs.lock import Lock, Worker, aside
 
@@ -142,14 +144,18 @@ class Run:
         return read_events(self.events_file, after)
 
     def result(self) -> Result:
-        """The recipe's result. Errors: RunError unless the run has succeeded and its result can be read."""
-        if self._read_on().state != "succeeded":
+        """The recipe's result. Errors: RunError unless the run has succeeded and left just what can be read."""
+        state = self._read_on()
+        if state.state != "succeeded":
             raise RunError(f"run {self.id}: has no result, it is {self.state().state}; resume it or wait for its end.")
         try:
-            result: Result = here(json.loads(self.result_file.read_bytes()), self.home)
+            payload = self.result_file.read_bytes()
+            result: Result = here(json.loads(payload), self.home)
         except (OSError, ValueError, RecursionError) as error:
             problem = f"run {self.id}: its {self.result_file.name} cannot be read; remove the run and start it again."
             raise RunError(problem) from error
+        if state.result not in (None, (len(payload), zlib.crc32(payload))):
+            raise changed(self.result_file, self.id)
         return result
 
     def cancel(self) -> bool:

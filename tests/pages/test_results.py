@@ -2,7 +2,6 @@
 
 import csv
 import io
-import json
 import re
 import shutil
 import zipfile
@@ -89,8 +88,7 @@ def test_the_leaderboard_tells_verdict_and_cost(run_id: str) -> None:
 
 def test_harder_test_sets_stand_beside_the_first(run_id: str) -> None:
     assert "harder sets" not in texts(opened(PAGE))  # an experiment from before there were any
-    file = runs.get(run_id).result_file
-    told = json.loads(file.read_bytes())
+    told = runs.get(run_id).result()
     for n, row in enumerate(told["leaderboard"]):
         row["also"] = [
             {
@@ -102,7 +100,7 @@ def test_harder_test_sets_stand_beside_the_first(run_id: str) -> None:
                 "interval": [-9.0, 1.0],
             }
         ]
-    file.write_text(json.dumps(told))
+    finished.returned(runs.get(run_id), told)
     app = opened(PAGE)
     assert not app.exception
     said = texts(app)
@@ -168,13 +166,12 @@ def test_a_mean_is_rounded_once_and_the_same_on_every_tab(run_id: str) -> None:
     """Older runs hold a mean of three digits, which rounds to another second digit than the seeds' own mean."""
     name = arm(run_id, "none")
     for run, rows_of in ((name, lambda told: [told["test"]]), (run_id, lambda told: told["leaderboard"])):
-        file = runs.get(run).result_file
-        told = json.loads(file.read_bytes())
+        told = runs.get(run).result()
         for row in rows_of(told):
             if run == name or row["finetune_run"] == name:
                 row |= {"micro_f1": [64.274, 64.275, 64.2755], "sd": 0.001}
                 row["mean"] = 64.275 if run == name else sum(row["micro_f1"]) / 3
-        file.write_text(json.dumps(told))
+        finished.returned(runs.get(run), told)
     page = finished.html_report(run_id)
     assert "64.27 ± 0.00" in page
     assert "64.28" not in page
@@ -198,14 +195,13 @@ def test_curves_and_advice(run_id: str) -> None:
 
 
 def test_shares_of_low_ceim_are_drawn_and_compared_with_their_base(run_id: str) -> None:
-    file = runs.get(run_id).result_file
-    told = json.loads(file.read_bytes())
+    told = runs.get(run_id).result()
     arms = iter(["base:1000", "low-share:0%", "low-share:30%"])
     for row in told["leaderboard"]:
         row["also"] = [{"test": "oov", "micro_f1": [], "mean": 1.0, "sd": 0.5, "delta": 0.0, "interval": [-1.0, 1.0]}]
         if row["arm"] != "none" and (name := next(arms, "")):
             row |= {"arm": name, "budget": ""}
-    file.write_text(json.dumps(told))
+    finished.returned(runs.get(run_id), told)
     app = opened(PAGE)
     assert not app.exception
     words = "none (sets of one size: base:1000)"
@@ -221,17 +217,16 @@ def test_shares_of_low_ceim_are_drawn_and_compared_with_their_base(run_id: str) 
     )
     for row in told["leaderboard"][-2:]:  # as though what they read were a source's, in two sizes
         row |= {"arm": "lm:a", "source": "f00d", "budget": f"{row['sentences'] or 7}tokens"}
-    file.write_text(json.dumps(told))
+    finished.returned(runs.get(run_id), told)
     app = tab(opened(PAGE), "Curves")
     assert [chart.proto.alt for chart in app.get("plotly_chart")][2].startswith("Score by tokens read of the source")
 
 
 def test_more_text_is_not_worth_it_where_pre_trainings_were_repeated(run_id: str) -> None:
-    file = runs.get(run_id).result_file
-    told = json.loads(file.read_bytes())
+    told = runs.get(run_id).result()
     for row in told["leaderboard"]:
         row["finetune_runs"] = [row["finetune_run"]] * 3
-    file.write_text(json.dumps(told))
+    finished.returned(runs.get(run_id), told)
     app = tab(opened(PAGE), "Curves")
     assert "hardly over" in texts(app)
     app.number_input(key="results.worth").set_value(1e9).run()

@@ -10,6 +10,7 @@ from core.facade import corpora, projects, reports, runs
 from core.facade.home import home as here
 from core.portable import adopt
 from core.projects import FIRST, HELD, PROJECTS
+from tests import finished
 from tests.conftest import Seal
 from tests.finished import at_work
 from tests.planted import contracts
@@ -109,8 +110,7 @@ def test_what_an_older_version_leaves_beside_projects_gets_one_too(old: Path, ho
 def test_what_runs_name_by_their_place_is_found_in_the_new_one(old: Path) -> None:
     """Of older versions a run's result names its model's folder from / on, and so do options of parts of a run."""
     run = runs.listed("select")[0]
-    file = run.path / "result.json"
-    file.write_text(file.read_text().replace("{", f'{{"model": "{run.path}/artifacts/model", ', 1))
+    finished.returned(run, {**run.result(), "model": f"{run.path}/artifacts/model"})
     projects.new("Leases")
     folder = here() / "runs" / run.id
     assert runs.get(run.id).result()["model"] == f"{folder}/artifacts/model"

@@ -2,7 +2,6 @@
 
 import csv
 import io
-import json
 from collections import Counter
 from pathlib import Path
 from statistics import mean
@@ -34,6 +33,7 @@ from core.recipes.experiment.stages import Stages
 from core.reporter import Silent
 from core.results import Evaluation
 from core.runs.context import RunContext
+from tests import finished
 from tests.conftest import sentence
 from tests.finished import TIMED
 from tests.planted import contracts, kitchen
@@ -367,7 +367,7 @@ def test_further_test_sets_stand_beside_the_first(corpora: Library) -> None:
     board["leaderboard"] = [
         {key: row[key] for key in row if key not in ("also", "about", "welch")} for row in rows.values()
     ]
-    run.result_file.write_text(json.dumps(board), encoding="utf-8")
+    finished.returned(run, board)
     assert "hard" not in tables.as_markdown(results.board(run.id))  # made before there were any
 
     borrowed = {arm: runs.get(row["finetune_run"]).manifest.config["assisting"] for arm, row in rows.items()}
