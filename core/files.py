@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import re
 import secrets
 import zlib
 from collections.abc import Iterator
@@ -18,7 +19,11 @@ from core.errors import ResourceError, RunError, WinnowError
 
 TEMPORARY = ".*.tmp"  # what a killed writer may leave behind
 ARTIFACTS, SUMS = "artifacts", "sums.json"  # in the folder of a run: what it left, and what that was like then
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_SAYS_FULL = re.compile(  # where no number says so: what is written in Rust, numpy's `tofile`, `torch.save`
+    "No space left on device|Disk quota exceeded|File too large|"
+    r"^\d+ requested and \d+ written$|unexpected pos \d+ vs \d+"
+)
 _BARRED = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
@@ -38,13 +43,22 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     sync(path.parent)
 
 
+def disk_is_full(error: BaseException | None) -> bool:
+    """Whether that is what `error` says, or what it came of: a library that cleans up fails a second time."""
+    while error:
+        if (isinstance(error, OSError) and error.errno in _FULL) or _SAYS_FULL.search(str(error)):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
 @contextmanager
 def on_disk(home: Path) -> Iterator[None]:
     """Around work on files. Errors: ResourceError, in one sentence, where the disk is full or does not let us."""
     try:
         yield
     except OSError as error:
-        if error.errno in FULL:
+        if disk_is_full(error):
             raise ResourceError(
                 f"{error.filename or home}: the disk that holds it is full; free some space there and try again."
             ) from error

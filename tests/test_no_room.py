@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -11,12 +12,18 @@ from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+import torch
+from safetensors.torch import save_file
 
 from core.cli.main import run_main
 from core.errors import ResourceError
 from core.facade import runs
 from core.facade.uploads import spool, spooled
+from core.files import disk_is_full, save_array_atomic
 
 ROOT = Path(__file__).resolve().parents[1]
 STRANGER = 65534  # nobody
@@ -63,6 +70,37 @@ def test_a_full_disk_takes_no_upload(home: Path, monkeypatch: pytest.MonkeyPatch
     with pytest.raises(ResourceError, match="make room there"):
         spool("mine.txt", BytesIO(b"A sentence of mine .\n"))
     assert list((home / "uploads").iterdir()) == []
+
+
+WEIGHTS = {f"layer.{i}": torch.arange(5_000.0) for i in range(4)}
+TABLE = pa.table({"score": np.arange(10_000.0) ** 0.5})
+WRITERS = {
+    "array": lambda path: save_array_atomic(path, np.arange(10_000.0)),
+    "arrays": lambda path: np.savez_compressed(path, scores=np.random.default_rng(0).random(10_000)),
+    "weights": lambda path: save_file(WEIGHTS, path),
+    "checkpoint": lambda path: torch.save({"optimizer": WEIGHTS, "steps": [*range(3_000)]}, path),
+    "table": lambda path: pq.write_table(TABLE, path),
+    "text": lambda path: path.write_text("A sentence of mine .\n" * 4_000),
+}
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+def test_every_library_s_way_of_saying_so_is_understood(kind: str, tmp_path: Path) -> None:
+    """Files that may not grow: their writers meet the end at any place, also in the middle of a buffer."""
+    _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    for most in range(4_000, 60_000, 3_977):
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most, hard))
+        try:
+            with pytest.raises(Exception) as refused:  # noqa: PT011 - each library has its own
+                WRITERS[kind](tmp_path / "file.npz")
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+        assert disk_is_full(refused.value), repr(refused.value)
+
+
+def test_other_faults_are_not_called_a_full_disk() -> None:
+    for fault in (OSError(errno.EIO, os.strerror(errno.EIO)), ValueError("3 requested"), RuntimeError("pos 3 vs 4")):
+        assert not disk_is_full(fault)
 
 
 @pytest.mark.parametrize("name", ["x" * 300 + ".txt", "é" * 300 + ".txt.gz", "名" * 300])

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 from core.errors import Cancelled, ResourceError, RunBusy, WinnowError, for_the_log, memory_ran_out
-from core.files import FULL, forget_sums, sum_up, sync_all, write_atomic
+from core.files import disk_is_full, forget_sums, sum_up, sync_all, write_atomic
 from core.runs.context import Listener, RunContext
 from core.runs.data import Data
 from core.runs.events import OUT_OF_MEMORY, Ending, EventLog
@@ -101,7 +101,7 @@ def _explain(context: RunContext, error: BaseException) -> tuple[Ending, Excepti
         return "cancelled", Cancelled(f"run {run.id}: was stopped on request; resume it to go on where it was.")
     if isinstance(error, WinnowError):
         return "failed", error
-    if _disk_is_full(error):
+    if disk_is_full(error):
         problem = f"the disk that holds {run.home} is full; free some space there and resume the run."
         return "failed", ResourceError(f"run {run.id}: {problem}")
     if memory_ran_out(error):
@@ -109,15 +109,6 @@ def _explain(context: RunContext, error: BaseException) -> tuple[Ending, Excepti
         return "failed", ResourceError(f"run {run.id}: {OUT_OF_MEMORY}; {problem}")
     _log_traceback(run, error)
     return "failed", _Bug(f"This is a bug in Winnow: {name}; the traceback is in worker.log.")
-
-
-def _disk_is_full(error: BaseException | None) -> bool:
-    """Whether that is what `error` says, or what it came of: a library that cleans up fails a second time."""
-    while error:
-        if (isinstance(error, OSError) and error.errno in FULL) or "No space left on device" in str(error):
-            return True
-        error = error.__cause__ or error.__context__
-    return False
 
 
 def _last_words(error: Exception) -> Data:

@@ -272,13 +272,13 @@ def test_disk_too_full_to_say_so(
 
 
 def test_a_full_disk_that_a_library_hides_behind_an_error_of_its_own_is_told(store: RunStore) -> None:
-    """As `torch.save` does, which cannot write the end of a file either."""
+    """A library that cannot write the end of a file either."""
 
     def save(context: RunContext) -> dict[str, object]:
         try:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         finally:
-            raise RuntimeError("unexpected pos 109120 vs 109012")
+            raise RuntimeError("the end of the file is missing")
 
     run = create(store)
     with pytest.raises(ResourceError, match="is full; free some space"):
