@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from io import BytesIO
 from pathlib import Path
 
@@ -74,7 +74,7 @@ def test_a_full_disk_takes_no_upload(home: Path, monkeypatch: pytest.MonkeyPatch
 
 WEIGHTS = {f"layer.{i}": torch.arange(5_000.0) for i in range(4)}
 TABLE = pa.table({"score": np.arange(10_000.0) ** 0.5})
-WRITERS = {
+WRITERS: Mapping[str, Callable[[Path], object]] = {
     "array": lambda path: save_array_atomic(path, np.arange(10_000.0)),
     "arrays": lambda path: np.savez_compressed(path, scores=np.random.default_rng(0).random(10_000)),
     "weights": lambda path: save_file(WEIGHTS, path),
