@@ -164,6 +164,28 @@ def save_array_atomic(path: Path, array: npt.NDArray[np.generic]) -> None:
         np.save(file, array, allow_pickle=False)
 
 
+def newest_first(folder: Path, name: str) -> list[Path]:
+    """The folders in `folder` that hold a file `name`, by its last change; hidden ones are passed over."""
+    found = list[tuple[float, str]]()
+    with suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as entries:
+        for entry in entries:
+            with suppress(OSError):
+                if not entry.name.startswith("."):
+                    found.append((-os.stat(os.path.join(entry.path, name)).st_mtime, entry.name))
+    return [folder / path for _, path in sorted(found)]
+
+
+def read_whole(path: Path) -> str:
+    """The text of a small file that is only ever replaced as a whole; from memory where it is still the same file."""
+    status = path.stat()
+    return _text_once(path, status.st_mtime_ns, status.st_size, status.st_ino)
+
+
+@lru_cache(2048)
+def _text_once(path: Path, changed: int, size: int, inode: int) -> str:
+    return path.read_text(encoding="utf-8")
+
+
 def read_object(path: Path) -> dict[str, object] | None:
     """A file that holds one JSON object; None where there is none, or it is spoilt."""
     try:

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 
 from core.corpora.table import KEPT, blocks, opened, to_sentences, write_sentences
 from core.errors import CorpusError, MissingCorpus
-from core.files import sync, write_atomic
+from core.files import newest_first, read_whole, sync, write_atomic
 from core.results import IntArray
 from core.shown import shown
 from core.text.sentence import Sentence
@@ -169,8 +169,7 @@ class Library:
         return [path / ABOUT for path in folders if path.is_dir() and _readable(path) is None]
 
     def _folders(self) -> Sequence[Path]:
-        folders = (path.parent for path in self.folder.glob(f"[!.]*/{ABOUT}"))
-        return sorted(folders, key=lambda path: (-path.stat().st_mtime, path.name))
+        return newest_first(self.folder, ABOUT)
 
     def find(self, reference: str) -> Corpus:
         """A corpus by name or by fingerprint (at least 6 digits of it).
@@ -263,7 +262,7 @@ def removed_name(fingerprint: str) -> str:
 
 def _open(path: Path) -> Corpus:
     """A sealed corpus; keys of a newer version are passed over."""
-    about = json.loads((path / ABOUT).read_text(encoding="utf-8"))
+    about = json.loads(read_whole(path / ABOUT))
     names = about["names"]
     texts = isinstance(names, list) and all(isinstance(name, str) for name in names)
     if about["fingerprint"] != path.name or not texts or set(map(type, about["types"].values())) - {int}:
