@@ -175,17 +175,6 @@ def newest_first(folder: Path, name: str) -> list[Path]:
     return [folder / path for _, path in sorted(found)]
 
 
-def read_whole(path: Path) -> str:
-    """The text of a small file that is only ever replaced as a whole; from memory where it is still the same file."""
-    status = path.stat()
-    return _text_once(path, status.st_mtime_ns, status.st_size, status.st_ino)
-
-
-@lru_cache(2048)
-def _text_once(path: Path, changed: int, size: int, inode: int) -> str:
-    return path.read_text(encoding="utf-8")
-
-
 def read_object(path: Path) -> dict[str, object] | None:
     """A file that holds one JSON object; None where there is none, or it is spoilt."""
     try:

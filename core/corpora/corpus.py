@@ -6,12 +6,14 @@ home/corpora/<fingerprint>/sentences.parquet    one row a sentence; a row is a p
 
 import errno
 import json
+import os
 import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from filecmp import cmpfiles
+from functools import lru_cache
 from pathlib import Path
 from tempfile import mkdtemp
 
@@ -21,7 +23,7 @@ import pyarrow.parquet as pq
 
 from core.corpora.table import KEPT, blocks, opened, to_sentences, write_sentences
 from core.errors import CorpusError, MissingCorpus
-from core.files import newest_first, read_whole, sync, write_atomic
+from core.files import newest_first, sync, write_atomic
 from core.results import IntArray
 from core.shown import shown
 from core.text.sentence import Sentence
@@ -161,15 +163,12 @@ class Library:
 
     def list(self) -> list[Corpus]:
         """All sealed corpora, newest first."""
-        return [corpus for path in self._folders() if (corpus := _readable(path))]
+        return [corpus for path in newest_first(self.folder, ABOUT) if (corpus := _readable(path))]
 
     def unreadable(self) -> Sequence[Path]:
         """Descriptions of corpora that cannot be read or are gone; `list` passes these corpora over."""
         folders = sorted(path for path in self.folder.glob("*") if _FINGERPRINT.fullmatch(path.name))
         return [path / ABOUT for path in folders if path.is_dir() and _readable(path) is None]
-
-    def _folders(self) -> Sequence[Path]:
-        return newest_first(self.folder, ABOUT)
 
     def find(self, reference: str) -> Corpus:
         """A corpus by name or by fingerprint (at least 6 digits of it).
@@ -204,7 +203,7 @@ class Library:
         except CorpusError:
             return Corpus(
                 fingerprint=fingerprint,
-                name=removed_name(fingerprint),
+                name=f"a removed corpus ({fingerprint[:8]})",
                 n_sentences=n_sentences,
                 n_tokens=0,
                 labelled=False,
@@ -255,14 +254,15 @@ def _names(path: Path, change: Callable[[list[str]], list[str]]) -> Corpus:
     return _open(path)
 
 
-def removed_name(fingerprint: str) -> str:
-    """The name of a corpus that is gone."""
-    return f"a removed corpus ({fingerprint[:8]})"
-
-
 def _open(path: Path) -> Corpus:
-    """A sealed corpus; keys of a newer version are passed over."""
-    about = json.loads(read_whole(path / ABOUT))
+    """A sealed corpus; its description is only ever replaced as a whole, and read again where it was."""
+    status = os.stat(path / ABOUT)
+    return _described(path, status.st_mtime_ns, status.st_size, status.st_ino)
+
+
+@lru_cache(2048)
+def _described(path: Path, changed: int, size: int, inode: int) -> Corpus:
+    about = json.loads((path / ABOUT).read_text(encoding="utf-8"))  # keys of a newer version are passed over
     names = about["names"]
     texts = isinstance(names, list) and all(isinstance(name, str) for name in names)
     if about["fingerprint"] != path.name or not texts or set(map(type, about["types"].values())) - {int}:
