@@ -22,6 +22,7 @@ from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 
+import numpy as np
 import psutil
 from playwright.sync_api import Error, Page, sync_playwright
 
@@ -172,14 +173,15 @@ def judged(lines: Sequence[Line]) -> list[str]:
     return wrong
 
 
-def soak(folder: Path, minutes: float, log: Path) -> list[Line]:
-    """Lines of so many minutes, each written to `log` as it is known."""
+def soak(folder: Path, minutes: float, log: Path, choices: int = 0) -> list[Line]:
+    """Lines of so many minutes, each written to `log` as it is known. choices: see `furnish`."""
     home, temporary = folder / "home", folder / "tmp"
     home.mkdir(parents=True)
     temporary.mkdir()
     os.environ.update(WINNOW_HOME=str(home), HF_HUB_OFFLINE="1")
     file = folder / "addresses.json"
-    subprocess.run([sys.executable, "-m", "tests.soak", "--furnish", str(file)], check=True, cwd=ROOT)
+    command = [sys.executable, "-m", "tests.soak", "--furnish", str(file), "--choices", str(choices)]
+    subprocess.run(command, check=True, cwd=ROOT)
     addresses, options = json.loads(file.read_text())
     tally, lines = Tally(), list[Line]()
     with Server(home=home, data=folder, environment={"TMPDIR": str(temporary)}) as server:
@@ -206,13 +208,23 @@ def soak(folder: Path, minutes: float, log: Path) -> list[Line]:
     return lines
 
 
-def furnish(file: Path) -> None:
-    """Fill this process's home with finished runs. file: takes the pages' addresses, and options of runs to come."""
+def furnish(file: Path, choices: int) -> None:
+    """Fill this process's home with finished runs. file: takes the pages' addresses, and options of runs to come.
+
+    choices: corpora that choices of long ago left, as an hour's do.
+    """
+    from core.corpora.corpus import Library
     from core.facade import runs
     from tests import furnished
 
-    addresses = furnished.furnish(Path(os.environ["WINNOW_HOME"]))
+    home = Path(os.environ["WINNOW_HOME"])
+    addresses = furnished.furnish(home)
     marks = runs.listed("select")[0].manifest.inputs
+    library, lots = Library(home), np.random.default_rng(0)
+    domain = library.find(marks["domain"])
+    for number in range(choices):
+        rows = lots.choice(domain.n_sentences, 5, replace=False)
+        library.subset(domain, rows, name=f"choice {number}", origin={"kind": "select"})
     options = {"task": marks["task"], "domain": marks["domain"], "strategy": "random", "budget": "5"}
     file.write_text(json.dumps([addresses, options]))
 
@@ -222,13 +234,14 @@ def main(words: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.soak", description=__doc__)
     parser.add_argument("--minutes", type=int, default=60)
     parser.add_argument("--log", type=Path, default=Path("soak.jsonl"), help="to which its lines are added")
+    parser.add_argument("--choices", type=int, default=0, help="so many are there from the beginning")
     parser.add_argument("--furnish", type=Path, help=argparse.SUPPRESS)
     asked = parser.parse_args(words)
     if asked.furnish:
-        furnish(asked.furnish)
+        furnish(asked.furnish, asked.choices)
         return 0
     with TemporaryDirectory(prefix="winnow-soak-") as folder:
-        lines = soak(Path(folder), asked.minutes, asked.log.absolute())
+        lines = soak(Path(folder), asked.minutes, asked.log.absolute(), asked.choices)
     wrong = judged(lines)
     print("\n".join(wrong) or f"{len(lines)} minutes, {lines[-1].pages:,} pages, {lines[-1].runs:,} runs: nothing grew")
     return int(bool(wrong))

@@ -272,3 +272,24 @@ def test_a_table_whose_column_is_gone_is_a_sentence(seal: Seal) -> None:
     pq.write_table(table.rename_columns([name.replace("n_tokens", "tokens_n") for name in table.column_names]), file)
     with pytest.raises(CorpusError, match="cannot be read; add the same text again"):
         corpus.lengths()
+
+
+def test_a_description_is_read_again_only_where_it_was_replaced(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages list all corpora many times; another process may rename one meanwhile."""
+    library = Library(home)
+    for text in ("The rent is due .", "The tenant pays ."):
+        library.seal([plain(text)], name=text, origin={})
+    first, second = library.list()
+    opened, read_text = list[str](), Path.read_text
+
+    def watched(self: Path, encoding: str | None = None) -> str:
+        opened.append(self.parent.name)
+        return read_text(self, encoding=encoding)
+
+    monkeypatch.setattr(Path, "read_text", watched)
+    assert library.list() == [first, second]
+    assert opened == []
+    about = json.loads(read_text(second.path / "about.json"))
+    files.write_atomic(second.path / "about.json", json.dumps({**about, "names": ["Leases"]}).encode())
+    assert {corpus.name for corpus in library.list()} == {first.name, "Leases"}
+    assert opened == [second.fingerprint]
