@@ -166,13 +166,13 @@ def save_array_atomic(path: Path, array: npt.NDArray[np.generic]) -> None:
 
 def newest_first(folder: Path, name: str) -> list[Path]:
     """The folders in `folder` that hold a file `name`, by its last change; hidden ones are passed over."""
-    found = list[tuple[float, str]]()
+    changes = list[tuple[float, str]]()
     with suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as entries:
         for entry in entries:
             with suppress(OSError):
                 if not entry.name.startswith("."):
-                    found.append((-os.stat(os.path.join(entry.path, name)).st_mtime, entry.name))
-    return [folder / path for _, path in sorted(found)]
+                    changes.append((-os.stat(os.path.join(entry.path, name)).st_mtime, entry.name))
+    return [folder / path for _, path in sorted(changes)]
 
 
 def read_object(path: Path) -> dict[str, object] | None:
