@@ -164,17 +164,6 @@ def save_array_atomic(path: Path, array: npt.NDArray[np.generic]) -> None:
         np.save(file, array, allow_pickle=False)
 
 
-def newest_first(folder: Path, name: str) -> list[Path]:
-    """The folders in `folder` that hold a file `name`, by its last change; hidden ones are passed over."""
-    changes = list[tuple[float, str]]()
-    with suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as entries:
-        for entry in entries:
-            with suppress(OSError):
-                if not entry.name.startswith("."):
-                    changes.append((-os.stat(os.path.join(entry.path, name)).st_mtime, entry.name))
-    return [folder / path for _, path in sorted(changes)]
-
-
 def read_object(path: Path) -> dict[str, object] | None:
     """A file that holds one JSON object; None where there is none, or it is spoilt."""
     try:

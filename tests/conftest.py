@@ -17,7 +17,8 @@ import pytest
 from hypothesis import settings
 
 from core import cards
-from core.corpora.corpus import Corpus, Library
+from core.corpora.corpus import Corpus
+from core.corpora.library import Library
 from core.text.sentence import Entity, Sentence, sentence_id
 from core.text.words import tokenize
 from tests.fake_cards import Driver

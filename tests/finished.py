@@ -21,7 +21,8 @@ from core.artifacts.rejects import AddResult
 from core.artifacts.scores import SelectResult
 from core.artifacts.study import StudyResult, TaskRow
 from core.artifacts.study import write as write_study
-from core.corpora.corpus import Corpus, Library
+from core.corpora.corpus import Corpus
+from core.corpora.library import Library
 from core.facade import corpora as facade_corpora
 from core.facade import reports
 from core.recipes import RECIPES

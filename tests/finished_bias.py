@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from core.artifacts.mentions import DifficultyResult
-from core.corpora.corpus import Corpus, Library
+from core.corpora.corpus import Corpus
+from core.corpora.library import Library
 from core.difficulty.mentions import Mention, bin_of, write
 from core.recipes.difficulty import Trained, summary
 from core.runs.context import RunContext

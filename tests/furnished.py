@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from core.corpora.corpus import Library
+from core.corpora.library import Library
 from core.facade import maps, runs
 from tests import finished, finished_bias
 from tests.conftest import sentence

@@ -213,7 +213,7 @@ def furnish(file: Path, choices: int) -> None:
 
     choices: corpora that choices of long ago left, as an hour's do.
     """
-    from core.corpora.corpus import Library
+    from core.corpora.library import Library
     from core.facade import runs
     from tests import furnished
 

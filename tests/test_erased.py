@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from core.corpora.corpus import Library
+from core.corpora.library import Library
 from core.facade import corpora, deliver, maps, removals, results, runs, selections, uploads
 from core.facade.home import home
 from core.paths import private

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from core.corpora.corpus import Library
+from core.corpora.library import Library
 from core.errors import Cancelled, WinnowError
 from core.facade import corpora, runs, uploads
 from core.recipes import RECIPES

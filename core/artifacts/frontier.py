@@ -10,7 +10,8 @@ from itertools import chain
 from statistics import mean, stdev
 
 from core.artifacts.evaluations import read_predictions
-from core.corpora.corpus import Corpus, Library
+from core.corpora.corpus import Corpus
+from core.corpora.library import Library
 from core.errors import ConfigError, CorpusError
 from core.reconstruction.names import Known
 from core.runs.store import Run

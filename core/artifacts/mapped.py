@@ -11,8 +11,9 @@ from core.artifacts.map import CLASSES, Layout, MapResult, Topic
 from core.artifacts.result import read as read_result
 from core.artifacts.scores import Scored
 from core.corpora.columns import matches, stored
-from core.corpora.corpus import Corpus, Library
+from core.corpora.corpus import Corpus
 from core.corpora.hygiene import FLAGS
+from core.corpora.library import Library
 from core.maps.region import inside, within
 from core.maps.words import Telling, count_words, telling_words
 from core.results import BoolArray, FloatArray, IntArray

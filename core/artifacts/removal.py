@@ -8,7 +8,8 @@ from pathlib import Path
 
 from core.artifacts.intake import KIND
 from core.artifacts.usage import counted, outermost, usage
-from core.corpora.corpus import ABOUT, Corpus, Library
+from core.corpora.corpus import ABOUT, Corpus
+from core.corpora.library import Library
 from core.runs.store import Run, RunStore
 
 _MARK = re.compile(r"\d{8}-\d{6}-[a-z][a-z0-9-]*-[0-9a-f]{4}|[0-9a-f]{24}")  # a run's id, a corpus's fingerprint

@@ -4,7 +4,7 @@ import json
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from core.corpora.corpus import Library
+from core.corpora.library import Library
 from core.files import read_object, write_atomic
 from core.projects import ROLES_FILE
 from core.runs.lock import locked
@@ -18,8 +18,8 @@ def read(home: Path) -> dict[str, str]:
     stored = read_object(home / FILE)
     if not stored:
         return {}
-    here = {corpus.fingerprint for corpus in Library(home).list()}
-    return {role: str(mark) for role, mark in stored.items() if role in ROLES and str(mark) in here}
+    library = Library(home)
+    return {role: str(mark) for role, mark in stored.items() if role in ROLES and library.holds(str(mark))}
 
 
 def give(home: Path, given: Mapping[str, str | None]) -> None:

@@ -19,8 +19,9 @@ from core.artifacts.edits import Edits
 from core.artifacts.result import read as read_result
 from core.config import Budget
 from core.corpora.columns import placed as has_places
-from core.corpora.corpus import BLOCK, Corpus, Library
+from core.corpora.corpus import BLOCK, Corpus
 from core.corpora.hygiene import FLAGS, Audit
+from core.corpora.library import Library
 from core.corpora.writers import Format, Row, format_of, write_card, write_selection
 from core.errors import ConfigError
 from core.files import read_back

@@ -3,7 +3,8 @@
 import re
 from collections.abc import Iterator, Mapping
 
-from core.corpora.corpus import Corpus, Library
+from core.corpora.corpus import Corpus
+from core.corpora.library import Library
 from core.runs.store import RunStore
 
 TESTING = ("finetune", "experiment", "assist", "evaluate")  # kinds of runs that have a test split

@@ -12,7 +12,8 @@ from typing import Literal
 
 from core.artifacts import evaluations, models, result
 from core.artifacts.evaluations import FinetuneResult
-from core.corpora.corpus import Corpus, Library
+from core.corpora.corpus import Corpus
+from core.corpora.library import Library
 from core.errors import CorpusError
 from core.results import Evaluation
 from core.runs.store import Run

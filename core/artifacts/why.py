@@ -10,8 +10,9 @@ from core.artifacts import spans, vectors
 from core.artifacts.edits import Edits
 from core.artifacts.result import read as read_result
 from core.artifacts.scores import Scored, ScoredRow, ScoreResult, SelectResult, read_learnt
-from core.corpora.corpus import Corpus, Library
+from core.corpora.corpus import Corpus
 from core.corpora.hygiene import FLAGS, differing, near_duplicates_of
+from core.corpora.library import Library
 from core.errors import CorpusError, RunError
 from core.results import FloatArray, Prefer, Role, Rows, Selection
 from core.runs.store import Run, RunStore

@@ -4,32 +4,20 @@ home/corpora/<fingerprint>/sentences.parquet    one row a sentence; a row is a p
                            about.json           names, counts, types, where it came from
 """
 
-import errno
-import json
-import os
-import re
-import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from filecmp import cmpfiles
-from functools import lru_cache
 from pathlib import Path
-from tempfile import mkdtemp
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from core.corpora.table import KEPT, blocks, opened, to_sentences, write_sentences
-from core.errors import CorpusError, MissingCorpus
-from core.files import newest_first, sync, write_atomic
+from core.corpora.table import KEPT, blocks, opened, to_sentences
 from core.results import IntArray
-from core.shown import shown
 from core.text.sentence import Sentence
 from core.text.words import Tokens
 
-_FINGERPRINT = re.compile(r"[0-9a-f]{24}")  # a name may be of any length, a path's part may not
 SENTENCES, ABOUT = "sentences.parquet", "about.json"  # what a corpus's folder holds
 BLOCK = 8192  # rows a group: about 1 MB of text, the unit of every read and write
 
@@ -111,189 +99,3 @@ class Corpus:
     def opened(self) -> AbstractContextManager[pq.ParquetFile]:
         """Its file, for a block. Errors: CorpusError."""
         return opened(self.path / SENTENCES, self.name)
-
-
-class Library:
-    """All corpora of a home folder."""
-
-    def __init__(self, home: Path) -> None:
-        self.folder = home / "corpora"
-
-    def seal(
-        self,
-        sentences: Iterable[Sentence],
-        *,
-        name: str,
-        origin: Mapping[str, object],
-        labelled: bool = False,
-        tokens: Tokens = "words",
-        describe: Callable[[], Mapping[str, object]] = dict,
-    ) -> Corpus:
-        """Write a stream of sentences in blocks and name it by its content.
-
-        tokens: see `Corpus`. describe: called at the stream's end for what joins `origin` (a reader's report).
-        Content that is here already keeps its place and its name, and is found by `name` too. A name that another
-        corpus bears is numbered: "contracts (2)". Nothing is left of a stream that fails. Errors: CorpusError for none.
-        """
-        name = shown(name)
-        self.folder.mkdir(parents=True, exist_ok=True)
-        draft = Path(mkdtemp(prefix=".draft-", dir=self.folder))
-        try:
-            written = write_sentences(draft / SENTENCES, iter(sentences), labelled, BLOCK, tokens)
-            if not written["n_sentences"]:
-                raise CorpusError(f"{name}: no sentence was left to keep; choose a file with a line of text at least.")
-            about = {**written, "names": [self._free(name)], "origin": {**origin, **describe()}}
-            _write_json(draft / ABOUT, about)
-            target = self.folder / written["fingerprint"]
-            sync(draft / SENTENCES)
-            if _renamed(draft, target):
-                sync(self.folder)
-            elif spoilt := _spoilt(target, draft):  # and here is all of it again
-                for part in spoilt:
-                    (draft / part).replace(target / part)
-                sync(target)
-        finally:
-            shutil.rmtree(draft, ignore_errors=True)
-        return self._also_named(target, name)
-
-    def subset(self, corpus: Corpus, rows: IntArray, *, name: str, origin: Mapping[str, object]) -> Corpus:
-        """The sentences at `rows`, in that order, sealed as a corpus of their own: same ids, same text."""
-        sentences = (s for i in range(0, len(rows), BLOCK) for s in corpus.take(rows[i : i + BLOCK]))
-        return self.seal(sentences, name=name, origin=origin, labelled=corpus.labelled, tokens=corpus.tokens)
-
-    def list(self) -> list[Corpus]:
-        """All sealed corpora, newest first."""
-        return [corpus for path in newest_first(self.folder, ABOUT) if (corpus := _readable(path))]
-
-    def unreadable(self) -> Sequence[Path]:
-        """Descriptions of corpora that cannot be read or are gone; `list` passes these corpora over."""
-        folders = sorted(path for path in self.folder.glob("*") if _FINGERPRINT.fullmatch(path.name))
-        return [path / ABOUT for path in folders if path.is_dir() and _readable(path) is None]
-
-    def find(self, reference: str) -> Corpus:
-        """A corpus by name or by fingerprint (at least 6 digits of it).
-
-        Errors: CorpusError if nothing or more than one corpus answers to `reference`.
-        """
-        if _FINGERPRINT.fullmatch(reference) and (corpus := _readable(self.folder / reference)):
-            return corpus
-        matches = [
-            corpus
-            for corpus in self.list()
-            if reference in (*corpus.names, corpus.name)
-            or (len(reference) >= 6 and corpus.fingerprint.startswith(reference))
-        ]
-        if not matches:
-            spoilt = next((file for file in self.unreadable() if file.parent.name.startswith(reference)), None)
-            if spoilt and len(reference) >= 6:
-                raise MissingCorpus(
-                    f"{reference!r}: {spoilt} cannot be read; add the corpus again, or delete the file's folder."
-                )
-            known = ", ".join(sorted(corpus.name for corpus in self.list())[:8]) or "none yet"
-            raise MissingCorpus(f"{reference!r}: no corpus of this name or fingerprint (known: {known}); add it first.")
-        if len(matches) > 1:
-            which = ", ".join(corpus.fingerprint[:12] for corpus in matches)
-            raise CorpusError(f"{reference!r}: several corpora have this name; say which fingerprint: {which}.")
-        return matches[0]
-
-    def recall(self, fingerprint: str, n_sentences: int = 0) -> Corpus:
-        """A corpus by fingerprint or, once removed, a handle that knows its size and raises where it is read."""
-        try:
-            return self.find(fingerprint)
-        except CorpusError:
-            return Corpus(
-                fingerprint=fingerprint,
-                name=f"a removed corpus ({fingerprint[:8]})",
-                n_sentences=n_sentences,
-                n_tokens=0,
-                labelled=False,
-                path=self.folder / fingerprint,
-            )
-
-    def remove(self, reference: str) -> None:
-        """Delete a sealed corpus."""
-        corpus = self.find(reference)
-        grave = corpus.path.with_name(f".removed-{corpus.fingerprint}")
-        corpus.path.rename(grave)  # gone at once for every reader, whatever the deletion takes
-        shutil.rmtree(grave)
-
-    def rename(self, reference: str, name: str) -> Corpus:
-        """Give a corpus another name; it is found by its old ones too. Errors: CorpusError if another bears it."""
-        path, name = self.find(reference).path, shown(name)
-        if self._free(name, path.name) != name:
-            raise CorpusError(f"name: another corpus is called {name!r} already; choose another name.")
-        return _names(path, lambda names: [name, *(other for other in names if other != name)])
-
-    def _also_named(self, path: Path, name: str) -> Corpus:
-        free = self._free(name, path.name) == name
-        return _names(path, lambda names: [*names, name] if free and name not in names else names)
-
-    def _free(self, name: str, fingerprint: str = "") -> str:
-        """`name`, or numbered where a corpus other than `fingerprint` bears it."""
-        taken = {bearer for corpus in self.list() if corpus.fingerprint != fingerprint for bearer in corpus.names}
-        numbered = (name, *(f"{name} ({n})" for n in range(2, len(taken) + 3)))
-        return next(candidate for candidate in numbered if candidate not in taken)
-
-
-def _renamed(draft: Path, target: Path) -> bool:
-    """Give a corpus its place, unless it is taken, perhaps only now."""
-    try:
-        draft.rename(target)
-    except OSError as error:
-        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
-            raise
-        return False
-    return True
-
-
-def _names(path: Path, change: Callable[[list[str]], list[str]]) -> Corpus:
-    about = json.loads((path / ABOUT).read_text(encoding="utf-8"))
-    names = change(about["names"])
-    if names != about["names"]:
-        _write_json(path / ABOUT, {**about, "names": names})
-    return _open(path)
-
-
-def _open(path: Path) -> Corpus:
-    """A sealed corpus; its description is only ever replaced as a whole, and read again where it was."""
-    status = os.stat(path / ABOUT)
-    return _described(path, status.st_mtime_ns, status.st_size, status.st_ino)
-
-
-@lru_cache(2048)
-def _described(path: Path, changed: int, size: int, inode: int) -> Corpus:
-    about = json.loads((path / ABOUT).read_text(encoding="utf-8"))  # keys of a newer version are passed over
-    names = about["names"]
-    texts = isinstance(names, list) and all(isinstance(name, str) for name in names)
-    if about["fingerprint"] != path.name or not texts or set(map(type, about["types"].values())) - {int}:
-        raise ValueError("describes another corpus, or none")
-    return Corpus(
-        fingerprint=about["fingerprint"],
-        name=str(names[0]),
-        n_sentences=int(about["n_sentences"]),
-        n_tokens=int(about["n_tokens"]),
-        labelled=bool(about["labelled"]),
-        path=path,
-        types=dict(about["types"]),
-        origin={**about["origin"], "names": names},
-        tokens=about.get("tokens", "words"),
-    )
-
-
-def _readable(path: Path) -> Corpus | None:
-    """None where there is no corpus, or its description cannot be read: a torn write, a failing disk."""
-    try:
-        return _open(path)
-    except (OSError, ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError):
-        return None
-
-
-def _spoilt(path: Path, again: Path) -> Sequence[str]:
-    """What a failing disk spoilt of a corpus's folder. again: the same corpus, just written."""
-    if _readable(path) is None:
-        return (SENTENCES, ABOUT)
-    return () if cmpfiles(path, again, [SENTENCES], shallow=False)[0] else (SENTENCES,)
-
-
-def _write_json(path: Path, value: Mapping[str, object]) -> None:
-    write_atomic(path, json.dumps(value, ensure_ascii=False, indent=1).encode())

@@ -9,7 +9,7 @@ from core import projects
 from core.apart import serving
 from core.artifacts import choice, labels, reviews, roles
 from core.config import offline
-from core.corpora.corpus import Library
+from core.corpora.library import Library
 from core.files import on_disk, read_object
 from core.paths import confine, given_home, home, machine_home, private
 from core.recipes import RECIPES

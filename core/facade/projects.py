@@ -11,7 +11,7 @@ from typing import IO, Concatenate, ParamSpec, TypeVar
 
 from core import projects
 from core.corpora import uploads
-from core.corpora.corpus import Library
+from core.corpora.library import Library
 from core.errors import ProjectError, RunBusy
 from core.facade.audit import noted
 from core.facade.home import given_home, home, store_of

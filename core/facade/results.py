@@ -242,9 +242,8 @@ def value_in_words(run: Run, option: str, value: object) -> str:
 
 def removed_inputs(run_id: str) -> list[str]:
     """The parts whose corpora a run was made from and which are gone since: `domain`, `train`, ..."""
-    here = {corpus.fingerprint for corpus in library().list()}
-    inputs = store().get(run_id).manifest.inputs
-    return list(dict.fromkeys(name.partition(".")[0] for name, mark in inputs.items() if mark not in here))
+    inputs, here = store().get(run_id).manifest.inputs, library()
+    return list(dict.fromkeys(name.partition(".")[0] for name, mark in inputs.items() if not here.holds(mark)))
 
 
 def missing(run_id: str) -> list[str]:

@@ -8,7 +8,8 @@ from typing import Any, TypedDict
 
 from core import __version__, cards
 from core.config import Config, fields_with, refuse_download
-from core.corpora.corpus import Corpus, Library
+from core.corpora.corpus import Corpus
+from core.corpora.library import Library
 from core.models import hub
 from core.runs.context import RunContext
 from core.runs.run import wherever

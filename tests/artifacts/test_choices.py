@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from core.cli.main import run_main
-from core.corpora.corpus import Library
+from core.corpora.library import Library
 from core.errors import ConfigError, CorpusError, RunError
 from core.facade import choices, corpora, insights, labels, maps, projects, runs, selections
 from core.facade.home import store, unreadable

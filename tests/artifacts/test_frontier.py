@@ -6,7 +6,8 @@ from typing import Any
 from core.artifacts import evaluations
 from core.artifacts.evaluations import FinetuneResult
 from core.artifacts.frontier import frontier
-from core.corpora.corpus import Corpus, Library
+from core.corpora.corpus import Corpus
+from core.corpora.library import Library
 from core.runs.context import RunContext
 from core.text.sentence import Entity, Prediction
 from tests.conftest import sentence

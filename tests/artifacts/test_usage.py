@@ -11,7 +11,8 @@ import pytest
 
 from core.artifacts.scores import SelectResult
 from core.artifacts.usage import of_corpora
-from core.corpora.corpus import Corpus, Library
+from core.corpora.corpus import Corpus
+from core.corpora.library import Library
 from core.errors import CorpusError, RunError
 from core.facade import corpora as facade_corpora
 from core.facade import deliver, removals, runs

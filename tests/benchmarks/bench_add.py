@@ -40,7 +40,7 @@ def generate(path: Path, n: int) -> None:
 def add(path: Path, home: Path, split: bool) -> dict[str, float]:
     """Read, clean, tokenize, hash and seal `path`; what it took."""
     sys.path.insert(0, str(ROOT))
-    from core.corpora.corpus import Library
+    from core.corpora.library import Library
     from core.corpora.readers import ReadOptions, ReadReport, read
 
     report = ReadReport()

@@ -36,8 +36,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from core.corpora.corpus import ABOUT, BLOCK, SENTENCES, Corpus, Library
+from core.corpora.corpus import ABOUT, BLOCK, SENTENCES, Corpus
 from core.corpora.hygiene import Audit
+from core.corpora.library import Library
 from core.corpora.table import _PLAIN
 from core.facade import runs
 from core.recipes.parts.works import EmbedWork

@@ -93,7 +93,7 @@ def cuts(options: argparse.Namespace) -> None:
 
 
 def tagger(options: argparse.Namespace) -> None:
-    from core.corpora.corpus import Library
+    from core.corpora.library import Library
     from core.facade import runs
     from core.models.taggers import load_tagger
 

@@ -28,8 +28,9 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from core.corpora.corpus import Corpus, Library  # noqa: E402
+from core.corpora.corpus import Corpus  # noqa: E402
 from core.corpora.hygiene import audit  # noqa: E402
+from core.corpora.library import Library  # noqa: E402
 from core.reporter import Silent  # noqa: E402
 from core.text.sentence import Sentence, sentence_id  # noqa: E402
 from core.text.words import fold, tokenize  # noqa: E402

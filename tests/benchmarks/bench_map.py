@@ -24,8 +24,8 @@ sys.path.insert(0, str(ROOT))
 from core.artifacts.mapped import Mapped  # noqa: E402
 from core.artifacts.scores import Scored  # noqa: E402
 from core.corpora.columns import matches, stored  # noqa: E402
-from core.corpora.corpus import Library  # noqa: E402
 from core.corpora.hygiene import Audit  # noqa: E402
+from core.corpora.library import Library  # noqa: E402
 from core.maps.words import count_words  # noqa: E402
 from core.results import Scores  # noqa: E402
 from core.selection.near import cosines  # noqa: E402

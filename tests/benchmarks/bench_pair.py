@@ -19,7 +19,7 @@ from typing import Any
 from core.artifacts import result
 from core.artifacts.drift import Assisted, Lent, random_part
 from core.artifacts.evaluations import FinetuneResult
-from core.corpora.corpus import Library
+from core.corpora.library import Library
 from core.facade import runs
 from tests.benchmarks.bench_assist import added
 from tests.benchmarks.bench_hidden import DATA

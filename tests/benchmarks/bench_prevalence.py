@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from core.corpora.corpus import Library
+from core.corpora.library import Library
 from core.models.encoder import Encoder
 from core.recipes.prevalence import REGULARISATION
 from core.reporter import Silent

@@ -20,7 +20,7 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
-from core.corpora.corpus import Library
+from core.corpora.library import Library
 from core.reporter import Silent
 from core.results import Evaluation
 from core.stats.bootstrap import compare

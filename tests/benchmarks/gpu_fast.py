@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from transformers import AutoModelForMaskedLM, BertConfig
 
-from core.corpora.corpus import Library
+from core.corpora.library import Library
 from core.facade import runs
 from core.models import hub
 from core.models.devices import pick_device, pick_dtype

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from core.corpora.corpus import Library
+from core.corpora.library import Library
 from tests.browser.driver import Server, expert, pick, settled
 from tests.conftest import sentence
 from tests.recipes.test_skl_recipe import AWAY, HOME

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from core.corpora.corpus import Library
+from core.corpora.library import Library
 from core.facade import choices, experiments, find_out, labels, maps, regions, runs, selections, uploads
 from core.facade import corpora as facade_corpora
 from tests import finished

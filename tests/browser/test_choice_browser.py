@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from core.corpora.corpus import Library
+from core.corpora.library import Library
 from core.facade import choices, corpora, runs, selections
 from tests.browser import test_explore_browser as explore
 from tests.browser.driver import ROOT, Server, pick, settled

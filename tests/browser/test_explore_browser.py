@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from core.corpora.corpus import Library
+from core.corpora.library import Library
 from core.facade import corpora, maps, runs, selections
 from core.facade.terms import plainly
 from tests.browser.driver import Server, asking, settled, still

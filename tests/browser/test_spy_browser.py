@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from core.corpora.corpus import Library
+from core.corpora.library import Library
 from core.facade import runs
 from core.recipes import RECIPES
 from tests import every_kind

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from core.corpora.corpus import Corpus, Library
+from core.corpora.corpus import Corpus
+from core.corpora.library import Library
 from core.facade import corpora, runs
 from core.text.sentence import Entity, Sentence, sentence_id
 from tests.browser.driver import Server, expert, pick, settled

@@ -6,7 +6,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from core.corpora.corpus import Library
+from core.corpora.library import Library
 from core.facade import corpora, results
 from tests import finished
 from tests.browser.driver import Server, expert, settled

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from core import files
 from core.corpora import corpus as module
 from core.corpora import table
-from core.corpora.corpus import Corpus, Library
+from core.corpora.corpus import Corpus
+from core.corpora.library import Library
 from core.corpora.readers import read
 from core.errors import CorpusError
 from core.selection.base import Source

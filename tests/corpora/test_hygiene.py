@@ -276,7 +276,7 @@ def test_counts_do_not_depend_on_order_or_blocks(seal: Seal, monkeypatch: pytest
 SCRIPT = """
 import sys
 from pathlib import Path
-from core.corpora.corpus import Library
+from core.corpora.library import Library
 from core.corpora.grams import WordHasher
 from core.corpora.hygiene import audit
 from core.reporter import Silent

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from core.cli.main import main
-from core.corpora.corpus import Library
+from core.corpora.library import Library
 from core.corpora.remote import fetch, is_address, named, outgoing
 from core.errors import ConfigError, PathError
 from tests.corpora.bucket import serving

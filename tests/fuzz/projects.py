@@ -14,8 +14,8 @@ from pydantic import TypeAdapter
 
 from core import apart
 from core.corpora import looks
-from core.corpora.corpus import Library
 from core.corpora.grouped import PARTS, UNUSED, Look
+from core.corpora.library import Library
 from core.corpora.proposal import propose
 from core.errors import ProjectError, ReadError, WinnowError
 from core.facade import choices, corpora, home, intake, projects, runs

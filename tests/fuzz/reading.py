@@ -15,9 +15,10 @@ from pydantic import TypeAdapter
 
 from core import apart
 from core.corpora import uploads
-from core.corpora.corpus import Corpus, Library
+from core.corpora.corpus import Corpus
 from core.corpora.formats.ledger import Format, ReadOptions, ReadReport
 from core.corpora.formats.source import open_stream
+from core.corpora.library import Library
 from core.corpora.readers import Preview, labelled, read, sniff
 from core.corpora.trial import tried
 from core.corpora.word_vectors import read_vectors

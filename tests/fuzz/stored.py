@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from random import Random
 
-from core.corpora.corpus import Library
+from core.corpora.library import Library
 from core.corpora.name_list import read_names
 from core.errors import WinnowError
 from core.facade import (

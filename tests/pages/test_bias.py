@@ -8,7 +8,8 @@ from streamlit.testing.v1 import AppTest
 
 from core.artifacts import evaluations
 from core.artifacts.evaluations import FinetuneResult
-from core.corpora.corpus import Corpus, Library
+from core.corpora.corpus import Corpus
+from core.corpora.library import Library
 from core.facade import bias, corpora, reviews, taggers, training
 from core.facade import runs as facade_runs
 from core.facade.errors import ConfigError, CorpusError

@@ -11,7 +11,8 @@ from core.artifacts import predictions, spans
 from core.artifacts.predictions import PredictResult
 from core.artifacts.rebuilt import read_slots
 from core.artifacts.spans import TagResult
-from core.corpora.corpus import Corpus, Library
+from core.corpora.corpus import Corpus
+from core.corpora.library import Library
 from core.difficulty import mentions as difficulty
 from core.errors import Unfinished
 from core.facade import corpora, rebuilding, runs

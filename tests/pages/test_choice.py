@@ -14,7 +14,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from core.cli.main import run_main
-from core.corpora.corpus import Library
+from core.corpora.library import Library
 from core.facade import choices, runs, selections
 from core.facade import corpora as facade_corpora
 from core.facade.selections import Budget

@@ -17,7 +17,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from core.cli.main import run_main
-from core.corpora.corpus import Library
+from core.corpora.library import Library
 from core.errors import ConfigError
 from core.facade import choices, corpora, insights, maps, regions, removals, runs, selections, terms
 from core.facade.regions import Region

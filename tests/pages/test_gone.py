@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core.corpora.corpus import Library
+from core.corpora.library import Library
 from core.facade import corpora as facade_corpora
 from core.facade import maps
 from core.facade import runs as facade_runs

@@ -14,7 +14,8 @@ import pytest
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.testing.v1 import AppTest
 
-from core.corpora.corpus import Corpus, Library
+from core.corpora.corpus import Corpus
+from core.corpora.library import Library
 from core.facade import corpora, deliver, insights, runs, selections, uploads
 from core.facade.errors import ConfigError, InputError
 from core.facade.home import home, store

@@ -15,7 +15,7 @@ from streamlit.testing.v1 import AppTest
 
 from core.artifacts.predictions import PredictResult
 from core.artifacts.taggers import by_novelty
-from core.corpora.corpus import Library
+from core.corpora.library import Library
 from core.errors import ConfigError, CorpusError
 from core.facade import corpora, deliver, figures, results, reviews, runs
 from core.facade.home import home

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core.corpora.corpus import Library
+from core.corpora.library import Library
 from core.errors import CorpusError
 from core.facade import corpora, deliver, runs
 from core.facade.home import home

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core.corpora.corpus import Library
+from core.corpora.library import Library
 from core.facade import corpora, runs, similarity, survey
 from core.facade.shown import duration
 from core.recipes.parts.study import SimilarityConfig

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from core.corpora.corpus import Library
+from core.corpora.library import Library
 from core.facade import corpora, runs
 from tests.pages.test_pages import opened_on, texts
 

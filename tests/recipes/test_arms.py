@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from core.corpora.corpus import Library
+from core.corpora.library import Library
 from core.errors import ConfigError
 from core.facade import corpora as facade_corpora
 from core.facade import experiments, results, runs, similarity

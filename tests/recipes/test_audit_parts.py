@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from core.corpora import edits, hygiene, near
-from core.corpora.corpus import Library
 from core.corpora.hygiene import Audit
+from core.corpora.library import Library
 from core.errors import Cancelled
 from core.facade import runs
 from core.recipes import RECIPES

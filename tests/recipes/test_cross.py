@@ -12,7 +12,8 @@ import pytest
 from core.artifacts import leaderboard
 from core.artifacts.halves import HalvesResult
 from core.artifacts.result import read
-from core.corpora.corpus import Corpus, Library
+from core.corpora.corpus import Corpus
+from core.corpora.library import Library
 from core.corpora.shares import dealt
 from core.errors import Cancelled, ConfigError
 from core.facade import deliver, experiments, removals, results, runs

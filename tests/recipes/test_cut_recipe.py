@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from core.artifacts import spans
-from core.corpora.corpus import Library
+from core.corpora.library import Library
 from core.facade import runs
 from core.models.taggers import load_tagger
 from core.text.sentence import Entity, Prediction, Sentence

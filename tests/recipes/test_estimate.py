@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from core.corpora.corpus import Corpus, Library
+from core.corpora.corpus import Corpus
+from core.corpora.library import Library
 from core.recipes.experiment.config import ExperimentConfig
 from core.recipes.experiment.seconds import Seconds
 from core.recipes.finetune import FinetuneConfig

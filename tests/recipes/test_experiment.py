@@ -13,7 +13,8 @@ import pytest
 from core.artifacts import evaluations
 from core.artifacts.leaderboard import ArmRow
 from core.cli.experiment import experiment, typed_options
-from core.corpora.corpus import Corpus, Library
+from core.corpora.corpus import Corpus
+from core.corpora.library import Library
 from core.errors import Cancelled, ConfigError, ReadError
 from core.facade import experiments, removals, results
 from core.facade import runs as facade_runs

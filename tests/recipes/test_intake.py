@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from core.corpora.corpus import Library
+from core.corpora.library import Library
 from core.errors import Cancelled, ConfigError, ReadError, ResourceError
 from core.facade import corpora, intake, removals, runs, uploads
 from core.recipes import RECIPES, add

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from core.artifacts import finding
-from core.corpora.corpus import Library
+from core.corpora.library import Library
 from core.errors import ConfigError
 from core.facade import results, runs
 from core.recipes.experiment import lineup, rivals, tables

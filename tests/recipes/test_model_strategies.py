@@ -11,7 +11,7 @@ import pytest
 
 from core.artifacts import spans as spans_of
 from core.artifacts import vectors as vectors_of
-from core.corpora.corpus import Library
+from core.corpora.library import Library
 from core.errors import Cancelled, ConfigError, CorpusError
 from core.facade import corpora, entities, insights, maps, runs, selections
 from core.facade.home import store

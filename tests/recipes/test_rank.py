@@ -9,7 +9,8 @@ import pytest
 
 from core.artifacts.rank import read_encoder
 from core.cli.main import run_main
-from core.corpora.corpus import Corpus, Library
+from core.corpora.corpus import Corpus
+from core.corpora.library import Library
 from core.errors import Cancelled
 from core.facade import runs, training
 from core.facade.errors import ConfigError, CorpusError

@@ -7,7 +7,7 @@ import numpy as np
 from click.testing import CliRunner
 
 from core.cli.main import main
-from core.corpora.corpus import Library
+from core.corpora.library import Library
 from core.facade import corpora, ratios
 from tests.pages.test_pages import opened, texts
 from tests.recipes.test_experiment import fill

@@ -14,7 +14,8 @@ import pytest
 from core.artifacts.rebuilt import read_edits, read_slots
 from core.cli.main import run_main
 from core.corpora import readers
-from core.corpora.corpus import Corpus, Library
+from core.corpora.corpus import Corpus
+from core.corpora.library import Library
 from core.difficulty import mentions as difficulty
 from core.difficulty.mentions import Mention, bin_of
 from core.errors import ConfigError, CorpusError

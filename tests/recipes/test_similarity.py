@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from core.artifacts.similarity import closest_first, grid_of
-from core.corpora.corpus import Library
+from core.corpora.library import Library
 from core.errors import Cancelled, ConfigError, CorpusError
 from core.facade import removals, runs, similarity, survey
 from core.measures.worth import Trained, own_outcomes

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from core.artifacts import spans
-from core.corpora.corpus import Library
+from core.corpora.library import Library
 from core.errors import ConfigError
 from core.facade import results, runs, training
 from core.facade.home import home as home_of

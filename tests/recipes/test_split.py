@@ -10,7 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 from core.cli.main import main
-from core.corpora.corpus import Corpus, Library
+from core.corpora.corpus import Corpus
+from core.corpora.library import Library
 from core.corpora.shares import kept_in_smallest
 from core.errors import ConfigError, OptionsError
 from core.facade import corpora, runs

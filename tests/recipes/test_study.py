@@ -11,7 +11,7 @@ import pytest
 from core.artifacts.study import TaskRow
 from core.cli.study import study
 from core.config import Config
-from core.corpora.corpus import Library
+from core.corpora.library import Library
 from core.errors import Cancelled, ConfigError, ReadError
 from core.facade import results, runs, studies
 from core.recipes import calibrate

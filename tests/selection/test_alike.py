@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.corpora.corpus import Corpus, Library
+from core.corpora.corpus import Corpus
+from core.corpora.library import Library
 from core.reporter import Silent
 from core.results import FloatArray, Role
 from core.selection import make_strategy

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from core.corpora.corpus import Library
+from core.corpora.library import Library
 from core.facade import runs
 from core.files import read_object
 from core.recipes import calibrate

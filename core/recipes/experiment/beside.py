@@ -9,7 +9,7 @@ import numpy as np
 from core.artifacts import evaluations
 from core.artifacts.halves import tables
 from core.artifacts.leaderboard import ArmRow, FurtherTest
-from core.corpora.corpus import Library
+from core.corpora.library import Library
 from core.recipes.experiment.stages import FinishedLine
 from core.results import Evaluation
 from core.runs.store import Run

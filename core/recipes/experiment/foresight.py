@@ -8,7 +8,7 @@ from pathlib import Path
 
 from core.artifacts import evaluations
 from core.artifacts import leaderboard as boards
-from core.corpora.corpus import Library
+from core.corpora.library import Library
 from core.errors import CorpusError, RunError
 from core.recipes.experiment import rivals
 from core.recipes.experiment.config import ExperimentConfig

@@ -17,7 +17,7 @@ from core.artifacts.evaluations import FinetuneResult, OverSeeds
 from core.artifacts.leaderboard import ArmRow, CurvePoint, ExperimentResult, Interval, PlannedTest, Word
 from core.artifacts.models import PretrainResult
 from core.artifacts.too_long import TooLong
-from core.corpora.corpus import Library
+from core.corpora.library import Library
 from core.recipes.experiment import arms, beside, changed, collapsed, rivals
 from core.recipes.experiment.arms import Cell
 from core.recipes.experiment.stages import FinishedLine

@@ -14,7 +14,8 @@ from statistics import median
 from core.artifacts import calibrate
 from core.artifacts.calibrate import CalibrateResult
 from core.cards import machine
-from core.corpora.corpus import Corpus, Library
+from core.corpora.corpus import Corpus
+from core.corpora.library import Library
 from core.errors import ModelError, PathError, RunError
 from core.models import hub
 from core.models.model_files import weights

@@ -6,7 +6,7 @@ from typing import Any, Self
 from pydantic import model_validator
 
 from core.config import Config, option
-from core.corpora.corpus import Library
+from core.corpora.library import Library
 from core.errors import ConfigError
 from core.recipes.base import Options
 from core.recipes.experiment.arms import Cell
