@@ -155,7 +155,8 @@ def measured(server: psutil.Process, folders: Sequence[Path], tally: Tally, minu
 
 
 def judged(lines: Sequence[Line]) -> list[str]:
-    """What is wrong: too much memory, problems, or more at the end (the last third) than after a while (the second)."""
+    """What is wrong: too much memory, problems, more at the end (the last third) than after a while (the second), or
+    slower pages than in either third before."""
     wrong = [f"{line.date}: {problem}" for line in lines for problem in line.problems]
     if (most := max((line.memory for line in lines), default=0)) >= MOST:
         wrong.append(f"the app took {most >> 20} MB")
@@ -167,10 +168,15 @@ def judged(lines: Sequence[Line]) -> list[str]:
         before, after = (median(getattr(line, name) for line in part) for part in (middle, end))
         if after > before * 1.05 + room:
             wrong.append(f"{name} grew from {before:,.0f} to {after:,.0f}")
-    before, after = (median([line.seconds for line in part if line.seconds] or [0]) for part in (middle, end))
+    before = min(_page_seconds(part) for part in (lines[1:third], middle))  # one of them may have been under load
+    after = _page_seconds(end)
     if after > before * 1.25 + 0.1:
         wrong.append(f"pages took {before:.2f} s, and {after:.2f} s at the end")
     return wrong
+
+
+def _page_seconds(lines: Sequence[Line]) -> float:
+    return median([line.seconds for line in lines if line.seconds] or [0])
 
 
 def soak(folder: Path, minutes: float, log: Path, choices: int = 0) -> list[Line]:

@@ -45,6 +45,12 @@ def test_what_grows_is_named(name: str, a_minute: float, words: str) -> None:
     assert words in wrong
 
 
+def test_a_load_in_the_middle_hides_no_slowdown() -> None:
+    """Somebody else was at work on the machine from the twentieth minute to the fortieth."""
+    lines = [replace(SOUND, seconds=0.8 if i < 20 else 2.0 if i < 40 else 1.6) for i in range(60)]
+    assert judged(lines) == ["pages took 0.80 s, and 1.60 s at the end"]
+
+
 def test_too_much_memory_a_problem_and_too_short_a_time_are_named() -> None:
     lines = [replace(SOUND, memory=1100 << 20), replace(SOUND, problems=["a page broke"])]
     assert judged(lines) == [

@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core import files
-from core.corpora import corpus as module
+from core.corpora import corpus as corpus_module
+from core.corpora import library as library_module
 from core.corpora import table
 from core.corpora.corpus import Corpus
 from core.corpora.library import Library
@@ -81,7 +82,8 @@ def test_labels_are_kept_and_counted(home: Path) -> None:
 
 
 def test_blocks_and_subsets_keep_addresses(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "BLOCK", 4)
+    for module in (corpus_module, library_module):
+        monkeypatch.setattr(module, "BLOCK", 4)
     library = Library(home)
     sentences = [plain(f"Row number {i}.") for i in range(11)]
     corpus = library.seal(sentences, name="c", origin={})
@@ -220,11 +222,11 @@ def test_two_may_seal_the_same_text_at_one_instant(home: Path, monkeypatch: pyte
     library, sync = Library(home), files.sync
 
     def sealed_by_another(path: Path) -> None:
-        monkeypatch.setattr(module, "sync", sync)
+        monkeypatch.setattr(library_module, "sync", sync)
         Library(home).seal([plain("one sentence .")], name="theirs", origin={})
         sync(path)
 
-    monkeypatch.setattr(module, "sync", sealed_by_another)
+    monkeypatch.setattr(library_module, "sync", sealed_by_another)
     sealed = library.seal([plain("one sentence .")], name="mine", origin={})
     assert sealed.names == ("theirs", "mine")
     assert [path.name for path in (home / "corpora").iterdir()] == [sealed.fingerprint]
@@ -234,7 +236,8 @@ def test_a_chunk_reads_its_own_rows_and_a_file_s_footer_is_parsed_once(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A hundred million rows have 12,208 chunks: whatever each reads of the whole costs hours."""
-    monkeypatch.setattr(module, "BLOCK", 4)
+    for module in (corpus_module, library_module):
+        monkeypatch.setattr(module, "BLOCK", 4)
     corpus = Library(home).seal((plain(f"sentence {i}") for i in range(22)), name="c", origin={})
     groups, footers = list[tuple[int, object]](), list[bool]()
 
