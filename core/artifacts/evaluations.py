@@ -1,11 +1,12 @@
-"""What a `finetune` run's taggers did on labelled splits, a file a split and seed; `evaluate` leaves the same of one.
+"""What a `finetune` run's taggers did on labelled splits, a file for each split and seed.
 
 artifacts/  evaluation-<split>-<seed>.npz     spans right, predicted and labelled, by sentence and type
             predictions-<split>-<seed>.jsonl  {"entities": [[start, end, type], ...]}, a sentence a line
             abstain-<split>-<seed>.csv        precision and recall by least confidence
             outcome-<seed>.json               what came of a seed: its last file
 
-Splits are `dev`, `test`, `test1`, `test2`, ...
+Splits are `dev`, `test`, `test1`, `test2`, ... An `evaluate` run has one tagger and one split; its files are named
+without a seed: `evaluation-test.npz`.
 """
 
 import csv
@@ -62,7 +63,7 @@ class SeedOutcome:
 
     best_epoch: from 1, the one that is best on dev. epochs: that were trained. seconds: of training. tests: one a test
     set. settings: of the training, by the option's name. last_layer: micro F1 on dev where a tagger that mixes layers
-    is loaded without us; None for any other.
+    is loaded without Winnow; None for any other.
     """
 
     seed: int
@@ -103,12 +104,12 @@ class OverSeeds:
 
     @property
     def f1(self) -> float:
-        """Mean of the seeds' own: older runs hold one that was rounded before it is shown."""
+        """Mean over the seeds, worked out here: the `mean` that older versions stored was rounded."""
         return mean(self.micro_f1)
 
     @property
     def spread(self) -> float | None:
-        """Standard deviation of the seeds' own; None for one."""
+        """Standard deviation over the seeds; None for one."""
         return stdev(self.micro_f1) if len(self.micro_f1) > 1 else None
 
 
@@ -211,7 +212,7 @@ def split_name(number: int) -> str:
 
 
 def part(split: str, seed: int) -> str:
-    """The name of a split under a seed."""
+    """`<split>-<seed>`, as it stands in names of files."""
     return f"{split}-{seed}"
 
 
@@ -244,7 +245,10 @@ def read_abstaining(run: Run, part: str) -> list[Abstaining]:
 
 
 def read(run: Run, number: int = 0) -> list[Evaluation]:
-    """One a seed, of the test set of that number. Errors: CorpusError where it was not tested or its files are gone."""
+    """One for each seed of a `finetune` run, of the test set of that number.
+
+    Errors: CorpusError where it was not tested or its files are gone.
+    """
     paths = [_table(run, part(split_name(number), seed)) for seed in run.manifest.config["seeds"]]
     if not all(path.exists() for path in paths):
         raise CorpusError(f"run {run.id}: has no scores of a test set; fine-tune again with a test corpus.")

@@ -1,4 +1,5 @@
-"""All pairs of texts with an edit similarity of at least .9: Levenshtein distance <= a tenth of the longer.
+"""Pairs of texts with an edit similarity of at least `similarity`, by default .9: a Levenshtein distance of at most a
+tenth of the longer. All of them, but among very many texts that share a segment (below).
 
 Of letters where texts have few words, of words where they have more; "letter" below is either.
 
@@ -24,7 +25,7 @@ from core.corpora.phases import Array, Phase, Phases
 from core.reporter import Reporter
 from core.results import BoolArray, IntArray
 
-LONGEST = 160  # characters; "under ten words" and longer than this is not prose, and meets only its equals
+LONGEST = 160  # letters of a text of letters, words of one of words; a longer one has exact duplicates only
 SIMILARITY = 0.9
 ROWS = 1 << 12  # texts of a chunk, at least: a file that takes longer to write than to compute is none
 _MEET = 64
@@ -55,12 +56,12 @@ def near_texts(
     """
     lengths = texts.counts[live]
     by_length = {int(n): live[lengths == n] for n in np.unique(lengths) if n}
-    # A distance of at least long - short may be a tenth of long at most, so long is at most short / .9.
+    # The distance is at least long - short and may be (1 - similarity) of long, so long <= short / similarity.
     reach = {
         short: [
             long
             for long in range(short, int(short / similarity + _HAIR) + 1)
-            # Below ten letters no edit is allowed, and equal texts are exact duplicates already.
+            # Where not a single edit is allowed (at .9: below ten letters), equal texts are exact duplicates already.
             if long in by_length and int((1 - similarity) * long + _HAIR)
         ]
         for short in by_length

@@ -1,12 +1,12 @@
-"""All pairs of rows whose sets of word 5-grams overlap by a Jaccard of at least `threshold`.
+"""Pairs of rows whose sets of word 5-grams overlap by a Jaccard of at least `threshold`: all, but in large buckets.
 
 Not MinHash bands but prefix filtering (Chaudhuri 2006; Bayardo 2007), which serves the same purpose without their
 misses (SOURCES.md, Near duplicates): sort every set by one common order, rarest members first; two sets of Jaccard >= t
 then share one of the first n - ceil(t n) + 1 members of each. Rare first makes that cheap: most sentences own
 a 5-gram that nobody else has among those few, and meet no one. Every candidate is then checked by its true Jaccard.
-At J = .8, 14 bands of 8 hashes find 92% of the pairs, at a price of 112 hashes a 5-gram; this finds all.
+At J = .8, 14 bands of 8 hashes find 92% of the pairs, at a price of 112 hashes per 5-gram; this finds all.
 
-One approximation, for the rows of buckets of more than `BUCKET` (a template's thousand variants): they are put
+The exception: the rows of buckets of more than `BUCKET` (a template's thousand variants) are put
 into buckets anew by two MinHashes, six times, and in what is still large each is compared with the first row and
 its neighbours only, which is enough to bind a template together and keeps the work linear.
 """

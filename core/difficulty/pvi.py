@@ -1,4 +1,4 @@
-"""PVI and V-information in bits, from log-probabilities; no model here (Ethayarajh et al. 2022; Ma et al. 2023, 2)."""
+"""PVI and V-information in bits, from log-probabilities; no model here (Ethayarajh et al. 2022; Ma et al. 2023, sec. 2)."""
 
 import numpy as np
 
@@ -17,14 +17,18 @@ def entropy(types: IntArray) -> float:
 def log2_prior(types: IntArray, n_types: int) -> FloatArray:
     """`(n_types,)` the null model of training labels `(n,)`, half a mention added to each type.
 
-    It is what a classifier without input tends to, and so the best of its family; nothing needs to be trained.
+    A classifier without input tends to the labels' frequencies, so that none needs to be trained. The half keeps a type
+    that no training label has above zero.
     """
     counts = np.bincount(types, minlength=n_types) + 0.5
     return np.log2(counts / counts.sum())  # type: ignore[no-any-return]
 
 
 def pvi(log2_model: FloatArray, log2_null: FloatArray) -> FloatArray:
-    """PVI(x -> y) = -log2 g[null](y) + log2 g'[x](y) of the true types; below 0: worse than the prior."""
+    """PVI(x -> y) = -log2 g[null](y) + log2 g'[x](y) in bits, `(n,)`; below 0: worse than the prior.
+
+    log2_model, log2_null: log2 probabilities `(n,)` of each mention's true type, with its input and without.
+    """
     return log2_model - log2_null
 
 
@@ -38,12 +42,15 @@ def tempered(log2_model: FloatArray, log2_null: FloatArray, strength: float) -> 
 def calibrated(
     log2_model: FloatArray, log2_null: FloatArray, types: IntArray, folds: IntArray
 ) -> tuple[FloatArray, list[float]]:
-    """Held-out predictions `(n, k)`, tempered fold by fold at the strength that is best for those of all other folds.
+    """Return held-out predictions `(n, k)`, tempered fold by fold, and the strength of each fold.
 
-    A classifier that has learnt its few sentences by heart is too sure of the others, and mistakes made in certainty
-    can make V-information negative. V-information is that of the family's best member; a tempered one is a member too,
-    its last layer scaled and shifted. What is predicted for a fold has no say in its strength; its labels have some,
-    for the models whose predictions choose it trained on them. Also the strengths, a fold.
+    log2_model, log2_null: held-out log2 distributions `(n, k)`. types, folds: `(n,)`. A fold's strength is the one that
+    is best for the predictions of all other folds.
+
+    A classifier that has learnt its few sentences by heart is too sure of others, and a confident mistake costs so many
+    bits that V-information can become negative. V-information is defined by the family's best member; a tempered
+    classifier is a member too, its last layer scaled and shifted. A fold's predictions do not influence its strength.
+    Its labels do, a little: the models that predict the other folds were trained on them.
     """
     rows, result, chosen = np.arange(len(types)), log2_model.copy(), []
     # A grid, no search: 41 strengths cost little, and of equal ones the weakest is taken.

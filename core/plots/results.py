@@ -147,7 +147,7 @@ def differences(rows: Sequence[ArmRow]) -> go.Figure:
     compared_with = against(rows)
     rows = [row for row in rows if row.verdict != "baseline"]
     names = [plain(line_name(row)) for row in rows]
-    fig = figure(_height(rows), x=f"points of the score over {compared_with}", y="")
+    fig = figure(_height(rows), x=f"points of the score<br>over {plain(compared_with)}", y="")
     fig.add_vline(x=0, line={"dash": "dash", "width": 1.5, "color": "#8F8F8F"})
     for row, name in zip(rows, names, strict=True):
         mark = VERDICT_MARKS[row.verdict]

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from core.artifacts.leaderboard import Interval
 from core.artifacts.study import Question, StudyResult
 from core.plots.results import arm_words
-from core.plots.theme import figure, labels
+from core.plots.theme import figure, labels, plain
 
 Asked = Literal["choosing", "reading"]
 Answer = Literal["yes", "no evidence", "worse"]
@@ -106,7 +106,7 @@ def forest(result: StudyResult, of: Asked) -> go.Figure:
     """Differences with their intervals about zero. An interval that would dwarf the others is cut, with an arrow."""
     rows = forest_rows(result, of)
     names = list(labels([row.name for row in rows], 24).values())
-    fig = figure(120 + 36 * len(rows), x=f"points of the score over {over(result, of)}", y="")
+    fig = figure(120 + 36 * len(rows), x=f"points of the score<br>over {plain(over(result, of))}", y="")
     fig.add_vline(x=0, line={"dash": "dash", "width": 1.5, "color": _LINE})
     fig.add_hline(y=len(rows) - len(result.tasks) - 0.5, line={"width": 1, "color": _LINE})
     low, high = _room(rows)

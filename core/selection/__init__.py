@@ -1,4 +1,4 @@
-"""Strategies by name. A file of `strategies/` and its line here are all that page, command line and tests need."""
+"""Strategies by name. A strategy's file and its line here are all that page and command line need."""
 
 from collections.abc import Mapping
 

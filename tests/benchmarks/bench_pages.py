@@ -4,9 +4,11 @@
     python -m tests.benchmarks.bench_pages --every    every page's first paint and a click, on the legal sample
     python -m tests.benchmarks.bench_pages --every --rows 1000000    the same with so many rows behind it
     ... --rounds 1    a try: each once in place of five times
+    python -m tests.benchmarks.bench_pages --finished    from the press that opens the finished sample to its road
 
 A real server and chromium, an idle machine. Goals of the first: 60 s, 3 s, 0.5 s; of every page: 1 s, with a million
-rows 2 s, and a click 0.3 s. The click is on the switch Expert, which draws all of the page anew. Beside each stand the
+rows 2 s, and a click 0.3 s; of the finished sample: 5 s, once in a home, its map, answer and report a change of page
+away. The click is on the switch Expert, which draws all of the page anew. Beside each stand the
 processor seconds that the server took for it, which other work on the machine does not stretch.
 
 Playwright has the browser take down the stack of every error that a script makes, with its place in the script; as
@@ -204,6 +206,25 @@ def every_page(server: Server, playwright: Playwright, rows: int, rounds: int) -
         print(f"| {name} | {painted} | {row(server, partial(answer, page), rounds)} |", flush=True)
 
 
+def finished(server: Server, playwright: Playwright) -> None:
+    """Print seconds from one press on a new home's first page to the finished sample's road, and to what it leads to."""
+    server.start()
+    page = opened(playwright)
+    first_paint(page, server.url, WHOLE)
+
+    def pressed() -> None:
+        page.get_by_role("button", name="See a finished one").click()
+        page.wait_for_url("**project=*")
+        expect(page.get_by_role("button", name="Report (.pdf)")).to_be_visible()
+
+    print(f"from the press to the finished sample's road     {seconds(pressed):.2f} s   goal 5 s")
+    for name, drawn in (("Explore", DRAWN), ("Results", ".st-key-results-gaps .nsewdrag.drag")):
+        settled(page)
+        page.get_by_test_id("stSidebar").get_by_role("link").filter(has_text=name).click()
+        drawing = expect(page.locator(drawn).first)
+        print(f"from there to what {name + ' draws':25} {seconds(drawing.to_be_visible):.2f} s")
+
+
 def opened(playwright: Playwright) -> Page:
     """A page of a browser that has just started."""
     browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
@@ -213,6 +234,7 @@ def opened(playwright: Playwright) -> Page:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--every", action="store_true", help="Every page in place of Explore alone.")
+    parser.add_argument("--finished", action="store_true", help="The finished sample in place of Explore.")
     parser.add_argument("--rows", type=int, default=0, help="Of the big corpus; 0: the legal sample's.")
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="Of every page.")
     given = parser.parse_args()
@@ -221,6 +243,8 @@ def main() -> None:
         with Server(home=Path(folder) / "home", data=Path(folder)) as server:
             if given.every:
                 every_page(server, playwright, given.rows, given.rounds)
+            elif given.finished:
+                finished(server, playwright)
             else:
                 explore(server, playwright)
 

@@ -198,7 +198,7 @@ def test_differences_say_what_they_are_to() -> None:
     assert (against(ROWS), against(SHARED)) == ("none", "none (sets of one size: base:1000, base:50)")
     older = [each for each in SHARED if not each.arm.startswith("base")]
     assert against(older) == "none"
-    assert plots.differences(SHARED).layout.xaxis.title.text == f"points of the score over {against(SHARED)}"
+    assert plots.differences(SHARED).layout.xaxis.title.text == f"points of the score<br>over {against(SHARED)}"
 
 
 def test_types_stand_under_both_arms() -> None:

@@ -1,6 +1,6 @@
 """The runs that an experiment needs, in the order in which they are made: declared here and nowhere else.
 
-`run` makes them, `cost` looks for them and says what the others will take, the clock follows them.
+`run` makes them, `cost` looks for finished ones and estimates the seconds of the others, `clock` tells how far it is.
 """
 
 import math
@@ -84,7 +84,7 @@ class Line:
 
 
 def lines(stages: Stages, pieces: float) -> list[Line]:
-    """One for every line of the leaderboard. pieces: a token has."""
+    """One for every line of the leaderboard. pieces: word pieces per token."""
     cells = stages.config.cells
     halves = _halves(stages, cells)
     places = {
@@ -103,7 +103,7 @@ def lines(stages: Stages, pieces: float) -> list[Line]:
 
 
 def _halves(stages: Stages, cells: Sequence[Cell]) -> dict[int, Step]:
-    """What splits L_C for each replicate, by its number: a step for two, and the same in all lines."""
+    """The step that splits L_C for each replicate, by its number: two replicates share one, and all lines do."""
     steps: dict[int, Step] = {}
     for replicate in stages.config.replicates(cells[0]) if stages.config.cross else ():
         number = replicate.number
@@ -120,12 +120,12 @@ def in_order(lines: Iterable[Line], stops: Sequence[int] = ()) -> list[list[Step
     ends = stops or (max((chain.replicate.number for chain in chains), default=0),)
     begins = (-1, *ends[:-1])
     return [
-        _in_order([chain for chain in chains if after < chain.replicate.number <= upto])
+        _ordered([chain for chain in chains if after < chain.replicate.number <= upto])
         for after, upto in zip(begins, ends, strict=True)
     ]
 
 
-def _in_order(chains: Sequence[Chain]) -> list[Step]:
+def _ordered(chains: Sequence[Chain]) -> list[Step]:
     return [
         *dict.fromkeys(chain.halves for chain in chains if chain.halves),
         *sorted((chain.select for chain in chains if chain.select), key=lambda select: len(select.needs)),
@@ -142,12 +142,12 @@ def _in_order(chains: Sequence[Chain]) -> list[Step]:
 def _chain(place: Place, selects: Mapping[tuple[Cell, Replicate], Step], pieces: float) -> Chain:
     parts, cell = place.stages.parts(place.cell, place.replicate), place.cell
     labels = {part: _labels(place, part) for part in parts}
-    alike = {other: step for (other, of), step in selects.items() if of == place.replicate}
-    pretrain = _pretrain(place, alike, pieces) if cell.arm.pretrains else None
+    chosen = {other: step for (other, of), step in selects.items() if of == place.replicate}
+    pretrain = _pretrain(place, chosen, pieces) if cell.arm.pretrains else None
     return Chain(
         replicate=place.replicate,
         halves=place.halves,
-        select=alike.get(cell),
+        select=chosen.get(cell),
         labels=labels,
         pretrain=pretrain,
         tuned={part: _finetune(place, part, pretrain=pretrain, labels=labels[part]) for part in parts},
@@ -183,7 +183,7 @@ def _select(place: Place, alike: Step | None) -> Step:
 
 
 def _labels(place: Place, part: Part) -> tuple[Step, ...]:
-    """Steps that say what a line learns from beside, or instead of, one part of L_C; nothing where that is all."""
+    """The steps that make a line's labels: added to one part of L_C, or instead; none where that is all."""
     cell, replicate = place.cell, place.replicate
     step = partial(Step, cell=cell, replicate=replicate, part=part)
 
