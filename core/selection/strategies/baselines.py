@@ -13,7 +13,7 @@ from core.stats.draws import uniform
 
 
 class Random(Strategy):
-    """Equal chances for every sentence: none of the five papers has this control, and it is the one that matters most."""
+    """Equal chances for every sentence: no paper of the five has this control, and it matters most."""
 
     name: ClassVar[str] = "random"
     in_short: ClassVar[str] = "by lot: a control"
