@@ -1,4 +1,4 @@
-"""PVI and V-information in bits, from log-probabilities, without a model (Ethayarajh et al. 2022; Ma et al. 2023, § 2)."""
+"""PVI and V-information in bits from log-probabilities, no model here (Ethayarajh et al. 2022; Ma et al. 2023, 2)."""
 
 import numpy as np
 
