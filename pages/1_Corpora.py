@@ -40,6 +40,7 @@ NEAR_WORDS = {
 }
 WORDS = (terms.TASK, terms.DOMAIN, terms.LABELS, terms.TRAIN, terms.DEV, terms.TEST, terms.LEAK, terms.TOKEN)
 
+FEW = 20  # corpora that Winnow made are listed without being asked for: a page of hundreds takes a browser long
 STOPPED = (
     "Stopped at your request. Nothing was added; Resume reads from the beginning, for a corpus is sealed as a whole."
 )
@@ -188,8 +189,13 @@ def _flags(role: str) -> None:
 
 
 def _library(sealed: list[Corpus]) -> None:
-    """Every corpus, and its removal."""
+    """Every corpus, and its removal; of what Winnow made the newest, where each choice has left one."""
     st.subheader("All corpora", anchor=False)
+    derived = sum(corpus.derived for corpus in sealed)
+    if derived > FEW and not st.toggle(
+        f"Show all {derived} that Winnow made, not only the newest {FEW}", key="corpora.all"
+    ):
+        sealed = sealed[: len(sealed) - derived + FEW]
     roles = corpora.roles()
     parts: dict[str, list[str]] = {}
     for role in (role for role in corpora.ROLES if role in roles):

@@ -19,6 +19,7 @@ SOUND = Line(
     pages=20,
     runs=4,
     seconds=0.8,
+    gauge=10.0,
 )
 
 
@@ -36,7 +37,7 @@ def test_an_hour_in_which_nothing_grows_is_right() -> None:
         ("temporary", 1, "temporary grew from 32 to 52"),
         ("processes", 1, "processes grew from 32 to 52"),
         ("memory", 8 << 20, "memory grew"),
-        ("seconds", 0.05, "s at the end"),
+        ("seconds", 0.05, "at the end"),
     ],
 )
 def test_what_grows_is_named(name: str, a_minute: float, words: str) -> None:
@@ -48,7 +49,12 @@ def test_what_grows_is_named(name: str, a_minute: float, words: str) -> None:
 def test_a_load_in_the_middle_hides_no_slowdown() -> None:
     """Somebody else was at work on the machine from the twentieth minute to the fortieth."""
     lines = [replace(SOUND, seconds=0.8 if i < 20 else 2.0 if i < 40 else 1.6) for i in range(60)]
-    assert judged(lines) == ["pages took 0.80 s, and 1.60 s at the end"]
+    assert judged(lines) == ["pages took 0.80 s (80 times the gauge), and 1.60 s (160 times) at the end"]
+
+
+def test_a_machine_that_slows_down_is_no_slowdown_of_pages() -> None:
+    lines = [replace(SOUND, seconds=0.8 * slow, gauge=10 * slow) for slow in (1.0, 1.5, 1.9) for _ in range(20)]
+    assert judged(lines) == []
 
 
 def test_too_much_memory_a_problem_and_too_short_a_time_are_named() -> None:
