@@ -56,7 +56,7 @@ def _warm() -> None:
     _draw()
     inspect.stack()  # Streamlit asks for it once; it reads the place of every module's file
     gc.collect()
-    gc.freeze()  # Streamlit collects after every run of a page, and need not look through all of these modules then
+    gc.freeze()  # no later collection needs to look through all of these modules
 
 
 def _draw() -> None:

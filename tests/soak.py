@@ -8,6 +8,7 @@ python -m tests.soak --minutes 60 --log soak.jsonl
 
 import argparse
 import json
+import math
 import os
 import platform
 import subprocess
@@ -183,7 +184,9 @@ def judged(lines: Sequence[Line]) -> list[str]:
             wrong.append(f"{name} grew from {before:,.0f} to {after:,.0f}")
     before = min((_pages(part) for part in (lines[1:third], middle)), key=lambda pages: pages.of_gauge)
     after = _pages(end)
-    if after.of_gauge > before.of_gauge * 1.25:
+    if math.isinf(after.of_gauge):
+        wrong.append("no page was drawn at the end")
+    elif after.of_gauge > before.of_gauge * 1.25:
         wrong.append(
             f"pages took {before.seconds:.2f} s ({before.of_gauge:.0f} times the gauge), "
             f"and {after.seconds:.2f} s ({after.of_gauge:.0f} times) at the end"
@@ -201,7 +204,7 @@ class _Pages:
 
 def _pages(lines: Sequence[Line]) -> _Pages:
     drawn = [(line.seconds, 1000 * line.seconds / line.gauge) for line in lines if line.seconds and line.gauge]
-    return _Pages(*map(median, zip(*drawn, strict=True))) if drawn else _Pages(0.0, 0.0)
+    return _Pages(*map(median, zip(*drawn, strict=True))) if drawn else _Pages(math.inf, math.inf)
 
 
 def soak(folder: Path, minutes: float, log: Path, choices: int = 0) -> list[Line]:

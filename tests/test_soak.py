@@ -52,6 +52,12 @@ def test_a_load_in_the_middle_hides_no_slowdown() -> None:
     assert judged(lines) == ["pages took 0.80 s (80 times the gauge), and 1.60 s (160 times) at the end"]
 
 
+def test_no_page_is_no_quick_page() -> None:
+    lines = [replace(SOUND, seconds=0.8 if 20 <= i < 40 else None) for i in range(60)]
+    assert judged(lines) == ["no page was drawn at the end"]
+    assert judged([replace(SOUND, seconds=None if i < 20 else 0.8) for i in range(60)]) == []
+
+
 def test_a_machine_that_slows_down_is_no_slowdown_of_pages() -> None:
     lines = [replace(SOUND, seconds=0.8 * slow, gauge=10 * slow) for slow in (1.0, 1.5, 1.9) for _ in range(20)]
     assert judged(lines) == []

@@ -35,6 +35,7 @@ from core.facade.audit import asked_by
 from core.facade.errors import Cancelled, ConfigError, ProjectError, WinnowError
 from core.facade.home import given_home, on_disk, private
 
+SHARED = ("pretrain", "finetune")  # commands that several processes of torchrun do together
 COMMANDS = (
     samples,
     corpus,
@@ -119,10 +120,10 @@ def main(context: click.Context, home: str | None, project: str | None, device: 
     if project:
         _choose(project, context)
     context.with_resource(asked_by("command line"))
-    if int(os.environ.get("WORLD_SIZE", "1")) > 1 and context.invoked_subcommand != "pretrain":
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1 and context.invoked_subcommand not in SHARED:
         raise ConfigError(
             f"{context.invoked_subcommand}: is one process's work, and torchrun started several; start it without "
-            "torchrun (on several GPUs: a command a seed, each of which takes a free one)."
+            f"torchrun, which shares the work of {' and '.join(SHARED)} alone."
         )
 
 

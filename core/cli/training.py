@@ -61,13 +61,22 @@ def _held_out(typed: object) -> object:
 )
 @json_option
 def finetune(output: str | None, without_rare_words: bool, as_json: bool, **values: object) -> None:
-    """Train taggers on L_C, one a seed; the best epoch is chosen on dev and tested once."""
+    """Train taggers on L_C, one a seed; the best epoch is chosen on dev and tested once.
+
+    \b
+    On several GPUs, a seed on each: torchrun --nproc-per-node 3 -m core finetune --seeds 1,2,3 --train ...
+    """
+    if runs.rank():
+        runs.train_along()
+        return
 
     def write(run: Run, output: str) -> Mapping[str, str]:
         deliver.copy_model(run.id, Path(output), rare=not without_rare_words)
         return {"output": output}
 
-    finish(_done("finetune", values), as_json, output, write)
+    run = _done("finetune", values)
+    runs.announce("")
+    finish(run, as_json, output, write)
 
 
 @click.command()

@@ -1,6 +1,7 @@
 """What a person set once for all projects, in `preferences.json` of the home."""
 
 import json
+from contextlib import suppress
 
 from core.facade.home import machine_home
 from core.files import read_object, write_atomic
@@ -15,9 +16,25 @@ def expert() -> bool:
 
 def set_expert(shown: bool) -> None:
     """Remember whether it is to be shown, for every page and after a restart."""
+    _keep(expert=shown)
+
+
+def last_project() -> str:
+    """The slug of the project that was looked at last; "" where none was, or that is not known."""
+    slug = _kept().get("project")
+    return slug if isinstance(slug, str) else ""
+
+
+def set_last_project(slug: str) -> None:
+    """Remember which project is looked at, where that can be written down."""
+    if slug != last_project():
+        with suppress(OSError):  # a page is shown on a full disk too
+            _keep(project=slug)
+
+
+def _keep(**changed: object) -> None:
     machine_home().mkdir(parents=True, exist_ok=True)
-    data = json.dumps({**_kept(), "expert": shown})
-    write_atomic(machine_home() / PREFERENCES_FILE, data.encode())
+    write_atomic(machine_home() / PREFERENCES_FILE, json.dumps({**_kept(), **changed}).encode())
 
 
 def _kept() -> dict[str, object]:

@@ -26,8 +26,8 @@ Precision = Literal["auto", "bf16", "fp32"]
 def pick_device(name: str = "auto") -> "torch.device":
     """`auto`: the GPU where torch can use one and `--device` lets it, else the CPU; or a device by its torch name.
 
-    Under torchrun each process has the GPU of its number. Errors: ResourceError for a device that this machine does
-    not have.
+    Where torchrun shares batches each process has the GPU of its number.
+    Errors: ResourceError for a device that this machine does not have.
     """
     import torch
 

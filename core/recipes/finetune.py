@@ -13,7 +13,6 @@ from core.artifacts.evaluations import FinetuneResult, SeedOutcome
 from core.artifacts.too_long import TooLong
 from core.config import option
 from core.errors import ConfigError, CorpusError, Unfinished
-from core.files import sync_all
 from core.models import unknown
 from core.models.fingerprint import fingerprint
 from core.models.networks import ON_ENCODER
@@ -30,8 +29,9 @@ from core.recipes.parts.network import (
 from core.recipes.parts.on_device import on_device
 from core.recipes.parts.overlap import Overlap, overlap
 from core.recipes.parts.pretrained_words import WordVectorOptions, with_vector
+from core.recipes.parts.seeds import Seeds, dealt
 from core.recipes.parts.tagger_card import card
-from core.recipes.parts.tested import all_seeds, labelled, tested, types_of, without_mix
+from core.recipes.parts.tested import all_seeds, labelled, note_unlearnt, tested, types_of, without_mix
 from core.runs.parts import Parts
 from core.runs.store import RunStore, is_run_id
 from core.text.cut import Cut, learn
@@ -110,19 +110,22 @@ def run(config: FinetuneConfig, job: Job) -> FinetuneResult:
     check_network(config)
     splits = _read(config, job)
     shares = with_vector(splits.borrowed.vectors, splits.train, splits.tests, job)
-    outcomes: list[SeedOutcome] = []
-    with on_device(job, config.precision):
-        parts = Parts(job.context, [1.0] * len(config.seeds))
-        for i, seed in enumerate(config.seeds):
-            outcome = evaluations.read_outcome(job.context.run, seed)
-            if outcome is None:
-                parts.next(i, f"seed {seed}")
-                outcome = _outcome(config, job, splits, seed, outcomes)
-                give_back()  # else two seeds' weights and moments lie on the card
-            outcomes.append(outcome)
+    with dealt(job.context.run, config.seeds) as seeds:
+        if left := seeds.left():
+            with on_device(job, config.precision):
+                parts = Parts(job.context, [1.0] * len(seeds.own))
+                for seed in left:
+                    parts.next(seeds.own.index(seed), f"seed {seed}")
+                    _settle(config, job, splits, seed, seeds)
+                    give_back()  # else two seeds' weights and moments lie on the card
+        outcomes = seeds.wait(job.context)
+    for outcome in outcomes:
+        if outcome.seed not in seeds.own:
+            note_unlearnt(job, outcome)
     model = models.folder(job.context.run)
-    models.write_card(model, card(config, job, outcomes, splits.overlap.train, splits.too_long))
-    job.context.artifact(models.NAME, model)
+    if not seeds.place:
+        models.write_card(model, card(config, job, outcomes, splits.overlap.train, splits.too_long))
+        job.context.artifact(models.NAME, model)
     tables = [evaluations.read(job.context.run, number) for number in range(len(splits.tests))]
     return all_seeds(str(model), outcomes, tables, splits.overlap.train, splits.too_long, with_vector=shares)
 
@@ -167,17 +170,17 @@ def _too_long(job: Job, *splits: Sequence[Sentence]) -> TooLong:
     return counted
 
 
-def _outcome(config: FinetuneConfig, job: Job, splits: Splits, seed: int, before: Sequence[SeedOutcome]) -> SeedOutcome:
-    """Train and test one seed. before: what came of those before it."""
+def _settle(config: FinetuneConfig, job: Job, splits: Splits, seed: int, seeds: Seeds) -> None:
+    """Train and test one seed, keep its tagger if it is the best so far, and write what came of it."""
     from core.training.calibration import fit_temperature
 
     job.context.stage(f"training, seed {seed}")
     settings = config.training(len(splits.train))
     _note_sample(job, settings.dev_sentences, len(splits.dev))
     tagger = _network(config, job, splits, seed)
-    if not before:
+    if not seeds.place and seed == config.seeds[0]:
         _warn(config, job, splits, tagger)
-    epochs = _train(config, job, splits, tagger, seed=seed, first=not before)
+    epochs = _train(config, job, splits, tagger, seed=seed, seeds=seeds)
     job.context.stage(f"calibrating, seed {seed}")
     fit_temperature(tagger, splits.dev, job.context)
     names = ["dev", *map(evaluations.split_name, range(len(splits.tests)))]
@@ -185,11 +188,6 @@ def _outcome(config: FinetuneConfig, job: Job, splits: Splits, seed: int, before
         tested(job, tagger, gold, splits.all_types, evaluations.part(name, seed), seen=seen)
         for name, gold, seen in zip(names, (splits.dev, *splits.tests), splits.overlap.seen, strict=True)
     ]
-    if results[0].micro_f1 > max((outcome.dev.micro_f1 for outcome in before), default=-1.0):
-        _keep(tagger, models.folder(job.context.run))
-    if not any(result.learnt for result in results):
-        f1s = ", ".join(f"{name} {result.micro_f1:.2f}" for name, result in zip(names, results, strict=True))
-        job.context.note(f"Seed {seed} learnt nothing: its score ({f1s}) is no better than chance.")
     planned = asdict(settings.planned(len(splits.train))).items()
     outcome = SeedOutcome(
         seed=seed,
@@ -201,9 +199,12 @@ def _outcome(config: FinetuneConfig, job: Job, splits: Splits, seed: int, before
         last_layer=without_mix(job, tagger, splits.dev, splits.all_types),
         settings={name: value for name, value in planned if name in TaggerSettings.model_fields and value is not None},
     )
-    evaluations.write_outcome(job.context.run, seed, outcome)
+    note_unlearnt(job, outcome)
+    with seeds.settling():
+        if seeds.leads(seed, outcome.dev.micro_f1) or not models.folder(job.context.run).is_dir():
+            seeds.keep(tagger)
+        evaluations.write_outcome(job.context.run, seed, outcome)
     shutil.rmtree(_checkpoints(job, seed), ignore_errors=True)
-    return outcome
 
 
 def _note_sample(job: Job, judged_by: int, dev: int) -> None:
@@ -223,21 +224,22 @@ def _warn(config: FinetuneConfig, job: Job, splits: Splits, tagger: "Tagger") ->
             job.context.note(text)
 
 
-def _train(config: FinetuneConfig, job: Job, splits: Splits, tagger: "Tagger", *, seed: int, first: bool) -> "Epochs":
-    """Train `tagger` in place. first: no seed came before it, so that what a stop leaves is the best there is."""
+def _train(config: FinetuneConfig, job: Job, splits: Splits, tagger: "Tagger", *, seed: int, seeds: Seeds) -> "Epochs":
+    """Train `tagger` in place."""
     from core.training.finetune import finetune
     from core.training.lpft import lpft
 
     merge = lighter(config, tagger, seed)
 
     def stopped(epochs: "Epochs") -> None:
-        """Stop, and keep the best so far."""
-        if first:
-            merge()
-            model = models.folder(job.context.run)
-            _keep(tagger, model)
-            text = f"Stopped; the tagger of epoch {epochs.best}, seed {seed}, is kept in {model}."
-            job.context.note(text, passing=True)
+        """Stop, and keep the best so far, which is the best there is as long as no seed is finished."""
+        with seeds.settling():
+            if not seeds.finished() and not seeds.place:
+                merge()
+                seeds.keep(tagger)
+                model = models.folder(job.context.run)
+                text = f"Stopped; the tagger of epoch {epochs.best}, seed {seed}, is kept in {model}."
+                job.context.note(text, passing=True)
 
     train = lpft if config.stages == "lpft" else finetune
     epochs = train(
@@ -285,14 +287,3 @@ def model_folder(reference: str, job: Job) -> str:
     if run.state().state != "succeeded" or not folder.is_dir():
         raise Unfinished(f"{reference}: has no finished model; wait for its end, or resume it.")
     return str(folder)
-
-
-def _keep(tagger: "Tagger", folder: Path) -> None:
-    """`folder` holds `tagger`, or what it held before."""
-    draft = folder.with_name(f".{folder.name}.draft")
-    shutil.rmtree(draft, ignore_errors=True)
-    draft.mkdir(parents=True)
-    tagger.write(draft)
-    sync_all(draft)
-    shutil.rmtree(folder, ignore_errors=True)
-    draft.rename(folder)

@@ -87,7 +87,8 @@ def _waited_for(
         if not patient:
             raise RunBusy(f"run {run}: is being worked on by another process; wait for it.")
         holder = locks[0].holder()
-        if (waits_for := name or (holder.run if holder else None)) and waits_for != announced:
+        waits_for = name or (holder.run if holder else None)
+        if waits_for and waits_for not in (announced, run):  # another process of this very run may be there
             context.waiting(announced := waits_for)
     try:
         if announced:

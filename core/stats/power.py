@@ -7,7 +7,7 @@ with one test over all.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 
 import numpy as np
 
@@ -145,7 +145,7 @@ class Power:
     share: float
 
 
-@cache  # a form asks again whenever anything is typed
+@lru_cache(4096)  # a form asks again whenever anything is typed
 def power(spread: Spread | tuple[Spread, ...], looks: tuple[int, ...], effect: float) -> Power:
     """The chance of a plan whose arms differ by `effect`; none with a single replicate, which knows no spread.
 

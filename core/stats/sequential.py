@@ -8,7 +8,7 @@ approach). Ending for futility costs no error: it only takes claims away (SOURCE
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -23,7 +23,7 @@ _NODES = 400
 Ending = Literal["shown", "worse", "futile", "complete"]
 
 
-@cache
+@lru_cache(1024)
 def bounds(looks: tuple[int, ...], alpha: float = ALPHA) -> tuple[float, ...]:
     """The two-sided p that each look asks for. looks: replicates at each, ascending, the last is the end."""
     from scipy.optimize import brentq

@@ -1,5 +1,6 @@
 """Which project a window is about: its address says so, and two tabs may show two. And the switch above the menu."""
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
 from html import escape
@@ -9,7 +10,7 @@ from urllib.parse import parse_qs, urlencode
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from core.facade import projects
+from core.facade import preferences, projects
 from core.facade.errors import ProjectError
 from core.facade.projects import LONGEST_NAME, Project
 from pages.ui.presses import pressed
@@ -39,8 +40,12 @@ projects.ask_for_project(of_window)
 def begin() -> None:
     """Have the address name the project where there are several, and forget what was typed for another one.
 
-    Where there is none of that name, say so, and end.
+    The bare address of a page is of the project that was looked at last. Where there is none of that name, say so, and
+    end.
     """
+    several = projects.several()
+    if several and not st.query_params and (last := _looked_at_last()):
+        st.query_params[NAMED] = last
     try:
         slug = projects.current().slug
     except ProjectError as error:
@@ -49,9 +54,17 @@ def begin() -> None:
         st.stop()
     if st.session_state.get(_SEEN, slug) != slug:
         st.session_state.clear()
+    if several and st.session_state.get(_SEEN) != slug:
+        preferences.set_last_project(slug)
     st.session_state[_SEEN] = slug
     if (query := address()) and st.query_params.get(NAMED) != slug:
         st.query_params.update(query)
+
+
+def _looked_at_last() -> str:
+    """Its slug; "" where it is gone or archived since, or whoever began the app has said which."""
+    last = "" if os.environ.get("WINNOW_PROJECT") else preferences.last_project()
+    return last if any(each.slug == last and not each.archived for each in projects.listed()) else ""
 
 
 def address(**query: str) -> dict[str, str]:

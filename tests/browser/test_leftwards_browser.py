@@ -1,6 +1,10 @@
 """Sentences of scripts that are written from right to left, by our own style alone: no server is needed."""
 
+from io import BytesIO
+
+import numpy as np
 import pytest
+from PIL import Image
 from playwright.sync_api import Page
 
 from pages.ui.widgets import entity_html
@@ -37,3 +41,18 @@ def test_a_sentence_begins_where_its_script_begins(page: Page, shown: str) -> No
         box = page.locator("#text").bounding_box()
         assert box is not None
         assert (first - box["x"] > box["width"] / 2) == leftwards  # and from the side where its readers begin
+
+
+def test_what_is_typed_into_a_line_begins_there_too(page: Page) -> None:
+    style = (ROOT / "assets" / "style.css").read_text(encoding="utf-8")
+    field = '<div data-testid="stTextInput"><input style="width: 600px"></div>'
+    page.set_content(f"<style>{style}</style>{field}")
+    shown = []
+    for text in (ARABIC, "Everyone has the right to life."):
+        page.locator("input").fill(text)
+        page.locator("input").evaluate("field => { field.blur(); field.scrollLeft = 0; }")
+        pixels = page.locator("input").screenshot()
+        with Image.open(BytesIO(pixels)) as image:
+            dark = np.asarray(image.convert("L"))[4:-4, 6:-6] < 128
+        shown.append(np.flatnonzero(dark.any(axis=0)).mean() > dark.shape[1] / 2)
+    assert shown == [True, False]

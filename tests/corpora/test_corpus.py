@@ -191,6 +191,15 @@ def test_a_real_corpus_is_sealed_whole(home: Path, real_data: Path) -> None:
     assert len(set(corpus.ids().tolist())) == 7086
 
 
+def test_it_holds_what_can_be_read_alone(home: Path) -> None:
+    library = Library(home)
+    sealed = library.seal([plain("one .")], name="n", origin={})
+    assert library.holds(sealed.fingerprint)
+    assert not any(library.holds(mark) for mark in (sealed.fingerprint[:12], "0" * 24, "../corpora", "n", ""))
+    (sealed.path / "about.json").write_text("{")
+    assert not library.holds(sealed.fingerprint)
+
+
 def test_a_name_longer_than_any_file_name_is_found(tmp_path: Path) -> None:
     name = "x" * 340
     sealed = Library(tmp_path).seal([plain("one")], name=name, origin={"file": "a.txt"})

@@ -1,5 +1,6 @@
 """The list of corpora after a year: each choice has left one."""
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -12,9 +13,9 @@ from tests.pages.test_pages import opened
 def test_the_newest_of_what_winnow_made_are_listed_and_all_of_it_when_asked(home: Path, seal: Seal) -> None:
     source = seal([f"The tenant of house {i} pays the rent ." for i in range(40)], "contracts")
     for number in range(21):
-        Library(home).subset(
-            source, np.array([number]), name=f"choice-{number:02}", origin={"from": source.fingerprint}
-        )
+        name, origin = f"choice-{number:02}", {"from": source.fingerprint}
+        sealed = Library(home).subset(source, np.array([number]), name=name, origin=origin)
+        os.utime(sealed.path / "about.json", (number, number))
     app = opened("pages/1_Corpora.py")
 
     def listed() -> set[str]:

@@ -1,16 +1,18 @@
 """Projects in the app: nothing of one shows in another, whatever page is open, and the switch above the menu."""
 
 import ast
+import errno
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Thread
 from typing import Any
+from urllib.parse import parse_qs
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core.facade import corpora, projects, removals, runs
+from core.facade import corpora, preferences, projects, removals, runs
 from core.facade.home import home as here
 from core.projects import FIRST
 from pages.ui import project as module
@@ -49,6 +51,12 @@ def opened(page: str, **query: str) -> AppTest:
     return app.run()
 
 
+def of_links(app: AppTest) -> set[str]:
+    """The projects that a page's links lead to."""
+    assert not app.exception
+    return {parse_qs(link.proto.query_string)["project"][0] for link in app.get("page_link")}
+
+
 PICTURE = re.compile(r"data:image/webp;base64,[\w+/=]+")
 
 
@@ -68,7 +76,7 @@ def marks() -> set[str]:
 @pytest.mark.parametrize("page", PAGES)
 def test_no_page_shows_what_another_project_has(page: str, ids: Ids) -> None:
     named = {"run": run_id} if (run_id := ids.get(Path(page).stem)) else {}
-    first, leases = opened(page, **named), opened(page, project="leases", **named)
+    first, leases = (opened(page, project=slug, **named) for slug in ("my-first-project", "leases"))
     assert not first.exception
     assert not leases.exception
     if page != "pages/9_Papers.py":
@@ -81,6 +89,31 @@ def test_no_page_shows_what_another_project_has(page: str, ids: Ids) -> None:
     assert all("project=leases" in link for link in links), links
 
 
+def test_an_address_without_a_project_is_of_the_one_looked_at_last(ids: Ids) -> None:
+    for slug in ("leases", "my-first-project", "leases"):
+        opened("home.py", project=slug)
+        assert of_links(opened("pages/1_Corpora.py")) == {slug}
+    projects.archive("leases")
+    assert of_links(opened("home.py")) == {"my-first-project"}
+    projects.archive("leases", archived=False)
+
+
+def test_a_run_s_address_and_who_began_the_app_know_better(ids: Ids, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened("home.py", project="leases")
+    assert of_links(opened("pages/5_Training.py", run="20260101-000000-finetune-0000")) == {"my-first-project"}
+    monkeypatch.setenv("WINNOW_PROJECT", "my-first-project")
+    assert of_links(opened("home.py")) == {"my-first-project"}
+
+
+def test_a_page_is_shown_where_nothing_can_be_written_down(ids: Ids, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(path: Path, data: bytes) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(preferences, "write_atomic", full)
+    for slug in ("leases", "my-first-project"):
+        assert of_links(opened("home.py", project=slug)) == {slug}
+
+
 def test_a_run_at_work_elsewhere_is_one_line(ids: Ids) -> None:
     with projects.within("my-first-project"):
         run = runs.execute("audit", {"corpus": corpora.roles()["task"]})
@@ -88,7 +121,7 @@ def test_a_run_at_work_elsewhere_is_one_line(ids: Ids) -> None:
         leases = opened("pages/3_Selection.py", project="leases")
         assert f"1 run at work in {FIRST}" in texts(leases)
         assert run.id not in whole(leases)
-        assert "at work in" not in texts(opened("pages/3_Selection.py"))
+        assert "at work in" not in texts(opened("pages/3_Selection.py", project="my-first-project"))
 
 
 def test_an_address_of_no_project_says_which_there_are(ids: Ids) -> None:
@@ -100,7 +133,7 @@ def test_an_address_of_no_project_says_which_there_are(ids: Ids) -> None:
 
 
 def test_what_was_typed_for_one_is_forgotten_for_another(ids: Ids) -> None:
-    app = opened("home.py")
+    app = opened("home.py", project="my-first-project")
     app.session_state["results.try.text"] = "The patient Ada Quill"
     app.run()
     assert "results.try.text" in app.session_state

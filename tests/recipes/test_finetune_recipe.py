@@ -1,6 +1,9 @@
 """`finetune`, `evaluate` and `predict` as runs: what they leave, what is read again, what is refused."""
 
 import json
+import os
+import shutil
+import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -19,16 +22,21 @@ from core.errors import Cancelled, ConfigError, CorpusError
 from core.facade import removals, runs, training
 from core.models.tagger import Tags, prediction_of
 from core.models.taggers import EncoderTagger, load_tagger, new_tagger
+from core.portable.form import OF_THE_PROCESS
 from core.recipes import tag
 from core.recipes.finetune import FinetuneConfig, Splits, _network
 from core.recipes.parts.network import Borrowed, own_weights
 from core.recipes.parts.overlap import Overlap
+from core.recipes.parts.ranks import _SilentContext
+from core.recipes.parts.seeds import Seeds, dealt
+from core.reporter import Silent
 from core.results import Evaluation
 from core.runs import Run
+from core.runs.store import RunStore
 from core.text.sentence import Sentence
 from core.training.epochs import Epochs
 from core.training.settings import TaggerSettings
-from tests.conftest import Seal, sentence
+from tests.conftest import ROOT, Seal, sentence
 from tests.training.test_finetune import labelled
 
 FAST = {
@@ -413,11 +421,90 @@ def test_what_a_seed_reports_is_as_it_was_trained(corpora: Corpora) -> None:
         assert command.endswith("--no-constrained") == (decoding == "viterbi")
 
 
-def test_torchrun_is_told_that_only_pretraining_shares_its_work(
-    typed: Typed, corpora: Corpora, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_torchrun_is_told_what_shares_its_work(typed: Typed, corpora: Corpora, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WORLD_SIZE", "2")
-    code, out, err = typed("finetune", "--train", corpora["train"], "--dev", corpora["dev"], "--init", "tiny", "--json")
+    code, out, err = typed("evaluate", "--model", "nowhere", "--test", corpora["test"][0], "--json")
     assert (code, out) == (2, "")
-    assert "without torchrun" in err
-    assert not runs.listed("finetune")
+    assert "torchrun, which shares the work of pretrain and finetune alone" in err
+    assert not runs.listed("evaluate")
+
+
+def test_processes_of_torchrun_train_a_seed_each_to_the_same_bytes(
+    corpora: Corpora, home: Path, tmp_path: Path
+) -> None:
+    """Three seeds by two processes: on a processor one after the other, as it is one run's."""
+    plain = runs.execute("finetune", {**FAST, **corpora, "seeds": (1, 2, 3)})
+    other = tmp_path / "other"
+    shutil.copytree(home / "corpora", other / "corpora")
+    words = ["-m", "core", "--home", other, "finetune", "--train", corpora["train"], "--dev", corpora["dev"]]
+    words += ["--test", corpora["test"][0], "--seeds", "1,2,3", "--json"]
+    words += [word for name, value in FAST.items() for word in (f"--{name.replace('_', '-')}", value)]
+
+    def shared() -> dict[str, Any]:
+        launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
+        ended = subprocess.run(
+            [*launcher, *map(str, words)], cwd=ROOT, capture_output=True, text=True, check=False, timeout=600
+        )
+        assert ended.returncode == 0, ended.stderr
+        return dict(json.loads(ended.stdout))
+
+    shown = shared()
+    [run] = RunStore(other).list("finetune")
+    assert shown["run"] == run.id
+    assert not list(run.checkpoints.iterdir())
+    one, many = ({k: v for k, v in each.result().items() if k not in ("seconds", "model")} for each in (plain, run))
+    assert many == one
+    for file in ("model/model.safetensors", *(f"evaluation-test-{seed}.npz" for seed in (1, 2, 3))):
+        assert (run.artifacts / file).read_bytes() == (plain.artifacts / file).read_bytes(), file
+    stages = [event.data["name"] for event in run.events()[0] if event.kind == "stage"]
+    assert [name for name in stages if name.startswith("training")] == ["training, seed 1", "training, seed 3"]
+    assert shared() == shown  # finished: nobody waits for anybody
+
+
+def test_more_processes_than_seeds_wait_for_no_device(corpora: Corpora, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As process 2 of 3 of a run whose only seed another one has trained."""
+    run = runs.execute("finetune", {**FAST, **corpora, "seeds": (1,)})
+    for name, value in {"RANK": "1", "WORLD_SIZE": "3", "LOCAL_RANK": "1"}.items():
+        monkeypatch.setenv(name, value)
+    with dealt(run, (1,)) as seeds:
+        assert "RANK" not in os.environ
+        assert (seeds.place, seeds.of, seeds.own, seeds.left()) == (1, 3, (), [])
+        [outcome] = seeds.wait(Silent())  # type: ignore[arg-type]
+    assert outcome == evaluations.read_outcome(run, 1)
+    assert os.environ["RANK"] == "1"
+
+
+def test_what_two_processes_hold_for_a_moment_is_not_exported(corpora: Corpora) -> None:
+    run = runs.execute("finetune", {**FAST, **corpora, "seeds": (1,)})
+    with Seeds(run=run, numbers=(1, 2), place=0, of=2).settling():
+        held = [path.relative_to(run.path) for path in run.path.rglob("*") if path.is_file() and "claims" in path.parts]
+        assert [path.parts[0] for path in held] == ["claims"]
+    assert "claims" in OF_THE_PROCESS
+
+
+def test_a_process_of_torchrun_ends_with_the_one_that_has_the_run(corpora: Corpora) -> None:
+    run = runs.execute("finetune", {**FAST, **corpora, "seeds": (1,)})
+    context = _SilentContext(run)
+    context._checked -= 60
+    context.check()  # it ended well: what is left to read may be read
+    half = RunStore(run.home).create("finetune", {}, {}, seed=1, versions={}, key="half", parent=None)
+    context = _SilentContext(half)
+    context._checked -= 60
+    assert half.lock.acquire(half.id)
+    context.check()
+    half.lock.release()
+    context._checked -= 60
+    with pytest.raises(Cancelled, match="is gone"):
+        context.check()
+
+
+def test_of_equal_taggers_the_first_in_the_list_is_kept_whoever_ends_first(corpora: Corpora) -> None:
+    run = runs.execute("finetune", {**FAST, **corpora, "seeds": (1, 2)})
+    best = max(run.result()["dev"]["micro_f1"])
+    seeds = Seeds(run=run, numbers=(3, 1, 2, 4), place=1, of=2)
+    assert seeds.own == (1, 4)
+    assert list(seeds.finished()) == [1, 2]
+    assert seeds.leads(3, best)
+    assert not seeds.leads(3, best - 0.01)
+    assert not seeds.leads(4, best)
+    assert seeds.leads(4, best + 0.01)

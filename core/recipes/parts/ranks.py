@@ -1,17 +1,20 @@
 """One run on several processes, as torchrun starts them: the first owns the run, the others train along.
 
 Only the first has the run's lock, its events and its result. It announces the run in torchrun's own store; the
-others wait for that, read the same corpora and take their share of every step.
+others wait for that, read the same corpora and take their share of every step, or seeds of their own (`seeds.py`).
 """
 
 import os
+import time
 from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from core.errors import Cancelled
 from core.recipes.base import Recipe, work_of
 from core.reporter import Silent
+from core.runs.context import CHECK_SECONDS
 from core.runs.run import Run
 from core.runs.store import RunStore
 
@@ -47,7 +50,14 @@ class _SilentContext(Silent):
     """The context of a process that has nothing to say."""
 
     def __init__(self, run: Run) -> None:
-        self.run = run
+        self.run, self._checked = run, time.monotonic()
+
+    def check(self) -> None:
+        """Errors: Cancelled where the first process is gone, and nobody would know what this one leaves."""
+        if (now := time.monotonic()) - self._checked > CHECK_SECONDS:
+            self._checked = now
+            if not self.run.lock.held() and self.run.state().state != "succeeded":
+                raise Cancelled(f"run {self.run.id}: the process that it belongs to is gone.")
 
     def checkpoint(self, data: Mapping[str, object]) -> None: ...
 

@@ -95,6 +95,15 @@ def without_mix(job: Job, tagger: "Tagger", gold: Sequence[Sentence], types: Seq
     return evaluate(gold, [prediction_of(sentence.argmax) for sentence in tags], types).f1()
 
 
+def note_unlearnt(job: Job, outcome: SeedOutcome) -> None:
+    """Note it where a seed's tagger is no better than chance on any split."""
+    results = [outcome.dev, *outcome.tests]
+    if not any(result.learnt for result in results):
+        names = ["dev", *map(evaluations.split_name, range(len(outcome.tests)))]
+        f1s = ", ".join(f"{name} {result.micro_f1:.2f}" for name, result in zip(names, results, strict=True))
+        job.context.note(f"Seed {outcome.seed} learnt nothing: its score ({f1s}) is no better than chance.")
+
+
 def over_seeds(results: Sequence[SplitScores], tables: Sequence[Evaluation] = ()) -> OverSeeds:
     """Join what `tested` says of one split, seed by seed and together; nothing is rounded before it is shown.
 
