@@ -40,6 +40,7 @@ NEAR_WORDS = {
 }
 WORDS = (terms.TASK, terms.DOMAIN, terms.LABELS, terms.TRAIN, terms.DEV, terms.TEST, terms.LEAK, terms.TOKEN)
 
+ALL = "corpora.all"  # the switch for more than that
 FEW = 20  # corpora that Winnow made are listed without being asked for: a page of hundreds takes a browser long
 STOPPED = (
     "Stopped at your request. Nothing was added; Resume reads from the beginning, for a corpus is sealed as a whole."
@@ -63,7 +64,7 @@ def main() -> None:
             _check()
             for term, roles in CARDS:
                 _card(term, roles)
-            against()
+            against(None if st.session_state.get(ALL) else FEW)
             splits()
             _library(sealed)
 
@@ -192,9 +193,7 @@ def _library(sealed: list[Corpus]) -> None:
     """Every corpus, and its removal; of what Winnow made the newest, where each choice has left one."""
     st.subheader("All corpora", anchor=False)
     derived = sum(corpus.derived for corpus in sealed)
-    if derived > FEW and not st.toggle(
-        f"Show all {derived} that Winnow made, not only the newest {FEW}", key="corpora.all"
-    ):
+    if derived > FEW and not st.toggle(f"Show all {derived} that Winnow made, not only the newest {FEW}", key=ALL):
         sealed = sealed[: len(sealed) - derived + FEW]
     roles = corpora.roles()
     parts: dict[str, list[str]] = {}

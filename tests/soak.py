@@ -259,7 +259,7 @@ def furnish(file: Path, choices: int) -> None:
     domain = library.find(marks["domain"])
     for number in range(choices):
         rows = lots.choice(domain.n_sentences, 5, replace=False)
-        library.subset(domain, rows, name=f"choice {number}", origin={"kind": "select"})
+        library.subset(domain, rows, name=f"choice {number}", origin={"from": domain.fingerprint})
     options = {"task": marks["task"], "domain": marks["domain"], "strategy": "random", "budget": "5"}
     file.write_text(json.dumps([addresses, options]))
 

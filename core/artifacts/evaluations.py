@@ -245,7 +245,7 @@ def read_abstaining(run: Run, part: str) -> list[Abstaining]:
 
 
 def read(run: Run, number: int = 0) -> list[Evaluation]:
-    """One for each seed of a `finetune` run. Errors: CorpusError where it was not tested or its files are gone."""
+    """One for each seed, of the test set of that number. Errors: CorpusError where not tested or files are gone."""
     paths = [_table(run, part(split_name(number), seed)) for seed in run.manifest.config["seeds"]]
     if not all(path.exists() for path in paths):
         raise CorpusError(f"run {run.id}: has no scores of a test set; fine-tune again with a test corpus.")

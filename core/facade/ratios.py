@@ -9,6 +9,7 @@ from core.errors import CorpusError
 from core.facade.corpora import ROLES, roles
 from core.facade.home import library
 
+CHOICE = "N_S/N_D"
 _AGAINST = {"N_T/N_D": ("task", "domain"), "N_L/N_T": ("train", "task"), "N_L/N_D": ("train", "domain")}
 
 
@@ -37,6 +38,7 @@ def density(corpus: Corpus) -> dict[str, float]:
 def ratios(corpus: Corpus | None = None) -> Sequence[Ratio]:
     """Ratios of the corpora in their roles, and of all that was selected from D_C.
 
+    Choices stand behind the others, the newest first.
     corpus: only those that it has a part in; of one that was made from another its share of that too.
     """
     given = roles()
@@ -44,7 +46,7 @@ def ratios(corpus: Corpus | None = None) -> Sequence[Ratio]:
     pairs = [(name, named[one], named[other]) for name, (one, other) in _AGAINST.items() if {one, other} <= set(named)]
     domain = named.get("domain")
     chosen = [each for each in library().list() if domain and each.parent == domain.fingerprint]
-    pairs += [("N_S/N_D", each, domain) for each in chosen if domain and each.fingerprint not in given.values()]
+    pairs += [(CHOICE, each, domain) for each in chosen if domain and each.fingerprint not in given.values()]
     if corpus is not None:
         pairs = [pair for pair in pairs if corpus in pair[1:]]
         with suppress(CorpusError):  # what it was made from may be gone

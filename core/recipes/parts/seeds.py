@@ -62,16 +62,13 @@ class Seeds:
     def keep(self, tagger: "Tagger") -> None:
         """Have the run's model be `tagger`, in place of what it was."""
         folder = models.folder(self.run)
-        draft, before = (folder.with_name(f".{folder.name}.{part}") for part in ("draft", "before"))
-        for path in (draft, before):
-            shutil.rmtree(path, ignore_errors=True)
+        draft = folder.with_name(f".{folder.name}.draft")
+        shutil.rmtree(draft, ignore_errors=True)
         draft.mkdir(parents=True)
         tagger.write(draft)
         sync_all(draft)
-        if folder.exists():
-            folder.rename(before)
+        shutil.rmtree(folder, ignore_errors=True)  # killed here, the seed has no outcome yet and is trained again
         draft.rename(folder)
-        shutil.rmtree(before, ignore_errors=True)
 
     def wait(self, context: RunContext) -> list[SeedOutcome]:
         """What came of each seed, in their order, once all are finished."""

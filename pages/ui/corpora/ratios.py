@@ -6,11 +6,13 @@ from core.facade import ratios, terms
 from pages.ui.widgets import table
 
 
-def against() -> None:
-    """The ratios that papers print, where two of the corpora are here."""
+def against(most: int | None) -> None:
+    """The ratios that papers print, where two of the corpora are here. most: choices, the newest; None: all of them."""
+    known = ratios.ratios()
+    choices = [each for each in known if each.name == ratios.CHOICE]
     rows = [
         {"name": _words(each.name), "value": f"{each.value:.4g}", "of": each.of, "to": each.to}
-        for each in ratios.ratios()
+        for each in (*(each for each in known if each.name != ratios.CHOICE), *choices[:most])
     ]
     if rows:
         st.subheader("Against each other", anchor=False)
