@@ -17,11 +17,13 @@ from core.recipes.experiment.fan import run_steps, wall
 from core.recipes.experiment.steps import CHECK, Step
 from core.runs import launch
 from core.runs.store import Run
+from tests.conftest import elsewhere
 from tests.fake_cards import H100, T4, Driver
 from tests.patience import until
 from tests.recipes.test_experiment import OPTIONS, fill
 
 TRAINED = ("pretrain", "finetune")
+TWO = {**OPTIONS, "arms": ("none", "tapt"), "budgets": (), "domain": ""}
 REPLICATE: Any = SimpleNamespace(in_words=lambda: "")
 
 
@@ -111,21 +113,48 @@ def test_a_process_a_card(driver: Driver) -> None:
     assert fan.at_once() == 2
 
 
-@pytest.mark.alone
-def test_two_processes_make_what_one_does(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where there are two cards; here they take turns at the processor, for which each waits."""
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+    """The leaderboard of one process."""
+    with elsewhere(tmp_path_factory.mktemp("alone") / "home") as home, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(calibrate, "SECONDS", 0.0)
+        fill(home)
+        rows: list[dict[str, Any]] = facade_runs.execute("experiment", TWO).result()["leaderboard"]
+    return rows
+
+
+def at_it(pid: int) -> bool:
+    """Whether a process is at a training, behind the locks that it only takes for a moment: it has the device."""
+    states = [facade_runs.state(run.id) for run in facade_runs.listed(*TRAINED)]
+    return any(state.worker and state.worker[0] == pid and (state.device or pid == os.getpid()) for state in states)
+
+
+@pytest.fixture
+def helping(home: Path, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The processes that help, where this machine has two cards."""
     fill(home)
     monkeypatch.setattr(fan, "at_once", lambda: 2)
-    helping, begin = [], launch.helper
+    begun, begin = list[Any](), launch.helper
 
     def helper(run: Run) -> Any:
-        helping.append(begin(run))
-        return helping[-1]
+        begun.append(begin(run))
+        return begun[-1]
 
-    def at_it(pid: int) -> bool:
-        """Behind the locks that it only takes for a moment: it has the device."""
-        states = [facade_runs.state(run.id) for run in facade_runs.listed(*TRAINED)]
-        return any(state.worker and state.worker[0] == pid and (state.device or pid == os.getpid()) for state in states)
+    monkeypatch.setattr(launch, "helper", helper)
+    return begun
+
+
+def same(rows: list[dict[str, Any]], others: list[dict[str, Any]]) -> None:
+    assert [row["arm"] for row in rows] == ["none", "tapt"]
+    for name in ("arm", "micro_f1", "dev_f1", "delta", "interval", "verdict"):
+        assert [row[name] for row in rows] == [row[name] for row in others], name
+
+
+@pytest.mark.alone
+def test_two_processes_make_what_one_does(
+    helping: list[Any], alone: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where there are two cards; here they take turns at the processor, for which each waits."""
 
     def thaw() -> None:
         until(lambda: at_it(os.getpid()), "this process has begun a training")
@@ -141,25 +170,36 @@ def test_two_processes_make_what_one_does(home: Path, tmp_path: Path, monkeypatc
             thawing.start()
         return take(step, *more)
 
-    monkeypatch.setattr(launch, "helper", helper)
     monkeypatch.setattr(fan, "_take", second)
-    options = {**OPTIONS, "arms": ("none", "tapt"), "budgets": (), "domain": ""}
-    run = facade_runs.execute("experiment", options)
-    tuned = facade_runs.listed(*TRAINED)
-    workers = {facade_runs.state(each.id).worker for each in tuned}
+    run = facade_runs.execute("experiment", TWO)
+    workers = {facade_runs.state(each.id).worker for each in facade_runs.listed(*TRAINED)}
     pids = {worker[0] for worker in workers if worker}
     assert len(helping) == 1
     assert helping[0].poll() is not None
     assert helping[0].pid in pids
     assert len(pids) == 2
     assert "Traceback" not in run.log_file.read_text()
-    rows = run.result()["leaderboard"]
-    helping.clear()
-    other = tmp_path / "other"
-    monkeypatch.setenv("WINNOW_HOME", str(other))
-    monkeypatch.setattr(fan, "at_once", lambda: 1)
-    fill(other)
-    alone = facade_runs.execute("experiment", options).result()["leaderboard"]
-    assert [row["arm"] for row in rows] == ["none", "tapt"]
-    for name in ("arm", "micro_f1", "dev_f1", "delta", "interval", "verdict"):
-        assert [row[name] for row in rows] == [row[name] for row in alone], name
+    same(run.result()["leaderboard"], alone)
+
+
+@pytest.mark.alone
+def test_who_is_killed_at_a_training_is_done_without(
+    helping: list[Any], alone: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    take, broken = fan._take, list[str]()
+
+    def second(step: Step, *more: Any) -> bool:
+        if step.kind in TRAINED and helping and not broken:
+            until(lambda: at_it(helping[0].pid), "the other process has begun a training")
+            helping[0].kill()
+            helping[0].wait()
+            broken.extend(run.id for run in facade_runs.listed(*TRAINED, state="interrupted"))
+        return take(step, *more)
+
+    monkeypatch.setattr(fan, "_take", second)
+    run = facade_runs.execute("experiment", TWO)
+    assert helping[0].returncode == -signal.SIGKILL
+    assert len(broken) == 1
+    state = facade_runs.state(broken[0])
+    assert (state.state, state.worker and state.worker[0]) == ("succeeded", os.getpid())
+    same(run.result()["leaderboard"], alone)

@@ -85,11 +85,11 @@ def test_two_workers_make_the_bytes_of_this_process_whatever_one_of_them_meets(
 def test_a_node_that_is_killed_is_done_without_and_named(home: Path) -> None:
     expected = squares(begun(home, "local"), "local")
     run = begun(home, "node")
-    with token(), two_nodes() as (cluster, kill):
+    with token(), two_nodes() as (cluster, second):
 
         def stop() -> None:
             until((run.path / "pausing").exists, "a worker is at a chunk")
-            kill()
+            second.kill()
 
         stopper = threading.Thread(target=stop)
         stopper.start()
@@ -99,6 +99,27 @@ def test_a_node_that_is_killed_is_done_without_and_named(home: Path) -> None:
     nodes = Where.read(run.path).nodes
     assert sorted(node.gone for node in nodes) == [False, True]
     assert N // SIZE <= sum(node.chunks for node in nodes) <= N // SIZE + 2
+
+
+def test_a_node_that_stands_still_is_not_waited_for(home: Path) -> None:
+    expected = squares(begun(home, "local"), "local")
+    run = begun(home, "still")
+    with token(), two_nodes() as (cluster, second):
+
+        def stop() -> None:
+            until(lambda: len(list(run.path.glob("pausing-*"))) == 2, "each worker is at a chunk")
+            second.freeze()
+            (run.path / "go on").touch()
+
+        stopper = threading.Thread(target=stop)
+        stopper.start()
+        assert squares(run, cluster, "still") == expected
+        stopper.join()
+        pids = [int(path.name.removeprefix("pausing-")) for path in run.path.glob("pausing-*")]
+        still = [pid for pid in pids if psutil.pid_exists(pid) and psutil.Process(pid).status() == "stopped"]
+        assert len(still) == 1  # and nobody has woken it
+        assert not any(node.gone or node.lost for node in Where.read(run.path).nodes)  # Ray has not missed it yet
+    assert gone(set(pids))
 
 
 def test_a_run_whose_process_is_killed_leaves_no_worker_and_is_resumed(home: Path, cluster: str) -> None:
