@@ -66,6 +66,12 @@ def options(replicates: int = REPLICATES[0], encoder: str = "") -> dict[str, obj
     }
 
 
+def more_often(run: Run) -> int:
+    """How often all is made anew in the plan after an experiment: the next larger one, for what it made counts there."""
+    made = len(run.manifest.config["seeds"])
+    return next((n for n in REPLICATES if n > made), REPLICATES[-1])
+
+
 def is_timed(asked: Mapping[str, object]) -> bool:
     """Whether this machine's speed is known, without which nothing can be said of time."""
     return runs.finished("calibrate", experiments.calibration(asked)) is not None

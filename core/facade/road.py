@@ -7,7 +7,7 @@ from typing import Literal
 
 from core.errors import CorpusError, WinnowError
 from core.facade import bias, corpora, prevalence, results, runs, selections, studies
-from core.facade.find_out import choice_now
+from core.facade.find_out import choice_now, more_often
 from core.runs.store import Run
 
 Name = Literal["texts", "choice", "worth", "report"]
@@ -25,7 +25,7 @@ class Stop:
     """A stop of the road. known: what is known there now, a sentence or two. ready: whether there is something.
 
     open: whether its turn has come, so that its button does something. run: what it speaks of, a run or the choice, by
-    id; "" for none.
+    id; "" for none. again: how often all is to be made when it is asked again, 0 where it cannot be.
     """
 
     name: Name
@@ -33,6 +33,7 @@ class Stop:
     ready: bool
     open: bool = True
     run: str = ""
+    again: int = 0
 
     @property
     def title(self) -> str:
@@ -93,14 +94,15 @@ def _choice() -> Stop:
 
 
 def _worth() -> Stop:
-    """The newest experiment or study, at work or finished; else what it takes to ask."""
-    for run in runs.own("experiment", "study"):
+    """The newest experiment or study of these texts, at work or finished; else what it takes to ask."""
+    given = corpora.roles()
+    for run in runs.of_corpora_in_use(runs.own("experiment", "study")):
         if run.state().active:
             return Stop(name="worth", known="It is being found out now.", ready=False, run=run.id)
         with suppress(WinnowError):
             if run.state().state == "succeeded":
-                return Stop(name="worth", known=" ".join(_finding(run).parts), ready=True, run=run.id)
-    given = corpora.roles()
+                again = more_often(run) if {*LABELS, "task", "domain"} <= given.keys() else 0
+                return Stop(name="worth", known=" ".join(_finding(run).parts), ready=True, run=run.id, again=again)
     if missing := [role for role in LABELS if role not in given]:
         known = (
             f"Needs labelled sentences ({', '.join(missing)} missing). Without labels the road ends with the choice: "

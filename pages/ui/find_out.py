@@ -19,21 +19,22 @@ def asked() -> bool:
     return ASKED in st.query_params
 
 
-def ask(primary: bool) -> None:
+def ask(label: str, *, primary: bool) -> None:
     """The button that shows the plan."""
     style = "primary" if primary else "secondary"
-    if pressed("Find out", "home.find", type=style, icon=":material/query_stats:") and not asked():
+    if pressed(label, "home.find", type=style, icon=":material/query_stats:") and not asked():
         st.query_params[ASKED] = "out"
         st.rerun()
 
 
-def plan() -> None:
-    """The plan, this machine timed first where its speed is not known, and Start."""
+def plan(again: int = 0) -> None:
+    """The plan, this machine timed first where its speed is not known, and Start. again: how often, if not as usual."""
     with st.container(border=True, key="home.plan"):
         st.markdown("**Before anything starts**")
         left, right = st.columns(2)
         with left:
-            times = st.selectbox("Made anew", STRONG, format_func=STRONG.__getitem__, key="home.find.times")
+            usual = list(STRONG).index(again) if again else 0
+            times = st.selectbox("Made anew", STRONG, usual, format_func=STRONG.__getitem__, key="home.find.times")
         with right:
             encoder = start_from("find-out")
         options = find_out.options(times, encoder)

@@ -39,7 +39,7 @@ def draw() -> None:
                 grey = f" :gray[{terms.CHOICE.symbol}]" if stop.name == "choice" else ""
                 st.markdown(f"{done} **{number} · {stop.title}**{grey}  \n{plain(stop.known)}")
             _next(stop, turn=stop.name == turn)
-        if stop.name == "worth" and not stop.ready:
+        if stop.name == "worth" and (stop.again or not stop.ready):
             _finding_out(stop)
     if any(stop.run and not stop.ready for stop in stops):
         st.fragment(run_every=FILLS)(_fill_in)([stop.known for stop in stops])
@@ -82,6 +82,8 @@ def _next(stop: Stop, *, turn: bool) -> None:
     if label and stop.open:
         icon = ":material/arrow_forward:"
         page_link(page, label=f"**{label}**" if turn else label, icon=icon, query=query, width="content")
+    if stop.again:
+        find_out.ask("Ask again", primary=False)
 
 
 def _ask(stop: Stop, *, turn: bool) -> None:
@@ -90,7 +92,7 @@ def _ask(stop: Stop, *, turn: bool) -> None:
     if stop.run:
         page_link(TRAINING, label="Watch it", icon=":material/arrow_forward:", query={"run": stop.run}, width="content")
     elif stop.open:
-        find_out.ask(primary=turn)
+        find_out.ask("Find out", primary=turn)
     elif task and road.unlabelled():
         st.download_button(
             "Sentences to label",
@@ -106,8 +108,8 @@ def _ask(stop: Stop, *, turn: bool) -> None:
 
 
 def _finding_out(stop: Stop) -> None:
-    """Below the line: the experiment at work, or its plan."""
-    if stop.run:
+    """Below the line: the experiment at work, or the plan of one."""
+    if stop.run and not stop.ready:
         run_panel(stop.run, "home.worth", stop="Stop and keep")
     elif stop.open and find_out.asked():
-        find_out.plan()
+        find_out.plan(stop.again)

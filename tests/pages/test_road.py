@@ -82,6 +82,30 @@ def test_the_answer_stands_there_word_for_word_with_its_report(home: Path) -> No
     assert button
 
 
+def test_an_answer_of_other_texts_is_no_answer_here(seal: Seal, home: Path) -> None:
+    run = finished.experiment(home, finished.corpora(home), finished.LINES[:2])
+    assert road.stops()[2].run == run.id
+    corpora.set_role("task", seal(["Another task ."] * 3, "another").fingerprint)
+    worth, report = road.stops()[2:]
+    assert (worth.run, worth.ready, report.ready) == ("", False, False)
+    assert "Report (.pdf)" not in [one.proto.label for one in opened("home.py").get("download_button")]
+
+
+def test_it_is_asked_again_of_more_repetitions(home: Path) -> None:
+    made = finished.corpora(home)
+    run = finished.experiment(home, made, finished.LINES[:2])
+    assert len(run.manifest.config["seeds"]) == 3
+    assert road.stops()[2].again == 6
+    timed(find_out.options(6), home)
+    app = pressed(opened("home.py"), "Ask again")
+    assert app.selectbox(key="home.find.times").value == 6
+    assert "made 6 times" in unescape(texts(app)).replace("\u2060", "")
+    assert "Start" in buttons(app)
+    corpora.set_role("dev", None)  # what would be asked with is not all there
+    assert road.stops()[2].again == 0
+    assert "Ask again" not in buttons(opened("home.py"))
+
+
 def test_a_choice_is_told_by_its_size_share_leaks_and_hand_edits(
     seal: Seal, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
