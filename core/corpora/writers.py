@@ -19,12 +19,11 @@ import pyarrow.parquet as pq
 from core.errors import ConfigError, CorpusError, PathError
 from core.files import replacing
 from core.text.schemes import Scheme, encode
-from core.text.sentence import Sentence
+from core.text.sentence import PLACE, Sentence
 
 Format = Literal["txt", "jsonl", "csv", "parquet", "folder"]
 FORMATS: Mapping[str, Format] = {".txt": "txt", ".jsonl": "jsonl", ".csv": "csv", ".parquet": "parquet"}
 COLUMNS = ("id", "text", "row", "score", "rank")
-PLACE = ("file", "page")  # further ones, of text that came in documents
 
 
 class Row(TypedDict):

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from hashlib import blake2b
 
+PLACE = ("file", "page")  # columns of where a sentence stands
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Entity:

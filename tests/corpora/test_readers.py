@@ -117,6 +117,44 @@ def test_documents_keep_their_names(tmp_path: Path) -> None:
     ]
 
 
+TEXT = "The tenant shall pay the rent on the first day of a month."
+PLACED = {"text": TEXT, "file": "lease.pdf", "page": 3}
+TASK = {"annotations": [{"result": [{"type": "labels", "value": {"start": 4, "end": 10, "labels": ["PARTY"]}}]}]}
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        PLACED,
+        {**PLACED, "label": [[4, 10, "PARTY"]]},  # Doccano
+        {**PLACED, "spans": [{"start": 4, "end": 10, "label": "PARTY"}], "answer": "accept"},  # Prodigy
+        {"text": TEXT, "meta": {"file": "lease.pdf", "page": 3}, "spans": [], "answer": "accept"},
+        {"data": PLACED, **TASK},  # Label Studio
+    ],
+)
+def test_rows_that_say_of_which_file_and_page_they_are_keep_it(tmp_path: Path, row: dict[str, object]) -> None:
+    path = write(tmp_path / "labelled.jsonl", f"{json.dumps(row)}\n" * 2)
+    assert [sentence.place for sentence in read(path)] == ["lease.pdf, page 3"] * 2
+
+
+def test_what_a_row_says_of_its_place_is_nearer_than_the_file_that_holds_it(tmp_path: Path) -> None:
+    write(tmp_path / "rows.jsonl", f"{json.dumps(PLACED)}\n{json.dumps({'text': TEXT})}\n")
+    write(tmp_path / "beside.html", "<p>Another document.</p>")
+    places = [sentence.place for sentence in read(tmp_path)]
+    assert sorted(places) == ["beside.html", "lease.pdf, page 3", "rows.jsonl"]
+
+
+def test_a_table_may_say_it_too_and_what_is_no_file_or_page_is_left_out(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"text": [TEXT], "file": ["lease.pdf"], "page": [3]}), tmp_path / "a.parquet")
+    write(tmp_path / "a.csv", f"text,file,page\n{TEXT},lease.pdf,3\n{TEXT},lease.pdf,\n")
+    assert [sentence.place for sentence in read(tmp_path / "a.parquet")] == ["lease.pdf, page 3"]
+    assert [sentence.place for sentence in read(tmp_path / "a.csv")] == ["lease.pdf, page 3", "lease.pdf"]
+    odd = [("lease.pdf", page) for page in ("iv", True, -1, 2.5, [3], "9" * 12)] + [("x" * 300, 3), (["a"], 3), (None, 3)]
+    rows = [{"text": TEXT, "file": file, "page": page} for file, page in [("lease.pdf", 3.0), *odd]]
+    path = write(tmp_path / "odd.jsonl", "".join(f"{json.dumps(row)}\n" for row in rows))
+    assert [sentence.place for sentence in read(path)] == ["lease.pdf, page 3", *["lease.pdf"] * 6, "", "", ""]
+
+
 def test_the_text_column_is_guessed_shown_and_chosen(tmp_path: Path) -> None:
     path = write(tmp_path / "a.csv", "id,Comment,title\n1,A long comment on it.,Short\n2,Another long comment.,Tiny\n")
     assert sniff(path).text_column == "Comment"

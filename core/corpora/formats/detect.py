@@ -15,6 +15,7 @@ from core.corpora.formats.ledger import Ledger, ReadOptions, Record
 from core.corpora.formats.source import BLOCK_BYTES, open_bytes, open_stream
 from core.corpora.formats.tables import table
 from core.errors import OptionsError, ReadError
+from core.text.sentence import PLACE
 from core.text.words import clean
 
 HEAD = 200  # rows that a guess looks at
@@ -30,6 +31,7 @@ _TEXT_NAMES = (
     "note",
     "review",
 )
+LONGEST_FILE = 255  # characters; a longer one is no name of a file
 _DOC_NAMES = ("doc", "doc_id", "document_id", "docid")
 _WITHIN = ("meta", "metadata", "data")  # where annotation tools keep what else a row has
 _COLUMN_SUFFIXES = (".conll", ".conll2003", ".conll2002", ".bio", ".iob", ".iob2", ".bioes", ".bilou", ".ner")
@@ -37,7 +39,10 @@ _COLUMN_SUFFIXES = (".conll", ".conll2003", ".conll2002", ".bio", ".iob", ".iob2
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """format: as in `ReadOptions`. container: how rows lie in the file. columns: names, () where there are none."""
+    """format: as in `ReadOptions`. container: how rows lie in the file. columns: names, () where there are none.
+
+    placed: whether rows say of which file and page they are, as those do that Winnow gave out to be labelled.
+    """
 
     format: str
     container: str
@@ -46,6 +51,7 @@ class Kind:
     text_column: str | None = None
     doc_column: str | None = None
     group_column: str | None = None
+    placed: bool = False
 
 
 def suffix(path: PurePath) -> str:
@@ -66,7 +72,8 @@ def records(path: Path, kind: Kind, ledger: Ledger) -> Iterator[Record]:
         return sheet_rows(path, ledger)
     if kind.container == "arrow":
         taken = tag_columns(kind.columns) or () if kind.format == "hf" else (kind.text_column,)
-        columns = list(dict.fromkeys(name for name in (*taken, kind.doc_column, kind.group_column) if name))
+        place = (name for name in PLACE if kind.placed and name in kind.columns)
+        columns = list(dict.fromkeys(name for name in (*taken, kind.doc_column, kind.group_column, *place) if name))
         named = kind.format in ("hf", "parquet") and set(columns) <= set(kind.columns)  # others lie within one
         return arrow_batches(path, columns if named else None, ledger)
     return table(path, kind.encoding, ledger, "\t" if kind.container == "tsv" else None)
@@ -91,9 +98,10 @@ def kind_of(path: Path, options: ReadOptions) -> Kind:
     shape = choice if choice in ("doccano", "prodigy", "labelstudio", "hf") else _shape(columns, rows)
     if choice in ("csv", "tsv", "jsonl", "parquet") or container == "xlsx":
         shape = ""
+    placed = any(place_in(row)[0] for row in rows)
     if shape:
         asked = (options.text_column, options.doc_column, options.group_column)
-        return Kind(shape, container, options.encoding, tuple(columns), *asked)
+        return Kind(shape, container, options.encoding, tuple(columns), *asked, placed)
     text_column = options.text_column or guess_text_column(columns, rows)
     if text_column is None or text_column not in columns:
         problem = "no column holds text" if text_column is None else f"there is no column {text_column!r}"
@@ -103,7 +111,7 @@ def kind_of(path: Path, options: ReadOptions) -> Kind:
     usual = next((name for name in _DOC_NAMES if name in columns and name != text_column), None)
     name = {"arrow": "parquet", "json": "jsonl"}.get(container, container)
     named = (text_column, options.doc_column or usual, options.group_column)
-    return Kind(name, container, options.encoding, tuple(columns), *named)
+    return Kind(name, container, options.encoding, tuple(columns), *named, placed)
 
 
 def named_in(record: Mapping[str, object], column: str | None) -> str | None:
@@ -112,6 +120,15 @@ def named_in(record: Mapping[str, object], column: str | None) -> str | None:
     if not isinstance(value, str | int | float):
         return None
     return clean(str(value).encode("utf-8", "ignore").decode()) or None  # half of a surrogate pair is no name
+
+
+def place_in(record: Mapping[str, object]) -> tuple[str | None, int | None]:
+    """The file and the page that a row says it is of, in it or in what an annotation tool keeps beside it."""
+    file, page = (named_in(record, name) for name in PLACE)
+    if file is None or len(file) > LONGEST_FILE:
+        return None, None
+    number = (page or "").removesuffix(".0")  # a table that lacks some pages has the others as fractions
+    return file, int(number) if number.isdecimal() and len(number) < 10 else None
 
 
 def _parts(record: Mapping[str, object]) -> Iterator[Mapping[str, object]]:

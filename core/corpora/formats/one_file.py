@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import cast
 
 from core.corpora.formats import annotated, conll, hf, plain
-from core.corpora.formats.detect import Kind, named_in, records
+from core.corpora.formats.detect import Kind, named_in, place_in, records
 from core.corpora.formats.documents import read_document
 from core.corpora.formats.ledger import Ledger, Record
 from core.corpora.formats.sentences import from_text
@@ -37,9 +37,9 @@ def sentences_of(file: Path, kind: Kind, scheme: Scheme, ledger: Ledger) -> Iter
 
 
 def _in_file(sentences: Iterator[Sentence], ledger: Ledger) -> Iterator[Sentence]:
-    """The sentences of what lies among documents, or is a workbook, with their place."""
+    """The sentences of what lies among documents, or is a workbook, with their place, unless they know a nearer one."""
     for sentence in sentences:
-        yield replace(sentence, file=ledger.file, page=ledger.page)
+        yield sentence if sentence.file else replace(sentence, file=ledger.file, page=ledger.page)
 
 
 def _of_lines_or_rows(file: Path, kind: Kind, scheme: Scheme, ledger: Ledger) -> Iterator[Sentence]:
@@ -54,7 +54,7 @@ def _of_lines_or_rows(file: Path, kind: Kind, scheme: Scheme, ledger: Ledger) ->
     if kind.format == "brat":
         return annotated.read_brat(file, ledger)
     rows = records(file, kind, ledger)
-    if not (ledger.options.doc_column or ledger.options.group_column):
+    if not (ledger.options.doc_column or ledger.options.group_column or kind.placed):
         return _of_rows(rows, file, kind, scheme, ledger)
     return _named(_of_rows(_noted(rows, kind, ledger), file, kind, scheme, ledger), ledger)
 
@@ -68,17 +68,19 @@ def _of_rows(rows: Iterator[Record], file: Path, kind: Kind, scheme: Scheme, led
 
 
 def _noted(rows: Iterator[Record], kind: Kind, ledger: Ledger) -> Iterator[Record]:
-    """The same rows; what the columns that were asked for say of the one that is read stands in the ledger."""
+    """The same rows; what the columns that were asked for say of the one that is read stands in the ledger, and of
+    which file and page it says it is."""
     for line, record in rows:
         ledger.named = named_in(record, kind.doc_column), named_in(record, kind.group_column)
+        ledger.place = place_in(record) if kind.placed else (None, None)
         yield line, record
 
 
 def _named(sentences: Iterator[Sentence], ledger: Ledger) -> Iterator[Sentence]:
-    """The sentences under the document and the group of their row."""
+    """The sentences under the document and the group of their row, and where this says that it stands."""
     for sentence in sentences:
-        doc, group = ledger.named
-        yield replace(sentence, doc=sentence.doc if doc is None else doc, group=group)
+        (doc, group), (file, page) = ledger.named, ledger.place
+        yield replace(sentence, doc=sentence.doc if doc is None else doc, group=group, file=file, page=page)
 
 
 def _texts(rows: Iterator[Record], kind: Kind, ledger: Ledger) -> Iterator[Sentence]:
