@@ -27,7 +27,8 @@ def contracts(home: Path, n: int = 60, name: str = "my labels") -> Corpus:
         entities = [Entity(start=0, end=1, type="PARTY"), Entity(start=4, end=5, type="DATE")]
         entities += [Entity(start=6, end=7, type="<b>RARE</b>")] if i < 3 else []
         text = " ".join(tokens)
-        return Sentence(id=sentence_id(text), tokens=tokens, text=text, entities=tuple(entities))
+        place = {"file": "labels.pdf", "page": i + 1}
+        return Sentence(id=sentence_id(text), tokens=tokens, text=text, entities=tuple(entities), **place)
 
     return Library(home).seal(map(one, range(n)), name=name, origin={}, labelled=True)
 

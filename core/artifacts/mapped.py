@@ -10,7 +10,7 @@ import pyarrow as pa
 from core.artifacts.map import CLASSES, Layout, MapResult, Topic
 from core.artifacts.result import read as read_result
 from core.artifacts.scores import Scored
-from core.corpora.columns import matches, stored
+from core.corpora.columns import matches, placed, stored
 from core.corpora.corpus import Corpus
 from core.corpora.hygiene import FLAGS
 from core.corpora.library import Library
@@ -151,6 +151,12 @@ class Mapped:
     def ids(self, points: IntArray) -> list[str]:
         """Their ids, in hex digits."""
         return [f"{number:016x}" for number in self.stored_at(points, "id")]
+
+    def places(self, points: IntArray) -> list[str]:
+        """File and page of the sentences at `points` in words, in their order; "" where they are not known."""
+        if not (placed(self.task) or placed(self.domain)):
+            return [""] * len(points)
+        return [*map(place, self.stored_at(points, "file"), self.stored_at(points, "page"))]
 
     def stored_at(self, points: IntArray, name: str) -> list[object]:
         """A column of both corpora at `points`, in their order."""

@@ -208,7 +208,8 @@ def drawn(run_id: str, seed: int = 0) -> IntArray:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MentionRow:
-    """A mention by its number, with its sentence; see `difficulty.mentions.Mention`. mention: its words."""
+    """A mention by its number, with its sentence; see `difficulty.mentions.Mention`. mention: its words. place:
+    file and page, or ""."""
 
     number: int
     sentence: str
@@ -222,6 +223,7 @@ class MentionRow:
     bin: Bin
     text: str
     tokens: Sequence[str]
+    place: str
 
 
 def mention_rows(run_id: str, numbers: Sequence[int] | IntArray) -> list[MentionRow]:
@@ -243,6 +245,7 @@ def mention_rows(run_id: str, numbers: Sequence[int] | IntArray) -> list[Mention
             bin=mention.bin,
             text=sentence.text,
             tokens=sentence.tokens,
+            place=sentence.place,
         )
         for number, mention, sentence in zip(map(int, numbers), picked, sentences, strict=True)
     ]

@@ -67,7 +67,7 @@ def options(replicates: int = REPLICATES[0], encoder: str = "") -> dict[str, obj
 
 
 def more_often(run: Run) -> int:
-    """How often all is made anew in the plan after an experiment: the next larger one, for what it made counts there."""
+    """How often all is made anew in the plan after an experiment: the next larger one, in which what it made counts."""
     made = len(run.manifest.config["seeds"])
     return next((n for n in REPLICATES if n > made), REPLICATES[-1])
 

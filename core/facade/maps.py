@@ -154,7 +154,8 @@ def hover(map_run: str, points: IntArray, width: int = 120) -> list[HoverRow]:
     mapped = get(map_run)
     scores = mapped.values(points, scored(mapped.selection).scores.values).tolist()
     texts = (text if len(text) <= width else text[: width - 1] + "…" for text in mapped.texts(points))
-    return [HoverRow(score=score, text=text) for score, text in zip(scores, texts, strict=True)]
+    rows = zip(scores, texts, mapped.places(points), strict=True)
+    return [HoverRow(score=score, text=text, place=place) for score, text, place in rows]
 
 
 def class_counts(points: IntArray, kinds: IntArray) -> dict[str, tuple[int, int]]:

@@ -172,20 +172,24 @@ def overlap_lines(points: Sequence[tuple[int, int]], of: int) -> go.Figure:
 
 
 class HoverRow(TypedDict):
-    """What a tooltip says of a point. score: NaN where there is none."""
+    """What a tooltip says of a point. score: NaN where there is none. place: file and page, or ""."""
 
     score: float
     text: str
+    place: str
 
 
 def hover_lines(classes: Sequence[str], rows: Sequence[HoverRow]) -> list[str]:
-    """A tooltip a row, plain text: a line of its class and score, then its sentence."""
-    return [_hover(name, row["score"], row["text"]) for name, row in zip(classes, rows, strict=True)]
+    """A tooltip a row, plain text: a line of its class, score and place, then its sentence."""
+    return [f"{' · '.join(_about(name, row))}\n{row['text']}" for name, row in zip(classes, rows, strict=True)]
 
 
-def _hover(name: str, score: float, text: str) -> str:
-    shown = "" if np.isnan(score) else f" · score {score:.4g}"
-    return f"{name}{shown}\n{text}"
+def _about(name: str, row: HoverRow) -> Iterator[str]:
+    yield name
+    if not np.isnan(row["score"]):
+        yield f"score {row['score']:.4g}"
+    if row["place"]:
+        yield row["place"]
 
 
 def _key(fig: go.Figure, look: Look, colour: str, **more: object) -> None:

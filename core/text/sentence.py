@@ -5,6 +5,7 @@ from hashlib import blake2b
 
 PLACE = ("file", "page")  # columns of where a sentence stands
 
+
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Entity:
     """Words `start` to `end` (half-open, counted in tokens) are a `type`."""

@@ -9,7 +9,7 @@ from core.facade.figures import FloatArray, IntArray
 from core.facade.insights import Remains
 from core.facade.selections import SelectResult
 from pages.ui.frame import looked
-from pages.ui.widgets import chart, table
+from pages.ui.widgets import chart, table, with_place
 
 FIRST = 8  # sentences of S_C
 
@@ -60,10 +60,10 @@ def _sentences(sealed: Corpus, kept: Remains) -> None:
     looked(sealed.fingerprint)
     scores = kept.chosen[:FIRST].tolist()
     rows = [
-        {"score": score, "text": sentence.text}
+        {"score": score, "text": sentence.text, "place": sentence.place}
         for score, sentence in zip(scores, next(sealed.batches(0, FIRST)), strict=True)
     ]
-    table(rows, {"score": "Score", "text": "Sentence"}, "The first sentences of the choice")
+    table(rows, with_place({"score": "Score", "text": "Sentence"}, rows), "The first sentences of the choice")
 
 
 def _map(run_id: str, x: FloatArray, y: FloatArray, kinds: IntArray) -> None:

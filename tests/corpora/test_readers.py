@@ -149,7 +149,11 @@ def test_a_table_may_say_it_too_and_what_is_no_file_or_page_is_left_out(tmp_path
     write(tmp_path / "a.csv", f"text,file,page\n{TEXT},lease.pdf,3\n{TEXT},lease.pdf,\n")
     assert [sentence.place for sentence in read(tmp_path / "a.parquet")] == ["lease.pdf, page 3"]
     assert [sentence.place for sentence in read(tmp_path / "a.csv")] == ["lease.pdf, page 3", "lease.pdf"]
-    odd = [("lease.pdf", page) for page in ("iv", True, -1, 2.5, [3], "9" * 12)] + [("x" * 300, 3), (["a"], 3), (None, 3)]
+    odd = [("lease.pdf", page) for page in ("iv", True, -1, 2.5, [3], "9" * 12)] + [
+        ("x" * 300, 3),
+        (["a"], 3),
+        (None, 3),
+    ]
     rows = [{"text": TEXT, "file": file, "page": page} for file, page in [("lease.pdf", 3.0), *odd]]
     path = write(tmp_path / "odd.jsonl", "".join(f"{json.dumps(row)}\n" for row in rows))
     assert [sentence.place for sentence in read(path)] == ["lease.pdf, page 3", *["lease.pdf"] * 6, "", "", ""]

@@ -24,7 +24,7 @@ NASTY = "<img/src=x/onerror=alert(1)>"  # one token
 def pair(seal: Seal) -> tuple[Corpus, Corpus]:
     words = (NASTY, "met", "Ada")
     nasty = replace(sentence("X met Ada"), tokens=words, entities=(Entity(start=2, end=3, type="GPE"),))
-    theirs = [*AWAY, nasty]
+    theirs = [replace(each, file="away.pdf", page=7) for each in (*AWAY, nasty)]
     return seal(HOME, "home", labelled=True), seal(theirs, f"away {NASTY}", labelled=True)
 
 
@@ -107,6 +107,7 @@ def test_drifting_entities_are_marked_and_nobodys_markup_counts(scored: str) -> 
     assert "LOC · PER · 9.2" in said
     drawn = " ".join(element.proto.body for element in app.get("html"))
     assert '&lt;img/src=x/onerror=alert(1)&gt; met <mark class="w-entity"' in drawn
+    assert "away.pdf, page 7</small></li>" in drawn
     assert "<img" not in drawn
 
 

@@ -1,5 +1,6 @@
 """The page Bias in its states: empty, at work, measured, reviewed, rebuilt, tested under other names, wrong input."""
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -138,6 +139,7 @@ def test_every_bar_lists_exactly_its_mentions(run: str) -> None:
     assert NASTY not in raw_html(app)
     assert "&lt;img src=x" in raw_html(app)
     assert 'aria-label="Sentences with the mention highlighted"' in raw_html(app)
+    assert re.search(r"labels\.pdf, page \d+</small><br>", raw_html(app))
 
 
 def test_by_type_a_panel_a_type_and_its_own_bars(run: str) -> None:
@@ -316,6 +318,7 @@ def test_rebuild_says_its_pools_then_shows_before_and_after(run: str, corpus: Co
     assert "can be chosen as training labels in any training or experiment" in app.success[-1].value
     assert made["changed"] > 0
     assert "before</strong>" in raw_html(app)
+    assert re.search(r"labels\.pdf, page \d+</small></li>", raw_html(app))
     assert NASTY not in raw_html(app)
     assert Library(home()).find(made["corpus"]).types["DATE"] > corpus.types["DATE"]
 

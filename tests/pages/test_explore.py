@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,8 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, str, 
             ("task", contracts(40, seed=1)),
             ("domain", [*contracts(110, seed=2), *kitchen(110), NASTY]),
         ):
-            made = Library(home).seal(map(sentence, lines), name=name, origin={}, labelled=False)
+            rows = (replace(sentence(line), file=f"{name}.pdf", page=7) for line in lines)
+            made = Library(home).seal(rows, name=name, origin={}, labelled=False)
             corpora.set_role(name, made.fingerprint)
         options = {**corpora.roles(), "encoder": "tiny", "budget": "40"}
         other = runs.execute("select", {**options, "strategy": "random"}).id
@@ -616,6 +618,7 @@ def test_no_text_of_a_corpus_is_markup(made: tuple[str, str, str]) -> None:
     assert "<img" not in html
     assert "<img" not in app.get("plotly_chart")[0].proto.spec
     told = tooltips_of(app)  # as it is: the browser shows it as text alone
+    assert " · domain.pdf, page 7\n" in told["lines"][told["points"].index(point)]
     assert told["lines"][told["points"].index(point)].endswith(f"\n{NASTY}")
     assert not any("<img" in m.value or "](http" in m.value for m in app.markdown)
 
@@ -639,6 +642,7 @@ def test_two_selections_are_compared(made: tuple[str, str, str]) -> None:
         ("Neither", 221 - len(ours | theirs)),
     ):
         assert f"| {name} | {n:,} |" in said
+    assert "domain.pdf, page 7<" in said
     assert len(app.get("plotly_chart")) == 2
 
 
@@ -646,6 +650,7 @@ def test_selected_and_filtered_side_by_side(made: tuple[str, str, str]) -> None:
     app = opened_at("Side by side")
     assert not app.exception
     assert texts(app).count("<tr>") == 16  # 15 pairs and the head
+    assert texts(app).count("domain.pdf, page 7 / domain.pdf, page 7") == 15
 
 
 def test_health_in_words_and_diversity_on_top(made: tuple[str, str, str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,6 @@
 """Finished runs whose corpora were removed: every page opens them with what they kept."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,8 @@ def runs_of(home: Path) -> dict[str, str]:
     """{page: run that it is to show}, all finished."""
     made = corpora(home)
     texts = [f"Row {i} of pile {i * 7} is signed by clerk number {i % 17} today ." for i in range(200)]
-    made["domain"] = Library(home).seal(map(sentence, texts), name="my pile", origin={})
+    pile = (replace(sentence(text), file="pile.pdf", page=7) for text in texts)
+    made["domain"] = Library(home).seal(pile, name="my pile", origin={})
     facade_corpora.set_role("domain", made["domain"].fingerprint)
     marks = {role: corpus.fingerprint for role, corpus in made.items()}
     parts = {role: marks[role] for role in ("task", "domain")}
@@ -138,6 +140,7 @@ def test_the_map_and_s_c_are_shown_when_only_d_c_is_gone(home: Path) -> None:
     said = everything(app)
     assert "No longer on this machine: the big corpus." in said
     assert "The choice itself is still here" in said
+    assert "pile.pdf, page 7" in said
     assert sum(f"clerk number {i} " in said for i in range(17)) > 3
     assert len(app.get("plotly_chart")) == 2  # the scores, the map
     said = everything(opened_on("pages/3_Selection.py", run_id))

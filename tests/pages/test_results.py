@@ -301,6 +301,7 @@ def test_mistakes_are_told_apart_counted_and_filtered(run_id: str) -> None:
     a, b = (str(app.selectbox(key=f"results.beside.{side}.{rows(run_id)[0]}").value) for side in "ab")
     every = results.side_by_side(a, 1, b, 1)
     said = texts(app)
+    assert "test1.pdf, page 1<" in said
     for kind in reviews.KINDS:
         n, m = (sum(one.kind == kind for row in every for one in getattr(row, side)) for side in ("wrong_a", "wrong_b"))
         assert re.search(f'>{kind}</td><td>[^<]*</td><td class="w-number">{n}</td><td class="w-number">{m}<', said)

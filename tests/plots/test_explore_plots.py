@@ -129,10 +129,14 @@ def test_the_figure_is_small_and_only_what_has_a_tooltip_catches_the_mouse() -> 
     assert (task.hoverinfo, selected.hoverinfo, filtered.hoverinfo) == ("none", "none", "skip")
 
 
-def test_a_tooltip_says_class_and_score_where_there_is_one_then_the_sentence() -> None:
-    rows: list[HoverRow] = [{"score": score, "text": "<b>bold</b> & more"} for score in (float("nan"), 0.25)]
+def test_a_tooltip_says_class_score_and_place_where_there_are_then_the_sentence() -> None:
+    text = "<b>bold</b> & more"
+    rows: list[HoverRow] = [
+        {"score": float("nan"), "text": text, "place": ""},
+        {"score": 0.25, "text": text, "place": "lease.pdf, page 3"},
+    ]
     lines = plots.hover_lines(["T_C", "selected"], rows)
-    assert lines == ["T_C\n<b>bold</b> & more", "selected · score 0.25\n<b>bold</b> & more"]
+    assert lines == [f"T_C\n{text}", f"selected · score 0.25 · lease.pdf, page 3\n{text}"]
 
 
 def test_overlap_stands_beside_chance() -> None:

@@ -14,7 +14,7 @@ from pages.ui.frame import guard, looked
 from pages.ui.presses import pressed
 from pages.ui.project import later
 from pages.ui.remains import text_gone
-from pages.ui.widgets import chart, plain, same_command
+from pages.ui.widgets import chart, place_html, plain, same_command
 
 AGREE, DRIFT = "#009E73", "#D55E00"
 SCORE = (
@@ -103,7 +103,8 @@ def _sentences(run_id: str, threshold: float) -> None:
         with column:
             st.markdown(f"**{heading}**")
             items = "".join(
-                f"<li>{_marked(sentence, marks)} <small>{score:.2f}</small></li>" for score, sentence, marks in rows
+                f"<li>{_marked(sentence, marks)} <small>{score:.2f}</small>{place_html(sentence.place)}</li>"
+                for score, sentence, marks in rows
             )
             if not items:
                 st.caption("None that shares an entity.")

@@ -15,7 +15,7 @@ from pages.ui.frame import guard, looked, where_text_is_here
 from pages.ui.grid import grid
 from pages.ui.project import later
 from pages.ui.remains import text_gone
-from pages.ui.widgets import plain
+from pages.ui.widgets import place_html, plain
 
 PAGE = 8  # sentences
 ROWS = 300  # of a table
@@ -35,9 +35,9 @@ def notes(run_id: str) -> None:
 
 
 def marked(row: MentionRow) -> str:
-    """A mention's sentence as HTML, the mention highlighted."""
+    """A mention's sentence as HTML, the mention highlighted, its place behind it."""
     mention = Entity(start=row.start, end=row.end, type=row.type)
-    return _painted(row.tokens, [mention], COLOURS[row.bin])
+    return _painted(row.tokens, [mention], COLOURS[row.bin]) + place_html(row.place)
 
 
 def mention_list(run_id: str, numbers: IntArray, key: str) -> None:
@@ -81,6 +81,7 @@ def mention_table(rows: Sequence[MentionRow], key: str) -> MentionRow | None:
         "pvi_context": "Context",
         "ceim": "Name less context",
         "text": "Sentence",
+        **({"place": "File and page"} if any(row.place for row in rows) else {}),
     }
     number = st.column_config.NumberColumn
     event = grid(
@@ -130,7 +131,8 @@ def _diff(diff: Diff) -> str:
     ]
     if diff.gone is not None:
         lines.append(("deleted", escape(diff.gone.text)))
-    return "".join(f"<div><strong>{name}</strong> {text}</div>" for name, text in lines)
+    shown = "".join(f"<div><strong>{name}</strong> {text}</div>" for name, text in lines)
+    return shown + place_html(diff.before.place)
 
 
 def _painted(tokens: Sequence[str], entities: Sequence[Entity], colour: str, unsure: Collection[int] = ()) -> str:

@@ -14,7 +14,7 @@ from pages.ui.choice import in_list
 from pages.ui.explore import state
 from pages.ui.explore.tooltips import packed, tooltips
 from pages.ui.project import page_link
-from pages.ui.widgets import chart, plain, table
+from pages.ui.widgets import chart, plain, table, with_place
 
 DRAWN = 20_000
 SHORT = {
@@ -52,7 +52,8 @@ def compare(choice_id: str, map_run: str | None) -> None:
         key="explore.side",
     )
     columns = {"id": "Id", "score": "Score", "text": "Sentence"}
-    table(insights.side_examples(choice_id, other, side), columns, SIDE_WORDS[side])
+    rows = insights.side_examples(choice_id, other, side)
+    table(rows, with_place(columns, rows), SIDE_WORDS[side])
 
 
 def _both(choice_id: str, map_run: str | None, other: str) -> None:
@@ -127,6 +128,7 @@ def side_by_side(map_run: str) -> None:
             "gap": f"{selected['score']:.3g} / {filtered['score']:.3g}",
             "cosine": float(cosine),
             "why": ", ".join(SHORT[flag] for flag in filtered["flags"]) or "score",
+            "place": " / ".join(filter(None, (selected["place"], filtered["place"]))),
         }
         for selected, filtered, cosine in pairs
     ]
@@ -137,4 +139,4 @@ def side_by_side(map_run: str) -> None:
         "gap": "Scores",
         "why": "Kept out by",
     }
-    table(rows, columns, "Selected sentences beside the filtered ones most like them")
+    table(rows, with_place(columns, rows), "Selected sentences beside the filtered ones most like them")

@@ -12,7 +12,7 @@ from core.facade.results import TwoReadings
 from core.facade.reviews import Kind, Mistake, TypeMistakes
 from pages.ui.frame import looked
 from pages.ui.results.pair import pair
-from pages.ui.widgets import plain, table
+from pages.ui.widgets import place_html, plain, table
 
 PAGE = 20  # sentences
 SHOWN = {
@@ -140,7 +140,8 @@ def reading_list(rows: Sequence[TwoReadings], *, alone: bool = False) -> None:
         a = _read(row.sentence, row.a, row.wrong_a, figures.css_colour(figures.ARM_A))
         b = _read(row.sentence, row.b, row.wrong_b, figures.css_colour(figures.ARM_B))
         lines = (("labelled", gold), ("read", a)) if alone else (("labelled", gold), ("A", a), ("B", b))
-        items.append("".join(f"<div><strong>{name}</strong> {line}</div>" for name, line in lines))
+        read = "".join(f"<div><strong>{name}</strong> {line}</div>" for name, line in lines)
+        items.append(read + place_html(row.sentence.place))
     if items:
         name = f"Test sentences as labelled and as {'the tagger reads' if alone else 'two taggers read'} them"
         listed = "".join(f"<li>{item}</li>" for item in items)
