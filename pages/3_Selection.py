@@ -134,7 +134,8 @@ def _budget() -> dict[str, Any]:
         "Budget",
         "10%",
         key="selection.budget",
-        help="1000 (sentences), 50000tokens, 20% of the big corpus, or threshold:0.75",
+        help="So many sentences (1000) or tokens (50000tokens), a share of the big corpus (20%), or all sentences from "
+        "a score on (threshold:0.75).",
     )
     words = {flag: flag.replace("_", " ") for flag in corpora.FLAGS}
     keep = right.multiselect(

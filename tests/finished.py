@@ -74,8 +74,8 @@ def labelled(n: int, seed: int, prefix: str) -> list[Sentence]:
         tokens[4] = NASTY if i == 0 else tokens[4]
         entities = tuple(Entity(start=at, end=at + 2, type=TYPES[rng.integers(3)]) for at in (1, 5))
         text = " ".join(tokens)
-        place = {"file": f"{prefix}1.pdf", "page": i // 10 + 1}
-        found.append(Sentence(id=sentence_id(text), tokens=tuple(tokens), text=text, entities=entities, **place))
+        made = Sentence(id=sentence_id(text), tokens=tuple(tokens), text=text, entities=entities)
+        found.append(replace(made, file=f"{prefix}1.pdf", page=i // 10 + 1))
     return found
 
 
@@ -108,8 +108,8 @@ def corpora(home: Path) -> dict[str, Corpus]:
         made[role] = library.seal(rows, name=f"my {role}", origin={}, labelled=True)
     for role, n in (("task", 50), ("domain", 90)):
         texts = [f"Plain sentence {i} of {role} ." for i in range(n)]
-        place = {"file": f"{role}1.pdf", "page": 1}
-        rows = [Sentence(id=sentence_id(text), tokens=tuple(text.split()), text=text, **place) for text in texts]
+        file = f"{role}1.pdf"
+        rows = [Sentence(id=sentence_id(each), tokens=tuple(each.split()), text=each, file=file) for each in texts]
         made[role] = library.seal(rows, name=f"my {role}", origin={})
     for role, corpus in made.items():
         facade_corpora.set_role(role, corpus.fingerprint)

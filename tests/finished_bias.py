@@ -1,6 +1,7 @@
 """A finished `difficulty` run without the training behind it: what each mention tells follows a rule of its words."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +28,8 @@ def contracts(home: Path, n: int = 60, name: str = "my labels") -> Corpus:
         entities = [Entity(start=0, end=1, type="PARTY"), Entity(start=4, end=5, type="DATE")]
         entities += [Entity(start=6, end=7, type="<b>RARE</b>")] if i < 3 else []
         text = " ".join(tokens)
-        place = {"file": "labels.pdf", "page": i + 1}
-        return Sentence(id=sentence_id(text), tokens=tokens, text=text, entities=tuple(entities), **place)
+        made = Sentence(id=sentence_id(text), tokens=tokens, text=text, entities=tuple(entities))
+        return replace(made, file="labels.pdf", page=i + 1)
 
     return Library(home).seal(map(one, range(n)), name=name, origin={}, labelled=True)
 

@@ -68,8 +68,8 @@ def options(replicates: int = REPLICATES[0], encoder: str = "") -> dict[str, obj
 
 def more_often(run: Run) -> int:
     """How often all is made anew in the plan after an experiment: the next larger one, in which what it made counts."""
-    made = len(run.manifest.config["seeds"])
-    return next((n for n in REPLICATES if n > made), REPLICATES[-1])
+    n_seeds = len(run.manifest.config["seeds"])
+    return next((n for n in REPLICATES if n > n_seeds), REPLICATES[-1])
 
 
 def is_timed(asked: Mapping[str, object]) -> bool:
@@ -94,6 +94,6 @@ def plan(asked: Mapping[str, object]) -> Plan:
         f"tested on {corpus_name(config.test)}.",
         time=time,
         shows=f"Gains of about {foresight.points:.0f} points or more can show; a gain of a single point shows in "
-        f"{100 * foresight.plans[0].chance:.0f} of 100 cases.",
+        f"{100 * foresight.plans[0].chance:.0f} of 100 cases. {foresight.basis}.",
         edited=bool(chosen and selections.edits(chosen.id)),
     )

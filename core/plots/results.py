@@ -93,7 +93,7 @@ def rate_words(row: ArmRow) -> str:
     if row.delta / rate < MINUTE:  # of seconds it would be a million points an hour, which nobody could buy
         return "takes under a minute more"
     if not known_interval(row):
-        return f"{rate:+z.2f} (one seed: no interval)"
+        return "one seed: no rate"
     low, high = (bound * rate / row.delta for bound in row.interval)
     # Digits that the interval's width cannot hold would look like precision.
     digits = 2 if high - low < 10 else 1 if high - low < 100 else 0

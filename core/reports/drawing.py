@@ -5,8 +5,12 @@ from dataclasses import dataclass
 from math import ceil, floor, log10
 from typing import Literal
 
-WIDTH, ROW, BELOW = 700, 28, 44  # of the whole, of a line, of the scale
+from core.reports.fonts import width
+
+WIDTH, ROW, BELOW = 700, 28, 44  # of the whole, of a row with a name of one line, of the scale
 LABELS, GAP, REACH = 250, 10, 435  # the names' right end, what is left beside it, the scale's length
+NAME, LINE = 14.0, 17  # a name's letters, and its lines where it has several
+ROOM = 0.88  # of LABELS that our letters may take: a browser's own are wider
 GREY = "#888888"
 
 
@@ -41,7 +45,7 @@ class Label:
     y: float
     text: str
     anchor: Literal["end", "middle"]
-    size: float = 14.0
+    size: float = NAME
     bold: bool = False
 
 
@@ -70,20 +74,29 @@ class Interval:
 
 
 def intervals(rows: Sequence[Interval], unit: str) -> Drawing | None:
-    """A line a row, about zero, which stands on the axis even where no interval touches it; None without rows."""
+    """A line a row, about zero, which stands on the axis even where no interval touches it; None without rows.
+
+    A name that is longer than its room is broken into lines: none is cut.
+    """
     if not rows:
         return None
     low, high = min(0.0, *(row.low for row in rows)), max(0.0, *(row.high for row in rows))
-    factor, bottom = REACH / ((high - low) or 1), ROW * len(rows)
+    names = [_broken(row.name, bold=row.bold) for row in rows]
+    heights = [ROW + LINE * (len(lines) - 1) for lines in names]
+    factor, bottom = REACH / ((high - low) or 1), sum(heights)
 
     def x(value: float) -> float:
         return LABELS + GAP + (value - low) * factor
 
     shapes: list[Shape] = [Stroke(x1=x(0), y1=0, x2=x(0), y2=bottom, dashed=True)]
-    for number, row in enumerate(rows):
-        y = ROW * number + ROW / 2
+    for number, (row, lines) in enumerate(zip(rows, names, strict=True)):
+        y = sum(heights[:number]) + heights[number] / 2
+        first = y + 5 - LINE * (len(lines) - 1) / 2
         shapes += [
-            Label(x=LABELS, y=y + 5, text=row.name, anchor="end", bold=row.bold),
+            *(
+                Label(x=LABELS, y=first + LINE * i, text=line, anchor="end", bold=row.bold)
+                for i, line in enumerate(lines)
+            ),
             Stroke(x1=x(row.low), y1=y, x2=x(row.high), y2=y, colour=row.colour, width=4),
             Dot(x=x(row.value), y=y, radius=7 if row.bold else 6, colour=row.colour),
         ]
@@ -95,6 +108,25 @@ def intervals(rows: Sequence[Interval], unit: str) -> Drawing | None:
         shapes.append(Label(x=x(mark), y=bottom + 19, text=words, anchor="middle", size=13))
     shapes.append(Label(x=x((low + high) / 2), y=bottom + 38, text=unit, anchor="middle", size=13))
     return Drawing(width=WIDTH, height=bottom + BELOW, shapes=shapes)
+
+
+def _broken(name: str, *, bold: bool) -> list[str]:
+    """A name in lines that fit its room, broken between words, and within one that has no line to itself."""
+    lines = [""]
+    for word in name.split():
+        longer = f"{lines[-1]} {word}".lstrip()
+        if _fits(longer, bold=bold):
+            lines[-1] = longer
+            continue
+        lines += [""] * bool(lines[-1])
+        for letter in word:
+            lines += [""] * (not _fits(lines[-1] + letter, bold=bold))
+            lines[-1] += letter
+    return lines
+
+
+def _fits(text: str, *, bold: bool) -> bool:
+    return width(text, NAME, bold=bold) <= LABELS * ROOM
 
 
 def _round_step(least: float) -> float:

@@ -7,8 +7,12 @@ from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from core.shown import shown
+
+if TYPE_CHECKING:
+    from PIL.ImageFont import FreeTypeFont
 
 FOLDER = Path(__file__).resolve().parents[2] / "assets" / "fonts"
 REGULAR, BOLD = FOLDER / "DejaVuSansCondensed.ttf", FOLDER / "DejaVuSansCondensed-Bold.ttf"
@@ -37,6 +41,18 @@ def onwards(text: str) -> str:
     """A line as fpdf2 sets it in the right order: marks behind words that go to the left, where the line does not."""
     strong = next((kind for kind in map(unicodedata.bidirectional, text) if kind in ("L", *LEFTWARDS)), "L")
     return text if strong != "L" or not leftwards(text) else _ENDS.sub(_MARK, text)
+
+
+def width(text: str, size: float, *, bold: bool) -> float:
+    """How wide a line is in the body's font, in the unit of its size."""
+    return float(_of_a_hundred(bold).getlength(settable(text)) * size / 100)
+
+
+@cache
+def _of_a_hundred(bold: bool) -> "FreeTypeFont":
+    from PIL import ImageFont
+
+    return ImageFont.truetype(str(BOLD if bold else REGULAR), 100)
 
 
 @cache

@@ -93,9 +93,10 @@ def _within(slug: str, work: Callable[[], T]) -> T:
 
 
 def elsewhere() -> str:
-    """How many runs are at work in other projects, and in which; "" for none."""
+    """How many runs are at work in other projects, whose names are nobody's business here; "" for none."""
     counts = projects.at_work()
-    return "; ".join(f"{n} run{'s' * (n > 1)} at work in {name}" for name, n in counts.items())
+    where = "another project" if len(counts) == 1 else f"{len(counts)} other projects"
+    return f"{n} run{'s' * (n > 1)} at work in {where}" if (n := sum(counts.values())) else ""
 
 
 def switch(guarded: Callable[[], None]) -> None:

@@ -6,7 +6,7 @@ from functools import partial
 import streamlit as st
 
 from core.facade import corpora, labelling, reports, road, terms
-from core.facade.road import Stop
+from core.facade.road import Closer, Stop
 from pages.ui import find_out
 from pages.ui.frame import guard
 from pages.ui.project import later, page_link
@@ -43,12 +43,21 @@ def draw() -> None:
             _finding_out(stop)
     if any(stop.run and not stop.ready for stop in stops):
         st.fragment(run_every=FILLS)(_fill_in)([stop.known for stop in stops])
-    with st.expander("Look closer", icon=":material/search:"):
-        for row in road.closer():
-            page, label = CLOSER[row.name]
-            page_link(page, label=label, icon=":material/arrow_forward:")
-            if row.reason:
-                st.caption(plain(row.reason))
+    closer = road.closer()
+    for row in closer:
+        if row.reason:
+            with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+                st.caption(plain(row.reason), width="content")
+                _closer(row)
+    if rest := [row for row in closer if not row.reason]:
+        with st.expander("Look closer", icon=":material/search:"):
+            for row in rest:
+                _closer(row)
+
+
+def _closer(row: Closer) -> None:
+    page, label = CLOSER[row.name]
+    page_link(page, label=label, icon=":material/arrow_forward:", width="content")
 
 
 def _fill_in(known: Sequence[str]) -> None:

@@ -6,7 +6,19 @@ from playwright.sync_api import Page, expect
 from core.facade import corpora
 from tests.browser.driver import Server, settled, visit
 
-ADDRESSES = ["", "Corpora", "Similarity", "Selection", "Explore", "Training", "Results", "Assisting"]
+ADDRESSES = [
+    "",
+    "Corpora",
+    "Similarity",
+    "Selection",
+    "Explore",
+    "Training",
+    "Results",
+    "Bias",
+    "Assisting",
+    "Papers",
+    "Runs",
+]
 CONTROLS = """() => [...document.querySelectorAll(
     'button, a[href], input, textarea, select, summary, [role=button], [role=slider], [role=tab], [role=combobox]'
   )].filter(e => e.checkVisibility({visibilityProperty: true, opacityProperty: true}) && !e.disabled

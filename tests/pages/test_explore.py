@@ -20,12 +20,12 @@ from streamlit.testing.v1 import AppTest
 from core.cli.main import run_main
 from core.corpora.library import Library
 from core.errors import ConfigError
-from core.facade import choices, corpora, insights, maps, regions, removals, runs, selections, terms
+from core.facade import atlas, choices, corpora, insights, maps, regions, removals, runs, selections, terms
 from core.facade.regions import Region
 from core.plots.theme import plain as plots_plain
 from core.results import IntArray
 from pages.ui.explore import map as map_view
-from pages.ui.explore import state
+from pages.ui.explore import panel, state
 from pages.ui.widgets import plain
 from tests.conftest import sentence
 from tests.pages.test_choice import typed
@@ -372,6 +372,27 @@ def test_a_map_becomes_a_folder_for_embedding_atlas(made: tuple[str, str, str], 
     unnamed = pq.read_table(tmp_path / "atlas" / "map.parquet")
     assert unnamed.num_rows == len(mapped)
     assert "lassos" not in unnamed.column_names
+
+
+def test_a_file_that_cannot_be_written_is_said_and_the_page_stays_whole(
+    made: tuple[str, str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*given: object) -> Path:
+        raise ConfigError("exports: there is no room; free some.")
+
+    _, _, map_run = made
+    monkeypatch.setattr(atlas, "export", full)
+    monkeypatch.setattr(maps, "export", full)
+    monkeypatch.setattr(panel, "LARGEST_DOWNLOAD", 0)
+    app = opened(PAGE)
+    for button in ("explore.atlas", "explore.export.txt"):
+        charts, folded = len(app.get("plotly_chart")), [part.label for part in app.expander]
+        app.button(key=button).click().run()
+        assert not app.exception
+        assert [error.value for error in app.error] == [plain("exports: there is no room; free some.")]
+        assert len(app.get("plotly_chart")) == charts
+        assert [part.label for part in app.expander] == folded  # the last of them at the page's end
+        app = shown(opened(PAGE), "lasso", middle(map_run)["value"], map_run)
 
 
 def test_a_lasso_that_was_given_a_name_is_picked_by_it_again(made: tuple[str, str, str]) -> None:

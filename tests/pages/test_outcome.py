@@ -10,7 +10,7 @@ import pytest
 
 from core.artifacts.audit import AuditResult
 from core.artifacts.drift import SklResult
-from core.artifacts.evaluations import FinetuneResult
+from core.artifacts.evaluations import EvaluateResult, FinetuneResult, OverSeeds
 from core.artifacts.fetched import FetchResult
 from core.artifacts.intake import IntakeResult, Taken
 from core.artifacts.leaderboard import ExperimentResult
@@ -41,7 +41,7 @@ from tests.browser.laid import lay
 from tests.finished import TIMED, pretrained, study
 from tests.pages.test_ranking import RANK
 
-WITHIN = {"embed", "evaluate", "halves", "score", "vectors"}  # what other kinds of run ask for; no list shows them
+WITHIN = {"embed", "halves", "score", "vectors"}  # what other kinds of run ask for; no list shows them
 IN_PARTS = {
     "assist",
     "difficulty",
@@ -117,6 +117,12 @@ MADE: Mapping[str, tuple[object, str]] = {  # of what takes a model to make
     ),
     "tag": (TagResult(entities=1200, sentences=3400, types=["LOC"]), "1,200 entities in 3,400 sentences"),
     "predict": (PredictResult(entities=1, sentences=2, types={"LOC": 1}), "1 entities in 2 sentences"),
+    "evaluate": (
+        EvaluateResult(
+            model="m", test=OverSeeds(micro_f1=[71.25, 71.35], mean=71.3, sd=None, by_type={}, decodings={})
+        ),
+        "Score (F1) 71.3",
+    ),
     "vectors-import": (
         ImportResult(name="glove", words=200_000, dimension=100, again=0, unusable=3, whole=False),
         "200,000 words of 100 numbers, the file's first",

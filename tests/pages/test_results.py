@@ -22,6 +22,7 @@ from core.facade.home import home
 from core.recipes.base import register
 from core.runs import RunContext
 from core.runs.store import RunStore
+from pages.ui.widgets import plain
 from tests import finished
 from tests.conftest import entities_of
 from tests.pages.test_pages import opened, texts
@@ -358,7 +359,10 @@ def test_all_trainings_and_what_sets_two_apart(run_id: str) -> None:
     assert ">init<" in said
 
 
-def test_everything_can_be_taken_away(run_id: str) -> None:
+def test_everything_can_be_taken_away(run_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*given: object, **more: object) -> Path:
+        raise ConfigError("exports: there is no room; free some.")
+
     app = tab(opened(PAGE), "Take away")
     assert not app.exception
     assert [button.proto.label for button in app.get("download_button")] == [
@@ -369,6 +373,11 @@ def test_everything_can_be_taken_away(run_id: str) -> None:
         "Table (.md)",
         "Model (.zip)",
     ]
+    with monkeypatch.context() as patch:
+        patch.setattr(deliver, "export_model", full)
+        app.button(key="results.take.copy").click().run()
+    assert [error.value for error in app.error] == [plain("exports: there is no room; free some.")]
+    assert app.get("download_button")[-1].proto.label == "Model (.zip)"  # below it
     app.button(key="results.take.copy").click().run()
     copied = [code.value for code in app.code][-1]
     assert (Path(copied) / "config.json").exists()

@@ -92,6 +92,13 @@ class Foresight:
     def _more(self, seeds: int) -> str:
         return f"with {seeds} seeds, about {_points(self.further[seeds])}"
 
+    @property
+    def basis(self) -> str:
+        """What is said of spread comes from: trainings, or an assumption; the beginning of a sentence."""
+        if not (n := self.spread.trainings):
+            return "That is assumed, as nothing was trained on these labels yet"
+        return f"By {n} training{'s' * (n > 1)} on these labels so far"
+
     def _basis(self) -> str:
         moves = f"scores differ by {self.spread.seeds:.1f} points from seed to seed (standard deviation)"
         if self.spread.pretrainings:
@@ -100,12 +107,8 @@ class Foresight:
         test = f"the test set has {self.spread.n_sentences:,} sentences"
         if self.spread.swapped:
             test = f"all {self.spread.n_sentences:,} labelled sentences are tested, half by half"
-        if not self.spread.trainings:
-            return (
-                f"That is assumed, as nothing was trained on these labels yet: {moves}, more after few epochs; {test}."
-            )
-        n = self.spread.trainings
-        return f"By {n} training{'s' * (n > 1)} on these labels so far: {moves}; {test}."
+        more = "" if self.spread.trainings else ", more after few epochs"
+        return f"{self.basis}: {moves}{more}; {test}."
 
     def as_json(self) -> dict[str, object]:
         """Fields that `--plan-only --json` prints of it."""

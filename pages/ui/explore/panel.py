@@ -159,7 +159,8 @@ def _take_away(choice_id: str, map_run: str, points: IntArray) -> None:
                 data = partial(_bytes, write, name)
                 st.download_button(label, later(data), name, on_click="ignore", key=f"explore.export.{kind}", icon=look)
             elif pressed(label, f"explore.export.{kind}", icon=look):
-                st.code(str(write(deliver.exports() / name)), language=None, wrap_lines=True)
+                with guard():  # what goes wrong is said here; the page below stays
+                    st.code(str(write(deliver.exports() / name)), language=None, wrap_lines=True)
 
 
 def _bytes(write: Callable[[Path], Path], name: str) -> bytes:

@@ -10,6 +10,7 @@ import streamlit as st
 from core.facade import deliver, reports, results, runs, terms
 from core.facade.reports import Cover
 from core.facade.results import TaggerRow
+from pages.ui.frame import guard
 from pages.ui.presses import pressed
 from pages.ui.project import later
 from pages.ui.results.board import spread
@@ -156,7 +157,8 @@ def _model(arms: Mapping[str, str]) -> None:
     rare = _rare_words(run_id)
     with st.container(horizontal=True):
         if pressed(f"Copy the folder ({size(big)})", "results.take.copy", icon=":material/folder_copy:"):
-            st.session_state["results.take.copied"] = str(deliver.export_model(run_id, rare=rare))
+            with guard():  # what goes wrong is said here; the page below stays
+                st.session_state["results.take.copied"] = str(deliver.export_model(run_id, rare=rare))
         if big <= ZIP_LIMIT:
             _file("Model (.zip)", lambda: deliver.zip_model(run_id, rare=rare), f"{run_id}.zip", "application/zip")
     if copied := st.session_state.get("results.take.copied"):

@@ -34,6 +34,7 @@ BELONGS: Mapping[str, str] = {  # what shows runs of these kinds too, though not
     "assist": ASSISTING,
     "tag": EXPLORE,
     "predict": RESULTS,
+    "evaluate": RESULTS,
     "calibrate": TRAINING,
     "fetch": TRAINING,
     "rank": TRAINING,

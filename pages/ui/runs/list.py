@@ -14,7 +14,14 @@ from pages.ui.runs.where import machines
 from pages.ui.widgets import plain
 
 SHOWN = 8
-SMALL = ("add", "audit", "calibrate", "predict", "tag")  # many, soon over: they stand by themselves once they are
+SMALL = (
+    "add",
+    "audit",
+    "calibrate",
+    "evaluate",
+    "predict",
+    "tag",
+)  # many, soon over: they stand by themselves once they are
 
 
 def run_list(listed: Sequence[Run]) -> None:

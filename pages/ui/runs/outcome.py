@@ -49,6 +49,10 @@ def _finetuned(run: Run) -> str:
     return f"Score (F1) {test.f1:.1f}{spread} on {corpus_name(run.manifest.config['test'][0])}"
 
 
+def _tested(run: Run) -> str:
+    return f"Score (F1) {results.tested(run.id).test.f1:.1f}"
+
+
 def _pretrained(run: Run) -> str:
     perplexity = training.pretrained(run.id).pseudo_perplexity
     return f"Pseudo-perplexity of held-out text: {perplexity.before:,.1f} before, {perplexity.after:,.1f} after"
@@ -135,6 +139,7 @@ SAYS: Mapping[str, Callable[[Run], str]] = {
     "study": lambda run: " ".join(studies.finding(run.id).parts),
     "tag": _tagged,
     "predict": _tagged,
+    "evaluate": _tested,
     "calibrate": _timed,
     "prevalence": _counted,
     "rank": _ranked,

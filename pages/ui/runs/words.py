@@ -32,6 +32,7 @@ _TITLES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "rank": lambda config: f"Rank {' and '.join(map(encoder, config['encoders']))} on {corpus_name(config['train'])}",
     "tag": lambda config: f"Find entities in {corpus_name(config['corpus'])}",
     "predict": lambda config: f"Find entities with {_tagger(config['model'])}",
+    "evaluate": lambda config: f"Test {_tagger(config['model'])} on {corpus_name(config['test'])}",
     "pretrain": lambda config: f"Pre-train {encoder(config['init'])} on {_names(config['corpora'])}",
     "finetune": lambda config: f"{_trained(config)} on {corpus_name(config['train'])}",
     "skl": lambda config: f"Score {corpus_name(config['assisting'])} against {corpus_name(config['primary'])}",

@@ -1,0 +1,51 @@
+"""Intervals drawn to scale: every name fits its room, whatever it is called."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.reports.drawing import LABELS, ROW, Dot, Interval, Label, Stroke, intervals
+from core.reports.fonts import width
+
+LONGEST = "the task's own text and all of the big corpus, from the encoder my-own-legal-encoder-of-last-year ▲"
+
+
+def rows(*names: str) -> list[Interval]:
+    return [
+        Interval(name=name, value=1.0, low=-1.0, high=3.0, colour="#000000", bold=i % 2 == 1)
+        for i, name in enumerate(names)
+    ]
+
+
+def labels(*names: str) -> list[Label]:
+    """Of the names alone."""
+    drawn = intervals(rows(*names), "points")
+    assert drawn
+    return [shape for shape in drawn.shapes if isinstance(shape, Label) and shape.anchor == "end"]
+
+
+def test_a_short_name_is_one_line_beside_its_interval() -> None:
+    drawn = intervals(rows("random ▲", "chosen"), "points")
+    assert drawn
+    assert [label.text for label in labels("random ▲", "chosen")] == ["random ▲", "chosen"]
+    assert [dot.y for dot in drawn.shapes if isinstance(dot, Dot)] == [ROW / 2, ROW * 1.5]
+
+
+def test_a_long_name_is_broken_between_words_and_pushes_the_next_row_down() -> None:
+    lines = labels(LONGEST, "chosen")
+    assert " ".join(line.text for line in lines[:-1]) == LONGEST
+    assert len(lines) > 2
+    drawn = intervals(rows(LONGEST, "chosen"), "points")
+    assert drawn
+    first, second = [dot.y for dot in drawn.shapes if isinstance(dot, Dot)]
+    assert lines[0].y < first < lines[-2].y < lines[-1].y
+    assert second - first > ROW
+    assert max(stroke.y2 for stroke in drawn.shapes if isinstance(stroke, Stroke)) < drawn.height
+
+
+@given(st.lists(st.text(st.characters(codec="utf-8"), max_size=120), min_size=1, max_size=4))
+def test_no_name_is_cut(names: list[str]) -> None:
+    lines = labels(*names)
+    assert all(width(line.text, line.size, bold=line.bold) <= LABELS for line in lines)
+    assert "".join(line.text for line in lines).replace(" ", "") == "".join("".join(name.split()) for name in names)
+    heights = [line.y for line in lines]
+    assert heights == sorted(heights)
