@@ -40,11 +40,21 @@ _WORDS = {
     "add": ["corpus", "add"],
     "fetch": ["encoders", "get"],
     "intake": ["corpus", "propose", "--use"],
+    "predict": ["predict", "--output", "tagged.jsonl"],
     "rank": ["encoders", "rank"],
+    "split": ["corpus", "split"],
     "vectors-import": ["vectors", "add"],
 }
 # Options that are typed without their names.
-_BARE = {"add": ("path", "others"), "intake": ("path", "others"), "fetch": ("encoder",), "vectors-import": ("path",)}
+_BARE = {
+    "add": ("path", "others"),
+    "intake": ("path", "others"),
+    "fetch": ("encoder",),
+    "predict": ("corpus",),
+    "split": ("corpus",),
+    "vectors-import": ("path",),
+}
+UNTYPED = ("audit", "calibrate", "embed", "halves", "score", "tag", "vectors")  # kinds that no command is for alone
 
 
 def listed(*kinds: str, state: State | None = None) -> list[Run]:
@@ -201,7 +211,8 @@ def command(kind: str, options: Mapping[str, object]) -> str:
         if name in hidden or (value == field.default and not field.is_required()):
             continue
         if name in _BARE.get(kind, ()):
-            words += [str(value)] if isinstance(value, str) else map(str, value)
+            shown = _shown if name in references else str
+            words += [shown(value)] if isinstance(value, str) else map(str, value)
         elif name == "options":
             usual = strategy_options(str(options.get("strategy", DEFAULT_STRATEGY)), {}).model_dump(mode="json")
             value = {key: item for key, item in value.items() if item != usual.get(key)}
@@ -216,6 +227,11 @@ def command(kind: str, options: Mapping[str, object]) -> str:
         else:
             words += [flag(name), _shown(value) if name in references else str(value)]
     return shlex.join(words)
+
+
+def begun_by(run: Run) -> str | None:
+    """The command line that does again what a run did; None for a kind that no command is for alone."""
+    return None if run.manifest.kind in UNTYPED else command(run.manifest.kind, run.manifest.config)
 
 
 def flag(name: str, *, on: bool = True) -> str:

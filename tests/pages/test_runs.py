@@ -95,6 +95,17 @@ def test_a_run_is_named_and_its_name_stands_wherever_it_is_listed(home: Path, th
     assert plain("a <b>bold</b> try") in texts(opened("home.py"))
 
 
+def test_a_run_has_the_command_that_begins_it_where_there_is_one(home: Path, three: list[Run]) -> None:
+    app = opened(PAGE)
+    app.multiselect(key="runs.picked").set_value([three[2].id]).run()
+    begins, labelling = (code.value for code in app.code)
+    assert begins.startswith("python -m core select ")  # with the precision of this machine
+    assert begins.endswith(" --task 'my task' --domain 'my domain' --strategy random --budget 20")
+    assert labelling == f"python -m core runs label {three[2].id} --name NAME --tag TAG --note TEXT"
+    embed = finish(home, "embed", {"corpus": three[2].manifest.config["domain"], "encoder": "tiny"}, lambda context: {})
+    assert runs.begun_by(embed) is None
+
+
 def test_pin_and_archive_act_on_all_that_are_picked(home: Path, three: list[Run]) -> None:
     app = opened(PAGE)
     app.multiselect(key="runs.picked").set_value([run.id for run in three[:2]]).run()

@@ -1,6 +1,7 @@
 """Every command speaks one way: lists by commas or by repetition, `--json`, and a corpus by its name or its file."""
 
 import json
+import shlex
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +16,7 @@ from core.cli.options import CORPUS
 from core.config import fields_with
 from core.facade import corpora, experiments, removals, runs, taggers
 from core.facade.errors import Cancelled
+from tests.conftest import Seal
 
 
 def commands(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[str, click.Command]]:
@@ -68,6 +70,60 @@ def test_what_must_be_said_is_asked_for_first(name: str) -> None:
 @pytest.mark.parametrize("name", COMMANDS)
 def test_json_is_everywhere(name: str) -> None:
     assert "--json" in {flag for param in COMMANDS[name].params for flag in param.opts}
+
+
+SHOWN: dict[str, dict[str, Any]] = {  # of each kind that a page shows the command of; not all is as usual
+    "add": {"path": "/data/a.txt", "others": ("/data/b c.txt",), "split": True},
+    "assist": {"primary": "a", "assisting": "b", "dev": "c", "test": "d", "seeds": (1, 2)},
+    "difficulty": {"train": "a", "seed": 7},
+    "evaluate": {"model": "20261124-120000-finetune-0000", "test": "a"},
+    "fetch": {"encoder": "mpnet", "allow_download": True},
+    "finetune": {"train": "a", "dev": "b", "test": ("c", "d"), "seeds": (4,), "preset": "custom", "epochs": 3},
+    "predict": {"model": "20261124-120000-finetune-0000", "corpus": "a"},
+    "pretrain": {"corpora": ("a", "b"), "epochs": 2},
+    "prevalence": {"task": "a", "domain": "b"},
+    "rank": {"train": "a", "dev": "b", "encoders": ("minilm", "tiny")},
+    "rebuild": {"train": "a", "difficulty": "20261124-120000-difficulty-0000", "method": "random2low", "rate": 0.3},
+    "robustness": {"test": "a", "train": "b", "kind": "typos"},
+    "select": {"task": "a", "domain": "b", "strategy": "knn", "options": {"neighbours": 5}, "keep": ("too_long",)},
+    "similarity": {"target": ("a",), "source": ("b", "c"), "measure": ("tvc", "ppl"), "seed": 3},
+    "skl": {"primary": "a", "assisting": "b", "type_map": ("GPE=LOC", "ORG=")},
+    "split": {"corpus": "a", "by": "document"},
+    "vectors-import": {"path": "/data/glove.txt", "name": "glove"},
+}
+
+
+@pytest.mark.parametrize("kind", SHOWN)
+def test_the_command_that_a_page_shows_begins_the_same_run(
+    kind: str, home: Path, seal: Seal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Begun(Exception):
+        """What would have been begun."""
+
+    def begin(kind: str, options: dict[str, object], listener: object = None) -> None:
+        raise Begun(kind, runs.RECIPES[kind].config.parse(dict(options)))
+
+    marks = {name: seal([f"A sentence of {name} ."], name).fingerprint for name in "abcd"}
+    recipe = runs.RECIPES[kind].config
+    held = {*fields_with(recipe, "corpus")}
+
+    def marked(name: str, value: Any) -> Any:
+        if name not in held:
+            return value
+        return marks[value] if isinstance(value, str) else tuple(marks[each] for each in value)
+
+    config = recipe.parse({name: marked(name, value) for name, value in SHOWN[kind].items()})
+    monkeypatch.setattr(runs, "execute", begin)
+    words = shlex.split(runs.command(kind, config.model_dump()))
+    assert words[:3] == ["python", "-m", "core"]
+    with pytest.raises(Begun) as caught:
+        main(words[3:], standalone_mode=False)
+    assert caught.value.args == (kind, config)
+
+
+def test_every_kind_has_a_command_or_is_known_to_have_none() -> None:
+    elsewhere = {"experiment", "study", "map", "intake"}  # test_experiment, test_study, test_map, test_intake
+    assert {*SHOWN, *runs.UNTYPED, *elsewhere} == {*runs.RECIPES}
 
 
 def test_what_asks_for_a_corpus_says_so() -> None:
