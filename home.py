@@ -2,10 +2,10 @@
 
 import streamlit as st
 
-from core.facade import machine, projects, runs, terms
+from core.facade import corpora, machine, projects, runs, terms
 from core.facade.home import home
 from pages.ui import road
-from pages.ui.empty import sample_buttons
+from pages.ui.empty import picture, sample_buttons
 from pages.ui.frame import local_badge, page, spoilt_files
 from pages.ui.nowhere import no_such_page
 from pages.ui.presses import pressed
@@ -45,6 +45,8 @@ def _samples() -> None:
         if pressed("See a finished one", "home.finished", icon=":material/done_all:"):
             with st.spinner("Opening it"):
                 open_project(projects.open_finished_sample())
+    if not corpora.roles():
+        picture("home")
 
 
 def _machine() -> None:

@@ -13,7 +13,7 @@ from pages.ui.corpora.report import report
 from pages.ui.corpora.splits import splits
 from pages.ui.corpora.taken import taken
 from pages.ui.corpora.uploads import OPEN
-from pages.ui.empty import sample_buttons
+from pages.ui.empty import picture, sample_buttons
 from pages.ui.frame import looked, page, spoilt_files
 from pages.ui.presses import pressed
 from pages.ui.removal import removal
@@ -60,7 +60,9 @@ def main() -> None:
         with st.expander("Import a corpus", expanded=wanted, icon=":material/add:"):
             importer()
         _import_run()
-        if sealed:
+        if not sealed:
+            picture("corpora")
+        else:
             _check()
             for term, roles in CARDS:
                 _card(term, roles)

@@ -216,6 +216,19 @@ def _next(row: ArmRow, hours: float) -> str:
     return words.get(row.verdict) or settled_by(row.delta, row.estimate, n, hours, swapped=bool(row.halves_runs))
 
 
+def repetitions_to_settle(result: ExperimentResult) -> int:
+    """How many would settle the question that is open; 0 where that is not known."""
+    row = main(result)
+    if row is None:
+        return 0
+    helped = row.verdict == "helped"
+    delta, estimate = (row.delta_random or 0.0, row.estimate_random) if helped else (row.delta, row.estimate)
+    if estimate is None or abs(delta) < LEVEL:
+        return 0
+    lacks = lacking(abs(delta), float(estimate.falling), float(estimate.fixed), len(row.micro_f1))
+    return _even(lacks.repetitions, swapped=bool(row.halves_runs))
+
+
 def settled_by(
     delta: float, estimate: Estimate | Mean | None, n: int, hours: float, *, swapped: bool = False, each: str = ""
 ) -> str:
@@ -225,7 +238,7 @@ def settled_by(
     if estimate is None:  # results of older versions
         return f"Next: more repetitions than {n}{each}."
     lacks = lacking(abs(delta), float(estimate.falling), float(estimate.fixed), n)
-    enough = lacks.repetitions + lacks.repetitions % 2 if swapped else lacks.repetitions
+    enough = _even(lacks.repetitions, swapped=swapped)
     if enough > TOO_MANY or hours / n * enough > TOO_LONG:
         return (
             f"Next: something else; to show a gain as small as this would take about {enough:,} repetitions{each}. "
@@ -238,6 +251,11 @@ def settled_by(
         f"Next: about {lacks.sentences:.1f} times as many labelled test sentences{also}; repeating alone would not "
         "settle it."
     )
+
+
+def _even(n: int, *, swapped: bool) -> int:
+    """Halves that are swapped make two repetitions at once."""
+    return n + n % 2 if swapped else n
 
 
 def _repetitions(wanted: int, n: int, hours: float, each: str = "") -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from core.errors import RunError, WinnowError
 from core.facade import choices, corpora, experiments, runs, selections
 from core.facade.choices import Choice
-from core.facade.results import corpus_name
+from core.facade.results import corpus_name, repetitions_to_settle
 from core.facade.shown import duration
 from core.recipes.experiment.config import ExperimentConfig
 from core.recipes.experiment.foresight import LARGER
@@ -67,9 +67,13 @@ def options(replicates: int = REPLICATES[0], encoder: str = "") -> dict[str, obj
 
 
 def more_often(run: Run) -> int:
-    """How often all is made anew in the plan after an experiment: the next larger one, in which what it made counts."""
-    n_seeds = len(run.manifest.config["seeds"])
-    return next((n for n in REPLICATES if n > n_seeds), REPLICATES[-1])
+    """How often all is made anew in the plan after an experiment: a larger one, in which what it made counts.
+
+    The first that has as many repetitions as would settle what was left open.
+    """
+    settling = repetitions_to_settle(run.id) if run.manifest.kind == "experiment" else 0
+    wanted = max(settling, len(run.manifest.config["seeds"]) + 1)
+    return next((n for n in REPLICATES if n >= wanted), REPLICATES[-1])
 
 
 def is_timed(asked: Mapping[str, object]) -> bool:

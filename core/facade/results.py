@@ -38,6 +38,11 @@ def finding(run_id: str) -> Finding:
     return findings.of_experiment(board(run_id))
 
 
+def repetitions_to_settle(run_id: str) -> int:
+    """How many repetitions would settle what a finished experiment left open; 0 where that is not known."""
+    return findings.repetitions_to_settle(board(run_id))
+
+
 def tuned(run_id: str) -> FinetuneResult:
     """What a finished `finetune` run came to. Errors: RunError."""
     return tagger_tables.read(store().get(run_id))

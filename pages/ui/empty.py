@@ -14,6 +14,8 @@ from pages.ui.widgets import is_dark
 PICTURES = Path(__file__).resolve().parents[2] / "assets" / "pictures"  # `make pictures` takes them
 WIDTH = 720  # pixels
 SHOWN = {  # in a picture, for who cannot see it
+    "home": "The road with what is known at each stop: texts, the choice, the answer with its interval, the report.",
+    "corpora": "The task text: its size, what was flagged in it, how long its sentences are, and five of them.",
     "selection": "How many sentences have which score, with the cut, and those closest to the task text.",
     "explore": "A map of task text, selected and filtered sentences, with its topics, and a table of the sentences.",
     "training": "Curves of a training: its loss, its score on the labels to decide by, in all and by type.",
@@ -39,10 +41,10 @@ def empty(sentence: str, key: str, then: str, make: str = "") -> None:
     else:
         sample_buttons(key, then)
         page_link(CORPORA, label="Import your own corpora", icon=":material/library_books:")
-    _picture(key)
+    picture(key)
 
 
-def _picture(name: str) -> None:
+def picture(name: str) -> None:
     """Draw what the page shows once it has something, in the window's theme; nothing where no picture was taken."""
     file = PICTURES / f"{name}-{'dark' if is_dark() else 'light'}.webp"
     if file.is_file():

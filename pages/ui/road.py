@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import Any
 
 import streamlit as st
 
@@ -33,7 +34,8 @@ def draw() -> None:
     stops = road.stops()
     turn = next((stop.name for stop in stops if not stop.ready and stop.open), "")
     for number, stop in enumerate(stops, 1):
-        with st.container(border=True, horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
+        look: Any = {"border": True, "vertical_alignment": "center", "horizontal_alignment": "distribute"}
+        with st.container(horizontal=True, key=f"road.{stop.name}", **look):
             with st.container(width="stretch"):
                 done = ":material/check_circle:" if stop.ready else ":material/radio_button_unchecked:"
                 grey = f" :gray[{terms.CHOICE.symbol}]" if stop.name == "choice" else ""

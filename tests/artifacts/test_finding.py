@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from core.artifacts.finding import IDLE, Finding, of_experiment, of_study
+from core.artifacts.finding import IDLE, Finding, of_experiment, of_study, repetitions_to_settle
 from core.artifacts.leaderboard import ArmRow, ExperimentResult, PlannedTest, Word
 from core.artifacts.study import Conclusion, Question, StudyResult, TaskRow
 from core.stats.pooled import Estimate
@@ -128,6 +128,19 @@ def test_the_claim_comes_first_and_what_is_sure_of_others_is_named_beside_it() -
     )
     assert "it does worse with a language model of law" in told
     assert finding(*others, claim).what.startswith("Yes: after reading the chosen 10% of the big corpus (classifier)")
+
+
+def test_what_would_settle_it_is_a_number_too_and_the_one_that_is_said() -> None:
+    def settles(row: ArmRow) -> int:
+        return repetitions_to_settle(ExperimentResult(leaderboard=[NONE, row], curve=[], hours={}))
+
+    for case in ("nothing seen", "reading helped"):
+        row = ROWS[case][0]
+        assert finding(row).next.startswith(f"Next: {settles(row)} repetitions in place of 3")
+    swapped = replace(ROWS["nothing seen"][0], halves_runs=("r",) * 3)
+    assert settles(swapped) == 18
+    level = replace(ROWS["nothing seen"][0], delta=0.01)
+    assert settles(level) == settles(replace(level, delta=0.9, estimate=None)) == settles(NONE) == 0
 
 
 def test_where_nothing_was_learnt_nothing_is_said() -> None:

@@ -1,9 +1,9 @@
 """The pictures of `assets/pictures`, taken anew: what each page that may be empty shows of the finished legal sample.
 
-    python -m tests.browser.pictures [HOME]
+    python -m tests.browser.pictures [HOME [PAGE ...]]
 
 Beside what the sample ships with, two sources are compared, names and contexts measured, and labels borrowed, in a home
-that goes again; one that is named stays, and what was computed there is not computed again. Some minutes.
+that goes again; one that is named stays, and what was computed there is not computed again. Some minutes. PAGE: those alone.
 """
 
 import os
@@ -69,6 +69,8 @@ def _two_trainings(page: Page) -> None:
 
 
 VIEWS = {
+    "Home": View(top=_nth(".st-key-road-texts"), bottom=_nth(".st-key-road-report")),
+    "Corpora": View(top=_nth("[class*=st-key-corpora-card]"), bottom=_nth("[class*=st-key-corpora-card]")),
     "Selection": View(top=_nth(".stPlotlyChart"), bottom=_nth(".w-table tbody tr", 3)),
     "Explore": View(top=_text("Colour by"), bottom=_text("7,100 sentences"), more=250),
     "Training": View(top=_text("Score of"), bottom=_text("points; a chart draws")),
@@ -133,7 +135,7 @@ def main() -> None:
         furnish(home)
         with Server(home=home, data=Path(folder)) as server:
             server.start()
-            photograph(server, list(VIEWS))
+            photograph(server, sys.argv[2:] or list(VIEWS))
 
 
 if __name__ == "__main__":

@@ -92,11 +92,15 @@ def test_an_answer_of_other_texts_is_no_answer_here(seal: Seal, home: Path) -> N
     assert "Report (.pdf)" not in [one.proto.label for one in opened("home.py").get("download_button")]
 
 
-def test_it_is_asked_again_of_more_repetitions(home: Path) -> None:
+def test_it_is_asked_again_of_more_repetitions(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = finished.corpora(home)
     run = finished.experiment(home, made, finished.LINES[:2])
     assert len(run.manifest.config["seeds"]) == 3
     assert road.stops()[2].again == 6
+    for settling, plan in ((2, 6), (6, 6), (8, 12), (400, 12)):
+        with monkeypatch.context() as patch:
+            patch.setattr(find_out, "repetitions_to_settle", lambda run_id, settling=settling: settling)
+            assert road.stops()[2].again == plan
     timed(find_out.options(6), home)
     app = pressed(opened("home.py"), "Ask again")
     assert app.selectbox(key="home.find.times").value == 6
