@@ -67,6 +67,7 @@ def attempt(
         try:
             with _terminable(context):
                 context.emit("started", {"pid": me.pid, "created": me.created})
+                run.beside_file.unlink(missing_ok=True)
                 forget_sums(run.path)
                 payload = json.dumps(function(context), ensure_ascii=False, indent=1).encode()
                 sum_up(run.path)
@@ -95,20 +96,32 @@ def _explain(context: RunContext, error: BaseException) -> tuple[Ending, Excepti
     """How an attempt that raised `error` has ended, and the error to show for it."""
     run = context.run
     name = type(error).__name__
+    own = isinstance(error, WinnowError) and not isinstance(error, Cancelled)
+    if not own and (ended := _ended_beside(run)):  # whatever then became of this process, that was the cause
+        return "failed", ResourceError(f"run {run.id}: a process that shared its work has failed: {ended}")
     if isinstance(error, Cancelled):
         return "cancelled", error
     if isinstance(error, KeyboardInterrupt) or context.terminated:
         return "cancelled", Cancelled(f"run {run.id}: was stopped on request; resume it to go on where it was.")
     if isinstance(error, WinnowError):
         return "failed", error
+    problem = ""
     if disk_is_full(error):
         problem = f"the disk that holds {run.home} is full; free some space there and resume the run."
+    elif memory_ran_out(error):
+        way_out = "choose smaller batches or a smaller model, or close other programs, and start again."
+        problem = f"{OUT_OF_MEMORY}; {way_out}"
+    if problem:
         return "failed", ResourceError(f"run {run.id}: {problem}")
-    if memory_ran_out(error):
-        problem = "choose smaller batches or a smaller model, or close other programs, and start again."
-        return "failed", ResourceError(f"run {run.id}: {OUT_OF_MEMORY}; {problem}")
     _log_traceback(run, error)
     return "failed", _Bug(f"This is a bug in Winnow: {name}; the traceback is in worker.log.")
+
+
+def _ended_beside(run: Run) -> str:
+    try:
+        return run.beside_file.read_text(encoding="utf-8")
+    except OSError:
+        return ""
 
 
 def _last_words(error: Exception) -> Data:

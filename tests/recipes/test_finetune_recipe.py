@@ -27,7 +27,7 @@ from core.recipes import tag
 from core.recipes.finetune import FinetuneConfig, Splits, _network
 from core.recipes.parts.network import Borrowed, own_weights
 from core.recipes.parts.overlap import Overlap
-from core.recipes.parts.ranks import _SilentContext
+from core.recipes.parts.ranks import _in_words, _SilentContext
 from core.recipes.parts.seeds import Seeds, dealt
 from core.reporter import Silent
 from core.results import Evaluation
@@ -459,6 +459,27 @@ def test_processes_of_torchrun_train_a_seed_each_to_the_same_bytes(
     stages = [event.data["name"] for event in run.events()[0] if event.kind == "stage"]
     assert [name for name in stages if name.startswith("training")] == ["training, seed 1", "training, seed 3"]
     assert shared() == shown  # finished: nobody waits for anybody
+
+
+def test_a_process_of_torchrun_that_fails_is_what_the_run_failed_of(corpora: Corpora, home: Path) -> None:
+    words = ["--home", home, "finetune", "--train", corpora["train"], "--dev", corpora["dev"], "--seeds", "1,2"]
+    words += [word for name, value in FAST.items() for word in (f"--{name.replace('_', '-')}", value)]
+    launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
+    command = [*launcher, "-m", "tests.recipes.failing_rank", *map(str, words)]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=600)
+    assert ended.returncode != 0
+    [run] = RunStore(home).list("finetune")
+    said = f"run {run.id}: a process that shared its work has failed: tiny: has no such layer; name another."
+    assert (run.state().state, run.state().error) == ("failed", said)
+    assert runs.go_on(run.id)["dev"]
+    assert (run.state().state, run.beside_file.exists()) == ("succeeded", False)
+
+
+def test_what_ended_a_process_of_torchrun_is_said_without_anybodys_text() -> None:
+    assert _in_words(MemoryError()).startswith("memory ran out; choose smaller batches")
+    assert _in_words(KeyError("Ada Quill")) == (
+        "this is a bug in Winnow, KeyError; the traceback is in that process's output."
+    )
 
 
 def test_more_processes_than_seeds_wait_for_no_device(corpora: Corpora, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,14 +7,17 @@ others wait for that, read the same corpora and take their share of every step, 
 import os
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from core.errors import Cancelled
+from core.errors import Cancelled, WinnowError, memory_ran_out
+from core.files import write_atomic
 from core.recipes.base import Recipe, work_of
 from core.reporter import Silent
 from core.runs.context import CHECK_SECONDS
+from core.runs.events import OUT_OF_MEMORY
 from core.runs.run import Run
 from core.runs.store import RunStore
 
@@ -43,7 +46,22 @@ def train_along(home: Path, recipes: Mapping[str, Recipe]) -> None:
     if not (run_id := _store().get(_KEY).decode()):
         return
     run = RunStore(home).get(run_id)
-    work_of(run, recipes)(_SilentContext(run))  # type: ignore[arg-type]
+    try:
+        work_of(run, recipes)(_SilentContext(run))  # type: ignore[arg-type]
+    except Cancelled:
+        raise
+    except Exception as error:  # the first process has the run's words, and is ended for this
+        with suppress(OSError):
+            write_atomic(run.beside_file, _in_words(error).encode())
+        raise
+
+
+def _in_words(error: Exception) -> str:
+    if isinstance(error, WinnowError):
+        return str(error)
+    if memory_ran_out(error):
+        return f"{OUT_OF_MEMORY}; choose smaller batches or a smaller model."
+    return f"this is a bug in Winnow, {type(error).__name__}; the traceback is in that process's output."
 
 
 class _SilentContext(Silent):
