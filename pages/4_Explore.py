@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from core.facade import maps, regions, results, runs, selections, terms
+from core.facade import commands, maps, regions, results, runs, selections, terms
 from core.facade.choices import run_of
 from core.facade.errors import Overtaken
 from pages.ui import choice
@@ -105,7 +105,7 @@ def _make(choice_id: str) -> None:
     if pressed("Make the map", "explore.make", type="primary", icon=":material/scatter_plot:"):
         runs.start("map", options)
         st.rerun()
-    same_command(runs.command("map", options))
+    same_command(commands.command("map", options))
 
 
 def _tabs(choice_id: str) -> None:
@@ -154,7 +154,7 @@ def _map(choice_id: str) -> None:
 
 def _commands(choice_id: str, map_run: str) -> None:
     """The map's, and that of what is picked: the same bytes as the page's."""
-    command_lines(runs.command("map", maps.config(map_run)))
+    command_lines(commands.command("map", maps.config(map_run)))
     region = state.picked(map_run)
     if token := regions.region_token(region):
         st.caption("What is picked, as text; end its name in .jsonl or .parquet for those.")

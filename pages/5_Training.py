@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from core.facade import corpora, runs, terms, training
+from core.facade import commands, corpora, runs, terms, training
 from pages.ui.empty import empty
 from pages.ui.frame import page
 from pages.ui.presses import pressed
@@ -81,7 +81,7 @@ def _setup() -> None:
         attach(runs.start(kind, options, on), RUN)
         st.session_state[BEGUN] = True
         st.rerun()
-    same_command(runs.command(kind, options))
+    same_command(commands.command(kind, options))
 
 
 def _watch(run_id: str) -> None:
@@ -92,7 +92,7 @@ def _watch(run_id: str) -> None:
         outcome.result(run_id)
     live(run_id, state)
     run = runs.get(run_id)
-    same_command(runs.command(run.manifest.kind, run.manifest.config))
+    same_command(commands.command(run.manifest.kind, run.manifest.config))
 
 
 main()

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from core.facade import corpora, runs, terms
+from core.facade import commands, corpora, runs, terms
 from pages.ui.bias.measure import finished, measure
 from pages.ui.bias.parts import notes
 from pages.ui.bias.rebuild import rebuild
@@ -39,7 +39,7 @@ def main() -> None:
                 notes(run_id)
                 views(run_id)
                 scatter(run_id)
-                same_command(runs.command("difficulty", runs.get(run_id).manifest.config))
+                same_command(commands.command("difficulty", runs.get(run_id).manifest.config))
         with tabs[1]:
             _needs_a_run(run_id, review)
         with tabs[2]:

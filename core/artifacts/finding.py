@@ -7,14 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from core.artifacts.leaderboard import ArmRow, ExperimentResult, nothing_learnt, split_name
+from core.artifacts.settling import even, repetitions, settled_by
 from core.artifacts.study import Question, StudyResult
 from core.config import Budget
-from core.shown import duration
-from core.stats.pooled import Estimate, Mean, pooled
+from core.stats.pooled import pooled
 from core.stats.verdict import LEVEL, SEEDS, lacking
 
 REPLICATES = 6  # a plan with three looks, which can show that choosing helped
-TOO_MANY, TOO_LONG = 60, 200  # repetitions, and hours, that nobody would wait for
 IDLE = "Nothing can be said: no tagger learnt anything, with or without what was tried."
 FURTHER = {"improves": "it also does better with", "helped": "it also does better with", "hurts": "it does worse with"}
 _NAMES = {
@@ -207,12 +206,12 @@ def _next(row: ArmRow, hours: float) -> str:
     if row.verdict == "helped" and row.delta_random is None:
         return "Next: the same beside as much of it taken by lot, which tells whether it is the choice that helps."
     if row.verdict == "improves" and n < SEEDS:
-        return f"Next: {_repetitions(SEEDS, n, hours)}, before you rely on it."
+        return f"Next: {repetitions(SEEDS, n, hours)}, before you rely on it."
     if row.verdict == "helped":
         known = settled_by(row.delta_random or 0.0, row.estimate_random, n, hours, swapped=bool(row.halves_runs))
         return quick if row.chose is None else known
     if n < 2:
-        return f"Next: {_repetitions(SEEDS, n, hours)}."
+        return f"Next: {repetitions(SEEDS, n, hours)}."
     return words.get(row.verdict) or settled_by(row.delta, row.estimate, n, hours, swapped=bool(row.halves_runs))
 
 
@@ -226,41 +225,7 @@ def repetitions_to_settle(result: ExperimentResult) -> int:
     if estimate is None or abs(delta) < LEVEL:
         return 0
     lacks = lacking(abs(delta), float(estimate.falling), float(estimate.fixed), len(row.micro_f1))
-    return _even(lacks.repetitions, swapped=bool(row.halves_runs))
-
-
-def settled_by(
-    delta: float, estimate: Estimate | Mean | None, n: int, hours: float, *, swapped: bool = False, each: str = ""
-) -> str:
-    """What would settle a difference of the size that was seen. n: repetitions so far, which took `hours`."""
-    if abs(delta) < LEVEL:
-        return "Next: something else; the two are level, and more of the same would only show how level."
-    if estimate is None:  # results of older versions
-        return f"Next: more repetitions than {n}{each}."
-    lacks = lacking(abs(delta), float(estimate.falling), float(estimate.fixed), n)
-    enough = _even(lacks.repetitions, swapped=swapped)
-    if enough > TOO_MANY or hours / n * enough > TOO_LONG:
-        return (
-            f"Next: something else; to show a gain as small as this would take about {enough:,} repetitions{each}. "
-            "More labels are the better buy."
-        )
-    if lacks.sentences == 1:
-        return f"Next: {_repetitions(enough, n, hours, each)}."
-    also = f", and {_repetitions(enough, n, hours, each)}" if enough > n else ""
-    return (
-        f"Next: about {lacks.sentences:.1f} times as many labelled test sentences{also}; repeating alone would not "
-        "settle it."
-    )
-
-
-def _even(n: int, *, swapped: bool) -> int:
-    """Halves that are swapped make two repetitions at once."""
-    return n + n % 2 if swapped else n
-
-
-def _repetitions(wanted: int, n: int, hours: float, each: str = "") -> str:
-    seconds = 3600 * hours / max(n, 1) * (wanted - n)
-    return f"{wanted:,} repetitions in place of {n}{each}, about {duration(seconds)} more"
+    return even(lacks.repetitions, swapped=bool(row.halves_runs))
 
 
 def of_study(result: StudyResult) -> Finding:

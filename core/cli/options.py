@@ -9,7 +9,7 @@ import click
 from pydantic.fields import FieldInfo
 
 from core.cli.terminal import progress
-from core.facade import corpora, runs
+from core.facade import commands, corpora, runs
 from core.facade.errors import ConfigError
 from core.facade.runs import Config
 
@@ -85,10 +85,10 @@ def _extra(field: FieldInfo) -> Mapping[str, object]:
 
 
 def _flags(name: str, field: FieldInfo) -> tuple[str, ...]:
-    """Its `runs.flag`, and its own name where it is another one (`--seeds 1,2`); `--no-` where it may be on unasked."""
+    """Its flag, and its own name where it is another one (`--seeds 1,2`); `--no-` where it may be on unasked."""
     if field.annotation in _YES_OR_NO and field.default is not False:
-        return (f"{runs.flag(name)}/{runs.flag(name, on=False)}",)
-    return tuple(dict.fromkeys((runs.flag(name), *(["--" + name.replace("_", "-")] if name != "options" else []))))
+        return (f"{commands.flag(name)}/{commands.flag(name, on=False)}",)
+    return tuple(dict.fromkeys((commands.flag(name), *(["--" + name.replace("_", "-")] if name != "options" else []))))
 
 
 def _click_kind(field: FieldInfo) -> Attributes:
@@ -114,7 +114,7 @@ def given(values: Mapping[str, object], config: type[Config]) -> Options:
     options = {name: value for name, value in values.items() if name in config.model_fields and value not in (None, ())}
     for name in ("options", "skipgram"):
         if isinstance(pairs := options.get(name), tuple):
-            options[name] = dict(_pair(runs.flag(name), text) for text in pairs)
+            options[name] = dict(_pair(commands.flag(name), text) for text in pairs)
     return runs.with_corpora(config, options, progress)
 
 

@@ -17,10 +17,10 @@ from core.artifacts.taggers import TypeScores
 from core.errors import ConfigError, CorpusError, RunError
 from core.facade import studies
 from core.facade.audit import exporting
+from core.facade.commands import command
 from core.facade.corpora import ROLES
 from core.facade.home import home, library, store
 from core.facade.results import board, corpus_name, finding, missing, unfound_types
-from core.facade.runs import command
 from core.files import read_object, write_atomic
 from core.projects import COVER_FILE
 from core.reports import CorpusRow, Document

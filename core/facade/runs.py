@@ -1,8 +1,7 @@
-"""Runs: starting, following, stopping, and the command line that does the same."""
+"""Runs: starting, following, stopping."""
 
 import os
-import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +13,6 @@ from core.audit_log import account
 from core.config import Config as Config
 from core.config import fields_with, refuse_download
 from core.errors import CorpusError, RunBusy
-from core.facade import projects
 from core.facade.audit import note, noted, ready
 from core.facade.corpora import roles
 from core.facade.home import home, library, store
@@ -33,28 +31,6 @@ from core.runs.store import Run as Run
 from core.runs.where import LOCAL, ON
 from core.runs.where import Node as Node
 from core.runs.where import Where as Where
-from core.selection import DEFAULT_STRATEGY, strategy_options
-
-# Commands that are not called as their kind is.
-_WORDS = {
-    "add": ["corpus", "add"],
-    "fetch": ["encoders", "get"],
-    "intake": ["corpus", "propose", "--use"],
-    "predict": ["predict", "--output", "tagged.jsonl"],
-    "rank": ["encoders", "rank"],
-    "split": ["corpus", "split"],
-    "vectors-import": ["vectors", "add"],
-}
-# Options that are typed without their names.
-_BARE = {
-    "add": ("path", "others"),
-    "intake": ("path", "others"),
-    "fetch": ("encoder",),
-    "predict": ("corpus",),
-    "split": ("corpus",),
-    "vectors-import": ("path",),
-}
-UNTYPED = ("audit", "calibrate", "embed", "halves", "score", "tag", "vectors")  # kinds that no command is for alone
 
 
 def listed(*kinds: str, state: State | None = None) -> list[Run]:
@@ -198,64 +174,6 @@ def _launch(run: Run) -> None:
     with store().critical():
         resolve(config, library())
         launch.start(run)
-
-
-def command(kind: str, options: Mapping[str, object]) -> str:
-    """The command line that does what `start(kind, options)` does."""
-    recipe = RECIPES[kind]
-    config = recipe.config.parse(dict(options))
-    references, hidden = (set(fields_with(recipe.config, trait)) for trait in ("corpus", "hidden"))
-    words = ["python", "-m", "core", *projects.option(), *(_WORDS.get(kind, [kind]))]
-    for name, field in recipe.config.model_fields.items():
-        value = getattr(config, name)
-        if name in hidden or (value == field.default and not field.is_required()):
-            continue
-        if name in _BARE.get(kind, ()):
-            shown = _shown if name in references else str
-            words += [shown(value)] if isinstance(value, str) else map(str, value)
-        elif name == "options":
-            usual = strategy_options(str(options.get("strategy", DEFAULT_STRATEGY)), {}).model_dump(mode="json")
-            value = {key: item for key, item in value.items() if item != usual.get(key)}
-            words += [part for key, item in value.items() for part in (flag(name), f"{key}={item}")]
-        elif isinstance(value, dict):
-            words += [part for key, item in _flat(value) for part in (flag(name), f"{key}={item}")]
-        elif isinstance(value, tuple):
-            shown = _shown if name in references else str
-            words += [part for item in value for part in (flag(name), shown(item))]
-        elif isinstance(value, bool):
-            words.append(flag(name, on=value))
-        else:
-            words += [flag(name), _shown(value) if name in references else str(value)]
-    return shlex.join(words)
-
-
-def begun_by(run: Run) -> str | None:
-    """The command line that does again what a run did; None for a kind that no command is for alone."""
-    return None if run.manifest.kind in UNTYPED else command(run.manifest.kind, run.manifest.config)
-
-
-def flag(name: str, *, on: bool = True) -> str:
-    """The name of an option on the command line; one that is repeated goes by its singular: `--seed 1 --seed 2`."""
-    singular = {"corpora": "corpus", "options": "option", "seeds": "seed", "encoders": "encoder"}.get(name, name)
-    return ("--" if on else "--no-") + singular.replace("_", "-")
-
-
-def _flat(options: Mapping[str, object]) -> Iterator[tuple[str, object]]:
-    """{knn: {neighbours: 10}} as `knn.neighbours`, 10."""
-    for key, value in options.items():
-        if isinstance(value, dict):
-            yield from ((f"{key}.{inner}", item) for inner, item in _flat(value))
-        else:
-            yield key, value
-
-
-def _shown(fingerprint: str) -> str:
-    """A corpus's name where it is the only one of that name, else its fingerprint."""
-    try:
-        corpus = library().find(fingerprint)
-        return corpus.name if library().find(corpus.name).fingerprint == corpus.fingerprint else fingerprint
-    except CorpusError:
-        return fingerprint
 
 
 def stop(run_id: str) -> RunState:

@@ -29,7 +29,7 @@ from core.corpora.corpus import Corpus
 from core.corpora.writers import Format as Format
 from core.corpora.writers import format_of as format_of
 from core.errors import CorpusError, RunError
-from core.facade import projects, runs
+from core.facade import commands, projects, runs
 from core.facade.audit import exporting
 from core.facade.home import home, kept_per_home, library, store
 from core.results import IntArray
@@ -259,6 +259,6 @@ def command(choice_id: str, output: str, format: str) -> str:
     with suppress(CorpusError):  # one that was removed: nothing can be selected from it anew
         there = runs.finished("select", options)
         if now.first and not reordered and not edits(choice_id) and not (there and edits(there.id)):
-            return f"{runs.command('select', options)} {shlex.join(words)}"
+            return f"{commands.command('select', options)} {shlex.join(words)}"
     begins = ["python", "-m", "core", *projects.option(), "export", choice_id, "--budget", now.budget]
     return shlex.join([*begins, *words])

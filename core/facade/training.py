@@ -14,8 +14,8 @@ from core.artifacts.models import PretrainResult
 from core.artifacts.rank import EncoderRank as EncoderRank
 from core.artifacts.rank import RankResult
 from core.errors import RunError
+from core.facade.commands import flag
 from core.facade.home import kept_per_home, library, store
-from core.facade.runs import flag
 from core.recipes import RECIPES
 from core.recipes.difficulty import DifficultyConfig
 from core.recipes.finetune import FinetuneConfig

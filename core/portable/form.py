@@ -14,7 +14,7 @@ from pathlib import PurePosixPath
 FORMAT, VERSION = "winnow-project", 1
 LIST = "winnow.json"
 # In a run's folder; checkpoints hold pickles, and where it ran has names of machines, to which it would go back.
-OF_THE_PROCESS = ("lock", "cancel", "beside", "launched", "claims", "checkpoints", "where.json")
+OF_THE_PROCESS = ("lock", "cancel", "companion", "launched", "claims", "checkpoints", "where.json")
 PICKLES = (".bin", ".ckpt", ".joblib", ".pickle", ".pkl", ".pt", ".pth", ".py", ".so")
 
 

@@ -115,7 +115,7 @@ class Run:
         self.events_file, self.result_file = path / "events.jsonl", path / "result.json"
         self.log_file, self.launched_file = path / "worker.log", path / "launched"
         self.cancel_file = path / "cancel"
-        self.beside_file = path / "beside"  # what ended a process that shared the run's work, in a sentence
+        self.companion_file = path / "companion"  # what ended a process that shared the run's work, in a sentence
         self.lock = Lock(path / "lock")
         self._state, self._offset, self._guard = RunState(), 0, threading.Lock()
         self._spoilt = False

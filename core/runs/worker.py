@@ -67,7 +67,7 @@ def attempt(
         try:
             with _terminable(context):
                 context.emit("started", {"pid": me.pid, "created": me.created})
-                run.beside_file.unlink(missing_ok=True)
+                run.companion_file.unlink(missing_ok=True)
                 forget_sums(run.path)
                 payload = json.dumps(function(context), ensure_ascii=False, indent=1).encode()
                 sum_up(run.path)
@@ -97,7 +97,7 @@ def _explain(context: RunContext, error: BaseException) -> tuple[Ending, Excepti
     run = context.run
     name = type(error).__name__
     own = isinstance(error, WinnowError) and not isinstance(error, Cancelled)
-    if not own and (ended := _ended_beside(run)):  # whatever then became of this process, that was the cause
+    if not own and (ended := _failure_of_companion(run)):  # whatever then became of this process, that was the cause
         return "failed", ResourceError(f"run {run.id}: a process that shared its work has failed: {ended}")
     if isinstance(error, Cancelled):
         return "cancelled", error
@@ -117,9 +117,9 @@ def _explain(context: RunContext, error: BaseException) -> tuple[Ending, Excepti
     return "failed", _Bug(f"This is a bug in Winnow: {name}; the traceback is in worker.log.")
 
 
-def _ended_beside(run: Run) -> str:
+def _failure_of_companion(run: Run) -> str:
     try:
-        return run.beside_file.read_text(encoding="utf-8")
+        return run.companion_file.read_text(encoding="utf-8")
     except OSError:
         return ""
 

@@ -16,6 +16,7 @@ from core.facade import (
     audit,
     bias,
     choices,
+    commands,
     corpora,
     deliver,
     experiments,
@@ -200,7 +201,7 @@ def read_run(run: Run) -> None:
     state.left(2e9)
     curves = Curves(run)
     curves.read(), curves.children(), run.events(), run.log_tail(), run.worker(), run.spoilt()
-    runs.command(run.manifest.kind, run.manifest.config)
+    commands.command(run.manifest.kind, run.manifest.config)
     runs.place(run.id), labels.label_of(run.id), labels.size(run), similarity.guess(run.id, "t")
     if state.state == "succeeded":
         each(*(lambda call=call: call(run.id) for call in OF_RUNS.get(run.manifest.kind, ())), run.result)

@@ -12,7 +12,7 @@ from urllib.parse import parse_qs
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core.facade import corpora, preferences, projects, removals, runs
+from core.facade import commands, corpora, preferences, projects, removals, runs
 from core.facade.home import home as here
 from core.projects import FIRST
 from pages.ui import project as module
@@ -237,6 +237,6 @@ def test_an_export_is_offered_with_what_the_models_weigh_and_by_command_if_too_l
 
 
 def test_a_command_names_the_project_where_it_is_not_the_usual_one(ids: Ids) -> None:
-    assert runs.command("add", {"path": "x.txt"}) == "python -m core corpus add x.txt"
+    assert commands.command("add", {"path": "x.txt"}) == "python -m core corpus add x.txt"
     with projects.within("leases"):
-        assert runs.command("add", {"path": "x.txt"}) == "python -m core --project Leases corpus add x.txt"
+        assert commands.command("add", {"path": "x.txt"}) == "python -m core --project Leases corpus add x.txt"

@@ -14,21 +14,21 @@ import pytest
 from core.cli.main import main, run_main
 from core.cli.options import CORPUS
 from core.config import fields_with
-from core.facade import corpora, experiments, removals, runs, taggers
+from core.facade import commands, corpora, experiments, removals, runs, taggers
 from core.facade.errors import Cancelled
 from tests.conftest import Seal
 
 
-def commands(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[str, click.Command]]:
+def walked(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[str, click.Command]]:
     """("corpus add", the command) of all that a user is shown."""
     if isinstance(command, click.Group):
         for name, part in command.commands.items():
-            yield from commands(part, (*path, name))
+            yield from walked(part, (*path, name))
     elif not command.hidden:
         yield " ".join(path), command
 
 
-COMMANDS = dict(commands(main))
+COMMANDS = dict(walked(main))
 CONFIGS = {name: runs.RECIPES[name.split()[-1]].config for name in COMMANDS if name.split()[-1] in runs.RECIPES}
 BESIDE = {  # what asks for a corpus and is no option of the command's recipe
     "corpus show": {"reference"},
@@ -114,7 +114,7 @@ def test_the_command_that_a_page_shows_begins_the_same_run(
 
     config = recipe.parse({name: marked(name, value) for name, value in SHOWN[kind].items()})
     monkeypatch.setattr(runs, "execute", begin)
-    words = shlex.split(runs.command(kind, config.model_dump()))
+    words = shlex.split(commands.command(kind, config.model_dump()))
     assert words[:3] == ["python", "-m", "core"]
     with pytest.raises(Begun) as caught:
         main(words[3:], standalone_mode=False)
@@ -123,7 +123,7 @@ def test_the_command_that_a_page_shows_begins_the_same_run(
 
 def test_every_kind_has_a_command_or_is_known_to_have_none() -> None:
     elsewhere = {"experiment", "study", "map", "intake"}  # test_experiment, test_study, test_map, test_intake
-    assert {*SHOWN, *runs.UNTYPED, *elsewhere} == {*runs.RECIPES}
+    assert {*SHOWN, *commands.UNTYPED, *elsewhere} == {*runs.RECIPES}
 
 
 def test_what_asks_for_a_corpus_says_so() -> None:

@@ -10,7 +10,7 @@ from core.artifacts.fetched import FetchResult
 from core.artifacts.result import read
 from core.cli.main import main
 from core.errors import Cancelled, ConfigError, ModelError
-from core.facade import encoders, runs
+from core.facade import commands, encoders, runs
 from core.facade.runs import Event
 from tests.packages import NAME, PARTS, Index, offer_small
 
@@ -96,7 +96,7 @@ def test_one_that_was_removed_by_hand_is_fetched_anew(index: Index, home: Path) 
 
 
 def test_the_command_line_lists_and_fetches(index: Index, home: Path) -> None:
-    assert runs.command("fetch", AGREED) == f"python -m core encoders get {NAME}"
+    assert commands.command("fetch", AGREED) == f"python -m core encoders get {NAME}"
     listed = CliRunner().invoke(main, ["encoders", "list"]).stdout
     assert f"fetch: python -m core encoders get {NAME}" in listed
     assert "minilm" in listed

@@ -19,7 +19,7 @@ from core.artifacts import evaluations, spans
 from core.artifacts.evaluations import TrainInTest
 from core.cli.main import run_main
 from core.errors import Cancelled, ConfigError, CorpusError
-from core.facade import removals, runs, training
+from core.facade import commands, removals, runs, training
 from core.models.tagger import Tags, prediction_of
 from core.models.taggers import EncoderTagger, load_tagger, new_tagger
 from core.portable.form import OF_THE_PROCESS
@@ -405,7 +405,7 @@ def test_a_tagger_decodes_within_bioes_unless_it_is_told_otherwise(
         assert test["micro_f1"] == test["decodings"][decoding]
     assert len({run.id for run in runs.listed("tag")}) == 2
     assert "--no-constrained" in " ".join(
-        runs.command("predict", run.manifest.config) for run in runs.listed("predict")
+        commands.command("predict", run.manifest.config) for run in runs.listed("predict")
     )
 
 
@@ -472,7 +472,7 @@ def test_a_process_of_torchrun_that_fails_is_what_the_run_failed_of(corpora: Cor
     said = f"run {run.id}: a process that shared its work has failed: tiny: has no such layer; name another."
     assert (run.state().state, run.state().error) == ("failed", said)
     assert runs.go_on(run.id)["dev"]
-    assert (run.state().state, run.beside_file.exists()) == ("succeeded", False)
+    assert (run.state().state, run.companion_file.exists()) == ("succeeded", False)
 
 
 def test_what_ended_a_process_of_torchrun_is_said_without_anybodys_text() -> None:

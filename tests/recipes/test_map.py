@@ -14,7 +14,7 @@ import pytest
 from core.cli.main import run_main
 from core.corpora.columns import matches, stored
 from core.errors import Cancelled, ConfigError, CorpusError
-from core.facade import corpora, insights, maps, regions, removals, runs, selections
+from core.facade import commands, corpora, insights, maps, regions, removals, runs, selections
 from core.recipes import map as recipe
 from core.runs.events import Event
 from tests.conftest import Seal, elsewhere, sealer, sentence
@@ -167,7 +167,7 @@ def test_the_command_line_makes_the_same_map(
     select: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     options = maps.options(select, sample=60, clusters=2)
-    words = shlex.split(runs.command("map", options))[3:]
+    words = shlex.split(commands.command("map", options))[3:]
     monkeypatch.setattr(sys, "argv", ["core", *words, "--output", str(tmp_path / "map.parquet"), "--json"])
     assert run_main() == 0
     result = json.loads(capsys.readouterr().out)

@@ -12,7 +12,7 @@ from core.cli.main import run_main
 from core.corpora.corpus import Corpus
 from core.corpora.library import Library
 from core.errors import Cancelled
-from core.facade import runs, training
+from core.facade import commands, runs, training
 from core.facade.errors import ConfigError, CorpusError
 from core.measures import probe
 from core.models import hub, word_states
@@ -143,7 +143,11 @@ def test_the_command_line(
     assert run_main() == 0
     answer = json.loads(capsys.readouterr().out)
     assert [each["encoder"] for each in answer["encoders"]] == ["tiny"]
-    assert runs.command("rank", runs.get(answer["run"]).manifest.config).split()[2:5] == ["core", "encoders", "rank"]
+    assert commands.command("rank", runs.get(answer["run"]).manifest.config).split()[2:5] == [
+        "core",
+        "encoders",
+        "rank",
+    ]
     monkeypatch.setattr(sys, "argv", words)
     assert run_main() == 0
     lines = capsys.readouterr().out.splitlines()

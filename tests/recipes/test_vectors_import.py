@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from core.artifacts import vectors
 from core.cli.main import main
 from core.errors import ConfigError, PathError, ReadError
-from core.facade import removals, runs
+from core.facade import commands, removals, runs
 from core.models.bilstm import BiLstmTagger
 from core.models.taggers import load_tagger
 from tests.conftest import Seal
@@ -41,7 +41,7 @@ def test_a_file_becomes_a_run_under_a_name_of_its_own(imported: Import, tmp_path
         imported("far", "und 1 2")
     listed = CliRunner().invoke(main, ["vectors", "list", "--json"])
     assert [one["run"] for one in json.loads(listed.stdout)["vectors"]] == [run.id]
-    command = runs.command("vectors-import", run.manifest.config)
+    command = commands.command("vectors-import", run.manifest.config)
     assert command == f"python -m core vectors add {tmp_path / 'far.vec'}"
 
 

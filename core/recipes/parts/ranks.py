@@ -52,7 +52,7 @@ def train_along(home: Path, recipes: Mapping[str, Recipe]) -> None:
         raise
     except Exception as error:  # the first process has the run's words, and is ended for this
         with suppress(OSError):
-            write_atomic(run.beside_file, _in_words(error).encode())
+            write_atomic(run.companion_file, _in_words(error).encode())
         raise
 
 

@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 
 import streamlit as st
 
-from core.facade import assisting, figures, runs
+from core.facade import assisting, commands, figures, runs
 from core.facade.assisting import Kept, Mark
 from core.facade.corpora import Sentence
 from pages.ui.frame import guard, looked
@@ -46,7 +46,7 @@ def kept(run_id: str) -> None:
         if not text_gone(run_id):
             _take_away(run_id, counts)
             _sentences(run_id, threshold)
-        command = runs.command("skl", runs.get(run_id).manifest.config)
+        command = commands.command("skl", runs.get(run_id).manifest.config)
         same_command(f"{command} --threshold {threshold:g} --output kept.conll")
 
 

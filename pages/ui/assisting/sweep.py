@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from core.facade import assisting, corpora, figures, runs
+from core.facade import assisting, commands, corpora, figures, runs
 from core.facade.assisting import AssistRow, AssistTable
 from core.facade.runs import Run
 from core.facade.terms import DEV, TEST
@@ -49,7 +49,7 @@ def sweep(run_id: str) -> None:
     shown = pick_part(RUN, sweeps, "Trained and compared", _label)
     if run_panel(shown, RUN).state == "succeeded":
         _outcome(shown)
-    same_command(runs.command("assist", runs.get(shown).manifest.config))
+    same_command(commands.command("assist", runs.get(shown).manifest.config))
 
 
 def _label(run: Run) -> str:

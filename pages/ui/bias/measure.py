@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from core.facade import corpora, figures, runs, training
+from core.facade import commands, corpora, figures, runs, training
 from core.facade.runs import Run
 from core.facade.shown import duration
 from pages.ui.frame import guard
@@ -105,7 +105,7 @@ def _setup() -> None:
     if pressed("Measure", "bias.start", type="primary", icon=":material/straighten:"):
         attach(runs.start("difficulty", options), RUN)
         st.rerun()
-    same_command(runs.command("difficulty", options))
+    same_command(commands.command("difficulty", options))
 
 
 def _time(options: dict[str, Any]) -> None:

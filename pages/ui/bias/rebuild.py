@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from core.facade import corpora, deliver, figures, rebuilding, results, runs
+from core.facade import commands, corpora, deliver, figures, rebuilding, results, runs
 from core.facade.rebuilding import Preview
 from core.facade.runs import Run
 from pages.ui.bias.parts import changes
@@ -87,7 +87,7 @@ def _setup(run_id: str, own: str) -> None:
         ):
             remember(runs.start("rebuild", options), RUN)
             st.rerun()
-        same_command(runs.command("rebuild", options))
+        same_command(commands.command("rebuild", options))
 
 
 def _options(own: str) -> dict[str, Any]:
@@ -209,7 +209,7 @@ def _outcome(run_id: str) -> None:
         changes(run_id, "bias.rebuilt.diff")
     else:
         st.caption("No sentence was changed; which were drawn is all that differs.")
-    same_command(runs.command("rebuild", runs.get(run_id).manifest.config))
+    same_command(commands.command("rebuild", runs.get(run_id).manifest.config))
 
 
 def _file(run_id: str, label: str, path: Path, name: str, kind: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from core.facade import corpora, deliver, figures, rebuilding, results, runs, taggers
+from core.facade import commands, corpora, deliver, figures, rebuilding, results, runs, taggers
 from core.facade.runs import Run
 from core.facade.taggers import FrontierRow, TestedAlike
 from core.facade.terms import TEST, TRAIN
@@ -83,7 +83,7 @@ def _setup() -> None:
             for options in wanted:
                 runs.start("robustness", options)
             st.rerun()
-        same_command(*(runs.command("robustness", options) for options in wanted))
+        same_command(*(commands.command("robustness", options) for options in wanted))
 
 
 def _names() -> dict[str, dict[str, Any]]:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from core.facade import labels, projects, runs
+from core.facade import commands, labels, projects
 from core.facade.labels import RunRow
 from pages.ui.presses import pressed, submitted
 from pages.ui.removal import run_removal
@@ -24,7 +24,7 @@ def one(row: RunRow) -> None:
         if row.state not in ("running", "queued"):
             run_removal(row.run.id)
     label = projects.typed("runs", "label", row.run.id, "--name", "NAME", "--tag", "TAG", "--note", "TEXT")
-    same_command(*filter(None, (runs.begun_by(row.run), label)))
+    same_command(*filter(None, (commands.begun_by(row.run), label)))
 
 
 def _words(row: RunRow) -> None:

@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 
 import streamlit as st
 
-from core.facade import choices, corpora, deliver, figures, insights, maps, results, runs, selections
+from core.facade import choices, commands, corpora, deliver, figures, insights, maps, results, runs, selections
 from core.facade.insights import Which
 from core.facade.selections import Format, Selection
 from pages.ui.choice import in_list
@@ -44,7 +44,7 @@ def selected(choice_id: str) -> None:
     run_id = choices.run_of(choice_id)
     if "domain" in results.removed_inputs(run_id):
         remains(choice_id)
-        same_command(runs.command("select", runs.get(run_id).manifest.config))
+        same_command(commands.command("select", runs.get(run_id).manifest.config))
         return
     controls(choice_id)
     keep = runs.get(run_id).manifest.config["keep"]

@@ -7,7 +7,7 @@ from html import escape
 import streamlit as st
 from plotly.graph_objects import Figure
 
-from core.facade import deliver, figures, runs, similarity
+from core.facade import commands, deliver, figures, runs, similarity
 from core.facade.similarity import Agreement, CurvePoint, Lead, SimilarityRow, Split
 from pages.ui.project import later
 from pages.ui.similarity.guess import guess_button, guess_outcome
@@ -266,4 +266,4 @@ def _export(run_id: str, rows: Sequence[SimilarityRow], target: str) -> None:
             key="similarity.html",
             icon=":material/download:",
         )
-    same_command(runs.command("similarity", runs.get(run_id).manifest.config))
+    same_command(commands.command("similarity", runs.get(run_id).manifest.config))
