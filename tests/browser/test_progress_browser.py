@@ -41,6 +41,17 @@ WATCH = """selector => {
     look();
 }"""
 
+# What moved though nobody touched anything: by how much of the window, and which parts of the page.
+SHIFTED = """() => {
+    window.shifts = [];
+    new PerformanceObserver(list => list.getEntries().filter(shift => !shift.hadRecentInput).forEach(shift =>
+        window.shifts.push([shift.value, ...shift.sources.map(({ node }) =>
+            (node?.closest?.('[class*=st-key-]') ?? node?.parentElement ?? node)?.className ?? '')]))
+    ).observe({ type: "layout-shift" });
+}"""
+
+SEEN = 0.005  # of such a shift; a page is called steady up to .1
+
 
 @pytest.fixture
 def roles(server: Server, monkeypatch: pytest.MonkeyPatch) -> dict[str, Corpus]:
@@ -96,6 +107,50 @@ def test_the_strip_shows_a_run_on_another_page_moves_nothing_and_says_its_end(
     strip.get_by_role("link", name=re.compile("Fine-tune tiny")).click()
     expect(page).to_have_url(re.compile(f"/Training.*run={run.id}"))
     expect(page.locator(STRIP).get_by_role("link")).to_have_count(0)
+
+
+def test_nothing_jumps_while_a_run_is_live(server: Server, page: Page, roles: dict[str, Corpus]) -> None:
+    names = {role: corpus.fingerprint for role, corpus in roles.items()}
+    enough = threading.Event()
+
+    def work(context: RunContext) -> dict[str, Any]:
+        context.part(1, 2, "seed 1")
+        context.stage("training, seed 1")
+        for step in range(1, int(20 * PATIENCE)):
+            context.check()
+            context.progress(step, 10_000, "steps")
+            context.metric("loss@1", 9.0 / step, step)
+            if step % 20 == 0:
+                context.metric("dev_f1@1", min(step / 10, 90.0), step)
+            if enough.wait(0.05):
+                break
+        raise Cancelled("the test has seen enough.")
+
+    def attempt() -> None:
+        with suppress(Cancelled):
+            finish(server.home, "finetune", {**names, "test": (names["test"],), "init": "tiny"}, work)
+
+    thread = threading.Thread(target=attempt)
+    thread.start()
+    try:
+        page.goto(server.url + "/Training")
+        expect(
+            page.locator("[data-testid=stVegaLiteChart] svg, [data-testid=stVegaLiteChart] canvas").first
+        ).to_be_visible()
+        steps = page.get_by_text(re.compile(r"\d+ of 10,000 steps")).first
+        expect(steps).to_be_visible()
+        settled(page)
+        page.evaluate(SHIFTED)
+        for _ in range(8):  # each time the panel and the curves are drawn anew
+            before = steps.inner_text()
+            expect(steps).not_to_have_text(before)
+        moved = page.evaluate("window.shifts")
+        assert sum(shift[0] for shift in moved) < SEEN, moved  # a digit more makes room for itself in its own line
+        page.evaluate("document.querySelector('[data-testid=stMain] h1').style.marginTop = '80px'")
+        page.wait_for_function(f"window.shifts.some(shift => shift[0] > {SEEN})")
+    finally:
+        enough.set()
+        thread.join()
 
 
 def test_at_the_end_of_a_run_nothing_stands_twice(
