@@ -1,12 +1,14 @@
 """What a person set once for all projects, in `preferences.json` of the home."""
 
 import json
+import threading
 from contextlib import suppress
 
 from core.facade.home import machine_home
 from core.files import read_object, write_atomic
 
 PREFERENCES_FILE = "preferences.json"
+_writing = threading.Lock()
 
 
 def expert() -> bool:
@@ -33,8 +35,9 @@ def set_last_project(slug: str) -> None:
 
 
 def _keep(**changed: object) -> None:
-    machine_home().mkdir(parents=True, exist_ok=True)
-    write_atomic(machine_home() / PREFERENCES_FILE, json.dumps({**_kept(), **changed}).encode())
+    with _writing:  # two windows change two of them at once
+        machine_home().mkdir(parents=True, exist_ok=True)
+        write_atomic(machine_home() / PREFERENCES_FILE, json.dumps({**_kept(), **changed}).encode())
 
 
 def _kept() -> dict[str, object]:

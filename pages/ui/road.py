@@ -8,6 +8,7 @@ import streamlit as st
 
 from core.facade import corpora, labelling, reports, road, terms
 from core.facade.road import Closer, Stop
+from core.facade.terms import Term
 from pages.ui import find_out
 from pages.ui.frame import guard
 from pages.ui.project import later, page_link
@@ -20,6 +21,11 @@ NEXT: Mapping[road.Name, tuple[str, str, str]] = {  # page, its button before th
     "choice": (SELECTION, "Choose", "Look at it"),
     "worth": (RESULTS, "", "All figures"),
     "report": (RESULTS, "", "Word, HTML, tables"),
+}
+WORDS: Mapping[road.Name, tuple[Term, ...]] = {
+    "texts": (terms.TASK, terms.DOMAIN, terms.LABELS, terms.LEAK),
+    "choice": (terms.CHOICE, terms.STRATEGY),
+    "worth": (terms.TAGGER, terms.PRETRAINING, terms.INTERVAL),
 }
 FILLS = 3.0  # seconds after which what is known is looked at again, while it is being found out
 CLOSER: Mapping[str, tuple[str, str]] = {
@@ -39,7 +45,8 @@ def draw() -> None:
             with st.container(width="stretch"):
                 done = ":material/check_circle:" if stop.ready else ":material/radio_button_unchecked:"
                 grey = f" :gray[{terms.CHOICE.symbol}]" if stop.name == "choice" else ""
-                st.markdown(f"{done} **{number} · {stop.title}**{grey}  \n{plain(stop.known)}")
+                words = f"{done} **{number} · {stop.title}**{grey}  \n{plain(stop.known)}"
+                st.markdown(words, help=_meanings(stop.name))
             _next(stop, turn=stop.name == turn)
         if stop.name == "worth" and (stop.again or not stop.ready):
             _finding_out(stop)
@@ -60,6 +67,11 @@ def draw() -> None:
 def _closer(row: Closer) -> None:
     page, label = CLOSER[row.name]
     page_link(page, label=label, icon=":material/arrow_forward:", width="content")
+
+
+def _meanings(name: road.Name) -> str | None:
+    """What the words of a stop mean."""
+    return "\n\n".join(f"**{term.named}**: {term.meaning}" for term in WORDS.get(name, ())) or None
 
 
 def _fill_in(known: Sequence[str]) -> None:
