@@ -10,7 +10,7 @@ import pytest
 from core.results import Evaluation
 from tests.benchmarks import bench_choosing as bench
 
-GIVEN = argparse.Namespace(budget="5000", encoder="minilm", train=100, epochs=20, first=0)
+GIVEN = argparse.Namespace(ground="crossner", budget=None, encoder="minilm", train=100, epochs=20, first=0)
 
 
 def line(corpus: str, seed: int, better: float) -> bench.Line:
@@ -28,6 +28,26 @@ def line(corpus: str, seed: int, better: float) -> bench.Line:
     alike = bench.settings(GIVEN)
     gold_line = bench.packed(gold, tested)
     return {"corpus": corpus, "replicate": seed, "settings": alike, "run": "r", "arms": arms, "gold": gold_line}
+
+
+def test_a_ground_without_halves_is_one_task_tested_whole() -> None:
+    given = argparse.Namespace(**{**vars(GIVEN), "ground": "bio"})
+    alike = bench.settings(given)
+    assert (alike["budgets"], "cross" in alike) == (["20000"], False)
+    rng, lines = np.random.default_rng(5), {}
+    gold = rng.integers(1, 4, size=(80, 1)).astype(np.int32)
+    for seed in (1, 2, 3, 4):
+        arms = {}
+        for arm, skill in ((bench.NONE, 0.2), (bench.CONTROL, 0.5), (bench.CLAIM, 0.9)):
+            tp = rng.binomial(gold, skill).astype(np.int32)
+            arms[arm] = {"tp": bench.packed(tp, None), "predicted": bench.packed(gold, None), "f1": 1.0, "tokens": 9}
+        lines["bc5cdr", seed] = {"run": "r", "arms": arms, "gold": bench.packed(gold, None)}
+    assert bench.unpacked(lines["bc5cdr", 1], bench.CLAIM).tested is None
+    study = bench.judged(alike, lines, 1)
+    assert study
+    assert study.choosing
+    assert (study.choosing.these.answer, study.choosing.others) == ("yes", None)
+    assert study.tasks[0].sentences == 80
 
 
 def test_lines_are_read_back_and_judged_without_the_runs_behind_them(

@@ -1,22 +1,27 @@
-"""Does choosing beat reading? One claim on three domains: the default strategy against random text of as many tokens.
+"""Does choosing beat reading? One claim a ground: the default strategy against random text of as many tokens.
 
-    python -m tests.benchmarks.bench_choosing [--home DIR] [--only crossner-music ...] [--table]
+    python -m tests.benchmarks.bench_choosing [--ground crossner|bio|news] [--home DIR] [--only crossner-music ...] [--table]
 
-CrossNER's AI, literature and music; every replicate has a choice, a pre-training and a tagger of its own in both arms,
+Grounds. crossner: CrossNER's AI, literature and music; every replicate has a choice, a pre-training and a tagger of its own in both arms,
 and `none` a tagger; halves of each L_C are swapped (a half's text is T_C, 100 sentences of it are labelled for training
-and 50 for dev, the other half is the test). D_C and S_C as in bench_worth: 109,482 sentences, 5,000 of them. One test
-over all three, looked at after 2, 4 and 6 replicates: it ends where it knows. Two replicates, which swap one pair of
-halves, are two lines of choosing.jsonl as soon as they are known, with their counts sentence by sentence, so that all
+and 50 for dev, the other half is the test). D_C and S_C as in bench_worth: 109,482 sentences, 5,000 of them. bio and
+news, where choosing has much to find: the first 100 sentences of bc5cdr, of conll2003, are T_C and the labels to learn
+from, 50 of dev those to decide by, the test split the test; D_C is 20,000 sentences of PubMed among 425,754 others,
+10,000 of newswire among 616,212; S_C 20,000. One test over all of a ground, looked at after 2, 4 and 6 replicates: it ends
+where it knows. Two replicates, which swap one pair of halves, are two lines of choosing.jsonl as soon as they are known, with their counts sentence by sentence, so that all
 that is said at the end is said by the lines. Begun again it goes on behind them, on another machine too (`--only` there),
-and with the same --home inside a training. About 35 minutes a corpus and pair on two cores, so up to five hours: never
-in a test. `--table` trains nothing.
+and with the same --home inside a training. About 35 minutes a corpus and pair on two cores, so up to five hours for
+crossner: never in a test. `--table` trains nothing.
 """
 
 import argparse
+import gzip
 import json
 import os
+import random
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -36,11 +41,30 @@ from core.runs import hours
 from core.runs.store import Run
 from core.stats.bootstrap import Difference, compare
 from core.stats.pooled import Estimate
-from tests.benchmarks.bench_hidden import DATA
+from tests.benchmarks.bench_hidden import DATA, sentences
 from tests.benchmarks.bench_ner import splits
 from tests.benchmarks.bench_worth import write_corpora
 
 CORPORA = ("crossner-ai", "crossner-literature", "crossner-music")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ground:
+    """Where it is asked. corpora: of labels, a task each. domain: D_C's texts and how many sentences of each are drawn,
+    0 for all; empty for bench_worth's. swapped: whether halves of the labels are."""
+
+    corpora: tuple[str, ...]
+    budget: str
+    domain: Mapping[str, int] = field(default_factory=dict)
+    swapped: bool = False
+
+
+_OTHERS = {"legal": 0, "reviews": 0}
+GROUNDS = {
+    "crossner": Ground(corpora=CORPORA, budget="5000", swapped=True),
+    "bio": Ground(corpora=("bc5cdr",), budget="20000", domain={"pubmed": 20_000, "news": 0, "wikipedia": 0, **_OTHERS}),
+    "news": Ground(corpora=("conll2003",), budget="20000", domain={"news": 10_000, "pubmed": 0, **_OTHERS}),
+}
 CLAIM, CONTROL, NONE = "classifier", "random", "none"
 LOOKS = (2, 4, 6)
 LINES = Path(__file__).with_name("choosing.jsonl")
@@ -51,14 +75,15 @@ Line = dict[str, Any]
 
 def settings(given: argparse.Namespace) -> dict[str, Any]:
     """What all replicates have alike: lines of other settings are not counted with these."""
+    labels = {"cross": True, "cross_train": given.train, "cross_dev": given.train // 2}
+    if not GROUNDS[given.ground].swapped:
+        labels = {"ground": given.ground, "train": given.train, "dev": given.train // 2}
     return {
         "arms": [NONE, CONTROL, CLAIM],
-        "budgets": [given.budget],
+        "budgets": [given.budget or GROUNDS[given.ground].budget],
         "claim": CLAIM,
         "encoder": given.encoder,
-        "cross": True,
-        "cross_train": given.train,
-        "cross_dev": given.train // 2,
+        **labels,
         "finetune": {"epochs": given.epochs},
         "effect": 1.0,
         "first": given.first,
@@ -67,12 +92,13 @@ def settings(given: argparse.Namespace) -> dict[str, Any]:
 
 def options(alike: Mapping[str, Any]) -> dict[str, Any]:
     """The settings as an experiment and a study take them."""
-    return {name: value for name, value in alike.items() if name != "first"}
+    return {name: value for name, value in alike.items() if name not in ("first", "ground", "train", "dev")}
 
 
 def packed(counts: Any, tested: Any) -> str:
-    """Counts of the pool's sentences, a letter each."""
-    return "".join(chr(ZERO + n) if there else "-" for n, there in zip(counts.sum(axis=1), tested, strict=True))
+    """Counts of the sentences, a letter each. tested: of which of them; None: of all."""
+    there = [True] * len(counts) if tested is None else tested
+    return "".join(chr(ZERO + n) if at else "-" for n, at in zip(counts.sum(axis=1), there, strict=True))
 
 
 def unpacked(line: Line, arm: str) -> Evaluation:
@@ -82,7 +108,7 @@ def unpacked(line: Line, arm: str) -> Evaluation:
         name: np.array([[max(ord(letter) - ZERO, 0)] for letter in text], dtype=np.int32) for name, text in told.items()
     }
     tested = np.array([letter != "-" for letter in line["gold"]])
-    return Evaluation(types=("all",), **columns, tested=tested)
+    return Evaluation(types=("all",), **columns, tested=None if tested.all() else tested)
 
 
 def lines_of(run: Run, name: str, seeds: Sequence[int], alike: Mapping[str, Any]) -> Iterator[Line]:
@@ -92,8 +118,11 @@ def lines_of(run: Run, name: str, seeds: Sequence[int], alike: Mapping[str, Any]
     for number, seed in enumerate(seeds):
         arms, gold = {}, ""
         for arm, row in rows.items():
-            finetune = runs.get(row.finetunes[number])
-            [table] = halves.tables(finetune, by_test[finetune.manifest.config["test"][0]])
+            finetune = runs.get(
+                row.finetunes[min(number, len(row.finetunes) - 1)]
+            )  # without halves `none` has one for all
+            evaluations = halves.tables(finetune, by_test.get(finetune.manifest.config["test"][0]))
+            table = evaluations[list(finetune.manifest.config["seeds"]).index(seed)]
             gold = packed(table.gold, table.tested)
             counts = {"tp": packed(table.tp, table.tested), "predicted": packed(table.predicted, table.tested)}
             arms[arm] = _figures(row, number, finetune) | counts
@@ -156,12 +185,13 @@ def task(name: str, known: Mapping[tuple[str, int], Line], n: int) -> TaskRow:
 
 def judged(alike: Mapping[str, Any], known: Mapping[tuple[str, int], Line], number: int) -> StudyResult | None:
     """The study at a look, by its lines; None where some of them are lacking. number: of the look, from 0."""
-    n = LOOKS[number]
-    if any((name, seed) not in known for name in CORPORA for seed in range(1, n + 1)):
+    n, corpora = LOOKS[number], GROUNDS[alike.get("ground", "crossner")].corpora
+    if any((name, seed) not in known for name in corpora for seed in range(1, n + 1)):
         return None
-    named = dict.fromkeys(("train", "dev", "test", "names"), CORPORA)
+    named = dict.fromkeys(("train", "dev", "test", "names"), corpora)
+    named |= {} if alike.get("cross") else {"task": corpora}
     plan = {**options(alike), **named, "domain": ("D_C",), "seeds": range(1, LOOKS[-1] + 1), "looks": LOOKS}
-    config, tasks = StudyConfig.parse(plan), [task(name, known, n) for name in CORPORA]
+    config, tasks = StudyConfig.parse(plan), [task(name, known, n) for name in corpora]
     planned = planned_test(config, tasks, number)
     return StudyResult(
         arm=CLAIM,
@@ -193,9 +223,13 @@ def show(known: Mapping[tuple[str, int], Line], study: StudyResult | None) -> No
 
 def make(given: argparse.Namespace, name: str, seeds: Sequence[int], alike: Mapping[str, Any]) -> None:
     """Two replicates of a corpus, and their lines."""
-    files, data = given.home / "files", given.data
+    ground, data = GROUNDS[given.ground], given.data
+    files = given.home / ("files" if ground.swapped else f"files-{given.ground}")
     if not (files / "domain.txt").exists():
-        write_corpora(data, CORPORA[0], files)
+        if ground.domain:
+            write_domain(data, ground.domain, files)
+        else:
+            write_corpora(data, CORPORA[0], files)
         if given.first:
             _shorten(files / "domain.txt", files / "domain.txt", "\n", 20 * given.first)
     if given.first:
@@ -204,7 +238,16 @@ def make(given: argparse.Namespace, name: str, seeds: Sequence[int], alike: Mapp
         for split in ("train", "dev", "test"):
             place = Path(name) / f"{split}.conll"
             _shorten(given.data / place, data / place, "\n\n", given.first)
+    if not ground.swapped:
+        data = _few(data, name, given)
     parts = splits(data, name, files)
+    if not ground.swapped:
+        (files / "task.txt").write_text(
+            "".join(f"{each}\n" for each in sentences(data / name / "train.conll")), "utf-8"
+        )
+        parts["task"] = runs.execute("add", {"path": str(files / "task.txt"), "name": f"task of {name}"}).result()[
+            "corpus"
+        ]
     domain = runs.execute("add", {"path": str(files / "domain.txt"), "name": "wiki, news, reviews, pubmed, legal"})
     given_corpora = {**parts, "domain": domain.result()["corpus"]}
     run = runs.execute("experiment", {**options(alike), **given_corpora, "seeds": tuple(seeds)}, _progress)
@@ -213,8 +256,30 @@ def make(given: argparse.Namespace, name: str, seeds: Sequence[int], alike: Mapp
         file.write(text)
 
 
-def _shorten(source: Path, target: Path, between: str, n: int) -> None:
-    """The first n sentences of a file. between: two of them."""
+def write_domain(data: Path, shares: Mapping[str, int], folder: Path) -> None:
+    """domain.txt: so many sentences of each text, drawn by seed 0, all of it where that is 0; then shuffled."""
+    folder.mkdir(parents=True, exist_ok=True)
+    rows = []
+    for name, n in shares.items():
+        with gzip.open(data / "unlabeled" / f"{name}.txt.gz", "rt", encoding="utf-8") as file:
+            lines = file.read().splitlines()
+        rows += random.Random(0).sample(lines, n) if n else lines
+    random.Random(1).shuffle(rows)
+    (folder / "domain.txt").write_text("\n".join(rows) + "\n", encoding="utf-8")
+
+
+def _few(data: Path, name: str, given: argparse.Namespace) -> Path:
+    """A folder with the first labelled sentences to learn from and to decide by, and the whole test split."""
+    folder: Path = given.home / "few"
+    (folder / name).mkdir(parents=True, exist_ok=True)
+    for split, n in (("train", given.train), ("dev", given.train // 2), ("test", None)):
+        place = Path(name) / f"{split}.conll"
+        _shorten(data / place, folder / place, "\n\n", n)
+    return folder
+
+
+def _shorten(source: Path, target: Path, between: str, n: int | None) -> None:
+    """The first n sentences of a file, None for all. between: two of them."""
     rows = source.read_text(encoding="utf-8").strip().split(between)[:n]
     target.write_text(between.join(rows) + "\n", encoding="utf-8")
 
@@ -229,7 +294,7 @@ def work(given: argparse.Namespace) -> None:
     alike, study = settings(given), None
     for number, n in enumerate(LOOKS):
         for first in range(1, n, 2) if not given.table else ():
-            for name in given.only:
+            for name in given.only or GROUNDS[given.ground].corpora:
                 if any((name, seed) not in read(given.lines, alike) for seed in (first, first + 1)):
                     make(given, name, (first, first + 1), alike)
         study = judged(alike, read(given.lines, alike), number) or study
@@ -243,9 +308,10 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--home", type=Path, help="Of the runs; without: one that is kept nowhere.")
     parser.add_argument("--lines", type=Path, default=LINES)
-    parser.add_argument("--only", nargs="+", default=CORPORA, choices=CORPORA, help="Make replicates of these alone.")
+    parser.add_argument("--ground", default="crossner", choices=GROUNDS)
+    parser.add_argument("--only", nargs="+", choices=CORPORA, help="Of crossner: make replicates of these alone.")
     parser.add_argument("--encoder", default="minilm")
-    parser.add_argument("--budget", default="5000")
+    parser.add_argument("--budget", help="Of S_C, where it is not the ground's own.")
     parser.add_argument("--epochs", type=int, default=20, help="Of fine-tuning; quick alone would take 40.")
     parser.add_argument("--train", type=int, default=100, help="Labelled sentences; half as many to choose by.")
     parser.add_argument("--first", type=int, default=0, help="A rehearsal: so many sentences of every split.")
