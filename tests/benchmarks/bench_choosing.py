@@ -40,7 +40,7 @@ from core.results import Evaluation
 from core.runs import hours
 from core.runs.store import Run
 from core.stats.bootstrap import Difference, compare
-from core.stats.pooled import Estimate
+from core.stats.pooled import Estimate, pooled
 from tests.benchmarks.bench_hidden import DATA, sentences
 from tests.benchmarks.bench_ner import splits
 from tests.benchmarks.bench_worth import write_corpora
@@ -215,10 +215,22 @@ def show(known: Mapping[tuple[str, int], Line], study: StudyResult | None) -> No
         minutes = sum(sum(each["seconds"].values()) for each in line["arms"].values()) / 60
         cells = [*(f"{each:.2f}" for each in f1.values()), f"{f1[CLAIM] - f1[CONTROL]:+z.2f}", tokens, f"{minutes:.0f}"]
         print(f"| {name} | {seed} | {' | '.join(cells)} |")
-    print(
-        f"\n{tables.as_markdown(study)}" if study else "\nNothing can be said yet: lines of a look are lacking.",
-        flush=True,
-    )
+    if study:
+        print(f"\n{tables.as_markdown(study)}{_by_chance(known, study)}", flush=True)
+    else:
+        print("\nNothing can be said yet: lines of a look are lacking.", flush=True)
+
+
+def _by_chance(known: Mapping[tuple[str, int], Line], study: StudyResult) -> str:
+    """What reading as much random text came to over none, of which no claim was planned."""
+    estimates = []
+    for row in study.tasks:
+        lines = [known[row.name, seed] for seed in range(1, study.replicates + 1)]
+        control, none = ([unpacked(line, arm) for line in lines] for arm in (CONTROL, NONE))
+        estimates.append(Estimate.of(compare(control, none)))
+    mean = pooled(estimates)
+    delta, half = float(mean.delta), float(mean.half())
+    return f"- `{CONTROL}` over `{NONE}`: {delta:+z.2f} [{delta - half:+z.2f}, {delta + half:+z.2f}], not planned.\n"
 
 
 def make(given: argparse.Namespace, name: str, seeds: Sequence[int], alike: Mapping[str, Any]) -> None:
