@@ -45,7 +45,7 @@ def _samples() -> None:
         if pressed("See a finished one", "home.finished", icon=":material/done_all:"):
             with st.spinner("Opening it"):
                 open_project(projects.open_finished_sample())
-    if not corpora.roles():
+    if not (corpora.listed() or runs.own()):
         picture("home")
 
 

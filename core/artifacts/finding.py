@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from core.artifacts.leaderboard import ArmRow, ExperimentResult, nothing_learnt, split_name
-from core.artifacts.settling import even, repetitions, settled_by
+from core.artifacts.settling import TOO_LONG, TOO_MANY, even, repetitions, settled_by
 from core.artifacts.study import Question, StudyResult
 from core.config import Budget
 from core.stats.pooled import pooled
@@ -216,16 +216,22 @@ def _next(row: ArmRow, hours: float) -> str:
 
 
 def repetitions_to_settle(result: ExperimentResult) -> int:
-    """How many would settle the question that is open; 0 where that is not known."""
+    """How many the verdict asks for next; 0 where it is settled, or where repeating is not what would settle it."""
     row = main(result)
-    if row is None:
+    if row is None or row.verdict in ("hurts", "below control"):
         return 0
-    helped = row.verdict == "helped"
+    n, helped = len(row.micro_f1), row.verdict == "helped"
+    if row.verdict == "improves" or (n < 2 and not helped):
+        return SEEDS if n < SEEDS else 0
+    if helped and (row.delta_random is None or row.chose is None):
+        return 0 if row.delta_random is None else REPLICATES
     delta, estimate = (row.delta_random or 0.0, row.estimate_random) if helped else (row.delta, row.estimate)
     if estimate is None or abs(delta) < LEVEL:
         return 0
-    lacks = lacking(abs(delta), float(estimate.falling), float(estimate.fixed), len(row.micro_f1))
-    return even(lacks.repetitions, swapped=bool(row.halves_runs))
+    lacks = lacking(abs(delta), float(estimate.falling), float(estimate.fixed), n)
+    enough = even(lacks.repetitions, swapped=bool(row.halves_runs))
+    out_of_reach = enough > TOO_MANY or sum(result.hours.values()) / n * enough > TOO_LONG
+    return 0 if out_of_reach or lacks.sentences != 1 else enough
 
 
 def of_study(result: StudyResult) -> Finding:

@@ -2,9 +2,10 @@
 
 import shlex
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 
 from core.config import fields_with
-from core.errors import CorpusError
+from core.errors import CorpusError, WinnowError
 from core.facade import projects
 from core.facade.home import library
 from core.recipes import RECIPES
@@ -39,6 +40,8 @@ def command(kind: str, options: Mapping[str, object]) -> str:
     config = recipe.config.parse(dict(options))
     references, hidden = (set(fields_with(recipe.config, trait)) for trait in ("corpus", "hidden"))
     words = ["python", "-m", "core", *projects.option(), *(_WORDS.get(kind, [kind]))]
+    if kind == "pretrain" and not config.model_dump()["holdout"]:
+        words += ["--holdout", "none"]  # else the labels to decide by and to test on are held out
     for name, field in recipe.config.model_fields.items():
         value = getattr(config, name)
         if name in hidden or (value == field.default and not field.is_required()):
@@ -62,9 +65,15 @@ def command(kind: str, options: Mapping[str, object]) -> str:
     return shlex.join(words)
 
 
-def begun_by(run: Run) -> str | None:
-    """The command line that does again what a run did; None for a kind that no command is for alone."""
-    return None if run.manifest.kind in UNTYPED else command(run.manifest.kind, run.manifest.config)
+def command_of(run: Run) -> str | None:
+    """The command line that does again what a run did; None where there is none.
+
+    So it is for a kind that no command is for alone, an upload, whose copy is gone, and a run of another version.
+    """
+    kind, options = run.manifest.kind, run.manifest.config
+    with suppress(KeyError, TypeError, WinnowError):
+        return None if kind in UNTYPED or options.get("move") else command(kind, options)
+    return None
 
 
 def flag(name: str, *, on: bool = True) -> str:

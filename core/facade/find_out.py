@@ -52,6 +52,8 @@ def options(replicates: int = REPLICATES[0], encoder: str = "") -> dict[str, obj
     """No pre-training, random text and the choice, each made anew so many times. encoder: "" for the bundled one."""
     chosen = choice_now()
     config = SelectConfig.parse(dict(selections.run_of(chosen.id).manifest.config)) if chosen else None
+    if config and config.strategy in experiments.CONTROLS:
+        config = None  # what was taken by lot is what a choice is held against
     strategy = config.strategy if config else selections.DEFAULT_STRATEGY
     same = config.model_dump(include=_SAME, exclude_defaults=True, mode="json") if config else {}
     return {
@@ -66,14 +68,25 @@ def options(replicates: int = REPLICATES[0], encoder: str = "") -> dict[str, obj
     }
 
 
-def more_often(run: Run) -> int:
-    """How often all is made anew in the plan after an experiment: a larger one, in which what it made counts.
+def again(run: Run) -> dict[str, object]:
+    """The same experiment, all made anew more often, where that could settle what it left open; {} where it could not.
 
-    The first that has as many repetitions as would settle what was left open.
+    What the run made counts in it.
     """
-    settling = repetitions_to_settle(run.id) if run.manifest.kind == "experiment" else 0
-    wanted = max(settling, len(run.manifest.config["seeds"]) + 1)
-    return next((n for n in REPLICATES if n >= wanted), REPLICATES[-1])
+    if run.manifest.kind != "experiment":
+        return {}
+    config, settling = ExperimentConfig.parse(dict(run.manifest.config)), repetitions_to_settle(run.id)
+    n = next((n for n in REPLICATES if n >= max(settling, len(config.seeds) + 1)), 0)
+    if not (settling and n) or config.cross or len(config.budgets) != 1 or len(_strategies(config)) != 1:
+        return {}
+    new = [seed for seed in range(1, n + len(config.seeds) + 1) if seed not in config.seeds]
+    seeds = (*config.seeds, *new[: n - len(config.seeds)])
+    return {**run.manifest.config, "seeds": seeds, "looks": LARGER.get(n, ()), "repeat": "pipeline"}
+
+
+def _strategies(config: ExperimentConfig) -> list[str]:
+    """The ways of choosing that are compared."""
+    return [name for name in config.arms if name != "none" and name not in experiments.CONTROLS]
 
 
 def is_timed(asked: Mapping[str, object]) -> bool:
@@ -84,7 +97,7 @@ def is_timed(asked: Mapping[str, object]) -> bool:
 def plan(asked: Mapping[str, object]) -> Plan:
     """Say what these options compare, how long that takes, and what it could show. Errors: ConfigError, CorpusError."""
     config, chosen, foresight = ExperimentConfig.parse(dict(asked)), choice_now(), experiments.foresight(asked)
-    [strategy], [budget] = (name for name in config.arms if name not in ("none", "random")), config.budgets
+    [strategy], [budget] = _strategies(config), config.budgets
     amount = f"{int(budget):,} sentences" if budget.isdecimal() else budget
     time = "How long it takes is not known yet."
     with suppress(RunError):

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from core.errors import CorpusError, WinnowError
-from core.facade import bias, corpora, prevalence, results, runs, selections, studies
-from core.facade.find_out import choice_now, more_often
+from core.facade import bias, corpora, find_out, prevalence, results, runs, selections, studies
+from core.facade.find_out import choice_now
 from core.runs.store import Run
 
 Name = Literal["texts", "choice", "worth", "report"]
@@ -25,7 +25,7 @@ class Stop:
     """A stop of the road. known: what is known there now, a sentence or two. ready: whether there is something.
 
     open: whether its turn has come, so that its button does something. run: what it speaks of, a run or the choice, by
-    id; "" for none. again: how often all is to be made when it is asked again, 0 where it cannot be.
+    id; "" for none. again: whether asking it again, more often, could settle what it left open.
     """
 
     name: Name
@@ -33,7 +33,7 @@ class Stop:
     ready: bool
     open: bool = True
     run: str = ""
-    again: int = 0
+    again: bool = False
 
     @property
     def title(self) -> str:
@@ -101,7 +101,7 @@ def _worth() -> Stop:
             return Stop(name="worth", known="It is being found out now.", ready=False, run=run.id)
         with suppress(WinnowError):
             if run.state().state == "succeeded":
-                again = more_often(run) if {*LABELS, "task", "domain"} <= given.keys() else 0
+                again = {*LABELS, "task", "domain"} <= given.keys() and bool(find_out.again(run))
                 return Stop(name="worth", known=" ".join(_finding(run).parts), ready=True, run=run.id, again=again)
     if missing := [role for role in LABELS if role not in given]:
         known = (
@@ -146,7 +146,7 @@ def _many_sources() -> str:
 
 
 def _names_tell_more() -> str:
-    for run in runs.own("difficulty", state="succeeded")[:1]:
+    for run in runs.of_corpora_in_use(runs.own("difficulty", state="succeeded"))[:1]:
         with suppress(WinnowError):
             bits = bias.result(run.id).v_information
             if bits.entity > bits.context:

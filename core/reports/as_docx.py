@@ -90,7 +90,8 @@ def _table(word: "Word", part: Table) -> None:
 def _picture(word: "Word", part: Picture) -> None:
     from docx.shared import Mm
 
-    inline = word.add_picture(BytesIO(_png(part.drawing)), width=Mm(170))
+    width = min(170.0, 230.0 * part.drawing.width / part.drawing.height)  # at most a page
+    inline = word.add_picture(BytesIO(_png(part.drawing)), width=Mm(width))
     inline._inline.docPr.set("descr", shown(part.words))
 
 

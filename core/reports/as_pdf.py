@@ -173,7 +173,8 @@ class _Pages:
                     row.cell(value, style=None if number else self._bold())
 
     def _drawing(self, drawing: Drawing) -> None:
-        page, scale = self._pdf, self._pdf.epw / drawing.width
+        page = self._pdf
+        scale = min(page.epw / drawing.width, (page.eph - 3) / drawing.height)  # at most a page
         if page.get_y() + drawing.height * scale > page.page_break_trigger:
             page.add_page()
         top = page.get_y() + 1.5

@@ -10,7 +10,7 @@ from core.reports.fonts import width
 WIDTH, ROW, BELOW = 700, 28, 44  # of the whole, of a row with a name of one line, of the scale
 LABELS, GAP, REACH = 250, 10, 435  # the names' right end, what is left beside it, the scale's length
 NAME, LINE = 14.0, 17  # a name's letters, and its lines where it has several
-ROOM = 0.88  # of LABELS that our letters may take: a browser's own are wider
+ROOM = 0.84  # of LABELS that our letters may take: a browser's own are wider
 GREY = "#888888"
 
 

@@ -13,7 +13,6 @@ from core.reports.parts import Code, Cover, Document, Facts, Heading, Part, Pict
 
 _COLOURS = {"yes": "#009E73", "no evidence": "#8F8F8F", "worse": "#D55E00"}
 _HEADINGS: dict[Asked, str] = {"choosing": "Did choosing help?", "reading": "Did reading help?"}
-_NAME = 34  # characters of a task's name in a drawing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +76,7 @@ def _results(result: StudyResult, of: Asked) -> tuple[list[Part], list[Part]]:
     rows = forest_rows(result, of)
     shown = [
         Interval(
-            name=row.name if len(row.name) <= _NAME else f"{row.name[: _NAME - 1]}…",
+            name=row.name,
             value=row.delta,
             low=row.interval[0],
             high=row.interval[1],

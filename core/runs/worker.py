@@ -66,8 +66,8 @@ def attempt(
         context = RunContext(run, log, listener=listener, parent=parent)
         try:
             with _terminable(context):
-                context.emit("started", {"pid": me.pid, "created": me.created})
                 run.companion_file.unlink(missing_ok=True)
+                context.emit("started", {"pid": me.pid, "created": me.created})
                 forget_sums(run.path)
                 payload = json.dumps(function(context), ensure_ascii=False, indent=1).encode()
                 sum_up(run.path)
@@ -119,7 +119,7 @@ def _explain(context: RunContext, error: BaseException) -> tuple[Ending, Excepti
 
 def _failure_of_companion(run: Run) -> str:
     try:
-        return run.companion_file.read_text(encoding="utf-8")
+        return run.companion_file.read_text(encoding="utf-8", errors="replace")
     except OSError:
         return ""
 

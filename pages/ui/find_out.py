@@ -27,24 +27,20 @@ def ask(label: str, *, primary: bool) -> None:
         st.rerun()
 
 
-def plan(again: int = 0) -> None:
-    """The plan, this machine timed first where its speed is not known, and Start. again: how often, if not as usual."""
+def plan(run_id: str = "") -> None:
+    """The plan, this machine timed first where its speed is not known, and Start. run_id: what is asked again."""
     with st.container(border=True, key="home.plan"):
         st.markdown("**Before anything starts**")
-        left, right = st.columns(2)
-        with left:
-            usual = list(STRONG).index(again) if again else 0
-            times = st.selectbox("Made anew", STRONG, usual, format_func=STRONG.__getitem__, key="home.find.times")
-        with right:
-            encoder = start_from("find-out")
-        options = find_out.options(times, encoder)
+        options = find_out.again(runs.get(run_id)) if run_id else _chosen()
         if not find_out.is_timed(options):
             _time(options)
             return
         plan = find_out.plan(options)
         for sentence in (plan.compared, plan.time, plan.shows):
             st.markdown(plain(sentence))
-        if plan.edited:
+        if run_id:
+            st.caption("What is there already counts. As its answer is known, the 95 of 100 cases hold a little less.")
+        elif plan.edited:
             st.caption("Hand edits are not made again: what is tried is the way of choosing.")
         if reason := machine.hindrance():
             st.warning(plain(reason), icon=":material/memory:")
@@ -55,6 +51,15 @@ def plan(again: int = 0) -> None:
             if pressed("Not now", "home.find.away"):
                 _put_away()
             page_link(TRAINING, label="Change what is compared", icon=":material/tune:")
+
+
+def _chosen() -> dict[str, object]:
+    """How often all is made anew, and from which encoder."""
+    left, right = st.columns(2)
+    with left:
+        times = st.selectbox("Made anew", STRONG, format_func=STRONG.__getitem__, key="home.find.times")
+    with right:
+        return find_out.options(times, start_from("find-out"))
 
 
 def _put_away() -> None:

@@ -135,4 +135,4 @@ def _finding_out(stop: Stop) -> None:
     if stop.run and not stop.ready:
         run_panel(stop.run, "home.worth", stop="Stop and keep")
     elif stop.open and find_out.asked():
-        find_out.plan(stop.again)
+        find_out.plan(stop.run if stop.again else "")

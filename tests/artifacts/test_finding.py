@@ -131,14 +131,15 @@ def test_the_claim_comes_first_and_what_is_sure_of_others_is_named_beside_it() -
 
 
 def test_what_would_settle_it_is_a_number_too_and_the_one_that_is_said() -> None:
-    def settles(row: ArmRow) -> int:
-        return repetitions_to_settle(ExperimentResult(leaderboard=[NONE, row], curve=[], hours={}))
+    def settles(row: ArmRow, hours: float = 0.4) -> int:
+        return repetitions_to_settle(ExperimentResult(leaderboard=[NONE, row], curve=[], hours={"finetune": hours}))
 
-    for case in ("nothing seen", "reading helped"):
-        row = ROWS[case][0]
-        assert finding(row).next.startswith(f"Next: {settles(row)} repetitions in place of 3")
+    for case, (row, _) in ROWS.items():
+        said = re.match(r"Next: (\d+) repetitions", finding(row).next)
+        assert settles(row) == int(said[1] if said else 0), case
     swapped = replace(ROWS["nothing seen"][0], halves_runs=("r",) * 3)
     assert settles(swapped) == 18
+    assert settles(swapped, hours=100.0) == 0  # nobody would wait for it
     level = replace(ROWS["nothing seen"][0], delta=0.01)
     assert settles(level) == settles(replace(level, delta=0.9, estimate=None)) == settles(NONE) == 0
 

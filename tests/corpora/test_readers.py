@@ -149,14 +149,43 @@ def test_a_table_may_say_it_too_and_what_is_no_file_or_page_is_left_out(tmp_path
     write(tmp_path / "a.csv", f"text,file,page\n{TEXT},lease.pdf,3\n{TEXT},lease.pdf,\n")
     assert [sentence.place for sentence in read(tmp_path / "a.parquet")] == ["lease.pdf, page 3"]
     assert [sentence.place for sentence in read(tmp_path / "a.csv")] == ["lease.pdf, page 3", "lease.pdf"]
-    odd = [("lease.pdf", page) for page in ("iv", True, -1, 2.5, [3], "9" * 12)] + [
+    odd: list[tuple[object, object]] = [("lease.pdf", page) for page in ("iv", True, -1, 2.5, [3], "9" * 12)] + [
         ("x" * 300, 3),
         (["a"], 3),
         (None, 3),
     ]
+    odd += [(True, 3), ("lease.pdf", 0)]
     rows = [{"text": TEXT, "file": file, "page": page} for file, page in [("lease.pdf", 3.0), *odd]]
     path = write(tmp_path / "odd.jsonl", "".join(f"{json.dumps(row)}\n" for row in rows))
-    assert [sentence.place for sentence in read(path)] == ["lease.pdf, page 3", *["lease.pdf"] * 6, "", "", ""]
+    assert [sentence.place for sentence in read(path)] == [
+        "lease.pdf, page 3",
+        *["lease.pdf"] * 6,
+        "",
+        "",
+        "",
+        "",
+        "lease.pdf",
+    ]
+
+
+@pytest.mark.parametrize(
+    "file", ["/home/ann/clients/lease.pdf", r"C:\Clients\Mueller\lease.pdf", r"\\server\all\lease.pdf"]
+)
+def test_of_a_path_on_another_machine_the_file_s_name_is_kept(tmp_path: Path, file: str) -> None:
+    path = write(tmp_path / "a.jsonl", json.dumps({**PLACED, "file": file}) + "\n")
+    assert [sentence.place for sentence in read(path)] == ["lease.pdf, page 3"]
+    inner = write(tmp_path / "b.jsonl", json.dumps({**PLACED, "file": "2024/lease.pdf"}) + "\n")
+    assert [sentence.place for sentence in read(inner)] == ["2024/lease.pdf, page 3"]
+
+
+def test_a_place_is_found_behind_many_rows_without_and_within_a_column_of_a_table(tmp_path: Path) -> None:
+    without = {"text": TEXT, "file": None}
+    path = write(tmp_path / "a.jsonl", "".join(f"{json.dumps(row)}\n" for row in [without] * 250 + [PLACED]))
+    assert [sentence.place for sentence in read(path)][-2:] == ["", "lease.pdf, page 3"]
+    pq.write_table(pa.table({"text": [TEXT], "meta": [{"file": "lease.pdf", "page": 3}]}), tmp_path / "a.parquet")
+    assert [sentence.place for sentence in read(tmp_path / "a.parquet")] == ["lease.pdf, page 3"]
+    named = write(tmp_path / "b.csv", f"file\n{TEXT}\n{TEXT}\n")  # the text itself
+    assert [sentence.place for sentence in read(named, ReadOptions(text_column="file"))] == ["", ""]
 
 
 def test_the_text_column_is_guessed_shown_and_chosen(tmp_path: Path) -> None:

@@ -95,20 +95,43 @@ def test_an_answer_of_other_texts_is_no_answer_here(seal: Seal, home: Path) -> N
 def test_it_is_asked_again_of_more_repetitions(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = finished.corpora(home)
     run = finished.experiment(home, made, finished.LINES[:2])
-    assert len(run.manifest.config["seeds"]) == 3
-    assert road.stops()[2].again == 6
-    for settling, plan in ((2, 6), (6, 6), (8, 12), (400, 12)):
+    config = run.manifest.config
+    assert len(config["seeds"]) == 3
+    larger = ((0, None), (2, 6), (6, 6), (8, 12), (400, None))  # what would settle it, and the plan
+    for settling, n in larger:
         with monkeypatch.context() as patch:
             patch.setattr(find_out, "repetitions_to_settle", lambda run_id, settling=settling: settling)
-            assert road.stops()[2].again == plan
-    timed(find_out.options(6), home)
+            asked = find_out.again(run)
+            assert road.stops()[2].again == bool(asked) == bool(n)
+            if n:
+                assert (asked["seeds"], asked["repeat"]) == (tuple(range(1, n + 1)), "pipeline")
+                assert {name: asked[name] for name in ("arms", "budgets", "encoder", "train")} == {
+                    name: config[name] for name in ("arms", "budgets", "encoder", "train")
+                }
+    monkeypatch.setattr(find_out, "repetitions_to_settle", lambda run_id: 6)
+    asked = find_out.again(run)
+    timed(asked, home)
+    begun: list[tuple[str, object]] = []
+    monkeypatch.setattr(runs, "start", lambda *wanted: begun.append(wanted))
     app = pressed(opened("home.py"), "Ask again")
-    assert app.selectbox(key="home.find.times").value == 6
-    assert "made 6 times" in unescape(texts(app)).replace("\u2060", "")
-    assert "Start" in buttons(app)
+    said = unescape(texts(app)).replace("\u2060", "")
+    assert "made 6 times" in said
+    assert "its answer is known, the 95 of 100 cases hold a little less" in said
+    pressed(app, "Start")
+    assert begun == [("experiment", asked)]
     corpora.set_role("dev", None)  # what would be asked with is not all there
-    assert road.stops()[2].again == 0
+    assert not road.stops()[2].again
     assert "Ask again" not in buttons(opened("home.py"))
+
+
+def test_a_choice_that_was_taken_by_lot_is_not_asked_about(home: Path) -> None:
+    made = finished.corpora(home)
+    marks = {name: made[name].fingerprint for name in ("task", "domain")}
+    runs.execute("select", {**marks, "strategy": "random", "budget": "7", **KEPT})
+    asked = find_out.options()
+    assert (asked["arms"], asked["budgets"]) == (("none", "random", "classifier"), ("7",))
+    timed(asked, home)
+    assert "chosen by classifier" in find_out.plan(asked).compared
 
 
 def test_a_choice_is_told_by_its_size_share_leaks_and_hand_edits(

@@ -103,7 +103,7 @@ def test_a_run_has_the_command_that_begins_it_where_there_is_one(home: Path, thr
     assert begins.endswith(" --task 'my task' --domain 'my domain' --strategy random --budget 20")
     assert labelling == f"python -m core runs label {three[2].id} --name NAME --tag TAG --note TEXT"
     embed = finish(home, "embed", {"corpus": three[2].manifest.config["domain"], "encoder": "tiny"}, lambda context: {})
-    assert commands.begun_by(embed) is None
+    assert commands.command_of(embed) is None
 
 
 def test_pin_and_archive_act_on_all_that_are_picked(home: Path, three: list[Run]) -> None:

@@ -16,6 +16,7 @@ from core.cli.options import CORPUS
 from core.config import fields_with
 from core.facade import commands, corpora, experiments, removals, runs, taggers
 from core.facade.errors import Cancelled
+from core.runs.store import RunStore
 from tests.conftest import Seal
 
 
@@ -119,6 +120,19 @@ def test_the_command_that_a_page_shows_begins_the_same_run(
     with pytest.raises(Begun) as caught:
         main(words[3:], standalone_mode=False)
     assert caught.value.args == (kind, config)
+
+
+def test_a_run_that_no_command_does_again_has_none(home: Path) -> None:
+    store = RunStore(home)
+    upload, other, foreign = (
+        store.create(kind, config, {}, seed=None, versions={}, key=kind)
+        for kind, config in (
+            ("add", {"path": "/uploads/a.pdf", "move": True}),  # a copy that is gone
+            ("split", {"corpus": "a", "of_another_version": 1}),
+            ("dream", {}),
+        )
+    )
+    assert [commands.command_of(run) for run in (upload, other, foreign)] == [None] * 3
 
 
 def test_every_kind_has_a_command_or_is_known_to_have_none() -> None:

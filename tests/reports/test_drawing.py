@@ -1,12 +1,20 @@
 """Intervals drawn to scale: every name fits its room, whatever it is called."""
 
+import re
+from io import BytesIO
+from zipfile import ZipFile
+
+import pypdfium2
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.reports.as_docx import docx
+from core.reports.as_pdf import pdf
 from core.reports.drawing import LABELS, ROW, Dot, Interval, Label, Stroke, intervals
 from core.reports.fonts import width
+from core.reports.parts import Cover, Document, Picture, Text
 
-LONGEST = "the task's own text and all of the big corpus, from the encoder my-own-legal-encoder-of-last-year ▲"
+LONGEST = "the task's own text and all of the big corpus, from the encoder my-own-legal-encoder ▲"
 
 
 def rows(*names: str) -> list[Interval]:
@@ -49,3 +57,21 @@ def test_no_name_is_cut(names: list[str]) -> None:
     assert "".join(line.text for line in lines).replace(" ", "") == "".join("".join(name.split()) for name in names)
     heights = [line.y for line in lines]
     assert heights == sorted(heights)
+
+
+def test_a_picture_of_many_rows_fits_its_page() -> None:
+    names = [f"{LONGEST.removesuffix(' ▲')} {number}" for number in range(30)]
+    drawn = intervals(rows(*names), "points of 100")
+    assert drawn
+    cover = Cover(firm="", project="", author="", date="")
+    document = Document(title="A", about="", cover=cover, first=[Text("B")], second=[Picture(drawn, "many")])
+    with pypdfium2.PdfDocument(pdf(document)) as report:
+        page = report[len(report) - 1]
+        texts = page.get_textpage()
+        places = [texts.get_charbox(i) for i in range(texts.count_chars())]
+        assert "points of 100" in texts.get_text_range()
+        assert min(bottom for _, bottom, _, _ in places) > 0
+        assert max(top for _, _, _, top in places) < page.get_height()
+    with ZipFile(BytesIO(docx(document))) as file:
+        (high,) = re.findall(r'<wp:extent cx="\d+" cy="(\d+)"', file.read("word/document.xml").decode())
+    assert int(high) / 36_000 <= 230  # mm

@@ -1,5 +1,6 @@
 """The kind of a file: its container, what its rows hold, and its text column."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -32,6 +33,7 @@ _TEXT_NAMES = (
     "review",
 )
 LONGEST_FILE = 255  # characters; a longer one is no name of a file
+_PATH = re.compile(r"/|\\\\|[A-Za-z]:[/\\]")
 _DOC_NAMES = ("doc", "doc_id", "document_id", "docid")
 _WITHIN = ("meta", "metadata", "data")  # where annotation tools keep what else a row has
 _COLUMN_SUFFIXES = (".conll", ".conll2003", ".conll2002", ".bio", ".iob", ".iob2", ".bioes", ".bilou", ".ner")
@@ -74,7 +76,8 @@ def records(path: Path, kind: Kind, ledger: Ledger) -> Iterator[Record]:
         taken = tag_columns(kind.columns) or () if kind.format == "hf" else (kind.text_column,)
         place = (name for name in PLACE if kind.placed and name in kind.columns)
         columns = list(dict.fromkeys(name for name in (*taken, kind.doc_column, kind.group_column, *place) if name))
-        named = kind.format in ("hf", "parquet") and set(columns) <= set(kind.columns)  # others lie within one
+        within = kind.placed and "file" not in kind.columns
+        named = not within and kind.format in ("hf", "parquet") and set(columns) <= set(kind.columns)
         return arrow_batches(path, columns if named else None, ledger)
     return table(path, kind.encoding, ledger, "\t" if kind.container == "tsv" else None)
 
@@ -98,7 +101,7 @@ def kind_of(path: Path, options: ReadOptions) -> Kind:
     shape = choice if choice in ("doccano", "prodigy", "labelstudio", "hf") else _shape(columns, rows)
     if choice in ("csv", "tsv", "jsonl", "parquet") or container == "xlsx":
         shape = ""
-    placed = any(place_in(row)[0] for row in rows)
+    placed = any("file" in part for row in rows for part in _parts(row))
     if shape:
         asked = (options.text_column, options.doc_column, options.group_column)
         return Kind(shape, container, options.encoding, tuple(columns), *asked, placed)
@@ -111,7 +114,7 @@ def kind_of(path: Path, options: ReadOptions) -> Kind:
     usual = next((name for name in _DOC_NAMES if name in columns and name != text_column), None)
     name = {"arrow": "parquet", "json": "jsonl"}.get(container, container)
     named = (text_column, options.doc_column or usual, options.group_column)
-    return Kind(name, container, options.encoding, tuple(columns), *named, placed)
+    return Kind(name, container, options.encoding, tuple(columns), *named, placed and text_column not in PLACE)
 
 
 def named_in(record: Mapping[str, object], column: str | None) -> str | None:
@@ -123,12 +126,17 @@ def named_in(record: Mapping[str, object], column: str | None) -> str | None:
 
 
 def place_in(record: Mapping[str, object]) -> tuple[str | None, int | None]:
-    """The file and the page that a row says it is of, in it or in what an annotation tool keeps beside it."""
-    file, page = (named_in(record, name) for name in PLACE)
-    if file is None or len(file) > LONGEST_FILE:
+    """The file and the page that a row says it is of, in it or in what an annotation tool keeps beside it.
+
+    Of a path from the root, which tells of another machine, the file's name alone.
+    """
+    file, page = (next((part[name] for part in _parts(record) if name in part), None) for name in PLACE)
+    name = file.encode("utf-8", "ignore").decode() if isinstance(file, str) else ""
+    named = clean(re.split(r"[/\\]", name)[-1] if _PATH.match(name) else name)
+    if not named or len(named) > LONGEST_FILE:
         return None, None
-    number = (page or "").removesuffix(".0")  # a table that lacks some pages has the others as fractions
-    return file, int(number) if number.isdecimal() and len(number) < 10 else None
+    number = str(page).removesuffix(".0")  # a table that lacks some pages has the others as fractions
+    return named, int(number) or None if number.isdecimal() and len(number) < 10 else None
 
 
 def _parts(record: Mapping[str, object]) -> Iterator[Mapping[str, object]]:

@@ -51,8 +51,9 @@ def train_along(home: Path, recipes: Mapping[str, Recipe]) -> None:
     except Cancelled:
         raise
     except Exception as error:  # the first process has the run's words, and is ended for this
-        with suppress(OSError):
-            write_atomic(run.companion_file, _in_words(error).encode())
+        if run.lock.held():  # else it has ended, and this is only what became of the others
+            with suppress(OSError):
+                write_atomic(run.companion_file, _in_words(error).encode("utf-8", "replace"))
         raise
 
 
