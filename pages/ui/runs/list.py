@@ -14,14 +14,8 @@ from pages.ui.runs.where import machines
 from pages.ui.widgets import plain
 
 SHOWN = 8
-SMALL = (
-    "add",
-    "audit",
-    "calibrate",
-    "evaluate",
-    "predict",
-    "tag",
-)  # many, soon over: they stand by themselves once they are
+# Many, soon over: they stand by themselves once they are.
+SMALL = ("add", "audit", "calibrate", "evaluate", "predict", "tag")
 
 
 def run_list(listed: Sequence[Run]) -> None:
