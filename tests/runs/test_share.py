@@ -52,7 +52,8 @@ def test_three_processes_make_the_bytes_of_one_also_when_one_is_killed(
     assert [path.read_bytes() for path in sorted(run.chunks.glob("chunk-*.npy"))] == expected
     assert run.state().state == "succeeded"
     assert len(list(run.path.glob("process-*"))) > 1
-    assert not (run.path / share.CLAIMS).exists()
+    # The last to look may put its claim where all were swept away just then; nobody has one any more.
+    assert not [path for path in (run.path / share.CLAIMS).glob("*") if Lock(path).held()]
 
 
 def test_one_share_alone_makes_all_of_it(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,6 +61,7 @@ def test_one_share_alone_makes_all_of_it(home: Path, monkeypatch: pytest.MonkeyP
     run = begun(home, "one")
     monkeypatch.setenv("WINNOW_SHARE", "2/16")
     assert len(made(run, "local", Squares(run.path), N, SIZE)) == N // SIZE
+    assert not (run.path / share.CLAIMS).exists()
 
 
 def test_what_another_has_claimed_is_left_to_it_and_what_is_there_is_not_made_again(
