@@ -222,7 +222,7 @@ def show(known: Mapping[tuple[str, int], Line], study: StudyResult | None) -> No
 
 
 def _by_chance(known: Mapping[tuple[str, int], Line], study: StudyResult) -> str:
-    """What reading as much random text came to over none, of which no claim was planned."""
+    """Mean scores over the tasks; what as much random text came to over none, of which no claim was planned."""
     estimates = []
     for row in study.tasks:
         lines = [known[row.name, seed] for seed in range(1, study.replicates + 1)]
@@ -230,7 +230,14 @@ def _by_chance(known: Mapping[tuple[str, int], Line], study: StudyResult) -> str
         estimates.append(Estimate.of(compare(control, none)))
     mean = pooled(estimates)
     delta, half = float(mean.delta), float(mean.half())
-    return f"- `{CONTROL}` over `{NONE}`: {delta:+z.2f} [{delta - half:+z.2f}, {delta + half:+z.2f}], not planned.\n"
+    means = {NONE: "none_f1", CONTROL: "control_f1", CLAIM: "f1"}
+    scores = ", ".join(
+        f"`{arm}` {np.mean([getattr(row, name) for row in study.tasks]):.1f}" for arm, name in means.items()
+    )
+    return (
+        f"- On average over the tasks: {scores}.\n"
+        f"- `{CONTROL}` over `{NONE}`: {delta:+z.2f} [{delta - half:+z.2f}, {delta + half:+z.2f}], not planned.\n"
+    )
 
 
 def make(given: argparse.Namespace, name: str, seeds: Sequence[int], alike: Mapping[str, Any]) -> None:
