@@ -1,7 +1,8 @@
-"""What a tagger reads of its encoder: the last layer, a learnt mix, each named layer, the top ones drawn anew.
+"""What a tagger reads of its encoder: the last layer, a learnt mix, each named layer, the top ones drawn anew, the layer
+that a probe within the training sentences proposes.
 
     python -m tests.benchmarks.bench_layers [--home DIR] [--corpora crossner-music ...] [--encoder minilm] [--seeds 1 2 3]
-        [--arms last mix 4 5 reinit:1] [--output lines.jsonl] [--table]
+        [--arms last mix 4 5 reinit:1 proposed] [--output lines.jsonl] [--table]
 
 One training at a time, a JSON line each as it ends; begun again it goes on behind the last line, and inside a training
 with the same --home. `--table` trains nothing: differences to `last` with their intervals, over each corpus and over
@@ -27,6 +28,7 @@ from tests.benchmarks.bench_ner import splits
 
 CORPORA = ("crossner-music", "crossner-ai", "crossner-literature")
 LAST = "last"
+PROPOSED = "proposed"  # what `encoders rank` says, looking at the training sentences alone
 DRAWN = 3  # of `reinit:1` to this
 
 Line = dict[str, Any]
@@ -36,16 +38,20 @@ def arms(encoder: str) -> list[str]:
     """All that can be asked of an encoder: the last layer first, which the others are compared with."""
     n = int(hub.load_model(encoder).config.num_hidden_layers)
     named = [str(layer) for layer in range(1, n)]
-    return [LAST, "mix", *named, *(f"reinit:{k}" for k in range(1, min(DRAWN, n) + 1))]
+    return [LAST, "mix", *named, *(f"reinit:{k}" for k in range(1, min(DRAWN, n) + 1)), PROPOSED]
 
 
 def train(given: argparse.Namespace, name: str, parts: dict[str, str], arm: str, seed: int) -> Line:
     """One training, and what came of it."""
     options = {"train": parts["train"], "dev": parts["dev"], "test": (parts["test"],), "init": given.encoder}
-    options |= {"seeds": (seed,), "preset": given.preset, "layers": arm}
+    layers = arm
+    if arm == PROPOSED:
+        rank = runs.execute("rank", {"train": parts["train"], "dev": parts["dev"], "encoders": (given.encoder,)})
+        layers = rank.result()["encoders"][0]["proposal"]["layers"]
+    options |= {"seeds": (seed,), "preset": given.preset, "layers": layers}
     run = runs.execute("finetune", options)
     result = run.result()
-    line = {"corpus": name, "encoder": given.encoder, "arm": arm, "seed": seed, "run": run.id}
+    line = {"corpus": name, "encoder": given.encoder, "arm": arm, "layers": layers, "seed": seed, "run": run.id}
     line |= {"dev": result["dev"]["mean"], "test": result["test"]["mean"], "seconds": result["seconds"][0]}
     return line | {"best_epoch": result["best_epoch"][0], "decodings": result["test"]["decodings"]}
 

@@ -2,7 +2,7 @@
 
     python -m tests.benchmarks.bench_ner [--corpora crossner-ai ...] [--seeds 1 2 3] [--preset quick] [--epochs N] [--home DIR]
 
-`bc5cdr` is cut to its first 1,000 training sentences. Killed and begun again with the same --home it goes on.
+`bc5cdr` and `conll2003` are cut to their first 1,000 training sentences. Killed and begun again with the same --home it goes on.
 """
 
 import argparse
@@ -14,7 +14,7 @@ from core.facade import runs
 from tests.benchmarks.bench_hidden import DATA
 
 CORPORA = ("crossner-ai", "crossner-music", "crossner-literature", "inlegalner", "bc5cdr")
-FIRST = {"bc5cdr": 1000}
+FIRST = {"bc5cdr": 1000, "conll2003": 1000}
 
 
 def splits(data: Path, name: str, folder: Path) -> dict[str, str]:

@@ -33,7 +33,6 @@ from tests.benchmarks.bench_hidden import DATA
 
 CORPORA = ("crossner-music", "crossner-ai", "crossner-literature", "conll2003")
 BEFORE = "as it was"
-bench_ner.FIRST["conll2003"] = 1000
 
 
 @dataclass(frozen=True, kw_only=True)
