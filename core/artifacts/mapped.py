@@ -1,6 +1,6 @@
 """A finished map, looked at: no torch, no UMAP; numbers from memory-mapped arrays, text by column."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Self, TypedDict, cast
 
@@ -10,7 +10,7 @@ import pyarrow as pa
 from core.artifacts.map import CLASSES, Layout, MapResult, Topic
 from core.artifacts.result import read as read_result
 from core.artifacts.scores import Scored
-from core.corpora.columns import matches, placed, stored
+from core.corpora.columns import matches, placed, stored, values
 from core.corpora.corpus import Corpus
 from core.corpora.hygiene import FLAGS
 from core.corpora.library import Library
@@ -160,13 +160,20 @@ class Mapped:
 
     def stored_at(self, points: IntArray, name: str) -> list[object]:
         """A column of both corpora at `points`, in their order."""
+        return self._at(points, lambda corpus: stored(corpus, name))
+
+    def values_at(self, points: IntArray, name: str) -> list[str | None]:
+        """What a further column of the files that they came from says of `points`, in their order."""
+        return cast(list[str | None], self._at(points, lambda corpus: values(corpus, name)))
+
+    def _at(self, points: IntArray, column: Callable[[Corpus], pa.ChunkedArray]) -> list[object]:
         points = np.asarray(points, dtype=np.int64)
         task = points < self.n_task
-        values = np.empty(len(points), dtype=object)
+        cells = np.empty(len(points), dtype=object)
         for which, corpus in ((task, self.task), (~task, self.domain)):
-            taken = stored(corpus, name).take(pa.array(self.rows[points[which]])).to_pylist()
-            values[which] = np.array([*taken, None], dtype=object)[:-1]
-        return list(values)
+            taken = column(corpus).take(pa.array(self.rows[points[which]])).to_pylist()
+            cells[which] = np.array([*taken, None], dtype=object)[:-1]
+        return list(cells)
 
     def table(self, points: IntArray, kinds: IntArray, scored: Scored) -> list[MapRow]:
         """Some points, in the order given."""

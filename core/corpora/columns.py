@@ -28,6 +28,35 @@ def _column(home: Path, fingerprint: str, name: str) -> pa.ChunkedArray:
     return Library(home).find(fingerprint).column(name)
 
 
+def value_names(corpus: Corpus) -> list[str]:
+    """The further columns that its rows came with, in alphabetical order."""
+    return _value_names(corpus.path.parents[1], corpus.fingerprint)
+
+
+@lru_cache(maxsize=12)
+def _value_names(home: Path, fingerprint: str) -> list[str]:
+    with_values = Library(home).find(fingerprint).column("columns")
+    if with_values.null_count == len(with_values):
+        return []
+    return sorted({str(name) for part in with_values.chunks for name in pc.unique(part.keys).to_pylist()})
+
+
+def values(corpus: Corpus, name: str) -> pa.ChunkedArray:
+    """`(n,)` strings: what a further column says of every row, null where it says nothing."""
+    return _values(corpus.path.parents[1], corpus.fingerprint, name)
+
+
+@lru_cache(maxsize=12)
+def _values(home: Path, fingerprint: str, name: str) -> pa.ChunkedArray:
+    whole = Library(home).find(fingerprint).column("columns")
+    return pa.chunked_array([pc.map_lookup(part, name, "first") for part in whole.chunks], pa.string())
+
+
+def distinct_values(corpus: Corpus, name: str) -> set[str]:
+    """All that a further column says of its rows."""
+    return {str(value) for value in pc.unique(values(corpus, name)).to_pylist() if value is not None}
+
+
 def placed(corpus: Corpus) -> bool:
     """Whether its sentences know their file."""
     return int(stored(corpus, "file").null_count) < len(corpus)

@@ -66,7 +66,8 @@ class Corpus:
         return [by_row[row] for row in addresses.tolist()]
 
     def column(self, name: str) -> pa.ChunkedArray:
-        """One stored column whole: `text` (string); `doc`, `group`, `file` (string), `page` (int32), nullable."""
+        """One stored column whole: `text` (string); `doc`, `group`, `file` (string), `page` (int32),
+        `columns` (map of strings), nullable."""
         with self.opened() as file:
             if name in KEPT and name not in file.schema_arrow.names:  # an older version's has none
                 return pa.chunked_array([pa.nulls(self.n_sentences, KEPT[name])])

@@ -17,7 +17,12 @@ from core.errors import CorpusError
 from core.text.sentence import Entity, Sentence
 from core.text.words import Tokens, cutter
 
-KEPT = {"group": pa.string(), "file": pa.string(), "page": pa.int32()}  # columns that older versions' corpora lack
+KEPT: dict[str, pa.DataType] = {  # columns that older versions' corpora lack
+    "group": pa.string(),
+    "file": pa.string(),
+    "page": pa.int32(),
+    "columns": pa.map_(pa.string(), pa.string()),
+}
 _PLAIN = pa.schema(
     [("id", pa.uint64()), ("text", pa.string()), ("n_tokens", pa.int32()), ("doc", pa.string()), *KEPT.items()]
 )
@@ -40,6 +45,7 @@ class _Columns(TypedDict):
     group: list[str | None]
     file: list[str | None]
     page: list[int | None]
+    columns: list[tuple[tuple[str, str], ...] | None]
     tokens: NotRequired[list[list[str]]]
     entities: NotRequired[list[list[_EntityCell]]]
 
@@ -73,6 +79,7 @@ def write_sentences(
                 "group": columns["group"],
                 "file": columns["file"],
                 "page": columns["page"],
+                "columns": columns["columns"],
             }
             # What a reader gets back is what is fingerprinted: text, origin and, if labelled, tokens and entities.
             # A kept column that says nothing is left out: that a corpus may have one changes no fingerprint.
@@ -135,9 +142,19 @@ def blocks(
 
 def _take_block(sentences: Iterator[Sentence], labelled: bool, block: int) -> _Columns:
     """The next `block` sentences by column. No sentence outlives its turn: kept, they cost a third more."""
-    columns: _Columns = {"id": [], "text": [], "n_tokens": [], "doc": [], "group": [], "file": [], "page": []}
+    columns: _Columns = {
+        "id": [],
+        "text": [],
+        "n_tokens": [],
+        "doc": [],
+        "group": [],
+        "file": [],
+        "page": [],
+        "columns": [],
+    }
     ids, texts, lengths = columns["id"], columns["text"], columns["n_tokens"]
     docs, groups, files, pages = columns["doc"], columns["group"], columns["file"], columns["page"]
+    others = columns["columns"]
     tokens: list[list[str]] = []
     entities: list[list[_EntityCell]] = []
     if labelled:
@@ -150,6 +167,7 @@ def _take_block(sentences: Iterator[Sentence], labelled: bool, block: int) -> _C
         groups.append(sentence.group)
         files.append(sentence.file)
         pages.append(sentence.page)
+        others.append(sentence.columns or None)
         if labelled:
             tokens.append(list(sentence.tokens))
             entities.append([{"start": e.start, "end": e.end, "type": e.type} for e in sentence.entities or ()])
@@ -167,8 +185,17 @@ def to_sentences(table: pa.Table) -> list[Sentence]:
     if "tokens" not in columns:
         cut = cutter(_rule(table))
         return [
-            Sentence(id=f"{id:016x}", tokens=cut(text), text=text, doc=doc, group=group, file=file, page=page)
-            for id, text, doc, group, file, page in named
+            Sentence(
+                id=f"{id:016x}",
+                tokens=cut(text),
+                text=text,
+                doc=doc,
+                group=group,
+                file=file,
+                page=page,
+                columns=tuple(others or ()),
+            )
+            for id, text, doc, group, file, page, others in named
         ]
     return [
         Sentence(
@@ -179,9 +206,10 @@ def to_sentences(table: pa.Table) -> list[Sentence]:
             group=group,
             file=file,
             page=page,
+            columns=tuple(others or ()),
             entities=tuple(Entity(**e) for e in entities),
         )
-        for (id, text, doc, group, file, page), tokens, entities in zip(
+        for (id, text, doc, group, file, page, others), tokens, entities in zip(
             named, columns["tokens"], columns["entities"], strict=True
         )
     ]

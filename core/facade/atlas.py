@@ -18,7 +18,7 @@ from core.artifacts.map import TABLE
 from core.corpora.corpus import BLOCK
 from core.facade import deliver, regions
 from core.facade.audit import exporting
-from core.facade.maps import classes, get, kept_columns
+from core.facade.maps import classes, column_names, column_numbers, further_columns, get, kept_columns
 from core.facade.selections import scored
 from core.results import IntArray
 from core.terms import plainly
@@ -83,7 +83,15 @@ def _schema(map_run: str) -> pa.Schema:
     kept = kept_columns(map_run)
     there = {"document": kept["source"], **{name: kept[name] for name in ("file", "group", "page")}}
     there["lassos"] = bool(regions.named_regions(map_run))
-    return pa.schema([field for field in _SCHEMA if there.get(field.name, True)])
+    schema = pa.schema([field for field in _SCHEMA if there.get(field.name, True)])
+    for name, number in further_columns(map_run).items():
+        schema = schema.append(pa.field(_further(name), pa.float64() if number else pa.string()))
+    return schema
+
+
+def _further(name: str) -> str:
+    """What a column of the files is called among those that Winnow gives."""
+    return f"{name} (file)" if name in _SCHEMA.names else name
 
 
 def _blocks(map_run: str, schema: pa.Schema) -> Iterator[pa.Table]:
@@ -104,6 +112,9 @@ def _blocks(map_run: str, schema: pa.Schema) -> Iterator[pa.Table]:
         columns["topic"] = [mapped.clusters[topic].name for topic in mapped.cluster[points].tolist()]
         columns["document"], columns["group"] = (mapped.stored_at(points, name) for name in ("doc", "group"))
         columns["lassos"] = [[name for name, inside in lassos if inside[point]] or None for point in points]
+        for name, number in further_columns(map_run).items():
+            values = column_numbers if number else column_names
+            columns[_further(name)] = values(map_run, points, name)
         yield pa.table({field.name: columns[field.name] for field in schema}, schema=schema)
 
 

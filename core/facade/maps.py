@@ -20,8 +20,8 @@ from core.artifacts.mapped import Hits as Hits
 from core.artifacts.mapped import Mapped as Mapped
 from core.artifacts.mapped import MapRow as MapRow
 from core.artifacts.result import read as read_result
+from core.corpora.columns import distinct_values, stored, value_names
 from core.corpora.columns import placed as has_places
-from core.corpora.columns import stored
 from core.corpora.corpus import BLOCK
 from core.corpora.writers import Format, Row, write_selection
 from core.errors import RunError
@@ -124,6 +124,34 @@ def kept_columns(map_run: str) -> dict[str, bool]:
     corpora = (mapped.domain, mapped.task)
     names = {"source": "doc", "file": "file", "group": "group", "page": "page"}
     return {by: any(stored(corpus, name).null_count < len(corpus) for corpus in corpora) for by, name in names.items()}
+
+
+@kept_per_home(8)
+def further_columns(map_run: str) -> dict[str, bool]:
+    """{column of the files that the corpora came from: whether it holds numbers alone}, without those that say one
+    thing of all sentences."""
+    corpora = (get(map_run).task, get(map_run).domain)
+    names = sorted({name for corpus in corpora for name in value_names(corpus)})
+    values = {name: set[str]().union(*(distinct_values(corpus, name) for corpus in corpora)) for name in names}
+    return {name: all(map(_is_number, distinct)) for name, distinct in values.items() if len(distinct) > 1}
+
+
+def _is_number(text: str) -> bool:
+    """Whether `text` is a finite number, written as one."""
+    try:
+        return bool(np.isfinite(float(text))) and "_" not in text
+    except ValueError:
+        return False
+
+
+def column_numbers(map_run: str, points: IntArray, column: str) -> FloatArray:
+    """What a further column that holds numbers says of `points`; NaN where it says nothing."""
+    return np.array([float(value or "nan") for value in get(map_run).values_at(points, column)])
+
+
+def column_names(map_run: str, points: IntArray, column: str) -> list[str]:
+    """What a further column says of `points`, in words."""
+    return [value or "unknown" for value in get(map_run).values_at(points, column)]
 
 
 def colour_numbers(map_run: str, points: IntArray, by: Literal["score", "length", "page"]) -> FloatArray:

@@ -23,7 +23,8 @@ class Sentence:
     text: as `words.clean` leaves it. entities: None where unlabelled, () where labelled and none present.
     doc: what the sentence came from (a document's name), where known. group: what the document is of (a kind of
     contract, a hospital), where a column of it was kept. file, page: where it stands in the documents of an import, by
-    the file's name in its folder and from 1; of a workbook the page is the sheet.
+    the file's name in its folder and from 1; of a workbook the page is the sheet. columns: what else its row says,
+    name and value.
     """
 
     id: str
@@ -34,6 +35,7 @@ class Sentence:
     group: str | None = None
     file: str | None = None
     page: int | None = None
+    columns: tuple[tuple[str, str], ...] = ()
 
     @property
     def place(self) -> str:

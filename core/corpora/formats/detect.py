@@ -3,7 +3,9 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from itertools import islice
+from math import isnan
 from pathlib import Path, PurePath
 
 from core.corpora.formats.arrow import arrow_batches, arrow_schema
@@ -32,6 +34,8 @@ _TEXT_NAMES = (
     "note",
     "review",
 )
+MOST_KEPT, LONGEST_NAME, LONGEST_VALUE = 20, 60, 100  # columns; characters of a name, of a value
+_IDLE = frozenset({"text", "tokens", "spans", "entities", "label", "labels", "answer"})  # of annotation tools' rows
 LONGEST_FILE = 255  # characters; a longer one is no name of a file
 _PATH = re.compile(r"/|\\\\|[A-Za-z]:[/\\]")
 _DOC_NAMES = ("doc", "doc_id", "document_id", "docid")
@@ -43,7 +47,8 @@ _COLUMN_SUFFIXES = (".conll", ".conll2003", ".conll2002", ".bio", ".iob", ".iob2
 class Kind:
     """format: as in `ReadOptions`. container: how rows lie in the file. columns: names, () where there are none.
 
-    placed: whether rows say of which file and page they are, as those do that Winnow gave out to be labelled.
+    placed: whether rows say of which file and page they are, as those do that Winnow gave out to be labelled. others:
+    further columns that are kept, `MOST_KEPT` at most.
     """
 
     format: str
@@ -54,6 +59,7 @@ class Kind:
     doc_column: str | None = None
     group_column: str | None = None
     placed: bool = False
+    others: tuple[str, ...] = ()
 
 
 def suffix(path: PurePath) -> str:
@@ -75,7 +81,9 @@ def records(path: Path, kind: Kind, ledger: Ledger) -> Iterator[Record]:
     if kind.container == "arrow":
         taken = tag_columns(kind.columns) or () if kind.format == "hf" else (kind.text_column,)
         place = (name for name in PLACE if kind.placed and name in kind.columns)
-        columns = list(dict.fromkeys(name for name in (*taken, kind.doc_column, kind.group_column, *place) if name))
+        columns = list(
+            dict.fromkeys(name for name in (*taken, kind.doc_column, kind.group_column, *place, *kind.others) if name)
+        )
         within = kind.placed and "file" not in kind.columns
         named = not within and kind.format in ("hf", "parquet") and set(columns) <= set(kind.columns)
         return arrow_batches(path, columns if named else None, ledger)
@@ -104,7 +112,8 @@ def kind_of(path: Path, options: ReadOptions) -> Kind:
     placed = any("file" in part for row in rows for part in _parts(row))
     if shape:
         asked = (options.text_column, options.doc_column, options.group_column)
-        return Kind(shape, container, options.encoding, tuple(columns), *asked, placed)
+        others = _others(rows, *_IDLE, *asked, *(PLACE if placed else ()))
+        return Kind(shape, container, options.encoding, tuple(columns), *asked, placed, others)
     text_column = options.text_column or guess_text_column(columns, rows)
     if text_column is None or text_column not in columns:
         problem = "no column holds text" if text_column is None else f"there is no column {text_column!r}"
@@ -114,7 +123,9 @@ def kind_of(path: Path, options: ReadOptions) -> Kind:
     usual = next((name for name in _DOC_NAMES if name in columns and name != text_column), None)
     name = {"arrow": "parquet", "json": "jsonl"}.get(container, container)
     named = (text_column, options.doc_column or usual, options.group_column)
-    return Kind(name, container, options.encoding, tuple(columns), *named, placed and text_column not in PLACE)
+    placed = placed and text_column not in PLACE
+    others = _others(rows, *named, *(PLACE if placed else ()))
+    return Kind(name, container, options.encoding, tuple(columns), *named, placed, others)
 
 
 def named_in(record: Mapping[str, object], column: str | None) -> str | None:
@@ -123,6 +134,28 @@ def named_in(record: Mapping[str, object], column: str | None) -> str | None:
     if not isinstance(value, str | int | float):
         return None
     return clean(str(value).encode("utf-8", "ignore").decode()) or None  # half of a surrogate pair is no name
+
+
+def values_in(record: Mapping[str, object], columns: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """What `columns` say of a row, in words; of one that says nothing, or a text, nothing."""
+    return tuple((name, value) for name in columns if (value := _value_in(record, name)))
+
+
+def _value_in(record: Mapping[str, object], column: str) -> str:
+    value = next((part[column] for part in _parts(record) if column in part), None)
+    if isinstance(value, date):
+        return value.isoformat()
+    if not isinstance(value, str | int | float) or (isinstance(value, float) and isnan(value)):
+        return ""
+    words = clean(str(value).encode("utf-8", "ignore").decode())
+    return words if len(words) <= LONGEST_VALUE else ""
+
+
+def _others(rows: Sequence[Mapping[str, object]], *used: str | None) -> tuple[str, ...]:
+    """The columns beside those that are `used` which say something in few words, in the file's order."""
+    names = dict.fromkeys(name for row in rows for part in _parts(row) for name in part if isinstance(name, str))
+    kept = (name for name in names if name not in used and not name.startswith("_") and 0 < len(name) <= LONGEST_NAME)
+    return tuple(islice((name for name in kept if any(_value_in(row, name) for row in rows)), MOST_KEPT))
 
 
 def place_in(record: Mapping[str, object]) -> tuple[str | None, int | None]:

@@ -124,7 +124,7 @@ class Ledger:
 
     file: name of the file being read; doc: what its sentences come from if it does not say more itself; named: what
     the columns that were asked for say of the present row: its document, and what this is of; place: the file and page
-    that it says it is of. format: of the file;
+    that it says it is of; columns: what else it says. format: of the file;
     page: the sheet that the present row stands on; placed: whether sentences keep file and page; first_pages: how many
     a look ahead reads, None for all.
     `tick(bytes)` is called about once a block.
@@ -144,6 +144,7 @@ class Ledger:
         self.doc: str | None = None
         self.named: tuple[str | None, str | None] = (None, None)
         self.place: tuple[str | None, int | None] = (None, None)
+        self.columns: tuple[tuple[str, str], ...] = ()
         self.format, self.placed = "", False
         self.page: int | None = None
         self.first_pages: int | None = None

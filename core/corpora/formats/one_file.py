@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import cast
 
 from core.corpora.formats import annotated, conll, hf, plain
-from core.corpora.formats.detect import Kind, named_in, place_in, records
+from core.corpora.formats.detect import Kind, named_in, place_in, records, values_in
 from core.corpora.formats.documents import read_document
 from core.corpora.formats.ledger import Ledger, Record
 from core.corpora.formats.sentences import from_text
@@ -54,7 +54,7 @@ def _of_lines_or_rows(file: Path, kind: Kind, scheme: Scheme, ledger: Ledger) ->
     if kind.format == "brat":
         return annotated.read_brat(file, ledger)
     rows = records(file, kind, ledger)
-    if not (ledger.options.doc_column or ledger.options.group_column or kind.placed):
+    if not (ledger.options.doc_column or ledger.options.group_column or kind.placed or kind.others):
         return _of_rows(rows, file, kind, scheme, ledger)
     return _named(_of_rows(_noted(rows, kind, ledger), file, kind, scheme, ledger), ledger)
 
@@ -68,19 +68,21 @@ def _of_rows(rows: Iterator[Record], file: Path, kind: Kind, scheme: Scheme, led
 
 
 def _noted(rows: Iterator[Record], kind: Kind, ledger: Ledger) -> Iterator[Record]:
-    """The same rows; what the columns that were asked for say of the one that is read stands in the ledger, and of
-    which file and page it says it is."""
+    """The same rows; what the columns that were asked for say of the one that is read stands in the ledger, of which
+    file and page it says it is, and what its other columns say."""
     for line, record in rows:
         ledger.named = named_in(record, kind.doc_column), named_in(record, kind.group_column)
         ledger.place = place_in(record) if kind.placed else (None, None)
+        ledger.columns = values_in(record, kind.others)
         yield line, record
 
 
 def _named(sentences: Iterator[Sentence], ledger: Ledger) -> Iterator[Sentence]:
-    """The sentences under the document and the group of their row, and where this says that it stands."""
+    """The sentences under the document and the group of their row, where this says that it stands, with its columns."""
     for sentence in sentences:
         (doc, group), (file, page) = ledger.named, ledger.place
-        yield replace(sentence, doc=sentence.doc if doc is None else doc, group=group, file=file, page=page)
+        doc = sentence.doc if doc is None else doc
+        yield replace(sentence, doc=doc, group=group, file=file, page=page, columns=ledger.columns)
 
 
 def _texts(rows: Iterator[Record], kind: Kind, ledger: Ledger) -> Iterator[Sentence]:

@@ -195,7 +195,8 @@ def _kept_columns(columns: Sequence[str]) -> dict[str, str]:
             choices,
             format_func=lambda name: name or "none",
             key="corpora.group_column",
-            help="A contract's kind, a hospital: Divide a corpus, below, can part sentences by it.",
+            help="A contract's kind, a hospital: Divide a corpus, below, can part sentences by it. The map can be "
+            "coloured by it, and by every other column of short values, which are kept unasked.",
         ),
     }
 

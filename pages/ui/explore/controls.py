@@ -11,7 +11,7 @@ from pages.ui.explore import state
 from pages.ui.widgets import plain
 
 MOST_DRAWN = 50_000  # a lasso sends every drawn point back, 130 bytes each
-Colouring = Literal["class", "score", "cluster", "entities", "length", "source", "file", "group", "page"]
+Colouring = Literal["class", "score", "cluster", "entities", "length", "source", "file", "group", "page", "column"]
 COLOURINGS: Mapping[Colouring, str] = {
     "class": "class",
     "score": "score",
@@ -22,11 +22,13 @@ COLOURINGS: Mapping[Colouring, str] = {
     "file": "file",
     "group": "group",
     "page": "page",
+    "column": "column",
 }
 LAYERS = {"words": "topic words", "density": "lines around the densest 20, 50 and 80%"}
 PICTURES = {"png": "PNG", "svg": "SVG"}
 MODES: Mapping[Mode, str] = {"substring": "as written", "words": "all words, any order"}
-Controls = tuple[Colouring, int, str, Mode, frozenset[str]]  # colour by, points to draw, search, its mode, `LAYERS`
+# Colour by, points to draw, search, its mode, `LAYERS`, the file's own column that colours ("" for none).
+Controls = tuple[Colouring, int, str, Mode, frozenset[str], str]
 
 
 def controls(map_run: str) -> Controls:
@@ -36,6 +38,7 @@ def controls(map_run: str) -> Controls:
         st.session_state.pop("explore.by", None)
     with st.container(horizontal=True, vertical_alignment="center"):
         by = _colouring(choices)
+        column = _column(list(maps.further_columns(map_run))) if by == "column" else ""
         query = _query()
         with st.popover("Options", icon=":material/settings:", key="explore.options"):
             mode = _search_mode()
@@ -45,12 +48,13 @@ def controls(map_run: str) -> Controls:
     state.searched(map_run, query, mode)
     if query:
         _hits(map_run, query, mode)
-    return by, n, query, mode, layers
+    return by, n, query, mode, layers, column
 
 
 def _colourings(map_run: str) -> list[Colouring]:
     """What the sentences of this map can be coloured by: what they do not have is left out."""
     there = {"entities": bool(entities.tag_runs(maps.get(map_run).selection)), **maps.kept_columns(map_run)}
+    there["column"] = bool(maps.further_columns(map_run))
     return [by for by in COLOURINGS if there.get(by, True)]
 
 
@@ -64,6 +68,15 @@ def _colouring(choices: list[Colouring]) -> Colouring:
         required=True,
         key="explore.by",
         label_visibility="collapsed",
+    )
+
+
+def _column(names: list[str]) -> str:
+    """Which of the columns that came with the texts colours."""
+    if st.session_state.get("explore.column") not in names:  # of another selection's map
+        st.session_state.pop("explore.column", None)
+    return st.selectbox(
+        "Column that came with the texts", names, key="explore.column", label_visibility="collapsed", width=180
     )
 
 

@@ -50,7 +50,7 @@ def draw(choice_id: str, map_run: str, kinds: IntArray, asked: Controls) -> IntA
 
 def _data(choice_id: str, map_run: str, asked: Controls) -> tuple[Any, ...]:
     """Everything that the figure depends on."""
-    by, n, query, mode, layers = asked
+    by, n, query, mode, layers, column = asked
     tagged = "".join(run.id for run in entities.tag_runs(choice_id)) if by == "entities" else ""
     return (
         str(home()),
@@ -61,6 +61,7 @@ def _data(choice_id: str, map_run: str, asked: Controls) -> tuple[Any, ...]:
         query,
         mode,
         layers,
+        column,
         is_dark(),
         _faded(map_run),
     )
@@ -99,7 +100,7 @@ def _view(data: tuple[Any, ...], map_run: str) -> figures.View:
 @st.cache_resource(max_entries=6, show_spinner="Drawing the map")
 def _figure(data: tuple[Any, ...], view: figures.View, _kinds: IntArray) -> tuple[Any, IntArray]:
     """The figure and the points in it. data: everything it depends on."""
-    _, map_run, _, by, n, query, mode, layers, dark, shown = data
+    _, map_run, _, by, n, query, mode, layers, column, dark, shown = data
     mapped = maps.get(map_run)
     points = maps.get(map_run).draw(_kinds, n)
     kinds = _kinds[points]
@@ -109,7 +110,7 @@ def _figure(data: tuple[Any, ...], view: figures.View, _kinds: IntArray) -> tupl
     if by == "class":
         fig = figures.by_class(drawn, np.bincount(_kinds, minlength=3).tolist(), view)
     else:
-        fig = _coloured(by, map_run, drawn, view)
+        fig = _coloured(by, column, map_run, drawn, view)
     if shown:
         figures.fade_others(fig, regions.region_points(map_run, regions.region_of(map_run, shown), _kinds))
     if query:
@@ -130,7 +131,7 @@ def _faded(map_run: str) -> str:
     return regions.region_token(region) if region and region["kind"] in ("score", "topic", "class") else ""
 
 
-def _coloured(by: Colouring, map_run: str, drawn: figures.Dots, view: figures.View) -> Any:
+def _coloured(by: Colouring, column: str, map_run: str, drawn: figures.Dots, view: figures.View) -> Any:
     """Coloured by something other than class."""
     points = drawn.points
     if by == "score":
@@ -142,7 +143,16 @@ def _coloured(by: Colouring, map_run: str, drawn: figures.Dots, view: figures.Vi
         return figures.by_value(drawn, maps.colour_numbers(map_run, points, "page"), "page", view)
     if by == "entities":
         return figures.by_value(drawn, entities.entity_counts(map_run, points), "predicted entities", view)
+    if by == "column":
+        return _by_column(column, map_run, drawn, view)
     return figures.by_name(drawn, maps.colour_names(map_run, points, by), view)
+
+
+def _by_column(column: str, map_run: str, drawn: figures.Dots, view: figures.View) -> Any:
+    """Coloured by what a column of the files says: on a scale where it holds numbers alone."""
+    if maps.further_columns(map_run)[column]:
+        return figures.by_value(drawn, maps.column_numbers(map_run, drawn.points, column), column, view)
+    return figures.by_name(drawn, maps.column_names(map_run, drawn.points, column), view)
 
 
 @st.fragment

@@ -1,0 +1,144 @@
+"""Further columns of a row: which are kept, of every kind of file, and what they do to a corpus."""
+
+import csv
+import json
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from core.corpora.columns import distinct_values, value_names, values
+from core.corpora.corpus import Corpus
+from core.corpora.formats.detect import MOST_KEPT
+from core.corpora.library import Library
+from core.facade import corpora, runs
+
+ROWS: Sequence[Mapping[str, object]] = (
+    {"text": "The court dismissed the appeal .", "year": 1999, "court": "Hamburg"},
+    {"text": "The appeal was allowed .", "year": 2004, "court": "Ulm"},
+    {"text": "Costs were reserved .", "year": None, "court": "Ulm"},
+)
+
+
+def added(path: Path, **options: object) -> Corpus:
+    return corpora.find(str(runs.execute("add", {"path": str(path), **options}).result()["corpus"]))
+
+
+def lines(path: Path, rows: Sequence[Mapping[str, object]]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def table(path: Path) -> Path:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(ROWS[0]), delimiter="\t" if path.suffix == ".tsv" else ",")
+        writer.writeheader()
+        writer.writerows(ROWS)
+    return path
+
+
+def parquet(path: Path) -> Path:
+    pq.write_table(pa.Table.from_pylist([*ROWS]), path)
+    return path
+
+
+@pytest.mark.parametrize("name", ["rows.jsonl", "rows.json", "rows.csv", "rows.tsv", "rows.parquet"])
+def test_every_kind_of_row_keeps_them(home: Path, tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    if name.endswith(".json"):
+        path.write_text(json.dumps(ROWS), encoding="utf-8")
+    else:
+        {"jsonl": lambda path: lines(path, ROWS), "parquet": parquet}.get(name.partition(".")[2], table)(path)
+    corpus = added(path)
+    assert value_names(corpus) == ["court", "year"]
+    assert values(corpus, "court").to_pylist() == ["Hamburg", "Ulm", "Ulm"]
+    assert values(corpus, "year").to_pylist() == ["1999", "2004", None]
+    assert distinct_values(corpus, "year") == {"1999", "2004"}
+    assert values(corpus, "nowhere").to_pylist() == [None] * 3
+    [sentences] = corpus.batches()
+    assert dict(sentences[0].columns) == {"year": "1999", "court": "Hamburg"}
+    assert sentences[2].columns == (("court", "Ulm"),)
+    assert corpus.take([1])[0].columns == sentences[1].columns
+
+
+def test_they_go_with_all_sentences_of_a_row_and_into_what_is_made_of_them(home: Path, tmp_path: Path) -> None:
+    text = "The court dismissed the appeal. The costs were reserved. The order stands."
+    whole = added(lines(tmp_path / "rows.jsonl", [{"text": text, "year": 1999}] * 4), split=True)
+    assert values(whole, "year").to_pylist() == ["1999"] * len(whole)
+    assert len(whole) == 12
+    part = runs.execute("split", {"corpus": whole.fingerprint, "by": "sentence", "keep_copies": True})
+    for each in corpora.split_result(part.id).parts:
+        made = corpora.find(each.corpus)
+        assert values(made, "year").to_pylist() == ["1999"] * len(made)
+
+
+def test_what_annotation_tools_write_beside_a_text_is_kept_and_their_own_marks_are_not(
+    home: Path, tmp_path: Path
+) -> None:
+    row = {
+        "id": 7,
+        "text": "Ada wins .",
+        "label": [[0, 3, "PER"]],
+        "meta": {"ward": "3B", "stay": {"days": 4}},
+        "_input_hash": 12,
+    }
+    corpus = added(lines(tmp_path / "rows.jsonl", [row]))
+    [[kept]] = corpus.batches()
+    assert kept.columns == (("id", "7"), ("ward", "3B"))
+    assert kept.entities
+
+
+def test_what_is_long_empty_nested_or_no_number_is_left_out(home: Path, tmp_path: Path) -> None:
+    row = {"text": "One two three .", "body": "x" * 101, "": "nameless", "n" * 61: "long name", "list": [1], "nan": 0}
+    row |= {"empty": " ", "half": "a\ud800b", "kept": " two\twords ", "date": "2020-01-02"}
+    path = tmp_path / "rows.jsonl"
+    path.write_text(json.dumps(row).replace('"nan": 0', '"nan": NaN') + "\n", encoding="utf-8")
+    [[kept]] = added(path).batches()
+    assert dict(kept.columns) == {"half": "ab", "kept": "two words", "date": "2020-01-02"}
+    many = {"text": "One two three .", **{f"c{i}": str(i) for i in range(MOST_KEPT + 9)}}
+    [[kept]] = added(lines(tmp_path / "many.jsonl", [many])).batches()
+    assert [name for name, _ in kept.columns] == [f"c{i}" for i in range(MOST_KEPT)]
+
+
+def test_days_of_a_table_are_written_as_such(home: Path, tmp_path: Path) -> None:
+    row = {"text": "One two three .", "day": date(2020, 1, 2), "hour": datetime(2020, 1, 2, 3)}  # noqa: DTZ001: a table's own
+    pq.write_table(pa.Table.from_pylist([row]), tmp_path / "rows.parquet")
+    [[kept]] = added(tmp_path / "rows.parquet").batches()
+    assert dict(kept.columns) == {"day": "2020-01-02", "hour": "2020-01-02T03:00:00"}
+
+
+def test_document_group_file_and_page_are_no_further_columns(home: Path, tmp_path: Path) -> None:
+    row = {"text": "One two three .", "doc_id": "a", "ward": "3B", "file": "notes.pdf", "page": 3, "year": 1999}
+    corpus = added(lines(tmp_path / "rows.jsonl", [row]), group_column="ward")
+    [[kept]] = corpus.batches()
+    assert (kept.doc, kept.group, kept.file, kept.page, kept.columns) == (
+        "a",
+        "3B",
+        "notes.pdf",
+        3,
+        (("year", "1999"),),
+    )
+
+
+def test_a_corpus_without_any_keeps_its_fingerprint_and_one_with_others_has_another(home: Path, tmp_path: Path) -> None:
+    texts = [str(row["text"]) for row in ROWS]
+    (tmp_path / "rows.txt").write_text("\n".join(texts) + "\n", encoding="utf-8")
+    plain = added(tmp_path / "rows.txt")
+    assert value_names(plain) == []
+    alone = added(lines(tmp_path / "alone.jsonl", [{"text": text} for text in texts]))
+    with_values = added(lines(tmp_path / "rows.jsonl", ROWS))
+    others = added(lines(tmp_path / "others.jsonl", [{**row, "year": 1} for row in ROWS]))
+    assert plain.fingerprint == alone.fingerprint
+    assert len({plain.fingerprint, with_values.fingerprint, others.fingerprint}) == 3
+
+
+def test_an_older_versions_corpus_has_none(home: Path, tmp_path: Path) -> None:
+    corpus = added(lines(tmp_path / "rows.jsonl", ROWS))
+    file = corpus.path / "sentences.parquet"
+    pq.write_table(pq.read_table(file).drop_columns(["columns"]), file)
+    older = Library(home).find(corpus.fingerprint)
+    assert older.column("columns").null_count == len(older)
+    assert [sentence.columns for batch in older.batches() for sentence in batch] == [()] * 3
