@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import lru_cache
 from itertools import islice
 from math import isnan
 from pathlib import Path, PurePath
@@ -138,16 +139,27 @@ def named_in(record: Mapping[str, object], column: str | None) -> str | None:
 
 def values_in(record: Mapping[str, object], columns: Sequence[str]) -> tuple[tuple[str, str], ...]:
     """What `columns` say of a row, in words; of one that says nothing, or a text, nothing."""
-    return tuple((name, value) for name in columns if (value := _value_in(record, name)))
+    nested = any(key in record for key in _WITHIN)
+    pairs = ((name, record.get(name)) for name in columns)
+    if nested:
+        pairs = ((name, next((part[name] for part in _parts(record) if name in part), None)) for name in columns)
+    return tuple((name, words) for name, value in pairs if value is not None and (words := _in_words(value)))
 
 
-def _value_in(record: Mapping[str, object], column: str) -> str:
-    value = next((part[column] for part in _parts(record) if column in part), None)
+def _in_words(value: object) -> str:
+    if isinstance(value, str):
+        return _short(value) if len(value) <= 2 * LONGEST_VALUE else ""
     if isinstance(value, date):
         return value.isoformat()
-    if not isinstance(value, str | int | float) or (isinstance(value, float) and isnan(value)):
+    if not isinstance(value, int | float) or (isinstance(value, float) and isnan(value)):
         return ""
-    words = clean(str(value).encode("utf-8", "ignore").decode())
+    words = str(value)
+    return words if len(words) <= LONGEST_VALUE else ""
+
+
+@lru_cache(maxsize=4096)  # a column says the same of many rows
+def _short(text: str) -> str:
+    words = clean(text.encode("utf-8", "ignore").decode())
     return words if len(words) <= LONGEST_VALUE else ""
 
 
@@ -155,7 +167,7 @@ def _others(rows: Sequence[Mapping[str, object]], *used: str | None) -> tuple[st
     """The columns beside those that are `used` which say something in few words, in the file's order."""
     names = dict.fromkeys(name for row in rows for part in _parts(row) for name in part if isinstance(name, str))
     kept = (name for name in names if name not in used and not name.startswith("_") and 0 < len(name) <= LONGEST_NAME)
-    return tuple(islice((name for name in kept if any(_value_in(row, name) for row in rows)), MOST_KEPT))
+    return tuple(islice((name for name in kept if any(values_in(row, (name,)) for row in rows)), MOST_KEPT))
 
 
 def place_in(record: Mapping[str, object]) -> tuple[str | None, int | None]:
