@@ -1,9 +1,10 @@
 """Are the browser tests green every time? Runs them again and again beside busy loops, and says how each run ended.
 
-python -m tests.browser.steady [--times 20] [--busy 2] [--log FILE] [what pytest is to run, and other words for it]
+python -m tests.browser.steady [--times 20] [--busy 2] [--load WORDS] [--log FILE] [what pytest is to run, and other
+    words for it]
 
 With --log a line of JSON a run is added to the file, and those of earlier calls count too: twenty runs may be spread
-over days.
+over days. Where the machine is busy with something else already, `--busy 0 --load "two trainings, one a core"` says so.
 """
 
 import argparse
@@ -54,14 +55,14 @@ def known(log: Path | None) -> list[Line]:
     return [json.loads(line) for line in log.read_text().splitlines()] if log and log.exists() else []
 
 
-def added(green: bool, end: str, seconds: float, busy: int, log: Path | None) -> Line:
+def added(green: bool, end: str, seconds: float, load: str, log: Path | None) -> Line:
     """What is known of a run, written down where there is a log."""
     version = subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
     )
     line = {
         "date": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
-        "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, {busy} busy loops",
+        "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, {load}",
         "commit": version.stdout.strip(),
         "seconds": round(seconds),
         "green": green,
@@ -76,14 +77,15 @@ def main(words: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--times", type=int, default=20)
     parser.add_argument("--busy", type=int, default=2, help="how many busy loops")
+    parser.add_argument("--load", default="", help="what else is at work, in words")
     parser.add_argument("--log", type=Path, help="a line of JSON a run is added to it, and its own are counted")
     options, others = parser.parse_known_args(words)
-    lines = known(options.log)
+    lines, load = known(options.log), ", ".join(filter(None, (f"{options.busy} busy loops", options.load)))
     with crowd(options.busy):
         for number in range(1, options.times + 1):
             began = time.monotonic()
             green, end = once(others or [str(Path(__file__).parent)])
-            lines.append(added(green, end, time.monotonic() - began, options.busy, options.log))
+            lines.append(added(green, end, time.monotonic() - began, load, options.log))
             print(f"{number} of {options.times}, {lines[-1]['seconds']} s: {end}", flush=True)
     red = sum(not line["green"] for line in lines)
     print(f"{red} of {len(lines)} runs failed")
