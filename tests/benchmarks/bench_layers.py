@@ -4,16 +4,20 @@ that a probe within the training sentences proposes.
     python -m tests.benchmarks.bench_layers [--home DIR] [--corpora crossner-music ...] [--encoder minilm] [--seeds 1 2 3]
         [--arms last mix 4 5 reinit:1 proposed] [--output lines.jsonl] [--table]
 
-One training at a time, a JSON line each as it ends; begun again it goes on behind the last line, and inside a training
-with the same --home. `--table` trains nothing: differences to `last` with their intervals, over each corpus and over
-all together. About a minute a training of MiniLM on two cores, so 15 hours for five seeds of all: never in a test.
+An arm may name further options of `finetune`: "last lora=8", "last context=64"; every training is a process of its own,
+whose peak of memory is noted. One at a time, a JSON line each as it ends; begun again it goes on behind the last line,
+and inside a training with the same --home. `--table` trains nothing: differences to `last` with their intervals, over
+each corpus and over all together. One minute and a half a training of MiniLM on two cores: never in a test.
 """
 
 import argparse
 import json
 import os
+import resource
 import tempfile
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -42,18 +46,20 @@ def arms(encoder: str) -> list[str]:
 
 
 def train(given: argparse.Namespace, name: str, parts: dict[str, str], arm: str, seed: int) -> Line:
-    """One training, and what came of it."""
-    options = {"train": parts["train"], "dev": parts["dev"], "test": (parts["test"],), "init": given.encoder}
-    layers = arm
-    if arm == PROPOSED:
+    """One training, and what came of it. Its peak of memory is this process's."""
+    layers, *words = arm.split()
+    if layers == PROPOSED:
         rank = runs.execute("rank", {"train": parts["train"], "dev": parts["dev"], "encoders": (given.encoder,)})
         layers = rank.result()["encoders"][0]["proposal"]["layers"]
-    options |= {"seeds": (seed,), "preset": given.preset, "layers": layers}
+    options: dict[str, object] = {"train": parts["train"], "dev": parts["dev"], "test": (parts["test"],)}
+    options |= {"init": given.encoder, "seeds": (seed,), "preset": given.preset, "layers": layers}
+    options |= dict(word.split("=", 1) for word in words)
     run = runs.execute("finetune", options)
     result = run.result()
     line = {"corpus": name, "encoder": given.encoder, "arm": arm, "layers": layers, "seed": seed, "run": run.id}
     line |= {"dev": result["dev"]["mean"], "test": result["test"]["mean"], "seconds": result["seconds"][0]}
-    return line | {"best_epoch": result["best_epoch"][0], "decodings": result["test"]["decodings"]}
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    return line | {"best_epoch": result["best_epoch"][0], "peak_mb": peak, "decodings": result["test"]["decodings"]}
 
 
 def missing(given: argparse.Namespace, done: Sequence[Line]) -> Iterator[tuple[int, str, str]]:
@@ -78,19 +84,22 @@ def read(path: Path) -> list[Line]:
 
 
 def table(lines: Sequence[Line]) -> None:
-    """Every arm against `last`, and the seconds of a seed."""
-    print("| corpus | arm | seeds | test F1 | against last | seconds a seed |\n|---|---|---:|---:|---|---:|")
+    """Every arm against `last`, the seconds of a seed and its peak of memory; of one encoder's lines."""
+    print("| corpus | arm | seeds | test F1 | against last | seconds a seed | MB |\n|---|---|---:|---:|---|---:|---:|")
     names = list(dict.fromkeys(line["arm"] for line in lines))
     corpora = list(dict.fromkeys(line["corpus"] for line in lines))
     for of in (*([name] for name in corpora), corpora):
         for arm in names:
             own = [line for line in lines if line["arm"] == arm and line["corpus"] in of]
             if own:
-                f1, seconds = (np.mean([line[key] for line in own]) for key in ("test", "seconds"))
+                f1, seconds, peak = (
+                    np.mean([line.get(key, np.nan) for line in own]) for key in ("test", "seconds", "peak_mb")
+                )
                 words = "" if arm == LAST else against(lines, of, arm)
                 title = of[0] if len(of) == 1 else "all"
                 print(
-                    f"| {title} | {arm} | {len({line['seed'] for line in own})} | {f1:.1f} | {words} | {seconds:.0f} |"
+                    f"| {title} | {arm} | {len({line['seed'] for line in own})} | {f1:.1f} | {words} | {seconds:.0f} "
+                    f"| {peak:.0f} |"
                 )
 
 
@@ -142,15 +151,16 @@ def work(given: argparse.Namespace) -> None:
     given.home.mkdir(parents=True, exist_ok=True)
     path = given.output or given.home / "layers.jsonl"
     if given.table:
-        table(read(path))
+        table([line for line in read(path) if line["encoder"] == given.encoder])
         return
     parts = {name: splits(given.data, name, given.home / "files") for name in given.corpora}
     for seed, name, arm in missing(given, read(path)):
-        line = train(given, name, parts[name], arm, seed)
+        with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+            line = pool.submit(train, given, name, parts[name], arm, seed).result()
         with path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
         print(json.dumps({key: line[key] for key in ("corpus", "arm", "seed", "test", "seconds")}), flush=True)
-    table(read(path))
+    table([line for line in read(path) if line["encoder"] == given.encoder])
 
 
 if __name__ == "__main__":

@@ -139,7 +139,9 @@ def summary(lines: list[dict[str, Any]], out: Path) -> list[str]:
 
 
 def table_file(out: Path, line: dict[str, Any]) -> Path:
-    return out / f"{line['corpus']}-{line['arm'].replace(' ', '-')}-{line['seed']}.npz"
+    encoder = line.get("encoder", "minilm")
+    of = "" if encoder == "minilm" else f"{Path(encoder).name}-"
+    return out / f"{of}{line['corpus']}-{line['arm'].replace(' ', '-')}-{line['seed']}.npz"
 
 
 def main() -> None:
@@ -155,6 +157,7 @@ def main() -> None:
     os.environ["WINNOW_HOME"] = str(given.out / "home")
     path = given.out / "lines.jsonl"
     lines = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    lines = [line for line in lines if line.get("encoder", "minilm") == given.encoder]
     done = {(line["corpus"], line["arm"], line["seed"]) for line in lines}
     library = Library(given.out / "home")
     for name in given.corpora:
@@ -165,7 +168,14 @@ def main() -> None:
         splits = {split: list(chain.from_iterable(library.find(ref).batches())) for split, ref in corpora.items()}
         for arm, seed in wanted:
             found, table = trained(splits, ARMS[arm], seed, given.encoder)
-            line = {"corpus": name, "arm": arm, "seed": seed, "sentences": len(splits["train"]), **found}
+            line = {
+                "corpus": name,
+                "encoder": given.encoder,
+                "arm": arm,
+                "seed": seed,
+                "sentences": len(splits["train"]),
+                **found,
+            }
             table.save(table_file(given.out, line))
             with path.open("a") as file:  # after its table: a line says that all of it is there
                 file.write(json.dumps(line) + "\n")
