@@ -65,14 +65,18 @@ class Load:
 @cache
 def installed() -> tuple[Card, ...]:
     """All that the driver shows, in its order; none where there is no driver."""
-    nvml = _nvml()
-    if nvml is None:
-        # Older drivers do not know the last question, and then answer none.
-        rows = _nvidia_smi(_ASKED) or [[*row, ""] for row in _nvidia_smi(_ASKED[:-1])]
-        return tuple(
-            Card(uuid=uuid, name=name, driver=driver, capability=_number(capability))
-            for uuid, name, driver, capability in (row for row in rows if len(row) == len(_ASKED))
-        )
+    if (nvml := _nvml()) is not None:
+        with suppress(nvml.NVMLError):  # one of the cards is lost: the driver's own program leaves it out
+            return _by_nvml(nvml)
+    # Older drivers do not know the last question, and then answer none.
+    rows = _nvidia_smi(_ASKED) or [[*row, ""] for row in _nvidia_smi(_ASKED[:-1])]
+    return tuple(
+        Card(uuid=uuid, name=name, driver=driver, capability=_number(capability))
+        for uuid, name, driver, capability in (row for row in rows if len(row) == len(_ASKED))
+    )
+
+
+def _by_nvml(nvml: Any) -> tuple[Card, ...]:
     driver, cards = _text(nvml.nvmlSystemGetDriverVersion()), []
     for place in range(nvml.nvmlDeviceGetCount()):
         handle = nvml.nvmlDeviceGetHandleByIndex(place)

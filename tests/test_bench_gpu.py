@@ -2,12 +2,17 @@
 
 import json
 import re
+import subprocess
+import sys
 from importlib import metadata
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 from core.runs.versions import versions
+from tests.benchmarks import bench_gpu
+from tests.benchmarks.bench_gpu import CARRIED, PARTS, THERE
 from tests.benchmarks.gpu_correct import FIGURES
 from tests.benchmarks.gpu_scope import Lines, Scope, scope_of
 from tests.conftest import ROOT
@@ -62,6 +67,49 @@ def test_a_run_says_which_versions_are_there(monkeypatch: pytest.MonkeyPatch) ->
     known = versions.__wrapped__()
     assert known["torch"] == "1.0"
     assert "gensim" not in known
+
+
+def with_what_they_need(names: set[str]) -> set[str]:
+    """Distributions, and all those that they ask for."""
+    known, left = set[str](), {name.lower().replace("_", "-") for name in names}
+    while left:
+        known.add(name := left.pop())
+        try:
+            needs = map(Requirement, metadata.requires(name) or ())
+        except metadata.PackageNotFoundError:  # for another system
+            continue
+        wanted = (need for need in needs if not need.marker or need.marker.evaluate({"extra": ""}))
+        left |= {need.name.lower().replace("_", "-") for need in wanted} - known
+    return known
+
+
+WITHOUT = """
+import importlib, sys
+sys.modules.update(dict.fromkeys(sys.argv[1].split(",")))
+for part in sys.argv[2:]:
+    importlib.import_module(f"tests.benchmarks.{part}")
+"""
+
+
+def test_the_parts_begin_with_nothing_but_what_is_carried_and_what_a_cards_machine_has() -> None:
+    there = with_what_they_need({*CARRIED, *THERE})
+    distributions = metadata.packages_distributions()
+    lacking = [
+        module
+        for module, names in distributions.items()
+        if module not in sys.stdlib_module_names and not any(name.lower().replace("_", "-") in there for name in names)
+    ]
+    assert {"streamlit", "plotly", "pytest"} <= {*lacking}
+    words = [sys.executable, "-c", WITHOUT, ",".join(lacking), *PARTS]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert not done.returncode, done.stderr
+
+
+def test_an_older_python_is_refused(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["bench_gpu", "--prepare", "--python", "3.10"])
+    with pytest.raises(SystemExit):
+        bench_gpu.main()
+    assert "choose from '3.11', " in capsys.readouterr().err
 
 
 def test_what_holds_a_fault_or_a_loss_is_there() -> None:

@@ -94,6 +94,21 @@ def test_the_library_tells_what_nvidia_smi_does(driver: Driver) -> None:
     driver.shows(H100)
 
 
+def test_a_card_that_is_lost_takes_the_others_not_with_it(driver: Driver) -> None:
+    """Fallen off the bus: NVIDIA's library fails, its program shows the rest."""
+    driver.tells(H100, T4)
+    nvml = sys.modules["pynvml"]
+
+    def handle(place: int) -> object:
+        if place:
+            raise nvml.NVMLError("GPU is lost")
+        return H100
+
+    setattr(nvml, "nvmlDeviceGetHandleByIndex", handle)  # noqa: B010  a module of the test
+    driver.shows(H100)
+    assert [card.name for card in cards.installed()] == ["NVIDIA H100"]
+
+
 @pytest.mark.parametrize(
     ("asked", "names"),
     [

@@ -3,6 +3,7 @@
 A step over n pieces takes t = a + b n seconds (SOURCES.md, Cost): a small and a large batch tell a and b.
 """
 
+import math
 import os
 import resource
 import sys
@@ -132,7 +133,7 @@ def _time_mlm(lm: "MaskedLM", sample: Sequence[Sentence], report: Reporter) -> L
     import torch
 
     from core.models.masking import Masking
-    from core.training.examples import tokenised
+    from core.training.examples import STRETCH, tokenised
     from core.training.lighter import PARTS
     from core.training.pretrain import PIECES
     from core.training.steps import Steps
@@ -144,17 +145,21 @@ def _time_mlm(lm: "MaskedLM", sample: Sequence[Sentence], report: Reporter) -> L
     masking = Masking.of(lm.tokenizer)
     optimizer = torch.optim.AdamW(lm.model.parameters(), lr=0.0, fused=True)
     lm.model.train()
+    stretch = STRETCH if device.type == "cpu" else math.inf
     layout = {"pieces": PIECES.get(device.type, PIECES["cpu"]), "pad": int(lm.tokenizer.pad_token_id or 0), "total": 0}
 
     def step(size: int, i: int) -> int:
         parts = PARTS if threads else 1
         rows = np.arange(len(examples))
-        batch = Steps(examples, masking, lambda epoch: rows, batch_size=size, parts=parts, **layout)[i]
+        batch = Steps(examples, masking, lambda epoch: rows, batch_size=size, parts=parts, stretch=stretch, **layout)[i]
         if threads:
             threads.gradients(loss, batch["micro"], i)
         else:
-            for micro in batch["micro"]:
-                torch.autograd.backward(loss(micro))
+            with _precision(device):  # around all of them: the weights are cast once
+                for micro in batch["micro"]:
+                    value = loss(micro)
+                    with _precision(device, on=False):
+                        value.backward()  # type: ignore[no-untyped-call]
             if device.type == "cuda":
                 torch.cuda.synchronize(device)
         optimizer.step()
@@ -167,20 +172,25 @@ def _time_mlm(lm: "MaskedLM", sample: Sequence[Sentence], report: Reporter) -> L
 
 def _mlm_loss(lm: "MaskedLM") -> "Callable[[Micro], torch.Tensor]":
     """The loss of a micro-batch, in the precision that this device trains in."""
+    from core.models.transfer import to_device
+
+    device = lm.model.device
+
+    def loss(micro: "Micro") -> "torch.Tensor":
+        ids, attend, at, wanted = to_device(list(micro), device)
+        with _precision(device):
+            return lm.loss(ids, attend, at, wanted)
+
+    return loss
+
+
+def _precision(device: "torch.device", *, on: bool = True) -> "torch.autocast":
     import torch
 
     from core.models.devices import pick_dtype
 
-    device = lm.model.device
     dtype = pick_dtype("auto", device)
-
-    def loss(micro: "Micro") -> torch.Tensor:
-        ids, attend, at, wanted = (part if part is None else part.to(device) for part in micro)
-        with torch.autocast(device.type, dtype, enabled=dtype != torch.float32):
-            value: torch.Tensor = lm.loss(ids, attend, at, wanted)  # type: ignore[arg-type]
-        return value
-
-    return loss
+    return torch.autocast(device.type, dtype, enabled=on and dtype != torch.float32)
 
 
 def _new_tagger(config: CalibrateConfig, train: Sequence[Sentence]) -> "Tagger":

@@ -43,7 +43,10 @@ CARRIED = (
     "psutil",
     "umap-learn",
     "pynndescent",
-)  # beside torch, transformers, accelerate, numpy, scipy, scikit-learn, numba and pyarrow: too large to be carried
+    "defusedxml",
+)
+# Too large to be carried: a card's machine has them.
+THERE = ("torch", "transformers", "accelerate", "numpy", "scipy", "scikit-learn", "numba", "pyarrow")
 ENCODER = "minilm"
 MOST = 60 * 2**20  # bytes
 WHOLE, MISSING = 0, 3  # how a part's process ends, but for one that died
@@ -154,7 +157,9 @@ def main() -> int:
     parser.add_argument("--encoder", help="A folder or a name; without: minilm, as it was prepared where it was.")
     parser.add_argument("--wheels", type=Path, default=WHEELS)
     parser.add_argument("--prepare", type=Path, nargs="?", const=WHEELS)
-    parser.add_argument("--python", default=f"{sys.version_info.major}.{sys.version_info.minor}")
+    pythons = [f"3.{minor}" for minor in (11, 12, 13)]
+    running = f"{sys.version_info.major}.{sys.version_info.minor}"
+    parser.add_argument("--python", default=running, choices=pythons, help="Winnow needs Python 3.11 at least.")
     parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.prepare:

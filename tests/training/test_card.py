@@ -40,7 +40,7 @@ from core.training import classify, mlm_settings, mlm_trainer, pretrain
 from core.training.classify_settings import ClassifySettings
 from core.training.examples import tokenised
 from core.training.settings import Settings
-from core.training.steps import Steps
+from core.training.steps import Step, Steps
 from tests.conftest import sentence
 
 ROWS = [sentence(f"Acme Ltd pays {i}", [(0, 2, "ORG")]) for i in range(9)]
@@ -263,7 +263,17 @@ def test_pre_training_and_fine_tuning_are_timed_on_a_card(card: Card, monkeypatc
     with unset_fake_temporarily():
         lm = MaskedLM.load("tiny", device="cpu")
     on_the_card(lm.model)
+    steps = list[tuple[float, int]]()
+
+    class Seen(Steps):
+        def __getitem__(self, step: int) -> Step:
+            laid = super().__getitem__(step)
+            steps.append((self.stretch, len(laid["micro"])))
+            return laid
+
+    monkeypatch.setattr("core.training.steps.Steps", Seen)
     assert calibrate._time_mlm(lm, ROWS, Silent())[1] > 0
+    assert set(steps) == {(math.inf, 1)}  # as it is trained there: in one part, some padding or not
     assert calibrate._time_tagger(a_tagger(), ROWS, Silent())[1] > 0
 
 
