@@ -3,7 +3,7 @@
 import math
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Self, TypedDict, Unpack
 
@@ -54,7 +54,7 @@ class Config(BaseModel):
 
 
 class Bounds(TypedDict, total=False):
-    """What pydantic's `Field` holds a value to; exclude_if: which values are left out of a run's key."""
+    """What pydantic's `Field` holds a value to."""
 
     ge: float
     gt: float
@@ -62,7 +62,6 @@ class Bounds(TypedDict, total=False):
     lt: float
     min_length: int
     max_length: int
-    exclude_if: Callable[[object], bool]
 
 
 def option(

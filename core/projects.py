@@ -25,6 +25,7 @@ FIRST = "My first project"
 LONGEST_NAME = 60  # characters: the switch above the menu shows it in one line or two
 ROLES_FILE = "roles.json"
 COVER_FILE = "cover.json"
+LOCK = Path("locks", "projects.lock")  # in the home: held while a project is made, renamed or brought in
 KEPT = ("corpora", "runs", ROLES_FILE, COVER_FILE)  # what a project is made of, and taken along with it
 HELD = (*KEPT, "uploads", "exports")  # what lies in its folder
 _LONGEST_SLUG = 200  # characters: no file system takes 256, and an address may have any

@@ -16,6 +16,8 @@ from core.results import Evaluation, IntArray
 from core.runs.context import RunContext
 from core.runs.store import Run
 
+_TESTED = "halves.npz"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Half:
@@ -41,7 +43,7 @@ class HalvesResult:
 
 def write(context: RunContext, tested: Sequence[IntArray]) -> None:
     """tested: of each half the pool's rows that it is tested on, in the order of its test corpus."""
-    path = context.run.artifacts / "halves.npz"
+    path = context.run.artifacts / _TESTED
     np.savez_compressed(path, *tested)
     context.artifact(path.name, path)
 
@@ -57,6 +59,6 @@ def tables(finetune: Run, halves: Run | None) -> list[Evaluation]:
         return plain
     result = read(halves, HalvesResult)
     side = [half.test for half in result.halves].index(finetune.manifest.config["test"][0])
-    with read_back(path := halves.artifacts / "halves.npz"), np.load(path, allow_pickle=False) as file:
+    with read_back(path := halves.artifacts / _TESTED), np.load(path, allow_pickle=False) as file:
         rows = file[f"arr_{side}"]
     return [one.among(rows, result.sentences) for one in plain]

@@ -10,6 +10,7 @@ from core.projects import ROLES_FILE
 from core.runs.lock import locked
 
 FILE = ROLES_FILE
+_LOCK = Path("locks", "roles.lock")
 ROLES = ("task", "domain", "train", "dev", "test")
 
 
@@ -24,14 +25,14 @@ def read(home: Path) -> dict[str, str]:
 
 def give(home: Path, given: Mapping[str, str | None]) -> None:
     """Give corpora their roles, the others keep theirs; None: nobody has it."""
-    with locked(home / "locks" / "roles.lock", patience=5):  # two windows may give two parts at once
+    with locked(home / _LOCK, patience=5):  # two windows may give two parts at once
         after = {**read(home), **given}
         _write(home, {role: mark for role, mark in after.items() if mark is not None})
 
 
 def forget(home: Path, gone: Collection[str]) -> None:
     """Take their roles from corpora that are gone."""
-    with locked(home / "locks" / "roles.lock", patience=5):
+    with locked(home / _LOCK, patience=5):
         _write(home, {role: mark for role, mark in read(home).items() if mark not in gone})
 
 

@@ -30,6 +30,7 @@ from core.runs.store import Run
 from core.selection.choose import choose
 from core.selection.parts import Arrays
 
+_SELECTED = "selected.parquet"
 _SCORES, _ORDER, _LEARNT, _ROWS = "scores.npy", "order.npy", "model.npz", "rows.npy"
 
 
@@ -207,10 +208,10 @@ class Scored:
         if format != "folder":
             write_selection(self._records(chosen), path, format, placed=placed)
             return
-        write_selection(self._records(chosen), path / "selected.parquet", placed=placed)
+        write_selection(self._records(chosen), path / _SELECTED, placed=placed)
         write_card(
             path,
-            data_file="selected.parquet",
+            data_file=_SELECTED,
             title=f"Choice from {self.domain.name}",
             about={
                 "strategy": self.scores.name,

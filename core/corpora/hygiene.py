@@ -33,6 +33,7 @@ from core.results import BoolArray, IntArray
 from core.text.words import tokenize
 
 SIZE = BLOCK  # sentences of one chunk
+MASK, CLUSTER, ABOUT = "mask.npy", "cluster.npy", "audit.json"  # files of an audit
 FLAGS = ("exact_duplicate", "near_duplicate", "leak", "too_short", "too_long")  # bit i of a row's mask
 
 
@@ -67,18 +68,18 @@ class Audit:
     def save(self, folder: Path) -> None:
         """Write `mask.npy`, `cluster.npy` and, last, `audit.json`."""
         folder.mkdir(parents=True, exist_ok=True)
-        np.save(folder / "mask.npy", self.mask, allow_pickle=False)
-        np.save(folder / "cluster.npy", self.cluster, allow_pickle=False)
+        np.save(folder / MASK, self.mask, allow_pickle=False)
+        np.save(folder / CLUSTER, self.cluster, allow_pickle=False)
         rules = {"leak_rules": dict(self.leak_rules), "near_rules": dict(self.near_rules)}
         about = {"corpus": self.corpus, **rules, "flags": self.counts}
-        (folder / "audit.json").write_text(json.dumps(about, indent=1), encoding="utf-8")
+        (folder / ABOUT).write_text(json.dumps(about, indent=1), encoding="utf-8")
 
     @classmethod
     def load(cls, folder: Path) -> Self:
         """The audit that `save` wrote."""
-        with read_back(folder, "audit.json", "mask.npy", "cluster.npy"):
-            about = json.loads((folder / "audit.json").read_text(encoding="utf-8"))
-            mask, cluster = (np.load(folder / f"{name}.npy", allow_pickle=False) for name in ("mask", "cluster"))
+        with read_back(folder, ABOUT, MASK, CLUSTER):
+            about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
+            mask, cluster = (np.load(folder / name, allow_pickle=False) for name in (MASK, CLUSTER))
             near = about.get("near_rules", {})  # those of older versions have none
             leaks = about["leak_rules"]
             return cls(corpus=about["corpus"], mask=mask, cluster=cluster, leak_rules=leaks, near_rules=near)

@@ -19,8 +19,8 @@ from core.paths import ask_for_project as ask_for_project
 from core.paths import within as within
 from core.portable import adopt, pack, unpack
 from core.portable.pack import Packed as Packed
+from core.projects import LOCK, PROJECTS
 from core.projects import LONGEST_NAME as LONGEST_NAME
-from core.projects import PROJECTS
 from core.projects import Project as Project
 from core.runs.lock import locked
 from core.runs.run import holders
@@ -237,5 +237,5 @@ def _root() -> Path:
 
 @contextmanager
 def _changing(root: Path) -> Iterator[None]:
-    with locked(root / "locks" / "projects.lock", patience=30):
+    with locked(root / LOCK, patience=30):
         yield

@@ -4,8 +4,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from pydantic import TypeAdapter
-
+from core.artifacts.answers import read_guesses, write_guesses
 from core.artifacts.leaderboard import ExperimentResult, of_most_text
 from core.artifacts.result import read
 from core.artifacts.similarity import CurvePoint as CurvePoint
@@ -36,7 +35,6 @@ from core.measures.worth import Trained, judge, narrowed, own_outcomes
 from core.measures.worth import judge_table as judge_table
 from core.runs.store import is_run_id
 
-_GUESSES = TypeAdapter(dict[str, list[str]])
 _EXAMPLE = Path(__file__).resolve().parents[2] / "assets" / "dai2019-table3.csv"
 
 
@@ -137,13 +135,14 @@ def check_output(path: Path) -> None:
 
 def guess(run_id: str, target: str) -> list[str] | None:
     """The sources as the user ranked them before the numbers, closest first; [] if skipped, None if not asked yet."""
-    return _guesses(run_id).get(target)
+    order = read_guesses(store().get(run_id)).get(target)
+    return None if order is None else list(order)
 
 
 def save_guess(run_id: str, target: str, order: Sequence[str]) -> None:
     """Keep a guess beside the run, so that a reload does not ask again. order: [] where the user skipped it."""
-    guesses = {**_guesses(run_id), target: list(order)}
-    write_atomic(store().get(run_id).path / "guess.json", json.dumps(guesses, ensure_ascii=False).encode())
+    run = store().get(run_id)
+    write_guesses(run, {**read_guesses(run), target: list(order)})
 
 
 def guess_held(run_id: str, target: str) -> dict[str, tuple[int, int]]:
@@ -151,13 +150,6 @@ def guess_held(run_id: str, target: str) -> dict[str, tuple[int, int]]:
     order = guess(run_id, target)
     grid = _grid(run_id)
     return as_guessed(grid, grid.targets.index(target), order) if order else {}
-
-
-def _guesses(run_id: str) -> dict[str, list[str]]:
-    try:
-        return _GUESSES.validate_json((store().get(run_id).path / "guess.json").read_bytes())
-    except (OSError, ValueError):
-        return {}
 
 
 def _grid(run_id: str) -> Grid:

@@ -1,36 +1,17 @@
 """A survey: what people think of two sources before they see the numbers, kept beside the comparisons of these."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import TypeAdapter
-
+from core.artifacts import answers as answer_files
+from core.artifacts.answers import Kept
 from core.artifacts.result import read
 from core.artifacts.similarity import SimilarityResult
 from core.errors import PathError, ReadError
 from core.facade.home import store
-from core.files import write_atomic
 from core.measures.survey import SCALE as SCALE
 from core.measures.survey import Answer as Answer
 from core.measures.survey import Opinion as Opinion
 from core.measures.survey import opinions, read_answers
-
-_FILE = "survey.json"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
-    """An answer with the fingerprints of the corpora that it is about."""
-
-    person: str
-    target: Sequence[str]
-    first: Sequence[str]
-    second: Sequence[str]
-    rating: int
-
-
-_KEPT = TypeAdapter(list[Kept])
 
 
 def keep_answer(run_id: str, answer: Answer) -> None:
@@ -39,7 +20,7 @@ def keep_answer(run_id: str, answer: Answer) -> None:
     An answer without a person is another person's.
     """
     compared = read(store().get(run_id), SimilarityResult)
-    kept = _kept(run_id)
+    kept = answer_files.read_answers(store().get(run_id))
     person = answer.person.strip() or f"person {len(kept) + 1} of {run_id[-4:]}"
     new = Kept(
         person=person,
@@ -48,7 +29,7 @@ def keep_answer(run_id: str, answer: Answer) -> None:
         second=compared.sources[answer.second],
         rating=answer.rating,
     )
-    write_atomic(store().get(run_id).path / _FILE, _KEPT.dump_json([*kept, new]))
+    answer_files.write_answers(store().get(run_id), [*kept, new])
 
 
 def opinions_of(run_id: str, target: str) -> list[Opinion]:
@@ -56,11 +37,11 @@ def opinions_of(run_id: str, target: str) -> list[Opinion]:
     compared = read(store().get(run_id), SimilarityResult)
     marks = list(compared.targets[target])
     names = {tuple(sorted(own)): name for name, own in compared.sources.items()}
-    runs = sorted(run.id for run in store().list("similarity"))
+    runs = sorted(store().list("similarity"), key=lambda run: run.id)
     answers = [
         Answer(person=one.person, target=target, first=first, second=second, rating=one.rating)
         for run in runs
-        for one in _kept(run)
+        for one in answer_files.read_answers(run)
         if sorted(one.target) == sorted(marks)
         and (first := names.get(tuple(sorted(one.first))))
         and (second := names.get(tuple(sorted(one.second))))
@@ -76,10 +57,3 @@ def opinions_in(path: Path) -> list[Opinion]:
         raise PathError(f"{path}: cannot be read ({error.strerror or error}); check the path.") from error
     except UnicodeDecodeError as error:
         raise ReadError(path.name, None, "is not UTF-8 text; save it as UTF-8.") from error
-
-
-def _kept(run_id: str) -> list[Kept]:
-    try:
-        return _KEPT.validate_json((store().get(run_id).path / _FILE).read_bytes())
-    except (OSError, ValueError):
-        return []

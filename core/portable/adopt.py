@@ -9,7 +9,7 @@ from pathlib import Path
 
 from core.errors import RunBusy
 from core.files import sync
-from core.projects import FIRST, HELD, PROJECTS, Project, free_name, free_slug, is_project, read, whole, write
+from core.projects import FIRST, HELD, LOCK, PROJECTS, Project, free_name, free_slug, is_project, read, whole, write
 from core.runs.lock import locked
 from core.runs.run import holders
 from core.runs.store import RunStore
@@ -35,7 +35,7 @@ def adopt(root: Path) -> Project | None:
 
     Errors: RunBusy while a run is at work there, and where another process does the same; nothing is moved then.
     """
-    with locked(root / "locks" / "projects.lock", patience=30), ExitStack() as stack:
+    with locked(root / LOCK, patience=30), ExitStack() as stack:
         if (root / "runs").is_dir():
             store = RunStore(root)
             stack.enter_context(store.critical())  # no run begins between the question and the move

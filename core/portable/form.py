@@ -11,10 +11,12 @@ last, and no entry is dated: the same project makes the same bytes.
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+from core.runs import where
+
 FORMAT, VERSION = "winnow-project", 1
 LIST = "winnow.json"
 # In a run's folder; checkpoints hold pickles, and where it ran has names of machines, to which it would go back.
-OF_THE_PROCESS = ("lock", "cancel", "companion", "launched", "claims", "checkpoints", "where.json")
+OF_THE_PROCESS = ("lock", "cancel", "companion", "launched", "claims", "checkpoints", where.FILE)
 PICKLES = (".bin", ".ckpt", ".joblib", ".pickle", ".pkl", ".pt", ".pth", ".py", ".so")
 
 

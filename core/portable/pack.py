@@ -13,6 +13,7 @@ from core.errors import ProjectError
 from core.files import replacing
 from core.portable.form import FORMAT, LIST, VERSION, Entry, is_of_the_process, is_pickle
 from core.projects import KEPT, Project
+from core.runs.run import RESULT
 from core.runs.store import RunStore
 
 _STORED = (".npy", ".parquet", ".safetensors")  # packed already, or numbers that hardly shrink
@@ -104,7 +105,7 @@ def _files(folder: Path, active: tuple[str, ...]) -> tuple[list[Named], list[Nam
         run, *rest = within.split("/") if name.startswith("runs/") else ("",)
         if is_pickle(name) or is_of_the_process(name) or (run and run in active):
             continue
-        if rest[:1] == ["chunks"] and (folder / "runs" / run / "result.json").exists():
+        if rest[:1] == ["chunks"] and (folder / "runs" / run / RESULT).exists():
             continue  # what a run goes on from, which one that has ended need not
         (again if tuple(rest[:2]) == _MODEL or _embeds(run) else files).append((name, path))
     return files, again

@@ -19,7 +19,7 @@ from core.errors import ProjectError, ResourceError
 from core.files import sync_all
 from core.portable.check import refuse_forged
 from core.portable.form import FORMAT, LIST, VERSION, Entry, is_of_the_process, is_pickle
-from core.projects import KEPT, PROJECTS, Project, free_slug, new_name, read, write
+from core.projects import KEPT, LOCK, PROJECTS, Project, free_slug, new_name, read, write
 from core.runs.lock import locked
 from core.runs.store import PARTS
 
@@ -134,7 +134,7 @@ def _placed(archive: zipfile.ZipFile, label: str, entries: Mapping[str, Entry], 
             _write(archive, entry_name, entries[entry_name], draft, label)
         refuse_forged(draft, label)
         _as_they_were(draft)
-        with locked(root / "locks" / "projects.lock", patience=30):
+        with locked(root / LOCK, patience=30):
             write(draft, new_name(root, name))
             sync_all(draft)
             target = root / PROJECTS / free_slug(root, name)

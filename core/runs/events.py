@@ -26,6 +26,7 @@ Kind = (
 )
 State = Literal["queued", "running", "interrupted"] | Ending
 
+EVENTS = "events.jsonl"
 ENDINGS: Mapping[str, Ending] = {ending: ending for ending in get_args(Ending)}
 JUDGED_AFTER, JUDGED_REPORTS = 10.0, 3  # seconds and reports; a first batch, which warms up, says too much by far
 OUT_OF_MEMORY = "memory ran out"
@@ -281,7 +282,7 @@ class EventLog:
         written = os.write(self._file, line)
         if written < len(line):
             os.ftruncate(self._file, os.fstat(self._file).st_size - written)
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "events.jsonl")
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), EVENTS)
         self._next += 1
         if kind in ENDINGS:
             self.ended = True

@@ -16,9 +16,10 @@ from typing import Any, Self
 
 from core.errors import RunError
 from core.files import changed
-from core.runs.events import Event, RunState, read_events, read_lines, settle, step
+from core.runs.events import EVENTS, Event, RunState, read_events, read_lines, settle, step
 from core.runs.lock import Lock, Worker, aside
 
+RESULT = "result.json"
 LAUNCH_PATIENCE = 10.0  # seconds from manifest to worker; later nobody is coming any more
 
 
@@ -112,7 +113,7 @@ class Run:
         self.id = manifest.run_id
         self.home = path.parents[1]
         self.chunks, self.checkpoints, self.artifacts = path / "chunks", path / "checkpoints", path / "artifacts"
-        self.events_file, self.result_file = path / "events.jsonl", path / "result.json"
+        self.events_file, self.result_file = path / EVENTS, path / RESULT
         self.log_file, self.launched_file = path / "worker.log", path / "launched"
         self.cancel_file = path / "cancel"
         self.companion_file = path / "companion"  # what ended a process that shared the run's work, in a sentence

@@ -24,6 +24,7 @@ from core.runs.run import Manifest, Run, run_key
 __all__ = ["PARTS", "Manifest", "Run", "RunStore", "is_run_id", "run_key"]
 
 _RUN_ID = re.compile(r"\d{8}-\d{6}-[a-z][a-z0-9-]*-[0-9a-f]{4}")
+_MANIFEST = "manifest.json"
 PARTS = ("chunks", "checkpoints", "artifacts")  # folders in a run's
 _KIND = re.compile(r"[a-z][a-z0-9-]*")
 Runs = list[Run]  # within `RunStore`, `list` is its method
@@ -75,14 +76,14 @@ class RunStore:
                 parent=parent,
                 key=key,
             )
-            write_atomic(path / "manifest.json", json.dumps(asdict(manifest), indent=1, ensure_ascii=False).encode())
+            write_atomic(path / _MANIFEST, json.dumps(asdict(manifest), indent=1, ensure_ascii=False).encode())
             sync(self.folder)
         return self.get(path.name)
 
     def get(self, run_id: str) -> Run:
         """Errors: RunError if there is no such run here."""
         run = self._find(run_id) if _RUN_ID.fullmatch(run_id) else None
-        if run is None and is_run_id(run_id) and (file := self.folder / run_id / "manifest.json").exists():
+        if run is None and is_run_id(run_id) and (file := self.folder / run_id / _MANIFEST).exists():
             raise RunError(
                 f"run {run_id}: is not in the list, since {file} cannot be read; bring it back from a copy, or delete"
                 " the run's folder."
@@ -102,7 +103,7 @@ class RunStore:
 
     def unreadable(self) -> Sequence[Path]:
         """Manifests that cannot be read, whose runs `list` passes over, and logs of which a line cannot be."""
-        files = (self.folder / entry.name / "manifest.json" for entry in os.scandir(self.folder))
+        files = (self.folder / entry.name / _MANIFEST for entry in os.scandir(self.folder))
         named = (file for file in files if _RUN_ID.fullmatch(file.parent.name) and file.exists())
         manifests = [file for file in named if self._find(file.parent.name) is None]
         return [*manifests, *(run.events_file for run in self.list() if run.spoilt())]
@@ -139,7 +140,7 @@ class RunStore:
 
     def _find(self, run_id: str) -> Run | None:
         """Also notices that another process has removed the run."""
-        path = self.folder / run_id / "manifest.json"
+        path = self.folder / run_id / _MANIFEST
         if (run := self._runs.get(run_id)) and path.exists():
             return run
         try:

@@ -14,7 +14,7 @@ from core.files import read_object, write_atomic
 
 ON, MIXED = "WINNOW_ON", "WINNOW_MIXED"
 LOCAL = "local"
-_FILE = "where.json"
+FILE = "where.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +47,7 @@ class Where:
     @classmethod
     def read(cls, run: Path) -> Self:
         """The place of the run in this folder; a file that cannot be read is none."""
-        document: Mapping[str, Any] = read_object(run / _FILE) or {}
+        document: Mapping[str, Any] = read_object(run / FILE) or {}
         try:
             nodes = tuple(_node(each) for each in document.get("nodes", ()))
             on, mixed = document.get("on", LOCAL), document.get("mixed", False)
@@ -58,9 +58,9 @@ class Where:
     def keep(self, run: Path) -> None:
         """Write it down; the place that is meant where nothing is said needs no file."""
         if self == Where():
-            (run / _FILE).unlink(missing_ok=True)
+            (run / FILE).unlink(missing_ok=True)
             return
-        write_atomic(run / _FILE, json.dumps(asdict(self)).encode())
+        write_atomic(run / FILE, json.dumps(asdict(self)).encode())
 
     @property
     def environment(self) -> dict[str, str]:
@@ -73,5 +73,5 @@ def _node(document: Mapping[str, Any]) -> Node:
     node = Node(**{field.name: document[field.name] for field in fields(Node)})
     numbers = (node.cores, node.cards, node.workers, node.chunks, node.lost)
     if not isinstance(node.name, str) or not all(isinstance(number, int) for number in numbers):
-        raise TypeError(_FILE)
+        raise TypeError(FILE)
     return node

@@ -29,6 +29,7 @@ N_IN, N_OFF = 4165, 2120
 N_EXACT, N_NEAR = (80, 40), (80, 40)  # copies of in-domain and of off-domain rows
 N_LEAK_EXACT, N_LEAK_NEAR = {"test": 40, "dev": 10}, {"test": 20, "dev": 5}
 
+TASK_FILE = "task.txt"
 _GRAMMARS = Path(__file__).with_name("grammars")
 _SAMPLES = Path(__file__).parents[2] / "assets" / "samples"
 
@@ -96,7 +97,7 @@ def sample_sets(folder: Path = _SAMPLES) -> tuple[SampleSet, ...]:
             name=name,
             title=plan.title,
             description=plan.description,
-            task=home / "task.txt",
+            task=home / TASK_FILE,
             domain=home / "domain.txt.gz",
             train=home / "train.conll",
             dev=home / "dev.conll",
@@ -127,7 +128,7 @@ def build(name: Name, folder: Path, seed: int = 0) -> None:
     rows = _plant(inside, outside, {"test": test, "dev": dev}, rng)
 
     folder.mkdir(parents=True, exist_ok=True)
-    _write(folder / "task.txt", "".join(f"{task[i].text}\n" for i in shuffled(range(len(task)), rng)))
+    _write(folder / TASK_FILE, "".join(f"{task[i].text}\n" for i in shuffled(range(len(task)), rng)))
     for split, lines in (("train", train), ("dev", dev), ("test", test)):
         _write(folder / f"{split}.conll", "".join(_conll(line) for line in lines))
     _write(folder / "domain.txt.gz", "".join(f"{row['text']}\n" for row in rows))

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from transformers import Trainer, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
+from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_callback import PrinterCallback, ProgressCallback
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
@@ -28,6 +29,8 @@ Saved = Callable[[Checkpoint], None]
 
 LOG_SECONDS = 1.5  # seconds: three metrics then make two events a second
 CHECKPOINT_SECONDS = 60.0
+HEAD = "head.safetensors"  # of a head that was fitted first, the encoder frozen
+BEST = "best.safetensors"  # the weights of the best epoch, beside or within a checkpoint
 STRIDE = 8  # steps from one agreement of several processes to the next; to agree each one waits for its card
 _TALKATIVE = (PrinterCallback, ProgressCallback)  # they print to stdout, where only a result may stand
 _NO_CURVES = ("_runtime", "_per_second", "_time")
@@ -180,7 +183,7 @@ def last_checkpoint(folder: Path) -> Path | None:
     states = {
         int(path.parent.name.rpartition("-")[2]): path
         for path in folder.glob(f"{PREFIX_CHECKPOINT_DIR}-*/*.json")
-        if path.name == "trainer_state.json" and _is_json(path)
+        if path.name == TRAINER_STATE_NAME and _is_json(path)
     }
     return states[max(states)].parent if states else None
 

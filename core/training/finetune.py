@@ -18,6 +18,7 @@ from torch import Tensor
 from torch.optim.lr_scheduler import LRScheduler
 from torch.utils.data import Dataset
 from transformers import TrainerState, TrainingArguments
+from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_utils import TrainOutput
 
 from core.errors import Cancelled
@@ -28,13 +29,11 @@ from core.stats.scoring import evaluate
 from core.text.sentence import Sentence
 from core.training.arguments import arguments_of, optimizer_of
 from core.training.epochs import Epochs, loss_of
-from core.training.events import CHECKPOINT_SECONDS, Durable, EventCallback, Saved, last_checkpoint, listen
+from core.training.events import BEST, CHECKPOINT_SECONDS, Durable, EventCallback, Saved, last_checkpoint, listen
 from core.training.memory import Smaller, memory_watched
 from core.training.rows import Alone, Contrasted, Copies, Row, Shuffled, in_parts, judges, laid_out, words_of
 from core.training.settings import Settings
 from core.training.threads import Threads
-
-BEST = "best.safetensors"
 
 
 class Finetuning(Durable):
@@ -189,7 +188,7 @@ class Finetuning(Durable):
             with safe_open(checkpoint / BEST, framework="pt") as file:
                 self.epochs = Epochs(**json.loads(file.metadata()["epochs"]))
                 self.best = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        self.state = TrainerState.load_from_json(str(checkpoint / "trainer_state.json"))
+        self.state = TrainerState.load_from_json(str(checkpoint / TRAINER_STATE_NAME))
         # A checkpoint that a stop brought about at an epoch's end was written before that epoch was judged.
         if self.state.global_step // self._an_epoch > len(self.epochs.dev_f1):
             self._load_from_checkpoint(str(checkpoint))

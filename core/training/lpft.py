@@ -21,10 +21,9 @@ from core.models.tagger import Tagger
 from core.reporter import Reporter
 from core.text.sentence import Sentence
 from core.training.epochs import Epochs
+from core.training.events import HEAD
 from core.training.finetune import Options, finetune
 from core.training.settings import Settings
-
-DONE = "head.safetensors"
 
 
 def lpft(
@@ -41,7 +40,7 @@ def lpft(
 ) -> Epochs:
     """Train as `finetune` does, twice with the same settings, each with an optimizer and a schedule of its own; stage 2
     begins from the best epoch of stage 1. Epochs: of stage 2, seconds of both. A stop in stage 1 keeps no tagger."""
-    done = folder / DONE
+    done = folder / HEAD
     if done.exists():
         seconds = _read(tagger, done)
     else:

@@ -11,6 +11,7 @@ import torch
 from safetensors.torch import load_model, save_model
 from torch.utils.data import DataLoader
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
+from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_utils import TrainOutput
 
 from core.files import sync
@@ -19,7 +20,7 @@ from core.models.masking import Masking
 from core.models.mlm import MaskedLM
 from core.models.transfer import to_device
 from core.reporter import Reporter, Silent
-from core.training.events import Durable, EventCallback, listen
+from core.training.events import BEST, Durable, EventCallback, listen
 from core.training.examples import Examples
 from core.training.memory import Smaller
 from core.training.mlm_settings import Settings
@@ -29,7 +30,6 @@ from core.training.threads import Threads
 # A general dev loss so many times the one before training is worth a warning (SOURCES.md, Forgetting).
 FORGETTING = 1.10
 TASK, GENERAL = "dev_loss_task", "dev_loss_general"
-BEST = "best.safetensors"  # of the epoch with the least dev loss on T_C, where training waits for no better one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,7 +216,7 @@ class Pretraining(Durable):
     def go_on(self, checkpoint: Path | None) -> None:
         """Train, from a checkpoint where there is one; not at all if it was written as patience ran out."""
         if checkpoint:
-            self.state = TrainerState.load_from_json(str(checkpoint / "trainer_state.json"))
+            self.state = TrainerState.load_from_json(str(checkpoint / TRAINER_STATE_NAME))
         if not self._out_of_patience():
             self.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
 

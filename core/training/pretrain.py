@@ -26,7 +26,7 @@ from core.models.masking import Masking
 from core.models.mlm import MaskedLM, begin_head, head_parameters, pseudo_perplexity
 from core.reporter import Reporter, Silent
 from core.results import IntArray
-from core.training.events import EventCallback, Saved, last_checkpoint
+from core.training.events import HEAD, EventCallback, Saved, last_checkpoint
 from core.training.examples import STRETCH
 from core.training.lighter import checkpoint_layers
 from core.training.memory import memory_watched
@@ -155,7 +155,7 @@ def _fit_head(
 
     At most one epoch; from what `begin_head` gives (SOURCES.md, Masked language modelling).
     """
-    file, head = folder / "head.safetensors", head_parameters(lm.model)
+    file, head = folder / HEAD, head_parameters(lm.model)
     if not file.exists():
         report.stage("fitting the vocabulary head")
         begin_head(lm, np.bincount(piles.train.ids, minlength=lm.model.config.vocab_size))

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from core.config import Config
 from core.corpora.corpus import Corpus
 from core.facade import experiments
 from core.models.encoder_options import EncoderOptions
@@ -17,6 +18,7 @@ from core.recipes.experiment.config import ExperimentConfig
 from core.recipes.experiment.stages import Stages
 from core.recipes.experiment.steps import CHECK, in_order, lines
 from core.recipes.parts import strategy_models
+from core.selection import STRATEGIES
 from tests.recipes.test_experiment import fill
 
 TEXTS = {"task": "t", "domain": "d", "train": "l", "dev": "e", "test": "s", "assisting": "a"}
@@ -70,8 +72,16 @@ def test_the_room_of_recipes_holds_kinds_of_run(file: Path) -> None:
 
 @pytest.mark.parametrize("kind", RECIPES)
 def test_the_key_and_the_manifest_say_every_option(kind: str) -> None:
-    fields = RECIPES[kind].config.model_fields.items()
-    assert not [name for name, field in fields if field.exclude or field.exclude_if]
+    assert not _left_out(RECIPES[kind].config)
+
+
+@pytest.mark.parametrize("name", sorted(STRATEGIES))
+def test_so_do_those_of_every_strategy(name: str) -> None:
+    assert not _left_out(STRATEGIES[name].Options)
+
+
+def _left_out(config: type[Config]) -> list[str]:
+    return [name for name, field in config.model_fields.items() if field.exclude or field.exclude_if]
 
 
 def test_tapt_and_b1_are_one_run_where_their_options_are_equal(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

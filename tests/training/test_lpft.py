@@ -12,8 +12,8 @@ from core.models.taggers import EncoderTagger
 from core.reporter import Reporter, Silent
 from core.training import lpft as stages
 from core.training.epochs import Epochs
-from core.training.events import CHECKPOINT_SECONDS
-from core.training.lpft import DONE, frozen_encoder, lpft
+from core.training.events import CHECKPOINT_SECONDS, HEAD
+from core.training.lpft import frozen_encoder, lpft
 from tests.training.test_finetune import DEV, SETTINGS, TRAIN, TYPES, Killed, Listener, apart, make
 
 Weights = list[Tensor]
@@ -102,7 +102,7 @@ def test_killed_or_stopped_in_either_stage_ends_as_undisturbed(
     error = Killed() if after % 2 else Cancelled("stop")
     with pytest.raises(type(error)):
         train(tmp_path, Second(after, error), checkpoint_seconds=0.0)
-    assert (tmp_path / DONE).exists() == (after > 12)
+    assert (tmp_path / HEAD).exists() == (after > 12)
     epochs, tagger = train(tmp_path, tagger=make(seed=99) if after > 12 else make(), checkpoint_seconds=0.0)
     assert epochs.dev_f1 == undisturbed[0].dev_f1
     assert apart(tagger, undisturbed[1]) == 0.0

@@ -33,7 +33,6 @@ class CosineOptions(Config):
         False,
         "k-means: give every mean's sentences of the big corpus as large a part of the choice as its cluster "
         "is of the task text.",
-        exclude_if=lambda quota: not quota,  # scores of older versions are found again
     )
     contrast: float = option(1.0, "Weight of the big corpus's mean where query is contrastive.", ge=0, le=10)
     whiten: bool = option(False, "Give every direction of the embedding space equal variance first.")
