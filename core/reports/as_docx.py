@@ -1,7 +1,8 @@
 """A report as a Word document, for those who will edit it."""
 
+from collections.abc import Sequence
 from io import BytesIO
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from core.reports.drawing import Dot, Drawing, Label, Stroke
 from core.reports.fonts import BOLD, REGULAR, settable
@@ -65,7 +66,7 @@ def _add(word: "Word", part: Part) -> None:
             _table(word, part)
 
 
-def _rows(word: "Word", rows: Any) -> None:
+def _rows(word: "Word", rows: Sequence[tuple[str, str]]) -> None:
     from docx.shared import Mm
 
     table = word.add_table(rows=0, cols=2)

@@ -1,9 +1,9 @@
 """A report as PDF, fonts embedded: a page for each of its two readers, set smaller where that is needed."""
 
 from collections.abc import Sequence
-from contextlib import closing
+from contextlib import AbstractContextManager, closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from core.reports import fonts
 from core.reports.drawing import Dot, Drawing, Label, Shape, Stroke
@@ -13,6 +13,8 @@ from core.shown import shown
 
 if TYPE_CHECKING:
     from fpdf import FPDF
+    from fpdf.fonts import FontFace
+    from fpdf.table import Table as Grid
 
 SIZES = (9.5, 8.8, 8.2, 7.6)  # points; a report that does not fit two pages by the last takes more, nothing is cut
 MARGIN, NAMES = 16.0, 30.0  # mm: of the page, of the column of questions
@@ -139,12 +141,12 @@ class _Pages:
             self._pdf.set_line_width(0.9)
             self._pdf.line(MARGIN - 2.5, top, MARGIN - 2.5, self._pdf.get_y())
 
-    def _bold(self) -> Any:
+    def _bold(self) -> "FontFace":
         from fpdf.fonts import FontFace
 
         return FontFace(emphasis="BOLD")
 
-    def _grid(self, widths: Sequence[float], lines: str, align: Sequence[str] = ()) -> Any:
+    def _grid(self, widths: Sequence[float], lines: str, align: Sequence[str] = ()) -> "AbstractContextManager[Grid]":
         self._font(self._size)
         self._pdf.set_draw_color(150)
         self._pdf.set_line_width(0.15)

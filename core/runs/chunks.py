@@ -14,6 +14,7 @@ from core.runs.context import RunContext
 
 Array = npt.NDArray[np.generic]
 Compute = Callable[[int, int, Reporter], Array]
+About = Mapping[str, Any]  # what a work says of its model
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +27,7 @@ class Opened:
 
     compute: Callable[[Any, Reporter], Array]
     ahead: Callable[[Any], Any] | None = None
-    about: Mapping[str, Any] = field(default_factory=dict)
+    about: About = field(default_factory=dict)
 
 
 class Work(Protocol):
@@ -45,7 +46,7 @@ class Work(Protocol):
     @property
     def exact(self) -> bool: ...
 
-    def read(self, start: int, stop: int, about: Mapping[str, Any]) -> Any:
+    def read(self, start: int, stop: int, about: About) -> Any:
         """Rows of these items, where the home is; they pickle. about: of what `open` gave."""
 
     def open(self, report: Reporter) -> Opened:

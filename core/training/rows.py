@@ -27,7 +27,7 @@ class Alone(Dataset[list[Row]]):
     def __len__(self) -> int:
         return len(self.own)
 
-    def __getitem__(self, key: Any) -> list[Row]:
+    def __getitem__(self, key: Key) -> list[Row]:
         return [self.own[key]]
 
     def keys(self, rng: np.random.Generator) -> Sequence[Key]:
@@ -49,7 +49,7 @@ class Joined(Alone):
         self.other, self.weight, self.batch_size = other, weight, batch_size
         self._words = [np.array([len(row[0].tokens) for row in rows]) for rows in (own, other)]
 
-    def __getitem__(self, key: Any) -> list[Row]:
+    def __getitem__(self, key: Key) -> list[Row]:
         at, joined, weight = key
         return [self.own[at], (self.other[joined][0], weight, ASSISTING)]
 
@@ -99,7 +99,7 @@ class Contrasted(Alone):
     def __len__(self) -> int:
         return len(self.rows)
 
-    def __getitem__(self, key: Any) -> list[Row]:
+    def __getitem__(self, key: Key) -> list[Row]:
         of, draw = key
         return [(self.copies(row[0], draw), *row[1:]) if row[2] == PRIMARY else row for row in self.rows[of]]
 

@@ -1,16 +1,15 @@
 """Phases of a join (`corpora.phases`) as chunks of a run, which any process may make and a resumed run finds again."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from core import cards
 from core.corpora.phases import Array, Phase, Phases
 from core.reporter import Reporter
-from core.runs.chunks import Opened
+from core.runs.chunks import About, Opened
 from core.runs.context import RunContext
 from core.runs.executors import spread
 
@@ -30,7 +29,7 @@ class PhaseWork:
     def stage(self) -> str:
         return self.phase.stage
 
-    def read(self, start: int, stop: int, about: Mapping[str, Any]) -> object:
+    def read(self, start: int, stop: int, about: About) -> object:
         return self.phase.read(start, stop)
 
     def open(self, report: Reporter) -> Opened:

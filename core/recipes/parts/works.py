@@ -14,7 +14,7 @@ from core.corpora.corpus import BLOCK, Corpus
 from core.models.devices import Precision
 from core.reporter import Reporter
 from core.results import FloatArray, Role
-from core.runs.chunks import Opened, Part
+from core.runs.chunks import About, Opened, Part
 from core.selection.base import Batch, Source, Strategy
 from core.selection.spans import flat
 from core.text.cut import over_tokens, recut
@@ -36,7 +36,7 @@ class EmbedWork:
     def stage(self) -> str:
         return f"embedding {self.corpus.name}"
 
-    def read(self, start: int, stop: int, about: Mapping[str, Any]) -> list[str]:
+    def read(self, start: int, stop: int, about: About) -> list[str]:
         return [sentence.text for sentence in chain.from_iterable(self.corpus.batches(start, stop))]
 
     def open(self, report: Reporter) -> Opened:
@@ -78,7 +78,7 @@ class TagWork:
     def stage(self) -> str:
         return f"finding entities in {self.corpus.name}"
 
-    def read(self, start: int, stop: int, about: Mapping[str, Any]) -> _Neighbourhood:
+    def read(self, start: int, stop: int, about: About) -> _Neighbourhood:
         # A chunk's first and last sentences have neighbours too; with a word each, so many hold all that is read.
         first, last = max(start - about["context"], 0), min(stop + about["context"], len(self.corpus))
         kept = list(chain.from_iterable(self.corpus.batches(first, last)))
@@ -131,7 +131,7 @@ class ScoreWork:
     def card(self) -> bool:
         return self.sources is not None
 
-    def read(self, start: int, stop: int, about: Mapping[str, Any]) -> list[Batch]:
+    def read(self, start: int, stop: int, about: About) -> list[Batch]:
         return list(self.domain.batches(self.strategy.reads, start, stop))
 
     def open(self, report: Reporter) -> Opened:
