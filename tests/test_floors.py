@@ -1,12 +1,14 @@
 """Imports go down only (the table of core/README.md), and the app's door loads neither torch nor streamlit."""
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+import core.facade
 from core.recipes import RECIPES
 from core.recipes.base import register
 from core.runs.store import RunStore
@@ -105,6 +107,11 @@ def test_imports_go_down(file: Path) -> None:
 )
 def test_pages_know_the_facade_alone(file: Path) -> None:
     assert rooms(file) <= {"facade"}
+
+
+def test_the_facade_lists_all_its_modules() -> None:
+    listed = re.findall(r"`(\w+)`", core.facade.__doc__ or "")
+    assert sorted(listed) == sorted(path.stem for path in (CORE / "facade").glob("[a-z]*.py"))
 
 
 def test_the_facade_loads_nothing_slow() -> None:

@@ -1,8 +1,14 @@
 """What pages and the command line may call, a module a subject: ids in, small values out. Nothing here loads torch.
 
-Of corpora and runs: `corpora` (sealed corpora, their roles, samples), `uploads`, `runs` (begin, follow, stop),
-`removals`, `audit`. Of selections: `selections` (choose, change, take away), `insights` (why, health, side by side),
-`maps`, `regions`, `entities`. Of labels: `bias`, `reviews`, `rebuilding`, `assisting`. Of trainings: `training`,
-`encoders`, `experiments`, `results`, `taggers`, `deliver`. Of texts: `similarity`. Of this machine: `home`, `machine`,
-`door`, `privacy`. And `figures` (all of `core.plots`), `errors`, `shown`.
+- Texts: `corpora` (sealed corpora, their roles, samples), `intake` (several files at once), `uploads`, `addresses`,
+  `vectors`, `similarity`, `survey`, `ratios`, `prevalence`.
+- Runs: `runs` (begin, follow, stop), `removals`, `labels` (names, tags, notes), `compared`, `commands`, `audit`.
+- The choice: `choices`, `selections` (choose, change, take away), `insights` (why, health, side by side), `maps`,
+  `regions`, `entities`, `atlas`.
+- Labels: `labelling` (what to label next), `bias`, `reviews`, `rebuilding`, `assisting`.
+- Trainings and what came of them: `training`, `encoders`, `taggers`, `deliver`, `experiments`, `studies`, `results`,
+  `reports`, `papers`.
+- Projects: `projects`, `road`, `find_out`.
+- This machine and others: `home`, `machine`, `cluster`, `door`, `privacy`, `preferences`.
+- Words and pictures: `terms`, `shown`, `errors`, `figures` (all of `core.plots`).
 """
