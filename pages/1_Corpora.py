@@ -19,6 +19,7 @@ from pages.ui.presses import pressed
 from pages.ui.removal import removal
 from pages.ui.runs.links import attached
 from pages.ui.runs.panel import run_panel
+from pages.ui.runs.where import where
 from pages.ui.terms import grey, term_picker
 from pages.ui.widgets import chart, corpus_picker, sentence_list, table
 
@@ -91,12 +92,12 @@ def _check() -> None:
     audits = _audits(corpora.roles())
     done = {role: runs.finished("audit", options) for role, options in audits.items()}
     todo = [role for role, run in done.items() if run is None]
-    if todo and pressed(
-        "Check for duplicates and leaks", "corpora.check", type="primary", icon=":material/fact_check:"
-    ):
-        for role in todo:
-            runs.start("audit", audits[role])
-        st.rerun()
+    if todo:
+        on = where("corpora.check")
+        if pressed("Check for duplicates and leaks", "corpora.check", type="primary", icon=":material/fact_check:"):
+            for role in todo:
+                runs.start("audit", audits[role], on)
+            st.rerun()
     seen = set()
     for run in runs.listed("audit"):
         corpus = run.manifest.inputs["corpus"]

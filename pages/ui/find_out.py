@@ -7,6 +7,7 @@ from pages.ui.presses import pressed
 from pages.ui.project import page_link
 from pages.ui.runs.links import TRAINING
 from pages.ui.runs.panel import run_panel
+from pages.ui.runs.where import where
 from pages.ui.training.parts import start_from
 from pages.ui.widgets import plain
 
@@ -44,9 +45,10 @@ def plan(run_id: str = "") -> None:
             st.caption("Hand edits are not made again: what is tried is the way of choosing.")
         if reason := machine.hindrance():
             st.warning(plain(reason), icon=":material/memory:")
+        on = where("home.find")
         with st.container(horizontal=True, vertical_alignment="center"):
             if pressed("Start", "home.find.start", type="primary", icon=":material/play_arrow:"):
-                runs.start("experiment", plan.options)
+                runs.start("experiment", plan.options, on)
                 _put_away()
             if pressed("Not now", "home.find.away"):
                 _put_away()

@@ -112,7 +112,7 @@ def test_it_is_asked_again_of_more_repetitions(home: Path, monkeypatch: pytest.M
     asked = find_out.again(run)
     timed(asked, home)
     begun: list[tuple[str, object]] = []
-    monkeypatch.setattr(runs, "start", lambda *wanted: begun.append(wanted))
+    monkeypatch.setattr(runs, "start", lambda kind, options, on="": begun.append((kind, options)))
     app = pressed(opened("home.py"), "Ask again")
     said = unescape(texts(app)).replace("\u2060", "")
     assert "made 6 times" in said
@@ -195,7 +195,7 @@ def test_find_out_times_the_machine_first_then_says_what_is_compared_how_long_an
 ) -> None:
     finished.corpora(home)
     begun: list[tuple[str, object]] = []
-    monkeypatch.setattr(runs, "start", lambda *wanted: begun.append(wanted))
+    monkeypatch.setattr(runs, "start", lambda kind, options, on="": begun.append((kind, options)))
     asked = find_out.options()
     recipe = RECIPES["calibrate"]
     with finished.at_work(register(recipe, recipe.config.parse(experiments.calibration(asked)), store())):
