@@ -1,9 +1,8 @@
 """Results: what experiments and taggers came to, arm by arm and side by side."""
 
-import json
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from core import plots as figures
 from core.artifacts import evaluations, leaderboard, result
@@ -24,7 +23,7 @@ from core.facade.home import kept_per_home, library, store
 from core.recipes import RECIPES
 from core.recipes.experiment.advice import LabelsSpared, labels_spared, next_budget
 from core.recipes.experiment.advice import NextBudget as NextBudget
-from core.runs.store import Run, is_run_id
+from core.runs.store import Run
 from core.stats.calibration import Abstaining
 
 
@@ -58,8 +57,7 @@ class TaggerRow:
     """A `finetune` run in a list; None where it has not come so far.
 
     init: what it starts from. train: the corpus's name. seeds: how many. dev_f1, dev_sd, f1, sd: over seeds, percent.
-    best_epoch: one a seed. gain: mean test F1 over that of the same training from an encoder that was not pre-trained,
-    where there is one.
+    best_epoch: one a seed.
     """
 
     run: str
@@ -72,22 +70,11 @@ class TaggerRow:
     best_epoch: Sequence[int]
     f1: float | None
     sd: float | None
-    gain: float | None = None
 
 
 def tagger_rows(limit: int = 100) -> list[TaggerRow]:
     """The newest `finetune` runs, those within experiments too."""
-    runs = store().list("finetune")
-    rows = [_tagger_row(run) for run in runs]
-    bare = {_but_init(run): row.f1 for run, row in zip(runs, rows, strict=True) if not is_run_id(row.init)}
-    return [_with_gain(row, bare.get(_but_init(run))) for run, row in zip(runs[:limit], rows, strict=False)]
-
-
-def _with_gain(row: TaggerRow, bare: float | None) -> TaggerRow:
-    """bare: F1 of the same training without pre-training."""
-    if row.f1 is None or bare is None or not is_run_id(row.init):
-        return row
-    return replace(row, gain=row.f1 - bare)
+    return [_tagger_row(run) for run in store().list("finetune")[:limit]]
 
 
 def _tagger_row(run: Run) -> TaggerRow:
@@ -107,11 +94,6 @@ def _tagger_row(run: Run) -> TaggerRow:
         f1=test.f1 if test else None,
         sd=test.spread if test else None,
     )
-
-
-def _but_init(run: Run) -> str:
-    """All that a training is told but where it starts from."""
-    return json.dumps({k: v for k, v in run.manifest.config.items() if k not in ("init", "weights")}, sort_keys=True)
 
 
 def corpus_name(reference: str) -> str:

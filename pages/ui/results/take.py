@@ -30,7 +30,6 @@ COLUMNS = {
     "dev": f"Best {terms.DECIDING.word}",
     "epoch": "At epoch",
     "f1": "Test score",
-    "gain": "Over no pre-training",
     "id": "Run",
 }
 
@@ -54,13 +53,12 @@ def trainings() -> None:
             "dev": spread(row.dev_f1, row.dev_sd),
             "epoch": ", ".join(map(str, row.best_epoch)),
             "f1": spread(row.f1, row.sd),
-            "gain": "" if row.gain is None else f"{row.gain:+z.2f}",
             "id": row.run,
         }
         for row in rows
     ]
     table(lines, COLUMNS, "Every fine-tuning run, newest first", wrapped=("name",))
-    st.caption("Over no pre-training: mean test score (F1) less that of the same training from an encoder as it came.")
+    st.caption("Means over seeds ± spread. What a variant gains stands on its experiment's board, with its interval.")
     if len(rows) > 1:
         _apart([row.run for row in rows])
 
