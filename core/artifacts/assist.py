@@ -42,8 +42,8 @@ class AssistRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssistVerdict:
-    """What was chosen against another arm, over seeds and test sentences. delta, interval: points of F1, at 95%; the
-    verdict by Holm over all shares."""
+    """Verdict on the chosen threshold against another arm, over seeds and test sentences. delta, interval: points of
+    F1, at 95%; the verdict by Holm over all shares."""
 
     verdict: Word
     delta: float
@@ -52,7 +52,7 @@ class AssistVerdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssistTable:
-    """What dev chose where `share` is learnt together, and its mean test F1, percent, beside the two other ways.
+    """Threshold chosen on dev where `share` is learnt together, its mean test F1, percent, beside the two other ways.
 
     threshold, kept: what was chosen, and the assisting sentences it keeps. random: as many of them at random; None
     where it keeps all. against_all, against_monolingual: Welch's test over seeds. runs: the fine-tunings, by `skl`,
@@ -74,7 +74,7 @@ class AssistTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssistResult:
-    """What an `assist` run came to. tables: one a share. skl_run: whose scores. of: assisting sentences in all."""
+    """Result of an `assist` run. tables: one a share. skl_run: whose scores. of: assisting sentences in all."""
 
     rows: Sequence[AssistRow]
     tables: Sequence[AssistTable]
@@ -92,7 +92,7 @@ class SweepPoint:
 
 
 def read(run: Run) -> AssistResult:
-    """What a finished run came to. Errors: RunError."""
+    """Result of a finished run. Errors: RunError."""
     return result.read(run, AssistResult)
 
 

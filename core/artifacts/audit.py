@@ -14,7 +14,7 @@ _FOLDER = "audit"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditResult:
-    """What an `audit` run came to.
+    """Result of an `audit` run.
 
     flags: rows by flag. leak_rules, near_rules: leaked rows and near duplicates by the rule that found them.
     sentences: rows looked through.

@@ -9,7 +9,7 @@ from core.runs.store import RunStore
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CalibrateResult:
-    """What a `calibrate` run came to.
+    """Result of a `calibrate` run.
 
     machine: its processor or card. busy: with other work meanwhile. device: torch's. mlm, tagger, embed: seconds (a
     step, a piece). load: seconds, of the encoder. has_head: for vocabulary. parameters: of the encoder with its head.

@@ -35,7 +35,7 @@ _MARK = re.compile(r"[0-9a-f]{4}")
 
 
 def read(folder: Path, name: str) -> object:
-    """What was settled on in a folder; None where nothing was, or its file is spoilt."""
+    """JSON value that was settled on in a folder; None where nothing was, or its file is spoilt."""
     try:
         return json.loads((folder / name).read_bytes())
     except (OSError, ValueError, RecursionError):
@@ -73,7 +73,7 @@ class Choice:
 
     @property
     def mark(self) -> str:
-        """What tells it from others in a file's name: the end of the run's id, and its own mark."""
+        """Mark that tells it from others in a file's name: the end of the run's id, and its own mark."""
         return f"{self.run[-4:]}{self.id[len(self.run) :].replace('.', '-')}"
 
 

@@ -55,7 +55,7 @@ class EntityCounts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SklResult:
-    """What an `skl` run came to.
+    """Result of an `skl` run.
 
     of: sentences of the assisting corpus. overlapping: entities that both corpora have. without_overlap: sentences that
     hold none of these. kept_below: sentences by threshold. types_of_one_corpus: by the corpus's name.

@@ -59,7 +59,7 @@ class SplitScores:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeedOutcome:
-    """What came of one seed of a fine-tuning.
+    """Result of one seed of a fine-tuning.
 
     best_epoch: from 1, the one that is best on dev. epochs: that were trained. seconds: of training. tests: one a test
     set. settings: of the training, by the option's name. last_layer: micro F1 on dev where a tagger that mixes layers
@@ -128,7 +128,7 @@ class TrainInTest:
 
     @property
     def words(self) -> str:
-        """How many there are, in a sentence."""
+        """Sentence with their number, exact and near."""
         n = self.exact + self.near
         return (
             f"{n:,} training sentence{'s stand' if n > 1 else ' stands'} among those to decide by or to test on "
@@ -154,7 +154,7 @@ class WithVector:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FinetuneResult:
-    """What a `finetune` run came to.
+    """Result of a `finetune` run.
 
     model: the folder of the seed that is best on dev. test: of the first test set, None where there is none. tests: one
     a test set. best_epoch, epochs, seconds: as `SeedOutcome` has them, one a seed. settings: of the training.
@@ -177,12 +177,12 @@ class FinetuneResult:
 
     @property
     def ceiling_words(self) -> str:
-        """What a tagger of spans cannot find; nothing of other networks, or where there is none of it."""
+        """Entities that a tagger of spans cannot find, in words; nothing of other networks, or where none is."""
         return self.too_long.words if self.too_long else ""
 
     @property
     def overlap_words(self) -> str:
-        """What was both trained on and scored, and what that does to F1; nothing where there is none of it."""
+        """Sentences both trained on and scored, and what that does to F1, in words; nothing where there are none."""
         if not self.train_in_test:
             return ""
         unseen = self.test.unseen_f1 if self.test else ()
@@ -196,7 +196,7 @@ class FinetuneResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvaluateResult:
-    """What an `evaluate` run came to. model: the tagger's folder, or the run that left it. test: of one tagger.
+    """Result of an `evaluate` run. model: the tagger's folder, or the run that left it. test: of one tagger.
 
     abstaining: precision and recall where entities below a confidence are left out.
     """

@@ -33,7 +33,7 @@ class Half:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HalvesResult:
-    """What a `halves` run came to. pool: fingerprint of all the sentences. halves: two; the second is the first with
+    """Result of a `halves` run. pool: fingerprint of all the sentences. halves: two; the second is the first with
     the sides swapped."""
 
     pool: str
@@ -49,7 +49,7 @@ def write(context: RunContext, tested: Sequence[IntArray]) -> None:
 
 
 def tables(finetune: Run, halves: Run | None) -> list[Evaluation]:
-    """What the taggers of a replicate got right on the first test set, one a seed. halves: the run that gave it its
+    """Evaluations of a replicate's taggers on the first test set, one a seed. halves: the run that gave it its
     labels and its test set; None where all replicates have the same.
 
     Under halves the table has a row for every sentence of the pool, and says which were tested.

@@ -19,7 +19,7 @@ class Taken:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IntakeResult:
-    """What an `intake` run came to. roles: those that were given. task_of_train: T_C is the text of L_C train."""
+    """Result of an `intake` run. roles: those that were given. task_of_train: T_C is the text of L_C train."""
 
     parts: Sequence[Taken]
     roles: Sequence[str]

@@ -34,7 +34,7 @@ class Topic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MapResult:
-    """What a `map` run came to.
+    """Result of a `map` run.
 
     points, task_points: on the map, in all and of T_C. fitted: points that UMAP saw. of: sentences of T_C and D_C in
     all. task, domain: their fingerprints. clusters: by number. layout: equal where the layout must be. embedded:

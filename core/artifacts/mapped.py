@@ -163,7 +163,7 @@ class Mapped:
         return self._at(points, lambda corpus: stored(corpus, name))
 
     def values_at(self, points: IntArray, name: str) -> list[str | None]:
-        """What a further column of the files that they came from says of `points`, in their order."""
+        """Values of a further column of the files that `points` came from, in their order."""
         return cast(list[str | None], self._at(points, lambda corpus: values(corpus, name)))
 
     def _at(self, points: IntArray, column: Callable[[Corpus], pa.ChunkedArray]) -> list[object]:

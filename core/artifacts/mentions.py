@@ -17,7 +17,7 @@ _FILE = "mentions.parquet"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bits:
-    """What names and what contexts tell, bits a mention."""
+    """Bits a mention that names tell, and that contexts tell."""
 
     entity: float
     context: float
@@ -54,7 +54,7 @@ class TypeDifficulty:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DifficultyResult:
-    """What a `difficulty` run came to; bits throughout.
+    """Result of a `difficulty` run; bits throughout.
 
     mentions: judged, in so many `sentences`. v_information: mean PVI of all, with `intervals`. entropy: of the types,
     the most that there is to tell. by_type: frequent types first. ceim: {bin: mentions}; mean_pvi: {bin: mean PVI}.

@@ -24,7 +24,7 @@ class Perplexity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PretrainResult:
-    """What a `pretrain` run came to.
+    """Result of a `pretrain` run.
 
     model: its folder. sentences: that an epoch reads. tokens: of those that are trained on, each once. epochs: passes
     over them. steps: of the optimizer. dev_loss,

@@ -7,7 +7,7 @@ from core.stats.multipliers import Worth
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Multipliers:
-    """What choosing is worth. arm, budget: of the claim.
+    """Worth of choosing. arm, budget: of the claim.
 
     text: in tokens that `random` reads. labels: in labelled sentences that `random` learns from, where the arm has
     `labels.size`; labels_none: that `none` does, so what reading and choosing are worth together. None: not measured,

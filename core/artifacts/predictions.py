@@ -20,7 +20,7 @@ from core.text.sentence import Entity, Sentence
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PredictResult:
-    """What a `predict` run came to: counts; types: of entities by type, frequent ones first."""
+    """Result of a `predict` run: counts; types: of entities by type, frequent ones first."""
 
     sentences: int
     entities: int

@@ -8,7 +8,7 @@ from core.stats.prevalence import Above
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrevalenceResult:
-    """What a `prevalence` run came to.
+    """Result of a `prevalence` run.
 
     low, high: sentences of D_C that are like T_C's, a range. about: one number for it. task, domain: distinct sentences
     of T_C and D_C that could be scored. quantiles: what each quantile of T_C's scores told.

@@ -17,7 +17,7 @@ from core.runs.run import Run
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayerScores:
-    """How well the states after one layer, or their mean over all, fit the labels.
+    """Fit of the states after one layer, or of their mean over all, to the labels.
 
     layer: from 1 on; 0: the mean. h_score, log_me: more is better. f1: of a linear probe, learnt on train, on dev.
     """
@@ -38,7 +38,7 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EncoderRank:
-    """What came of one encoder. layers: from the first to the last. remarks: of `vocabulary_fit`. seconds: it took."""
+    """Result of one encoder. layers: from the first to the last. remarks: of `vocabulary_fit`. seconds: it took."""
 
     encoder: str
     mean: LayerScores
@@ -61,7 +61,7 @@ class EncoderRank:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankResult:
-    """What a `rank` run came to. train, dev: sentences that were read. encoders: best first, by the H-score of the
+    """Result of a `rank` run. train, dev: sentences that were read. encoders: best first, by the H-score of the
     layers' mean."""
 
     train: int

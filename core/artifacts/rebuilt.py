@@ -27,7 +27,7 @@ EDITS, SLOTS = "edits", "slots"  # the logs, by the name that the run tells them
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RebuildResult:
-    """What a `rebuild` run came to.
+    """Result of a `rebuild` run.
 
     corpus: fingerprint of the new set, of so many `sentences` and `mentions`. changed, wanted: mentions. of: mentions
     of the training set. reached: the share of their type from which names and contexts count as telling much, "" where
@@ -49,7 +49,7 @@ class RebuildResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RobustnessResult:
-    """What a `robustness` run came to.
+    """Result of a `robustness` run.
 
     corpus: fingerprint of the new set, of so many `sentences` and `mentions`. changed: mentions under another name.
     ambiguous: mentions whose type is not certain. sources: {where new names are from: mentions}. output, edits, slots:

@@ -16,7 +16,7 @@ FILE = "rejects.jsonl"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cut:
-    """What cut a text into tokens, `own` where it brought them, and why that was taken."""
+    """Rule that cut a text into tokens, `own` where it brought them, and why that was taken."""
 
     rule: Literal["words", "blanks", "own"]
     why: str
@@ -24,7 +24,7 @@ class Cut:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddResult:
-    """What an `add` run came to; rows are counted as in `ledger.ReadReport`.
+    """Result of an `add` run; rows are counted as in `ledger.ReadReport`.
 
     corpus: fingerprint. name: what the corpus is called, another than `asked_name` where its text `was_here` or another
     corpus bears that name. sentences, tokens: sealed. types: entities by type. unspaced: sentences with letters of a

@@ -36,7 +36,7 @@ _SCORES, _ORDER, _LEARNT, _ROWS = "scores.npy", "order.npy", "model.npz", "rows.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreResult:
-    """What a `score` run came to.
+    """Result of a `score` run.
 
     unit, prefer: of the scores. scored: sentences of D_C. made_by: {kind of run, for embeddings with the role that was
     embedded: ids of the runs of that kind that the scores rest on}, where models were trained for them.
@@ -51,7 +51,7 @@ class ScoreResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SelectResult:
-    """What a `select` run came to.
+    """Result of a `select` run.
 
     selected, of: sentences, taken and in D_C. tokens: of what was taken. dropped: sentences that each flag withheld.
     corpus: fingerprint of S_C. score_run, audit_run: ids of the runs that it rests on.

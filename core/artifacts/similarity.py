@@ -19,7 +19,7 @@ from core.results import Prefer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimilarityRow:
-    """How close a source is to a target by one measure.
+    """Similarity of a source to a target by one measure.
 
     value: the mean over the draws, in `unit`; None where none could be measured, and `problem` says why. prefer: which
     end is closer. convention: how the number was made, in words. sample_tokens, target_tokens: read of the source, of
@@ -57,7 +57,7 @@ class CurvePoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimilarityResult:
-    """What a `similarity` run came to.
+    """Result of a `similarity` run.
 
     targets, sources: {name: fingerprints of the corpora that make it up}. too_small: {source that was left out: its
     tokens}. measurements: one a target, source and measure. curve: the same at smaller caps. closest: {measure:

@@ -19,7 +19,7 @@ _FILE = "spans.npy"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TagResult:
-    """What a `tag` run came to. types: that the tagger knows; spans count by them. sentences, entities: counts."""
+    """Result of a `tag` run. types: that the tagger knows; spans count by them. sentences, entities: counts."""
 
     types: Sequence[str]
     sentences: int

@@ -20,7 +20,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SplitResult:
-    """What a `split` run came to.
+    """Result of a `split` run.
 
     parts: in the order of their names. units: what was dealt out whole: documents, values of the column, or sentences,
     each with its copies. copies: sentences that have a copy, near ones too. divided: groups of copies that stood in

@@ -68,7 +68,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyResult:
-    """What a `study` run came to.
+    """Result of a `study` run.
 
     reading: the claim against `none`. choosing: against its control, where it has one. planned: the one planned test,
     over all tasks; None with a single replicate. hours: of computing by kind of run, each run once.
@@ -85,7 +85,7 @@ class StudyResult:
 
 
 def read(run: Run) -> StudyResult:
-    """What a finished run came to. Errors: RunError."""
+    """Result of a finished run. Errors: RunError."""
     return result.read(run, StudyResult)
 
 

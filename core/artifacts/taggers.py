@@ -88,7 +88,7 @@ class TwoReadings:
 
 
 def read(run: Run) -> FinetuneResult:
-    """What a finished run came to. Errors: RunError."""
+    """Result of a finished run. Errors: RunError."""
     return result.read(run, FinetuneResult)
 
 
@@ -234,7 +234,7 @@ def config_differences(a: Run, b: Run) -> list[Apart]:
 
 
 def settings_apart(a: Run, b: Run) -> list[Apart]:
-    """What sets two finished runs apart beside what they start from."""
+    """Settings that two finished runs differ in beside what they start from."""
     settings_a, settings_b = _settings(a), _settings(b)
     return [
         Apart(option=name, a=settings_a.get(name), b=settings_b.get(name))

@@ -24,7 +24,7 @@ class TooLong:
 
     @property
     def words(self) -> str:
-        """How many there are of each split, in a sentence; nothing where there are none."""
+        """Sentence with their share of each split; nothing where there are none."""
         shares = [f"{n / self.of[name]:.1%} of the spans in {name}" for name, n in self.longer.items() if n]
         if not shares:
             return ""

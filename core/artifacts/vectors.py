@@ -36,7 +36,7 @@ _VECTORS, _NORMS, _WORDS, _SHARD = "vectors.npy", "norms.npy", "words.txt", "vec
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbedResult:
-    """What an `embed` run came to. rows: sentences. dimension: numbers a vector."""
+    """Result of an `embed` run. rows: sentences. dimension: numbers a vector."""
 
     rows: int
     dimension: int
@@ -44,7 +44,7 @@ class EmbedResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VectorsResult:
-    """What a `vectors` run came to.
+    """Result of a `vectors` run.
 
     words: those with a vector of `dimension` numbers. tokens: of text read for it. cut: the rule that cut it.
     """
@@ -57,7 +57,7 @@ class VectorsResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportResult:
-    """What a `vectors-import` run came to.
+    """Result of a `vectors-import` run.
 
     words: those with a vector of `dimension` numbers. again, unusable: lines left out, of words that were there before
     and of words that no token can be. whole: the file was read to its end.
@@ -72,12 +72,12 @@ class ImportResult:
 
     @property
     def says(self) -> str:
-        """What there is, in words."""
+        """Numbers of words and dimensions, in words."""
         return f"{self.words:,} words of {self.dimension:,} numbers" + ("" if self.whole else ", the file's first")
 
 
 def shard(vectors: FloatArray, norms: FloatArray) -> npt.NDArray[np.void]:
-    """What the file of some sentences holds: their vectors, one block, and behind them their norms."""
+    """Array that the file of some sentences holds: their vectors, one block, and behind them their norms."""
     record = np.dtype([("vectors", np.float16, vectors.shape), ("norms", np.float32, norms.shape)])
     result = np.empty(1, dtype=record)
     result["vectors"], result["norms"] = vectors, norms
@@ -85,7 +85,7 @@ def shard(vectors: FloatArray, norms: FloatArray) -> npt.NDArray[np.void]:
 
 
 def shards(run: Run) -> tuple[str, Path]:
-    """How the files that `shard` fills are called, and where they lie, from the first on: none is written again."""
+    """Name of the files that `shard` fills, and their folder, from the first on: none is written again."""
     return _SHARD, run.artifacts
 
 
