@@ -39,7 +39,7 @@ def choice_list(as_json: bool) -> None:
 @_which
 @json_option
 def choice_show(choice: str | None, as_json: bool) -> None:
-    """What a choice takes, and which trainings read it."""
+    """Show what a choice takes, and which trainings read it."""
     wanted = _find(choice)
     result = selections.kept(wanted.id)
     size = {"selected": result.selected, "of": result.of, "tokens": result.tokens}
@@ -96,7 +96,7 @@ def choice_rename(choice: str, name: str, as_json: bool) -> None:
 @click.option("--most", type=click.IntRange(min=0), default=10, show_default=True, help="Sentences of each alone.")
 @json_option
 def choice_compare(choice: str, other: str, most: int, as_json: bool) -> None:
-    """Which sentences two choices of one D_C share, and which only one of them has, best first."""
+    """Show which sentences two choices of one D_C share, and which only one of them has, best first."""
     shared = insights.overlap(_find(choice).id, _find(other).id, most)
     counts = {"both": shared.both, "only_a": shared.only_a, "only_b": shared.only_b}
     rows = {"only_in_a": list(map(_row, shared.only_in_a)), "only_in_b": list(map(_row, shared.only_in_b))}

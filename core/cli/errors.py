@@ -25,7 +25,7 @@ WIDTH = 12
 def list_errors(
     run_id: str, *, seed: int | None, kinds: Sequence[str], types: Sequence[str], show: int, as_json: bool
 ) -> None:
-    """What a tagger missed, invented, or read with a wrong type or border: a `finetune` or an `evaluate` run's."""
+    """List what a tagger missed, invented, or read with a wrong type or border: a `finetune` or an `evaluate` run's."""
     if unknown := set(kinds) - set(reviews.KINDS):
         raise ConfigError(f"kind: {', '.join(sorted(unknown))} is none; choose of {', '.join(reviews.KINDS)}.")
     readings = results.own_readings(run_id, seed)
@@ -79,7 +79,7 @@ def _table(rows: Sequence[dict[str, object]]) -> list[str]:
 def _lines(
     readings: Sequence[TwoReadings], wrong: Sequence[tuple[TwoReadings, Sequence[Mistake]]], show: int
 ) -> list[str]:
-    """How many sentences have such a mistake, and the first of them."""
+    """Number of sentences with such a mistake, and the first of them."""
     lines = [f"{len(wrong):,} of {len(readings):,} test sentences have such a mistake."]
     for row, mistakes in wrong[:show]:
         lines += ["", " ".join(row.sentence.tokens), *(f"  {_in_words(row, one)}" for one in mistakes)]

@@ -19,7 +19,7 @@ BAD = 2  # the exit code where a check is bad
 )
 @json_option
 def audit_list(since: datetime | None, as_json: bool) -> None:
-    """Who did what: imports, looks, exports, removals and runs, oldest first.
+    """List who did what: imports, looks, exports, removals and runs, oldest first.
 
     The log is audit.jsonl in the home; WINNOW_AUDIT=/a/path puts it elsewhere, WINNOW_AUDIT=off writes none.
     """
@@ -51,7 +51,7 @@ def _in_words(line: audit.Line) -> str:
 @click.option("--on", help="Check a cluster, ray or ray:HOST:PORT: machines, bytes, privacy; exits 2 if refused.")
 @json_option
 def doctor(only_privacy: bool, on: str | None, as_json: bool) -> None:
-    """What this machine has: versions, device, disk, the bundled encoder."""
+    """Show what this machine has: versions, device, disk, the bundled encoder."""
     if on:
         there = cluster.checked(on)
         report(there.as_json(), as_json, there.lines)

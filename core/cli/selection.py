@@ -22,7 +22,7 @@ _format = click.option(
 @config_options(runs.RECIPES["prevalence"].config)
 @json_option
 def count_alike(as_json: bool, **values: object) -> None:
-    """How many sentences of D_C are like T_C's, as a range: what a budget can hope for."""
+    """Count the sentences of D_C that are like T_C's, as a range: what a budget can hope for."""
     run = runs.execute("prevalence", given(values, runs.RECIPES["prevalence"].config), progress)
     finish(run, as_json, plain=lambda _: [prevalence.in_words(prevalence.result(run.id))])
 

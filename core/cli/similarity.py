@@ -53,7 +53,7 @@ def predictiveness(table: str, measure: tuple[str, ...], as_json: bool) -> None:
 @click.argument("answers", type=click.Path(dir_okay=False))
 @json_option
 def survey(answers: str, as_json: bool) -> None:
-    """Which source do people think is closer? ANSWERS.csv has target, a, b, answer and, if you like, person.
+    """Test which source people think is closer. ANSWERS.csv has target, a, b, answer and, if you like, person.
 
     answer: 1 (strongly disagree) to 5 (strongly agree) that a is closer to the target than b.
     """

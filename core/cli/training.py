@@ -107,7 +107,7 @@ def _done(kind: str, values: dict[str, object]) -> Run:
 
 
 def _scores(run: Run) -> list[str]:
-    """What an `evaluate` run came to, for people: under every decoding, by type, by least confidence."""
+    """Lines about the result of an `evaluate` run: under every decoding, by type, by least confidence."""
     result = results.tested(run.id)
     test = result.test
     lines = [
