@@ -78,7 +78,7 @@ def matches(texts: pa.ChunkedArray, query: str, mode: Literal["substring", "word
 
 
 def _tests(needles: Sequence[str], sample: pa.Array, *, whole: bool) -> list[tuple[str, bool]]:
-    """What a text must pass to hold all needles, in the fastest order: a needle, and whether it must stand alone.
+    """Tests that a text must pass to hold all needles, in the fastest order: a needle, and whether it must stand alone.
 
     Standing alone takes three times as long to see, so that rare needles are first seen at all; one that most of the
     sample holds would be seen twice in nearly all texts.

@@ -224,7 +224,7 @@ def _readable(path: Path) -> Corpus | None:
 
 
 def _spoilt(path: Path, again: Path) -> Sequence[str]:
-    """What a failing disk spoilt of a corpus's folder. again: the same corpus, just written."""
+    """Files of a corpus's folder that a failing disk spoilt. again: the same corpus, just written."""
     if _readable(path) is None:
         return (SENTENCES, ABOUT)
     return () if cmpfiles(path, again, [SENTENCES], shallow=False)[0] else (SENTENCES,)

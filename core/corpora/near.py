@@ -91,7 +91,7 @@ def _entries(sets: Gathered, live: IntArray, threshold: float, row_bits: int, ph
 
 
 def _bounds(entries: Sequence[Array], row_bits: int) -> list[int]:
-    """Where ranges of hashes begin, and the end of the last: of about as many of the largest file's entries each.
+    """Starts of ranges of hashes, and the end of the last: of about as many of the largest file's entries each.
 
     A prefix takes the lowest of equally rare hashes, so these are not spread evenly.
     """
@@ -156,7 +156,7 @@ def _prefixes(sets: Gathered, live: IntArray, order: "_Order", report: Reporter)
 
 
 def _rarity(sets: Gathered, live: IntArray, report: Reporter) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
-    """How often each member occurs, up to 255, in a table of `2**k` slots addressed by its low bits.
+    """Count of each member, up to 255, in a table of `2**k` slots addressed by its low bits.
 
     Two members in one slot look commoner than they are, which costs time and never a pair.
     """

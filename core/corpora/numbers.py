@@ -29,7 +29,7 @@ Rows = tuple[npt.NDArray[np.unsignedinteger], IntArray]  # numbers, and how many
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Numbers:
-    """What is known of `n` sentences.
+    """Keys, counts and hashes of `n` sentences.
 
     keys: `(n,)`, alike for sentences that fold alike. n_words: `(n,)`; five letters of a script without blanks are one.
     n_tokens: `(n,)` of such a script, -1 of any other. quoting: `(n,)` whether it has a stretch of a held-out one.
@@ -51,7 +51,7 @@ class Numbers:
 
     @classmethod
     def unpacked(cls, array: Array) -> Self:
-        """What was packed."""
+        """Numbers that were packed."""
         kinds = (np.uint64, np.int32, np.int32, np.bool_, np.uint64, np.int32, np.uint32, np.int32, np.uint32, np.int32)
         keys, n_words, n_tokens, quoting, *rows = unpack(array, *kinds)
         shingles, words, letters = ((rows[i], rows[i + 1].astype(np.int64)) for i in (0, 2, 4))

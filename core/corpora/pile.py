@@ -45,7 +45,7 @@ class Pile:
         self.n_held += len(texts)
 
     def reading(self) -> Reading:
-        """What reads the corpus, once all that is held out has been added."""
+        """Reading of the corpus, once all that is held out has been added."""
         lookups = {n: Lookup(np.concatenate([each[n] for each in self.stretches])) for n in (self.stretches or [{}])[0]}
         return Reading(lookups)
 

@@ -38,7 +38,7 @@ def task_of_train(parts: Collection[str]) -> bool:
 
 
 def remaining(given: Iterable[str]) -> tuple[str, ...]:
-    """What a labelled corpus is divided into where some parts are given already."""
+    """Parts that a labelled corpus is divided into where some are given already."""
     return tuple(part for part in LABELS if part not in set(given))
 
 
@@ -194,7 +194,7 @@ def _held_out(group: Group) -> bool:
 
 
 def _of_the_task(group: Group, domain: Group, labels: Group) -> str:
-    """Why a text is the task's by its words, "" where it is not."""
+    """Reason that a text is the task's by its words, "" where it is not."""
     near, far = group.like(labels), domain.like(labels)
     small = group.sentences * SMALL <= domain.sentences
     if near and (near >= CLEARLY * far or (small and near >= ROUGHLY * far)):

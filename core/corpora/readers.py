@@ -84,7 +84,7 @@ def sniff(path: Path, options: ReadOptions = _DEFAULT) -> Preview:
 
 
 def _marks(files: list[Path], options: ReadOptions) -> Marks:
-    """How marks stand in the first rows. What is wrong with one of them, the import says."""
+    """Marks in the first rows. What is wrong with one of them, the import says."""
     ledger, texts, left = Ledger(options), list[str](), _LOOKED_THROUGH
     ledger.first_pages = FIRST_PAGES
     with suppress(ReadError, ResourceError):
@@ -192,7 +192,7 @@ def _as_far_as_it_goes(sentences: Iterator[Sentence], kind: Kind, ledger: Ledger
 
 
 def _reason(error: Exception, file: str) -> str:
-    """What an error says of a file, which is named beside it."""
+    """Message of an error about a file, which is named beside it."""
     reason = error.problem if isinstance(error, ReadError) else str(error)
     return reason.removeprefix(f"{Path(file).name}: ").removesuffix(".")
 

@@ -25,7 +25,7 @@ def dealt(groups: IntArray, shares: Sequence[float], seed: int) -> list[IntArray
 
 
 def kept_in_smallest(part: IntArray, copies: IntArray) -> tuple[BoolArray, int]:
-    """Which rows stay where they are when copies of a sentence may be in one part alone, and how many groups of copies
+    """Rows that stay where they are when copies of a sentence may be in one part alone, and how many groups of copies
     stood in several.
 
     part: `(n,)` the part of a row, from 0. copies: `(n,)` the number of the group of copies that a row belongs to. They

@@ -51,8 +51,8 @@ class _Columns(TypedDict):
 
 
 class Written(TypedDict):
-    """What was written: its fingerprint and counts; types: entities a type, the most frequent first; tokens: the rule
-    that text without labels is cut by."""
+    """Summary of what was written: its fingerprint and counts; types: entities a type, the most frequent first; tokens:
+    the rule that text without labels is cut by."""
 
     fingerprint: str
     n_sentences: int
@@ -120,7 +120,7 @@ def opened(file: Path, name: str) -> Iterator[pq.ParquetFile]:
 
 @lru_cache(maxsize=4)
 def _footer(file: Path, *written: int) -> pq.FileMetaData:
-    """Where the row groups of a file lie: 12,208 of them take a tenth of a second, and chunks ask as often.
+    """Places of a file's row groups: 12,208 of them take a tenth of a second, and chunks ask as often.
 
     written: what changes where another file takes its place.
     """

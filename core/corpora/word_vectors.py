@@ -17,7 +17,7 @@ LONGEST = 200  # bytes of a word; what is longer is an address or a table
 
 @dataclass(slots=True, kw_only=True)
 class VectorTable:
-    """What a file held: words in its order, each once, and the length of their vectors.
+    """Content of a file: words in its order, each once, and the length of their vectors.
 
     again: lines of words that were there before, of which the first counts. unusable: lines whose word no token can be:
     empty, with blanks in it, or far too long. whole: the file was read to its end.

@@ -59,7 +59,7 @@ class Extract:
 
     @classmethod
     def read(cls, written: Written) -> Self:
-        """What `written` was made of."""
+        """Document that `written` was made of."""
         paragraphs = [
             Paragraph(str(text), [(int(at), int(page)) for at, page in pages])  # type: ignore[attr-defined]
             for text, pages in written["paragraphs"]

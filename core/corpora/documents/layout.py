@@ -183,7 +183,7 @@ def _columns(band: Sequence[Piece], gap: float, depth: int) -> Iterator[Line]:
 
 
 def _column_gap(pieces: Sequence[Piece]) -> float | None:
-    """Where the page parts into two columns, None where it does not: few lines cross it, and prose fills both sides."""
+    """Gap that parts the page into two columns, None without one: few lines cross it, and prose fills both sides."""
     if len(pieces) < 2 * _COLUMN_LINES:
         return None
     low, high = min(piece.left for piece in pieces), max(piece.right for piece in pieces)

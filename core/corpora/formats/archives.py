@@ -41,7 +41,7 @@ def unpacked(path: Path, wanted: Callable[[Path], bool]) -> tuple[Path, Mapping[
 
 
 def place(path: Path) -> Path:
-    """Where an archive is unpacked to: it names the file as it is now."""
+    """Folder that an archive is unpacked to: it names the file as it is now."""
     try:
         stat = path.stat()
     except OSError as error:
@@ -86,7 +86,7 @@ def _taken(archive: ZipFile, member: ZipInfo, folder: Path, wanted: Callable[[Pa
 
 
 def _refusal(inside: PurePosixPath, target: Path, wanted: Callable[[Path], bool]) -> str:
-    """Why a file of an archive is not written, by its name; "" if it is."""
+    """Reason that a file of an archive is not written, by its name; "" if it is."""
     if not inside.parts or inside.is_absolute() or ".." in inside.parts or ":" in inside.parts[0]:
         return "its name leads out of the archive"
     if inside.suffix.lower() == ARCHIVE:

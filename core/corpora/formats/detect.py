@@ -130,7 +130,7 @@ def kind_of(path: Path, options: ReadOptions) -> Kind:
 
 
 def named_in(record: Mapping[str, object], column: str | None) -> str | None:
-    """What `column` says of a row, in it or in what an annotation tool keeps beside it; None for nothing."""
+    """Value of `column` in a row, or in what an annotation tool keeps beside it; None for nothing."""
     value = next((part[column] for part in _parts(record) if column in part), None) if column else None
     if not isinstance(value, str | int | float):
         return None
@@ -138,7 +138,7 @@ def named_in(record: Mapping[str, object], column: str | None) -> str | None:
 
 
 def values_in(record: Mapping[str, object], columns: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    """What `columns` say of a row, in words; of one that says nothing, or a text, nothing."""
+    """Pairs of a column and its value in a row, in words; of one that says nothing, or a text, nothing."""
     nested = any(key in record for key in _WITHIN)
     pairs = ((name, record.get(name)) for name in columns)
     if nested:

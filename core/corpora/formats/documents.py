@@ -57,7 +57,7 @@ def read_document(path: Path, format: str, ledger: Ledger) -> Iterator[Sentence]
 
 
 def _pieces(text: str) -> Iterator[tuple[int, int]]:
-    """Where sentences stand; one that no mark ends is cut where it has grown too long to be stored."""
+    """Starts and ends of sentences; one that no mark ends is cut where it has grown too long to be stored."""
     for start, end in split.sentences(text):
         for at in range(start, end, MAX_TEXT):
             yield at, min(at + MAX_TEXT, end)
@@ -123,7 +123,7 @@ def _header(rows: Sequence[Any]) -> tuple[list[str], Sequence[Any]]:
 
 
 def _answer(path: Path, format: str, ledger: Ledger) -> Any:
-    """What a document's reader says: here where this process may die of it, else in one that may."""
+    """Answer of a document's reader: here where this process may die of it, else in one that may."""
     stat = path.stat()
     encoding = ledger.options.encoding if ledger.options.encoding != "utf-8" else None
     most = ledger.first_pages

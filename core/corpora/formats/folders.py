@@ -164,6 +164,6 @@ def _offered(file: Path, folder: Path, root: Path) -> bool:
 
 
 def named_part(name: str) -> str | None:
-    """Which of train, dev and test a file's name says that it is, its folders counted in."""
+    """Part, of train, dev and test, that a file's name says it is, its folders counted in."""
     matches = _PART.findall(name.lower())
     return _SAME.get(matches[-1], matches[-1]) if matches else None

@@ -43,7 +43,7 @@ MAX_RAW = 10_000  # characters of a rejected row that the reject file keeps
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadOptions:
-    """How a file or folder is to be read.
+    """Options of how a file or folder is read.
 
     text_column: None guesses one. doc_column, group_column: that name a row's document, and what this is of; None
     takes a column of a usual name for the document, and none for the other. scheme: "auto" or one of

@@ -16,7 +16,7 @@ from core.text.sentence import Sentence
 
 
 def names_of(file: Path, kind: Kind) -> hf.Names:
-    """What a file's numbered tags are called, asked when the first is met."""
+    """Names of a file's numbered tags, asked when the first is met."""
     columns = hf.tag_columns(kind.columns)
     return cache(lambda: hf.tag_names(file, columns[1]) if columns else None)
 

@@ -51,7 +51,7 @@ def _split(raw: str, doc: str, ledger: Ledger) -> Iterator[Sentence]:
 
 
 def unfit(text: str) -> str:
-    """Why `text` cannot be stored, "" if it can: half of a surrogate pair, as a careless JSON writer leaves it."""
+    """Reason not to store `text`, "" if it can be: half of a surrogate pair, as a careless JSON writer leaves it."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:

@@ -87,7 +87,7 @@ def _rest_of_row(text: str, separator: str, source: _Pushback, line: int, ledger
 
 
 def _quote(text: str, separator: str, *, inside: bool) -> Literal["open", "closed", "broken"]:
-    """How the quoted cells stand at the end of `text`; quotes within an unquoted cell mean nothing.
+    """State of the quoted cells at the end of `text`; quotes within an unquoted cell mean nothing.
 
     broken: a quote within a quoted cell that is neither doubled nor its last character. Taken at its word,
     a quote that never closes ends here, at the next row's first, and not after that row.
