@@ -19,7 +19,7 @@ LEVEL = 0.05  # chance of a false lead among all of a target, by Holm
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lead:
-    """How far the source that a measure puts first is ahead of the next, in the measure's unit, above 0 where it is.
+    """Lead of the source that a measure puts first over the next, in the measure's unit, above 0 where it is.
 
     whole: in the table. on_parts: mean over the parts, smaller samples, with the ends of its 95% interval, low and
     high. p: two-sided, of the smaller lead of the two in units of the error over the parts. parts: how many had a value
@@ -102,7 +102,7 @@ def batch_means(differences: FloatArray, whole: float) -> tuple[float, float, fl
 
 
 def _holm(p: Sequence[float]) -> list[bool]:
-    """Which tests Holm's procedure keeps at `LEVEL`."""
+    """Whether Holm's procedure keeps each test at `LEVEL`."""
     kept = [False] * len(p)
     for place, at in enumerate(sorted(range(len(p)), key=p.__getitem__)):
         if p[at] > LEVEL / (len(p) - place):

@@ -27,7 +27,7 @@ def tag_codes(sentences: Sequence[Sentence], types: Sequence[str]) -> IntArray:
 def probed(
     states: FloatArray, train: Sequence[Sentence], other: FloatArray, gold: Sequence[Sentence], types: Sequence[str]
 ) -> list[Prediction]:
-    """What a probe that learnt from the states `(n, d)` of `train` finds in `gold`, whose states are `other`.
+    """Predictions of a probe that learnt from the states `(n, d)` of `train` in `gold`, whose states are `other`.
 
     types: of `train`.
     """
@@ -64,7 +64,7 @@ def _decoded(scores: Tensor, lengths: list[int], types: Sequence[str]) -> list[P
 
 
 def within(states: FloatArray, train: Sequence[Sentence], types: Sequence[str], folds: int) -> Evaluation:
-    """What probes find in the sentences of `train`, each by one that learnt from the other folds."""
+    """Evaluation of probes on the sentences of `train`, each by one that learnt from the other folds."""
     at = np.cumsum([0, *(len(sentence.tokens) for sentence in train)])
     fold_of = np.random.default_rng(0).permutation(len(train)) % folds
     words = np.repeat(fold_of, np.diff(at))
@@ -80,7 +80,7 @@ def within(states: FloatArray, train: Sequence[Sentence], types: Sequence[str], 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ahead:
-    """How many points of F1 one probe is ahead of another. lo, hi: of the interval."""
+    """Points of F1 by which one probe is ahead of another. lo, hi: of the interval."""
 
     delta: float
     lo: float

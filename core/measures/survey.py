@@ -32,7 +32,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opinion:
-    """What people think of two sources. counts: answers at each point of the scale. neutral: in its middle, which the
+    """Opinion of people on two sources. counts: answers at each point of the scale. neutral: in its middle, which the
     test leaves out. w: the smaller of the two sums of ranks; p: two-sided, exact; both None below FEWEST."""
 
     target: str
@@ -83,7 +83,7 @@ def _rating(text: str, name: str, line: int) -> int:
 
 
 def opinions(answers: Iterable[Answer]) -> list[Opinion]:
-    """What was answered of each two sources of a target; of two answers of one person the later one counts."""
+    """Opinions on each two sources of a target; of two answers of one person the later one counts."""
     ratings: dict[tuple[str, str, str], dict[str, int]] = {}
     for answer in answers:
         asked, rating = (answer.target, answer.first, answer.second), answer.rating

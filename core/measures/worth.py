@@ -42,7 +42,7 @@ class Coefficient:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effect:
-    """What the measures say of one kind of model. correlations: {measure: {convention: r}}. chance: of as high an r
+    """Worth of the measures for one kind of model. correlations: {measure: {convention: r}}. chance: of as high an r
     by shuffled sources, None without any r. sentence: for people."""
 
     name: str
@@ -59,7 +59,7 @@ class Effect:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """What the measures of a table are worth. conventions: {name: what it is}, of correlations. rule: None where there
+    """Worth of the measures of a table. conventions: {name: what it is}, of correlations. rule: None where there
     are not both word vectors and language models."""
 
     targets: Sequence[str]
@@ -141,7 +141,7 @@ def _sentence(
 
 
 def _by_lot(by_lot: Chance | None, measures: int) -> str:
-    """How easily chance does as well: asked of the best of several, for that one was picked by looking."""
+    """Probability that chance does as well: asked of the best of several, for that one was picked by looking."""
     if by_lot is None:
         return ""
     of = f"the best of {measures} measures" if measures > 1 else "one measure"
