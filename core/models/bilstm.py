@@ -254,7 +254,7 @@ def _about(folder: Path) -> dict[str, Any]:
 
 
 def network_of(folder: Path) -> object:
-    """What a tagger's folder calls its network; None where it does not."""
+    """Name that a tagger's folder gives its network; None where it gives none."""
     return _about(folder).get("network")
 
 

@@ -42,7 +42,7 @@ def wanting(folder: Path) -> bool:
 
 
 def about(target: Path) -> str:
-    """Where the weights of a converted folder came from, in a sentence."""
+    """Source of the weights of a converted folder, in a sentence."""
     return (target / _ABOUT).read_text(encoding="utf-8").strip()
 
 
@@ -105,7 +105,7 @@ def _reason(error: Exception) -> str:
 
 
 class _NotWeights(Exception):
-    """What a file holds is not what a model's weights are."""
+    """Error of a file whose content is not a model's weights."""
 
 
 def _refuse_packed(file: Path) -> None:

@@ -163,7 +163,7 @@ def _paid(emissions: Tensor, mask: Tensor, follow: Tensor) -> Tensor:
 
 
 def _illegal(tags: Sequence[str]) -> tuple[Tensor, Tensor, Tensor]:
-    """Where BIOES does not allow it: a first tag `(k,)`, a tag (column) behind another (row) `(k, k)`, a last tag."""
+    """Masks of what BIOES forbids: a first tag `(k,)`, a tag (column) behind another (row) `(k, k)`, a last tag."""
     opens = torch.tensor([tag[0] in "OBS" for tag in tags])
     closes = torch.tensor([tag[0] in "OES" for tag in tags])
     same = torch.tensor([[a[1:] == b[1:] for b in tags] for a in tags])

@@ -46,7 +46,7 @@ def pick_device(name: str = "auto") -> "torch.device":
 
 @cache
 def failure(card: "torch.device") -> str:
-    """Why nothing can be computed on a card that torch sees, in torch's words; "" where it can."""
+    """Reason that nothing can be computed on a card that torch sees, in torch's words; "" where it can."""
     import torch
 
     try:
@@ -57,7 +57,7 @@ def failure(card: "torch.device") -> str:
 
 
 def hindrance() -> str:
-    """Why no card is used though one is here, a sentence; "" where one is, or none is here or wanted."""
+    """Reason that no card is used though one is here, a sentence; "" where one is, or none is here or wanted."""
     import torch
 
     if cards.asked() == "cpu" or pick_device().type == "cuda":
@@ -71,7 +71,7 @@ def hindrance() -> str:
 
 
 def in_words(device: "torch.device", dtype: "torch.dtype") -> str:
-    """What computes, and in which precision: "cuda:0 NVIDIA H100, bf16"."""
+    """Device that computes, and its precision: "cuda:0 NVIDIA H100, bf16"."""
     import torch
 
     precision = {torch.bfloat16: "bf16", torch.float16: "fp16"}.get(dtype, "fp32")

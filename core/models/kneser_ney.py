@@ -60,7 +60,7 @@ class _Level:
 
 
 def word_bits(n_words: int) -> int:
-    """How many bits of a key hold the word."""
+    """Number of bits of a key that hold the word."""
     return max(1, (n_words - 1).bit_length())
 
 

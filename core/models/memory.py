@@ -57,7 +57,7 @@ class Halved:
         self.parts = parts_kept(work, device)
 
     def each(self, items: Sequence[Item], work: Callable[[Sequence[Item]], Result]) -> list[Result]:
-        """What `work` makes of `items`, part by part; a part that the memory does not hold is halved, and those of
+        """Results of `work` on `items`, part by part; a part that the memory does not hold is halved, and those of
         later batches with it. Errors: that of an item which is too large alone."""
         while True:
             parts = min(self.parts, len(items))

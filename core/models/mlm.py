@@ -153,7 +153,7 @@ def begin_head(lm: MaskedLM, counts: IntArray) -> None:
 
 
 def _head_in_file(name: str, allow_download: bool) -> tuple[str, ...] | None:
-    """How the names of the missing head's parameters begin; None where the checkpoint has a head."""
+    """Prefixes of the names of the missing head's parameters; None where the checkpoint has a head."""
     if name == hub.TINY:
         return ()
     import torch

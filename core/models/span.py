@@ -274,7 +274,7 @@ class SpanTagger(PieceTagger):
 
 
 def shape_of(word: str) -> int:
-    """How a word is written: in capitals, in small letters, with one capital, in digits, otherwise."""
+    """Shape of a word's writing: in capitals, in small letters, with one capital, in digits, otherwise."""
     asked = (word.isupper(), word.islower(), word.istitle(), word.isdigit())
     return asked.index(True) if any(asked) else SHAPES - 1
 

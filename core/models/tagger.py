@@ -178,7 +178,7 @@ class Tagger(nn.Module):
     def read(
         self, temperatures: Sequence[float], sentences: Sequence[Sentence], report: Reporter | None = None
     ) -> tuple[list[Tags], list[list[Prediction]]]:
-        """What `tag` and `predict_at` say, of one pass through the network."""
+        """Results of `tag` and `predict_at`, of one pass through the network."""
 
         def paths(emissions: Tensor, mask: Tensor) -> Tensor:
             legal, free = (self.crf.viterbi(emissions, mask, constrained=only) for only in (True, False))

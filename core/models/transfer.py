@@ -50,7 +50,7 @@ def fetched(results: Iterable[tuple[Key, Tensor]]) -> Iterator[tuple[Key, Tensor
 
 
 def _mark(device: torch.device) -> "torch.cuda.Event | None":
-    """What has happened once the card has done all that it was given so far."""
+    """Event that has happened once the card has done all that it was given so far."""
     if device.type != "cuda":
         return None
     event = torch.cuda.Event()  # type: ignore[no-untyped-call]

@@ -22,7 +22,7 @@ UNKNOWN, OFTEN = 0.01, 0.05  # shares from which a word is said
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VocabularyFit:
-    """What a tokenizer makes of some sentences; shares are 0 to 1.
+    """Fit of a tokenizer to some sentences; shares are 0 to 1.
 
     unknown: of words with a piece that the vocabulary lacks. pieces: a word has. case_lost: of the words with a
     capital, those that it reads as if they had none. cased: whether the vocabulary knows capitals. max_length: pieces
@@ -40,7 +40,7 @@ class VocabularyFit:
 def vocabulary_fit(
     tokenizer: "PreTrainedTokenizerBase", sentences: Sequence[Sentence], max_length: int
 ) -> VocabularyFit:
-    """What `tokenizer` makes of the words of `sentences`."""
+    """Fit of `tokenizer` to the words of `sentences`."""
     of_word = Pieces(tokenizer, tokenizer.model_max_length if tokenizer.model_max_length < 1e6 else 8192)
     words = list(chain.from_iterable(sentence.tokens for sentence in sentences))
     capital = [word for word in words if word != word.lower()]

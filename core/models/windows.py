@@ -46,6 +46,6 @@ def even_parts(special: Sequence[int], most: int) -> list[list[int]]:
 
 
 def _bounds(special: Sequence[int], most: int) -> tuple[int, int, int]:
-    """Where the pieces of a row that are not special begin and end, and how many of them fit in a window."""
+    """Start and end of the pieces of a row that are not special, and how many of them fit in a window."""
     before, behind = special.index(0), special[::-1].index(0)
     return before, len(special) - behind, most - before - behind

@@ -80,7 +80,7 @@ def build_vocabulary(sentences: Iterable[Sentence], vectors: Vectors | None = No
 
 
 def place(table: Mapping[str, int], word: str, *, by_parts: bool) -> int | None:
-    """What `table` has for a word."""
+    """Index that `table` has for a word."""
     index = table.get(word, table.get(word.lower()))
     if index is None and by_parts:
         longest = max(filter(is_alphanumeric, tokenize(word)), key=len, default=word)
