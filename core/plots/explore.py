@@ -172,7 +172,7 @@ def overlap_lines(points: Sequence[tuple[int, int]], of: int) -> go.Figure:
 
 
 class HoverRow(TypedDict):
-    """What a tooltip says of a point. score: NaN where there is none. place: file and page, or ""."""
+    """Row of a point's tooltip. score: NaN where there is none. place: file and page, or ""."""
 
     score: float
     text: str

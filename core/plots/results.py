@@ -44,7 +44,7 @@ def arm_words(arm: str) -> str:
 
 
 class ArmAtBudget(Protocol):
-    """What belongs to one line of a leaderboard."""
+    """Item that belongs to one line of a leaderboard."""
 
     @property
     def arm(self) -> str: ...

@@ -86,6 +86,6 @@ def _on(row: ArmRow, column: int) -> ArmRow | FurtherTest:
 
 
 def _reach(test: ArmRow | FurtherTest) -> tuple[float, float]:
-    """How far the interval of the difference reaches below and above it; of a single seed it is not known."""
+    """Reach of the difference's interval below and above it; of a single seed it is not known."""
     low, high = test.interval if known_interval(test) else (test.delta, test.delta)
     return test.delta - low, high - test.delta

@@ -78,7 +78,7 @@ def forest_rows(result: StudyResult, of: Asked) -> list[ForestRow]:
 
 
 def over(result: StudyResult, of: Asked) -> str:
-    """What the claim is held against."""
+    """Name of what the claim is held against."""
     return "none" if of == "reading" or result.planned is None else arm_words(result.planned.against)
 
 

@@ -24,8 +24,8 @@ Named = tuple[str, Path]  # name in the file; file
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Packed:
-    """What was put into a file. left_models, left_vectors: how many models, and runs that embedded a corpus, were left
-    behind, left_bytes: their size; left_runs: runs at work, which were left behind too."""
+    """Summary of what was put into a file. left_models, left_vectors: how many models, and runs that embedded a corpus,
+    were left behind, left_bytes: their size; left_runs: runs at work, which were left behind too."""
 
     file: Path
     size: int

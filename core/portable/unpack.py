@@ -66,7 +66,7 @@ def _no_project(label: str, problem: str) -> ProjectError:
 
 
 def _read_list(archive: zipfile.ZipFile, label: str) -> tuple[dict[str, str], Mapping[str, Entry]]:
-    """What the file says of itself, held against what is in it."""
+    """Description of the project in a file, and its list of files, held against what is in it."""
     infos = archive.infolist()
     names = [info.filename for info in infos]
     if LIST not in names:
@@ -145,7 +145,7 @@ def _placed(archive: zipfile.ZipFile, label: str, entries: Mapping[str, Entry], 
 
 
 def _as_they_were(draft: Path) -> None:
-    """What a file does not hold of folders: empty ones of runs, and when a corpus came, by which they are listed."""
+    """Restore what a file lacks of folders: empty ones of runs, and when a corpus came, by which they are listed."""
     for run in filter(Path.is_dir, (draft / "runs").glob("*")):
         for part in PARTS:
             (run / part).mkdir(exist_ok=True)
