@@ -72,7 +72,7 @@ def _ranks(training: Training) -> FloatArray:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Plan:
-    """What is deleted, and what is retained to take its place.
+    """Plan of what is deleted, and what is retained to take its place.
 
     whole: rows that give way as sentences. by_mention: {row: its mentions that give way one by one}, of `whole` too,
     where no copy comes out new. sentences: retained rows whose contexts are all high, by types; mentions: retained ones

@@ -51,8 +51,8 @@ class Known:
         return bool(content) and folded(name) not in self.kinds and self.words.isdisjoint(content)
 
     def ambiguity(self, sentence: Sentence, entity: Entity) -> str:
-        """Why the type of `entity` is not certain: `name`, known under several types; `no context`, where no content
-        word stands outside the entities; else nothing."""
+        """Reason that the type of `entity` is not certain: `name`, known under several types; `no context`, where no
+        content word stands outside the entities; else nothing."""
         if len(self.kinds.get(folded(name_of(sentence, entity)), ())) > 1:
             return "name"
         # Words of other entities are no context: they are renamed too.

@@ -12,7 +12,7 @@ OPENING = ("Ps", "Pi")  # Unicode's categories of marks that belong to what foll
 
 
 def stretches(sentence: Sentence) -> list[tuple[int, int]]:
-    """Where each mention's stretch begins and ends, from the left; they share out the sentence.
+    """Start and end of each mention's stretch, from the left; they share out the sentence.
 
     Between two mentions it is cut at the mark that is nearest to the middle, or there where no mark is.
     """
@@ -25,14 +25,14 @@ def stretches(sentence: Sentence) -> list[tuple[int, int]]:
 
 
 def _cut(token: str, i: int) -> int | None:
-    """Where the `i`-th token cuts, if it is a mark: before an opening one, behind any other."""
+    """Place at which the `i`-th token cuts, if it is a mark: before an opening one, behind any other."""
     if any(letter.isalnum() for letter in token):
         return None
     return i if unicodedata.category(token[0]) in OPENING else i + 1
 
 
 def context_words(sentence: Sentence) -> list[int]:
-    """How many words stand beside the name in each mention's stretch, marks not counted."""
+    """Numbers of words beside the name in each mention's stretch, marks not counted."""
     return [
         sum(
             any(letter.isalnum() for letter in sentence.tokens[i]) for i in (*range(a, name.start), *range(name.end, b))
