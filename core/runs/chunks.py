@@ -31,7 +31,7 @@ class Opened:
 
 
 class Work(Protocol):
-    """What is computed of every chunk, in halves that two machines may do; it pickles, without what `read` needs.
+    """Computation on every chunk, in halves that two machines may do; it pickles, without what `read` needs.
 
     stage: its name while it is done. card: whether a GPU is of use to it. exact: it counts and compares whole numbers,
     which no processor does differently, and its model has nothing to say.
@@ -53,7 +53,7 @@ class Work(Protocol):
         """Load the model, where the device is: once a process."""
 
     def device(self) -> tuple[str, str]:
-        """What `open` computes on in a process that has a device to itself, in words; and the machine's name."""
+        """Device that `open` computes on in a process that has a device to itself, in words; and the machine's name."""
 
 
 class Part:

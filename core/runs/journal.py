@@ -57,7 +57,7 @@ def append(file: Path, **action: object) -> None:
 
 
 def read(file: Path, parse: Callable[[dict[str, object]], Entry]) -> tuple[Entry, ...]:
-    """What was done and not undone, oldest first. A line that is torn or spoilt counts as never written.
+    """Entries that were done and not undone, oldest first. A line that is torn or spoilt counts as never written.
 
     parse: raises ValueError, TypeError or KeyError for a spoilt one.
     """

@@ -166,7 +166,7 @@ class Lock:
         return worker if worker and worker.run else None
 
     def held_by(self) -> str:
-        """Who holds the lock, in words; "" where nobody does or it is not known."""
+        """Holder of the lock, in words; "" where nobody does or it is not known."""
         worker = self._name()
         return worker.in_words if worker else ""
 

@@ -101,7 +101,7 @@ def run_key(
 
 
 def holders(runs: Iterable["Run"]) -> str:
-    """Who works on each of some runs, in brackets, to stand behind what they hinder; "" where nobody is known."""
+    """Holders of some runs, by run, in brackets, to stand behind what they hinder; "" where nobody is known."""
     return aside("; ".join(f"{run.id}: {holder}" for run in runs if (holder := run.held_by())))
 
 
@@ -181,7 +181,7 @@ class Run:
         return self.lock.holder() if self.lock.held() else self.coming()
 
     def held_by(self) -> str:
-        """Who works on it or is about to, in words; "" where nobody does."""
+        """Worker that is on it or about to be, in words; "" where nobody does."""
         coming = self.coming()
         return self.lock.held_by() or (coming.in_words if coming else "")
 

@@ -41,7 +41,7 @@ class Where:
 
     @classmethod
     def asked(cls) -> Self:
-        """What this process's environment says."""
+        """Place that this process's environment names."""
         return cls(on=os.environ.get(ON) or LOCAL, mixed=bool(os.environ.get(MIXED)))
 
     @classmethod
@@ -64,7 +64,7 @@ class Where:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What makes `asked` of another process this place."""
+        """Variables that make `asked` of another process this place."""
         return {ON: self.on, MIXED: "1" if self.mixed else ""}
 
 
