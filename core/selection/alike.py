@@ -10,7 +10,7 @@ WordsOf = Callable[[Sentence], Sequence[str]]
 
 
 def words_of(corpora: Sequence[Corpus]) -> list[WordsOf]:
-    """What gives the words of each corpus's sentences: `own` where all of them came cut, else as `anew` does."""
+    """Functions that cut each corpus's sentences to words: `own` where all of them came cut, else as `anew` does."""
     by_rule = [not corpus.labelled and corpus.tokens == "words" for corpus in corpora]
     # What our rule has cut need not be cut again.
     return [own if rule or not any(by_rule) else anew for rule in by_rule]

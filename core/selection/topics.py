@@ -29,7 +29,7 @@ def best_k(task: FloatArray, seed: int) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quota:
-    """What moves a cosine so that every topic has its share of S_C, whatever the budget.
+    """Correction of a cosine so that every topic has its share of S_C, whatever the budget.
 
     A sentence that is the i-th of those nearest to its topic, whose share of T_C is w, is to stand at place i / w of
     all: it is given the cosine of the sentence at that place. Places are those in a sample of D_C, and between two of
@@ -57,7 +57,7 @@ class Quota:
 
     @classmethod
     def read(cls, arrays: Mapping[str, FloatArray]) -> Self:
-        """What `arrays` gave."""
+        """Quota that `arrays` were kept of."""
         return cls(shares=arrays["shares"], sample=arrays["sample"], counts=arrays["counts"].astype(np.int64))
 
     def arrays(self) -> dict[str, FloatArray]:

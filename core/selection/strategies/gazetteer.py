@@ -68,7 +68,7 @@ class Gazetteer(Strategy):
         return np.array([self._score(self._words(sentence)) for sentence in batch.sentences], dtype=np.float64)
 
     def learned(self) -> Arrays:
-        """What says that L_C and D_C both came cut, so that names are looked up as L_C cuts them."""
+        """Mark that L_C and D_C both came cut, so that names are looked up as L_C cuts them."""
         return {"own": np.ones(1, np.bool_)} if self._all_own else {}
 
     @staticmethod

@@ -36,7 +36,7 @@ class PseudoOptions(AdaptedOptions):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Read:
-    """What the model reads at once: a sentence, or a window of one that is too long.
+    """Input that the model reads at once: a sentence, or a window of one that is too long.
 
     sentence, window: their numbers, both from 0 on. words: which word each piece is of. places: of pieces to guess.
     """
