@@ -235,7 +235,7 @@ def two_sided(delta: FloatArray, se: FloatArray, dof: FloatArray) -> FloatArray:
 
 
 def intervals_by_type(evaluations: Sequence[Evaluation], *, level: float = 0.95) -> dict[str, tuple[float, float]]:
-    """Where the F1 of each type that gold holds lies, percent; evaluations: one a seed.
+    """Interval of the F1 of each type that gold holds, percent; evaluations: one a seed.
 
     As `compare` has it, against an arm that finds nothing. A single tagger is judged by its sentences alone.
     """

@@ -35,7 +35,7 @@ class Calibration:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Abstaining:
-    """What is left where entities below a confidence are dropped. precision, recall, f1: percent."""
+    """Scores where entities below a confidence are dropped. precision, recall, f1: percent."""
 
     least: float
     entities: int
@@ -98,7 +98,7 @@ def calibration(confidence: FloatArray, right: BoolArray, temperature: float) ->
 def abstaining(
     confidence: FloatArray, right: BoolArray, labelled: int, steps: Sequence[float] | None = None
 ) -> list[Abstaining]:
-    """What each least confidence keeps. labelled: gold entities. steps: default 0, .05, ... .95."""
+    """Scores at each least confidence. labelled: gold entities. steps: default 0, .05, ... .95."""
     rows = []
     for least in steps or [round(0.05 * i, 2) for i in range(20)]:
         kept = confidence >= least

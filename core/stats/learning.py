@@ -33,7 +33,7 @@ def learnt(f1: float, lot: float) -> bool:
 
 
 def _kinds(lengths: Sequence[int], sentences: Iterable[Iterable[Entity]]) -> Counter[tuple[int, str, int]]:
-    """How many spans there are by their sentence's length, type and own length."""
+    """Number of spans by their sentence's length, type and own length."""
     return Counter(
         (length, entity.type, entity.end - entity.start)
         for length, entities in zip(lengths, sentences, strict=True)

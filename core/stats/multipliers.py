@@ -77,7 +77,7 @@ def multiples(
     both: FloatArray | float = 0.0,
     m: int = 1,
 ) -> Multiples:
-    """What follows from the difference at every multiple. gaps: `(g, r, ...)`, of two replicates or more.
+    """Multiple where the difference comes down to 0, with interval. gaps: `(g, r, ...)`, of two replicates or more.
 
     sentences: `(g, ...)` the variance that other test sentences, of which there are `m`, would give to their mean;
     both: the part of it that is in the spread of replicates too.
@@ -104,7 +104,7 @@ def multiples(
 
 
 def _crossing(ratios: FloatArray, delta: FloatArray) -> FloatArray:
-    """Where the difference `(g, ...)` first comes down to 0."""
+    """Multiple at which the difference `(g, ...)` first comes down to 0."""
     down = delta <= 0
     at = np.maximum(down.argmax(axis=0), 1)
     before, after = (np.take_along_axis(delta, i[None], axis=0)[0] for i in (at - 1, at))
@@ -116,7 +116,7 @@ def _crossing(ratios: FloatArray, delta: FloatArray) -> FloatArray:
 
 
 def worth(system: Sequence[Evaluation], others: Mapping[float, Sequence[Evaluation]]) -> Worth | None:
-    """What `system` is worth in the other arm's coin, whose evaluations `others` holds by size; all of them one a
+    """Worth of `system` in the other arm's coin, whose evaluations `others` holds by size; all of them one a
     replicate, in the same order. None with a single size, or a single replicate.
 
     Errors: CorpusError where a replicate's evaluations are not of the same sentences.
@@ -144,7 +144,7 @@ def worth(system: Sequence[Evaluation], others: Mapping[float, Sequence[Evaluati
 
 
 def _variances(weights: FloatArray, moves: FloatArray, tested: BoolArray) -> tuple[float, float]:
-    """What other test sentences would do to a weighted sum of mean F1s, and the part that replicates have too.
+    """Variance of a weighted sum of mean F1s by other test sentences, and the part that replicates have too.
 
     moves: `(1 + s, r, m)` what each sentence moves each F1 by.
     """

@@ -13,7 +13,7 @@ LEVEL = 0.95
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Above:
-    """What one quantile of T_C's scores tells.
+    """Count at one quantile of T_C's scores.
 
     threshold: the score there. task, domain: sentences that score no less. low, about, high: of D_C's sentences, how
     many are like T_C's.

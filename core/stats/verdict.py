@@ -200,7 +200,7 @@ def seeds_needed(sd: float, delta: float, power: float = POWER) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lacking:
-    """What would settle a difference of the size that was seen.
+    """Data that would settle a difference of the size that was seen.
 
     repetitions: seeds or replicates an arm in all. sentences: times as many test sentences; 1: those that there are.
     corpora: times as many corpora, as another way.
