@@ -163,7 +163,7 @@ def _pieces(chunk: str) -> list[str]:
 
 
 def _keys(pieces: Sequence[str], i: int, end: str = "") -> tuple[str, ...]:
-    """What stands at the border before piece `i`, the most exact first.
+    """Keys of the border before piece `i`, the most exact first.
 
     The two pieces themselves; the kinds of the two before and the two behind it, short words as they are; these kinds
     alone; those of the two at the border.

@@ -44,7 +44,7 @@ class Sentence:
 
 
 def place(file: object, page: object) -> str:
-    """Where a sentence stands in a document, in words: `a.pdf, page 3`; "" where that is not known."""
+    """Place of a sentence in a document, in words: `a.pdf, page 3`; "" where that is not known."""
     if not file:
         return ""
     unit = "sheet" if str(file).lower().endswith((".xlsx", ".xlsm")) else "page"

@@ -79,7 +79,7 @@ def tokenize(text: str) -> tuple[str, ...]:
 
 
 def cutter(tokens: Tokens) -> Callable[[str], tuple[str, ...]]:
-    """What cuts a text: `tokenize` for words; for blanks, what they separate, as in text that came tokenised."""
+    """Cutter of a text: `tokenize` for words; for blanks, what they separate, as in text that came tokenised."""
     return tokenize if tokens == "words" else _between_blanks
 
 

@@ -162,7 +162,7 @@ class Durable(Trainer):  # type: ignore[misc]  # transformers is untyped here
     that is set back, by which else the newest one is taken for the oldest and deleted."""
 
     def _save_rng_state(self, output_dir: str) -> None:
-        """What is written after this says that the checkpoint is complete, and then the one before it is deleted."""
+        """Sync the checkpoint: what is written after this calls it complete, and then the one before it is deleted."""
         super()._save_rng_state(output_dir)
         if self.args.should_save:
             sync_all(Path(output_dir))

@@ -219,7 +219,7 @@ def score(tagger: Tagger, gold: Sequence[Sentence], types: Sequence[str], report
 
 
 class Options(TypedDict, total=False):
-    """What `lpft` passes on to `finetune`, which says what it means."""
+    """Options that `lpft` passes on to `finetune`, which says what they mean."""
 
     types: Sequence[str] | None
     weights: Sequence[float] | None

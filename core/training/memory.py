@@ -32,7 +32,7 @@ class Smaller:
             )
 
     def step(self, work: Callable[[int], Result], most: int) -> Result:
-        """What `work(times)` comes to: the loss of a whole step, its gradients added, cut into `times` as many parts as
+        """Result of `work(times)`: the loss of a whole step, its gradients added, cut into `times` as many parts as
         usual; or a dev loss, read so. most: times that it can be. Errors: that of work which cannot be cut further."""
         while True:
             times = min(self.times, most)

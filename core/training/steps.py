@@ -94,7 +94,7 @@ class Steps(torch.utils.data.Dataset[Step]):
 
 
 def pieces_until(steps: Steps, pieces: int) -> int:
-    """How many steps it takes until the model has seen `wanted` real pieces."""
+    """Number of steps until the model has seen `pieces` real pieces."""
     seen = step = 0
     for epoch in range(10**6):
         rows, order = steps._plan(epoch)
