@@ -51,7 +51,7 @@ def is_apart() -> bool:
 
 
 class _Reply(TypedDict, total=False):
-    """What the other process writes: `answer`, or one of the ways in which there is none.
+    """Message that the other process writes: `answer`, or one of the ways in which there is none.
 
     error, args: the name of a class of `core.errors`, and what it is made of. bug: the frames of any other exception.
     """

@@ -49,13 +49,13 @@ def processor_lock() -> str:
 
 
 def lock_name(device: str) -> str:
-    """What a lock may be called by: small letters, digits and hyphens of `device`."""
+    """Name that a lock may be called by: small letters, digits and hyphens of `device`."""
     return re.sub(r"[^a-z0-9]+", "-", device.lower()).strip("-")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Load:
-    """What a card is at. free, total: bytes of its memory. busy: percent of the last moment that it computed."""
+    """Memory and use of a card. free, total: bytes of its memory. busy: percent of the last moment that it computed."""
 
     free: int
     total: int
@@ -128,7 +128,7 @@ def _instead() -> str:
 
 
 def asked() -> str:
-    """What `--device` says: auto, cpu, cuda (any card) or cuda:1 (the second of the visible ones).
+    """Device that `--device` names: auto, cpu, cuda (any card) or cuda:1 (the second of the visible ones).
 
     Errors: ConfigError for anything else.
     """
@@ -139,8 +139,8 @@ def asked() -> str:
 
 
 def hindrance() -> str:
-    """Why a card that is here is not used, a sentence with the way out; "" where one is used, none is here, or the
-    processor was asked for."""
+    """Reason that a card that is here is not used, a sentence with the way out; "" where one is used, none is here, or
+    the processor was asked for."""
     if asked() == "cpu" or not installed():
         return ""
     cards = visible()
@@ -199,8 +199,8 @@ def processor() -> str:
 
 
 def precision() -> Literal["auto", "bf16", "fp32"]:
-    """What `auto` comes to on the processor, where that is what computes; on a card it stays, for no bytes are promised
-    there."""
+    """Precision that `auto` comes to on the processor, where that is what computes; on a card it stays, for no bytes
+    are promised there."""
     if usable():
         return "auto"
     return "bf16" if processor_has_bf16() else "fp32"
@@ -213,14 +213,14 @@ def processor_has_bf16() -> bool:
 
 @cache
 def _processor(field: str) -> str:
-    """What the system says of its first processor; "" where it says nothing."""
+    """Value of a field of the system's first processor; "" where it says nothing."""
     path = Path("/proc/cpuinfo")
     lines = path.read_text().splitlines() if path.exists() else []
     return next((line.partition(":")[2].strip() for line in lines if line.startswith(field)), "")
 
 
 def load(card: Card) -> Load | None:
-    """What a card is at now; None where the driver does not tell."""
+    """Memory and use of a card now; None where the driver does not tell."""
     if _nvml():
         return measured(card)
     rows = _nvidia_smi(("memory.free", "memory.total", "utilization.gpu"), f"--id={card.uuid}")

@@ -54,7 +54,7 @@ class Config(BaseModel):
 
 
 class Bounds(TypedDict, total=False):
-    """What pydantic's `Field` holds a value to."""
+    """Bounds that pydantic's `Field` holds a value to."""
 
     ge: float
     gt: float

@@ -101,7 +101,7 @@ def sum_up(run: Path) -> None:
 
 
 def forget_sums(run: Path) -> None:
-    """What a run leaves is being made anew, or made for the first time."""
+    """Remove a run's sums: what it leaves is being made anew, or for the first time."""
     (run / SUMS).unlink(missing_ok=True)
 
 

@@ -30,7 +30,7 @@ def given_home() -> Path:
 
 
 def machine_home() -> Path:
-    """Where what all projects share lies: encoders, locks of devices, the key, logs."""
+    """Folder of what all projects share: encoders, locks of devices, the key, logs."""
     return shared_home(given_home())
 
 

@@ -44,7 +44,7 @@ class Project:
     folder: Path
 
     def as_dict(self) -> dict[str, object]:
-        """What the command line prints."""
+        """Fields that the command line prints."""
         return {
             "project": self.name,
             "slug": self.slug,
@@ -175,7 +175,7 @@ def read(folder: Path) -> Project:
 
 @lru_cache(maxsize=256)
 def _about(file: Path, changed: int) -> Mapping[str, object]:
-    """What the file says. changed: when it was written; kept, for a page asks for every link."""
+    """Content of the file. changed: when it was written; kept, for a page asks for every link."""
     return read_object(file) or {}
 
 
