@@ -153,7 +153,7 @@ def _listening(family: socket.AddressFamily, host: str, port: int) -> socket.soc
 
 
 def _holder(host: str, port: int) -> str:
-    """Who listens there, for a sentence; nothing where nobody does or the system does not tell."""
+    """Account that listens there, for a sentence; nothing where nobody does or the system does not tell."""
     account = door.account_listening((host, port))
     if account is None:
         return ""

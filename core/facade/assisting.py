@@ -39,7 +39,7 @@ def get(run_id: str) -> Assisted:
 
 
 def result(run_id: str) -> SklResult:
-    """What a finished `skl` run came to. Errors: RunError."""
+    """Result of a finished `skl` run. Errors: RunError."""
     return results.read(store().get(run_id), SklResult)
 
 
@@ -163,7 +163,7 @@ def sweeps(run_id: str) -> list[Run]:
 
 
 def swept(run_id: str) -> AssistResult:
-    """What a finished `assist` run came to. Errors: RunError."""
+    """Result of a finished `assist` run. Errors: RunError."""
     return assist.read(store().get(run_id))
 
 

@@ -90,7 +90,7 @@ def _schema(map_run: str) -> pa.Schema:
 
 
 def _further(name: str) -> str:
-    """What a column of the files is called among those that Winnow gives."""
+    """Name of a column of the files among those that Winnow gives."""
     return f"{name} (file)" if name in _SCHEMA.names else name
 
 

@@ -71,12 +71,12 @@ def _folded(name: str) -> str:
 
 
 def title(choice: Choice) -> str:
-    """What a choice is called: its name, else what it takes by what: "20.2% by classifier"."""
+    """Title of a choice: its name, else what it takes by what: "20.2% by classifier"."""
     return choice.name or in_words(choice)
 
 
 def in_words(choice: Choice) -> str:
-    """What a choice takes, by what, and whether a hand was in it."""
+    """Budget of a choice and its strategy in words, and whether a hand was in it."""
     by_hand = f", {changes}" if (changes := edits(choice.id)) else ""
     return f"{Budget.parse(choice.budget).in_words} by {_strategy(choice)}{by_hand}"
 

@@ -26,7 +26,7 @@ class Cluster:
 
     @property
     def bytes(self) -> str:
-        """What becomes of the promise of same bytes."""
+        """Sentence on what becomes of the promise of same bytes."""
         if silent := [machine.name for machine in self.machines if not machine.answers]:
             return f"not known: no answer from {', '.join(silent)}."
         if others := [
@@ -40,7 +40,7 @@ class Cluster:
 
     @property
     def privacy(self) -> list[str]:
-        """What would leave this machine, and what guards it."""
+        """Sentences on what would leave this machine, and what guards it."""
         if self.on == "ray":
             return [
                 "Nothing leaves this machine; ports of Ray are open on it while a run lasts, behind a token of its own."
@@ -60,7 +60,7 @@ class Cluster:
 
     @property
     def home(self) -> str:
-        """Who could take part in an experiment."""
+        """Sentence on who could take part in an experiment."""
         if self.on == "ray" or len(self.machines) < 2:
             return "one machine: nothing to share."
         blind = [machine.name for machine in self.machines if not machine.sees_home]

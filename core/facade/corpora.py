@@ -218,7 +218,7 @@ def split_result(run_id: str) -> SplitResult:
 
 
 def split_by(corpus: Corpus) -> dict[str, list[str]]:
-    """What `corpus` can be split by, as `split` names it: by a column with its values, by others with none."""
+    """Ways to split `corpus`, as `split` names them: by a column with its values, by others with none."""
     kinds: dict[str, list[str]] = {}
     if corpus.column("doc").null_count < len(corpus):
         kinds["document"] = []

@@ -30,7 +30,7 @@ class Encoder:
 
 
 def fetched(run_id: str) -> FetchResult:
-    """What a finished `fetch` run came to. Errors: RunError."""
+    """Result of a finished `fetch` run. Errors: RunError."""
     return result.read(store().get(run_id), FetchResult)
 
 

@@ -100,7 +100,7 @@ def encoders(options: Mapping[str, object]) -> list[str]:
 
 
 def calibrated(run_id: str) -> CalibrateResult:
-    """How fast this machine was when it was timed. Errors: RunError."""
+    """Speed of this machine when it was timed. Errors: RunError."""
     return result.read(store().get(run_id), CalibrateResult)
 
 
@@ -118,7 +118,7 @@ def cost(options: Mapping[str, object]) -> Cost:
 
 
 def timed(config: ExperimentConfig, encoder: str = "") -> CalibrateResult:
-    """How fast this machine is with an experiment's encoder, or one of its axis. Errors: RunError."""
+    """Speed of this machine with an experiment's encoder, or one of its axis. Errors: RunError."""
     recipe = RECIPES["calibrate"]
     measured = store().finished(plan(recipe, recipe.config.parse(calibration_options(config, encoder)), home()).key)
     if measured is None:
@@ -136,7 +136,7 @@ def foresight(options: Mapping[str, object]) -> Foresight:
 
 
 def _seconds(config: ExperimentConfig) -> float | None:
-    """What a plan takes; None where this machine has not been timed for it."""
+    """Seconds that a plan takes; None where this machine has not been timed for it."""
     try:
         return cost(config.model_dump(exclude={"weights"})).seconds
     except RunError:

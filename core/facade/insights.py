@@ -186,7 +186,7 @@ class Overlap:
 
 
 def overlap(choice_id: str, other: str, n: int = 5) -> Overlap:
-    """How far two choices agree, each at its own budget, hand edits counted. n: sentences of each alone.
+    """Agreement of two choices, each at its own budget, hand edits counted. n: sentences of each alone.
 
     Errors: CorpusError if they are not of one D_C, ConfigError where one of them chooses nothing.
     """

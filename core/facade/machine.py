@@ -84,7 +84,7 @@ def allow_mixed(wanted: bool) -> None:
 
 
 def n_cards() -> int:
-    """How many cards training may take."""
+    """Number of cards that training may take."""
     return len(cards.usable())
 
 

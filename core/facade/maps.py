@@ -145,12 +145,12 @@ def _is_number(text: str) -> bool:
 
 
 def column_numbers(map_run: str, points: IntArray, column: str) -> FloatArray:
-    """What a further column that holds numbers says of `points`; NaN where it says nothing."""
+    """Values at `points` of a further column that holds numbers; NaN where it has none."""
     return np.array([float(value or "nan") for value in get(map_run).values_at(points, column)])
 
 
 def column_names(map_run: str, points: IntArray, column: str) -> list[str]:
-    """What a further column says of `points`, in words."""
+    """Values of a further column at `points`, in words."""
     return [value or "unknown" for value in get(map_run).values_at(points, column)]
 
 
@@ -178,7 +178,7 @@ def colour_names(
 
 
 def hover(map_run: str, points: IntArray, width: int = 120) -> list[HoverRow]:
-    """What is told of each point; plain text, to be escaped by who shows it. width: of the text, in characters."""
+    """Tooltips of the points; plain text, to be escaped by who shows it. width: of the text, in characters."""
     mapped = get(map_run)
     scores = mapped.values(points, scored(mapped.selection).scores.values).tolist()
     texts = (text if len(text) <= width else text[: width - 1] + "…" for text in mapped.texts(points))

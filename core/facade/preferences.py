@@ -41,5 +41,5 @@ def _keep(**changed: object) -> None:
 
 
 def _kept() -> dict[str, object]:
-    """What is written there; nothing where that cannot be read."""
+    """Preferences that are written there; nothing where that cannot be read."""
     return read_object(machine_home() / PREFERENCES_FILE) or {}

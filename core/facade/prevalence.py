@@ -13,7 +13,7 @@ from core.runs.store import Run
 
 
 def options(run_id: str) -> Options:
-    """What to count for the T_C and D_C of a `select` run, with its encoder."""
+    """Options of a count for the T_C and D_C of a `select` run, with its encoder."""
     config, inputs = store().get(run_id).manifest.config, store().get(run_id).manifest.inputs
     names = set(PrevalenceConfig.model_fields) - {"seed", "weights"}
     return {name: inputs.get(name, config[name]) for name in names}

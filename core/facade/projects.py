@@ -146,7 +146,7 @@ def several() -> bool:
 
 
 def option() -> list[str]:
-    """What a command needs to be about this project, where it is not the usual one."""
+    """Option that a command needs to be about this project, where it is not the usual one."""
     return [] if not several() or (here := current()) == usual() else ["--project", here.name]
 
 

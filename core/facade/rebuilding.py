@@ -21,7 +21,7 @@ from core.recipes.parts.rebuild_preview import Training
 
 
 def preview(options: Mapping[str, object]) -> Preview:
-    """What a rebuild would draw from and change, before anything runs. options: of `rebuild`, `difficulty` among them.
+    """Preview, before anything runs, of a rebuild's pools and changes. options: of `rebuild`, `difficulty` among them.
 
     Errors: ConfigError, CorpusError, RunError.
     """

@@ -45,7 +45,7 @@ _VALUES: Mapping[str, TypeAdapter[Any]] = {  # of each kind, as JSON keeps it
 
 
 class Region(TypedDict):
-    """What is picked. value: of its kind, such as the borders of a lasso or the number of a topic."""
+    """Region that is picked. value: of its kind, such as the borders of a lasso or the number of a topic."""
 
     kind: str
     value: Any

@@ -41,7 +41,7 @@ def _mark(reference: str) -> str:
 
 
 def removal_alone(run_id: str) -> tuple[list[Run], int]:
-    """What `remove_run` deletes of a run, and the bytes that this frees. Errors: RunError where it is not here."""
+    """Runs that `remove_run` deletes, and the bytes that this frees. Errors: RunError where it is not here."""
     runs = alone(store().get(run_id), store())
     return runs, sum(map(size, runs))
 

@@ -28,7 +28,7 @@ from core.stats.calibration import Abstaining
 
 
 def board(run_id: str) -> ExperimentResult:
-    """What a finished experiment came to. Errors: RunError."""
+    """Result of a finished experiment. Errors: RunError."""
     return leaderboard.read(store().get(run_id))
 
 
@@ -38,17 +38,17 @@ def finding(run_id: str) -> Finding:
 
 
 def repetitions_to_settle(run_id: str) -> int:
-    """How many repetitions would settle what a finished experiment left open; 0 where that is not known."""
+    """Number of repetitions that would settle what a finished experiment left open; 0 where that is not known."""
     return findings.repetitions_to_settle(board(run_id))
 
 
 def tuned(run_id: str) -> FinetuneResult:
-    """What a finished `finetune` run came to. Errors: RunError."""
+    """Result of a finished `finetune` run. Errors: RunError."""
     return tagger_tables.read(store().get(run_id))
 
 
 def tested(run_id: str) -> EvaluateResult:
-    """What a finished `evaluate` run came to. Errors: RunError."""
+    """Result of a finished `evaluate` run. Errors: RunError."""
     return result.read(store().get(run_id), EvaluateResult)
 
 
@@ -113,12 +113,12 @@ def tested_alike(a: str, runs: Iterable[str]) -> list[str]:
 
 
 def against(rows: Sequence[ArmRow]) -> str:
-    """What the differences of a leaderboard are to, in words."""
+    """Baseline of a leaderboard's differences, in words."""
     return leaderboard.against(rows)
 
 
 def swapped(rows: Sequence[ArmRow]) -> str:
-    """What is to be known of an experiment whose replicates have halves of their own, a sentence; "" of any other."""
+    """Note on an experiment whose replicates have halves of their own, a sentence; "" of any other."""
     return leaderboard.SWAPPED if leaderboard.swapped(rows) else ""
 
 
@@ -257,6 +257,6 @@ def budget_advice(run_id: str, worth: float) -> list[NextBudget]:
 
 
 def label_advice(run_id: str) -> list[LabelsSpared]:
-    """How many labels an arm spares over no pre-training, for each with three sizes of L_C or more."""
+    """Labels that an arm spares over no pre-training, for each with three sizes of L_C or more."""
     curve = board(run_id).curve
     return labels_spared(curve, max((point.train_sentences for point in curve), default=0))

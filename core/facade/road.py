@@ -37,7 +37,7 @@ class Stop:
 
     @property
     def title(self) -> str:
-        """What it is called."""
+        """Title of the stop."""
         return TITLES[self.name]
 
 
@@ -130,7 +130,7 @@ def _report(worth: Stop) -> Stop:
 
 
 def closer() -> Sequence[Closer]:
-    """What looks closer, those with a reason first."""
+    """Measurements that look closer, those with a reason first."""
     rows = [
         Closer(name="similarity", reason=_many_sources()),
         Closer(name="bias", reason=_names_tell_more()),

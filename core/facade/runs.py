@@ -64,7 +64,7 @@ def state(run_id: str) -> RunState:
 
 
 def held_by_another(run_id: str) -> str:
-    """Who works on a run, in words, where it is another account or a process of another machine; else ""."""
+    """Worker on a run, in words, where it is another account or a process of another machine; else ""."""
     worker = store().get(run_id).worker()
     return worker.in_words if worker and (worker.elsewhere or worker.account not in ("", account())) else ""
 
@@ -76,14 +76,14 @@ def finished(kind: str, options: Mapping[str, object]) -> Run | None:
 
 
 def places() -> tuple[str, ...]:
-    """Where runs may compute, as `--on` takes it, the usual first; one alone where there is nothing to choose."""
+    """Places where runs may compute, as of `--on`, the usual first; one alone where there is nothing to choose."""
     if not executors.installed():
         return (LOCAL,)
     return tuple(dict.fromkeys((Where.asked().on, LOCAL, "ray")))
 
 
 def place(run_id: str) -> Where:
-    """Where a run computes, or computed last. Errors: RunError."""
+    """Place where a run computes, or computed last. Errors: RunError."""
     return Where.read(store().get(run_id).path)
 
 

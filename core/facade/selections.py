@@ -56,12 +56,12 @@ def at(choice_id: str) -> Choice:
 
 
 def result(choice_id: str) -> SelectResult:
-    """What the finished `select` run of a choice came to. Errors: RunError."""
+    """Result of the finished `select` run of a choice. Errors: RunError."""
     return read_result(run_of(choice_id), SelectResult)
 
 
 def scored(choice_id: str) -> Scored:
-    """What the finished `select` run of a choice scored, ready to be chosen from."""
+    """Scores of the finished `select` run of a choice, ready to be chosen from."""
     return _scored(choice.run_of(choice_id))
 
 
@@ -100,7 +100,7 @@ def kept_budget(choice_id: str) -> str:
 
 
 def kept(choice_id: str) -> SelectResult:
-    """What a finished `select` run came to, as a choice of it is now: at its budget, hand edits counted.
+    """Result of a finished `select` run, as a choice of it is now: at its budget, hand edits counted.
 
     Without them where D_C was removed since. Errors: RunError.
     """

@@ -64,7 +64,7 @@ def foresight(options: Mapping[str, object]) -> StudyForesight:
 
 
 def _seconds(config: StudyConfig, chance: StudyChance) -> float:
-    """What a plan takes; of tasks that are not here, as much as one of these."""
+    """Seconds that a plan takes; of tasks that are not here, as much as one of these."""
     n = len(config.train)
     asked = next(one for one in larger(config.experiment(0)) if one.stops == chance.looks)
     update = {"seeds": asked.seeds, "looks": asked.looks}
@@ -72,7 +72,7 @@ def _seconds(config: StudyConfig, chance: StudyChance) -> float:
 
 
 def board(run_id: str) -> StudyResult:
-    """What a finished study came to. Errors: RunError."""
+    """Result of a finished study. Errors: RunError."""
     return study.read(store().get(run_id))
 
 

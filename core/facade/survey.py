@@ -33,7 +33,7 @@ def keep_answer(run_id: str, answer: Answer) -> None:
 
 
 def opinions_of(run_id: str, target: str) -> list[Opinion]:
-    """What people answered of this run's sources for one of its targets, in whatever comparison they were asked."""
+    """Opinions of people on this run's sources for one of its targets, in whatever comparison they were asked."""
     compared = read(store().get(run_id), SimilarityResult)
     marks = list(compared.targets[target])
     names = {tuple(sorted(own)): name for name, own in compared.sources.items()}
@@ -50,7 +50,7 @@ def opinions_of(run_id: str, target: str) -> list[Opinion]:
 
 
 def opinions_in(path: Path) -> list[Opinion]:
-    """What people answered in a .csv. Errors: PathError, ReadError."""
+    """Opinions of people in a .csv. Errors: PathError, ReadError."""
     try:
         return opinions(read_answers(path.read_text(encoding="utf-8-sig"), path.name))
     except OSError as error:

@@ -99,7 +99,7 @@ def frontier_points(
 
 
 def tagged(run_id: str) -> TagResult | PredictResult:
-    """What a finished `tag` or `predict` run came to. Errors: RunError."""
+    """Result of a finished `tag` or `predict` run. Errors: RunError."""
     run = store().get(run_id)
     return result.read(run, TagResult) if run.manifest.kind == "tag" else result.read(run, PredictResult)
 

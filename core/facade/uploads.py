@@ -71,7 +71,7 @@ def spooled(token: str) -> Path:
 
 
 def called(path: Path) -> str:
-    """What an upload is called: its file's name, or the first's and how many more."""
+    """Name of an upload: its file's name, or the first's and how many more."""
     files = uploads.uploaded(path) or [path]
     return files[0].name + (f" and {len(files) - 1} more" if len(files) > 1 else "")
 

@@ -15,5 +15,5 @@ def imported() -> Mapping[str, ImportResult]:
 
 
 def import_result(run_id: str) -> ImportResult:
-    """What a finished import came to. Errors: RunError."""
+    """Result of a finished import. Errors: RunError."""
     return result.read(store().get(run_id), ImportResult)
