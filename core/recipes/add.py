@@ -45,7 +45,7 @@ def proposed_name(path: Path, n_more: int = 0) -> str:
 
 
 class AddConfig(Config):
-    """What to read and how."""
+    """Options of an import: what to read and how."""
 
     path: str = option(..., "A file, a folder of files, or a zip archive of them.")
     others: tuple[str, ...] = option((), "Further files, folders or archives of the same corpus.")
@@ -118,7 +118,7 @@ def _imported(config: AddConfig, job: Job) -> AddResult:
 
 
 class _Scripts:
-    """What is noticed of the text while it passes: rows without blanks, and some texts for the encoder's vocabulary."""
+    """Notes on the text while it passes: rows without blanks, and some texts for the encoder's vocabulary."""
 
     def __init__(self) -> None:
         self.unspaced = 0
@@ -188,7 +188,7 @@ def _sealed(config: AddConfig, job: Job, path: Path, rejects: Path) -> AddResult
 
 
 def _called(path: Path, config: AddConfig) -> str:
-    """What was read, in words: a file's name, or the first's and how many more."""
+    """Name of what was read: a file's name, or the first's and how many more."""
     files = uploaded(path) or [path, *map(Path, config.others)]
     return files[0].name + (f" and {len(files) - 1} more" if len(files) > 1 else "")
 
@@ -205,7 +205,7 @@ def _of_documents(report: ReadReport) -> Iterator[str]:
 
 
 def _cut(config: AddConfig, marks: Marks | None) -> Cut:
-    """What cuts the text, and why. marks: None where it brings its tokens."""
+    """Rule that cuts the text, and why. marks: None where it brings its tokens."""
     if marks is None:
         return Cut(rule="own", why="the file has them")
     if config.tokens != "auto":

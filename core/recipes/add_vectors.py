@@ -20,7 +20,7 @@ from core.shown import in_utf8, shown
 
 
 class AddVectorsConfig(Config):
-    """What to read, and what to call it."""
+    """Options: the file to read, and the name of its vectors."""
 
     path: str = option(..., "A text file of word vectors (word2vec, GloVe, fastText's .vec), perhaps packed as .gz.")
     name: str = option("", "What --imported-vectors calls them; the file's name if left out.", max_length=LONGEST_NAME)

@@ -13,7 +13,7 @@ from core.runs.executors.share import CLAIMS, Over
 
 
 class Flagging(Config):
-    """Which sentences count as too short, as too long, and as near duplicates."""
+    """Options of which sentences count as too short, as too long, and as near duplicates."""
 
     min_tokens: int = option(5, "Sentences with fewer tokens are flagged too short.", unit="tokens", ge=0)
     max_tokens: int = option(128, "Sentences with more tokens are flagged too long.", unit="tokens", ge=1)
@@ -26,7 +26,7 @@ class Flagging(Config):
 
 
 class AuditConfig(Flagging):
-    """What to look through, and what must not be found in it."""
+    """Options: the corpus to look through, and what must not be found in it."""
 
     corpus: str = option(..., "The corpus to look through.", corpus=True)
     held_out: tuple[str, ...] = option(

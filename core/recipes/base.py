@@ -39,7 +39,7 @@ class Recipe:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What a recipe may touch."""
+    """Home, context and recipes that a recipe may touch."""
 
     home: Path
     context: RunContext
@@ -93,7 +93,7 @@ def work_of(run: Run, recipes: Mapping[str, Recipe]) -> Callable[[RunContext], R
 
 
 def help_of(run: Run, recipes: Mapping[str, Recipe]) -> Callable[[RunContext], object] | None:
-    """What a process does that helps with a run, given its context (`share.Aside`); None: nothing."""
+    """Work of a process that helps with a run, given its context (`share.Aside`); None: nothing."""
     recipe = recipes[run.manifest.kind]
     if (helped := recipe.helped) is None:
         return None
@@ -117,7 +117,7 @@ def _encoders(config: Config) -> list[str]:
 
 
 def as_json(result: object) -> Result:
-    """What a run keeps of a recipe's result, a dataclass, as `artifacts.result.read` reads it back."""
+    """JSON that a run keeps of a recipe's result, a dataclass, as `artifacts.result.read` reads it back."""
     if is_dataclass(result) and not isinstance(result, type):
         return asdict(result)
     assert isinstance(result, dict)

@@ -44,7 +44,7 @@ Line = tuple[float, float]  # seconds a step, seconds a piece
 
 
 class CalibrateConfig(Config):
-    """What to time."""
+    """Options of what to time."""
 
     encoder: str = option("minilm", "A Hugging Face name, a local folder, or minilm (bundled).")
     task: str = option(..., "Task text (T_C), which masked language modelling reads.", corpus=True)

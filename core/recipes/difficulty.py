@@ -27,7 +27,7 @@ from core.results import FloatArray
 
 
 class DifficultyOptions(Config):
-    """How carefully PVI is measured, whosever labels."""
+    """Options of how carefully PVI is measured, whosever labels."""
 
     preset: Literal["quick", "paper", "custom"] = option(
         "quick",
@@ -107,7 +107,7 @@ def run(config: DifficultyConfig, job: Job) -> DifficultyResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trained:
-    """How mentions were judged; see `DifficultyResult`."""
+    """Settings that mentions were judged by; see `DifficultyResult`."""
 
     repeats: Sequence[Bits] = ()
     folds: int = 0
@@ -120,7 +120,7 @@ class Trained:
 
 
 def summary(mentions: Sequence[Mention], draws: int, seed: int, how: Trained) -> DifficultyResult:
-    """What a data set's mentions say together; nothing is trained for it."""
+    """Result of a data set's mentions together; nothing is trained for it."""
     values = np.array([[mention.pvi_entity, mention.pvi_context] for mention in mentions])
     low, high = interval(values, np.array([mention.row for mention in mentions]), draws=draws, seed=seed)
     kinds = Counter(mention.type for mention in mentions)

@@ -17,7 +17,7 @@ CHUNK = 8192  # rows, as many as an encoder sorts by length together; a resumed 
 
 
 class EmbedConfig(EncoderOptions):
-    """What to embed."""
+    """Options: the corpus to embed, and the encoder."""
 
     corpus: str = option(..., "The corpus to embed.", corpus=True)
 

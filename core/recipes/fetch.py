@@ -14,7 +14,7 @@ __all__ = ["OFFERS", "FetchConfig", "hosts", "kept", "run"]
 
 
 class FetchConfig(Config):
-    """Which one."""
+    """Options: the encoder to fetch."""
 
     encoder: str = option(..., f"What to fetch: {', '.join(OFFERS)}.")
     allow_download: bool = option(False, "Whether whoever asks was told what is fetched and whence.", hidden=True)

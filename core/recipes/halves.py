@@ -23,7 +23,7 @@ from core.text.sentence import Sentence
 
 
 class HalvesConfig(Config):
-    """What is split, and how much of a half is learnt from with its labels."""
+    """Options: what is split, and how much of a half is learnt from with its labels."""
 
     train: str = option(..., "Labels to learn from (L_C).", corpus=True)
     dev: str = option(..., "Labels to decide by (dev).", corpus=True)
@@ -62,7 +62,7 @@ def _pool(corpora: Sequence[Corpus], job: Job) -> Corpus:
 
 
 def _half(config: HalvesConfig, job: Job, pool: Corpus, own: IntArray, test: IntArray) -> Half:
-    """What a replicate on one half has. own: its rows in the order that was drawn; test: the other's."""
+    """Corpora of a replicate on one half. own: its rows in the order that was drawn; test: the other's."""
     train, dev = np.split(own[: config.train_sentences + config.dev_sentences], [config.train_sentences])
     origin, name = {"from": pool.fingerprint}, f"{pool.name} {config.seed}"
 

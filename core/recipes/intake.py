@@ -35,7 +35,7 @@ _DOCUMENTS = 10  # that a part to be divided has at least, else it is divided by
 
 
 class IntakeConfig(Config):
-    """Which files play which part; files go by their names as `corpus propose` lists them."""
+    """Parts that files play; files go by their names as `corpus propose` lists them."""
 
     path: str = option(..., "A file, a folder of files, or a zip archive of them.")
     others: tuple[str, ...] = option((), "Further files, folders or archives.")

@@ -30,7 +30,7 @@ PARTS = 4
 
 
 class MapConfig(Config):
-    """Which selection, and how it is laid out."""
+    """Options: the selection, and how it is laid out."""
 
     selection: str = option(..., "The `select` run to draw.")
     task: str = option("", "Task text (T_C) of that run.", corpus=True, hidden=True)
@@ -130,7 +130,7 @@ def _pile(config: MapConfig, job: Job) -> tuple[Pile, dict[str, str]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Layout:
-    """What places a vector: PCA, the fitted points `(m, k)` and coordinates `(m, c)`, topics' centres `(t, k)`."""
+    """Layout of vectors: PCA, the fitted points `(m, k)` and coordinates `(m, c)`, topics' centres `(t, k)`."""
 
     mean: FloatArray
     axes: FloatArray

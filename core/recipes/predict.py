@@ -21,7 +21,7 @@ from core.text.neighbours import in_context
 
 
 class ModelConfig(Config):
-    """Which tagger."""
+    """Options: the tagger."""
 
     model: str = option(..., "Folder of a tagger, or the id of a finished finetune run.")
     constrained: bool = option(True, "Find only tag sequences that BIOES allows, however the tagger was trained.")
@@ -33,7 +33,7 @@ class ModelConfig(Config):
 
 
 class PredictConfig(ModelConfig):
-    """What to tag, and with what."""
+    """Options: what to tag, and with what."""
 
     min_confidence: float = option(
         0.0, "Leave out entities that the tagger is less sure of; what that costs, `evaluate` says.", ge=0, lt=1
@@ -42,7 +42,7 @@ class PredictConfig(ModelConfig):
 
 
 class EvaluateConfig(ModelConfig):
-    """What to test, and on what."""
+    """Options: what to test, and on what."""
 
     test: str = option(..., "Labelled sentences.", corpus=True)
 

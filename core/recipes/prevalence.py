@@ -22,7 +22,7 @@ REGULARISATION = 1.0
 
 
 class PrevalenceConfig(EncoderOptions):
-    """What is looked for, and in what."""
+    """Options: what is looked for, and in what."""
 
     task: str = option(..., "Task text (T_C): sentences like the tagger's, unlabelled.", corpus=True)
     domain: str = option(..., "Big corpus (D_C), which may have more of the kind.", corpus=True)

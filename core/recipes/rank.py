@@ -35,7 +35,7 @@ WHOLE = EncoderOptions().max_length  # pieces of the longest sentence that is re
 
 
 class RankConfig(Config):
-    """Which encoders, on whose labels."""
+    """Options: the encoders, and the labels."""
 
     train: str = option(..., "Labels to learn from (L_C).", corpus=True)
     dev: str = option(..., "Labels to decide by (dev): what a probe finds in it is reported.", corpus=True)
@@ -60,7 +60,7 @@ class RankConfig(Config):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Labelled:
-    """What every encoder reads. types: of train, which a probe can learn; all_types: of dev too, which count."""
+    """Labels that every encoder reads. types: of train, which a probe can learn; all_types: of dev too, which count."""
 
     train: list[Sentence]
     dev: list[Sentence]

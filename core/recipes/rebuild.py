@@ -52,7 +52,7 @@ READS: Mapping[str, tuple[str, ...]] = {  # the pools that must not be empty
 
 
 class RebuildOptions(Config):
-    """What tells little or much, and what is drawn, whichever way is taken."""
+    """Options of what tells little or much, and what is drawn, whichever way is taken."""
 
     entity_low: str = option(
         pools.AUTO,
@@ -80,12 +80,12 @@ class RebuildOptions(Config):
 
     @property
     def thresholds(self) -> Thresholds:
-        """Which names and contexts tell much or little."""
+        """Thresholds of names and contexts that tell much or little."""
         return Thresholds(entity_low=self.entity_low, entity_high=self.entity_high, context_high=self.context_high)
 
 
 class RebuildConfig(RebuildOptions):
-    """Which training set, how it is changed, and by what measurement."""
+    """Options: the training set, how it is changed, and by what measurement."""
 
     train: str = option(..., "Labels to learn from (L_C) to change; never a test split.", corpus=True)
     method: Method = option(
@@ -173,7 +173,7 @@ def sizes(rungs: Sequence[Pools], outcome: Rebuilt) -> dict[str, dict[str, int]]
 
 
 def notes(outcome: Rebuilt) -> list[str]:
-    """What its reader should know of a rebuilt set: thresholds that were lowered, mentions that stay as they were."""
+    """Notes on a rebuilt set for its reader: thresholds that were lowered, mentions that stay as they were."""
     sentences = []
     if outcome.reached:
         sentences.append(
@@ -217,7 +217,7 @@ def rebuild(config: RebuildConfig, training: Training, rungs: Sequence[Pools]) -
 
 
 def measures(mentions: Iterable[Mention]) -> Measures:
-    """What a `difficulty` run measured, by the mention's place."""
+    """Measurements of a `difficulty` run, by the mention's place."""
     return {
         (mention.row, mention.start, mention.end): Measured(mention.pvi_entity, mention.pvi_context, mention.bin)
         for mention in mentions

@@ -24,7 +24,7 @@ SURE = 0.8
 
 
 class RobustnessConfig(Config):
-    """Which test set, and what its mentions are to be called."""
+    """Options: the test set, and what its mentions are to be called."""
 
     test: str = option(..., "The labelled test split that is renamed; it stays as it is.", corpus=True)
     train: str = option(..., "Labels to learn from (L_C); what is unseen or of another type goes by it.", corpus=True)

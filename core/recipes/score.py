@@ -34,7 +34,7 @@ SLOW_CHUNK = BLOCK // 8  # rows, where a model reads every sentence: what a kill
 
 
 class ScoreConfig(EncoderOptions):
-    """Which strategy, on what."""
+    """Options: the strategy, and what it scores."""
 
     task: str = option(..., "Task text (T_C): sentences like the tagger's, unlabelled.", corpus=True)
     domain: str = option(..., "Big corpus (D_C): what to choose from.", corpus=True)

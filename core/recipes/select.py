@@ -25,7 +25,7 @@ _SUFFIX = {"none": "", "quota": " by quota", "mmr": " by mmr"}
 
 
 class SelectOptions(EncoderOptions, Flagging):
-    """What withholds a sentence, what embeds it and how different the chosen ones shall be, whatever chooses them."""
+    """Options, whatever chooses: what withholds a sentence, what embeds it, how different the chosen ones shall be."""
 
     keep: tuple[str, ...] = option((), f"Flags that shall not withhold a sentence: {', '.join(FLAGS)}.")
     diversity: Literal["none", "quota", "mmr"] = option(
@@ -43,7 +43,7 @@ class SelectOptions(EncoderOptions, Flagging):
 
 
 class SelectConfig(SelectOptions, ScoreConfig):
-    """What to select, how, and how much of it."""
+    """Options: what to select, how, and how much of it."""
 
     dev: str = option(
         "", "Labels to decide by, which a tagger may need; their sentences count as leaks too.", corpus=True

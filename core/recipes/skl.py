@@ -24,7 +24,7 @@ DRIFTS = 1.0  # an entity drifts above this SKL (Murthy et al. 2018, 4.1)
 
 
 class SklConfig(SklOptions):
-    """Which corpus assists which, and what counts as an entity."""
+    """Options: the two corpora, and what counts as an entity."""
 
     primary: str = option(..., "The labelled corpus to do well on.", corpus=True)
     assisting: str = option(..., "Another labelled corpus, to borrow sentences from.", corpus=True)

@@ -26,7 +26,7 @@ BY_VALUE = ("task", "domain")  # what parts by values are called: sentences like
 
 
 class SplitConfig(Config):
-    """What is split, what stays together, and how large the parts are."""
+    """Options: what is split, what stays together, and how large the parts are."""
 
     corpus: str = option(..., "The corpus to split, labelled or not.", corpus=True)
     by: Literal["document", "sentence", "column"] = option(
@@ -110,7 +110,7 @@ def run(config: SplitConfig, job: Job) -> SplitResult:
 
 
 def _nothing(config: SplitConfig, corpus: Corpus, name: str, units: int) -> str:
-    """Why a part would be empty."""
+    """Reason that a part would be empty."""
     what = {"document": "documents", "sentence": "sentences without copies", "column": "values"}[config.by]
     return (
         f"shares: nothing of {corpus.name} is left for {name}: it has {units:,} {what} for {len(config.parts)} parts, "

@@ -18,7 +18,7 @@ CHUNK = 8192  # rows
 
 
 class TagConfig(Config):
-    """What to tag, and with what."""
+    """Options: what to tag, and with what."""
 
     corpus: str = option(..., "The corpus to tag.", corpus=True)
     model: str = option(..., "Folder of a saved tagger.")

@@ -34,7 +34,7 @@ _ALONE: Mapping[View, str] = {"context": "contexts alone", "entity": "names alon
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Questions:
-    """What is judged. labels: `(n,)` indices into types. folds: `(n,)`, one a repeat, of whole `grouped_by`s."""
+    """Mentions to judge. labels: `(n,)` indices into types. folds: `(n,)`, one a repeat, of whole `grouped_by`s."""
 
     instances: Sequence[Instance]
     types: tuple[str, ...]

@@ -32,8 +32,8 @@ MONOLINGUAL, MULTILINGUAL = 200, 400  # LSTM units of Murthy et al. 2018, alone 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Borrowed:
-    """What a training takes from elsewhere. states: an encoder's name or folder, "" for none. assisting_types: of the
-    whole corpus that the assisting sentences are a part of, where that is known. word_size: of a word's vector."""
+    """Data that a training takes from elsewhere. states: an encoder's name or folder, "" for none. assisting_types: of
+    the whole corpus that the assisting sentences are a part of, where that is known. word_size: of a word's vector."""
 
     assisting: list[Sentence]
     assisting_types: tuple[str, ...] = ()
@@ -153,12 +153,12 @@ def check_contrast(config: TaggerSettings) -> None:
 
 
 def own_weights(config: TaggerSettings, train: Sequence[Sentence]) -> list[float]:
-    """What the loss of each training sentence counts for."""
+    """Weight of each training sentence's loss."""
     return by_types(train, CLASS_WEIGHTS[config.class_weights])
 
 
 def by_types(train: Sequence[Sentence], power: float) -> list[float]:
-    """What the loss of each sentence counts for, 1 on average: the mean over its entities of their types' inverse share
+    """Weight of each sentence's loss, 1 on average: the mean over its entities of their types' inverse share
     of all mentions to the `power`, relative to a share like the others'; 1 for a sentence without an entity.
 
     A sentence and not a word is weighed, since a chain has no loss of single words (SOURCES.md, Class weights).
@@ -190,7 +190,7 @@ def new_network(
 
 
 def copies(config: TaggerSettings, train: Sequence[Sentence]) -> "Copies | None":
-    """What gives training sentences copies to be compared with; None where nothing is."""
+    """Function that gives training sentences copies to be compared with; None where nothing is."""
     return OtherNames(train).copy if config.beta or config.gamma else None
 
 

@@ -13,7 +13,7 @@ from core.results import BoolArray
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Overlap:
-    """Who stands on both sides.
+    """Sentences that stand on both sides.
 
     train: training sentences that stand in a split. seen: of each split, `(n,)` whether its sentence stands in the
     training part.

@@ -49,7 +49,7 @@ class Preflight:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """What is asked for. steps: of all seeds together. models: in float32 that lie on disk at the same time, a
+    """Work that is asked for. steps: of all seeds together. models: in float32 that lie on disk at the same time, a
     checkpoint being three. time: by a speed."""
 
     steps: int

@@ -55,7 +55,7 @@ class WordVectorOptions(Config):
 
     @property
     def own_words(self) -> str:
-        """What words begin with a vector of: a corpus, or an import; "" where they begin at random."""
+        """Source of the vectors that words begin with: a corpus, or an import; "" where they begin at random."""
         return self.vectors or self.imported_vectors
 
     @property

@@ -30,7 +30,7 @@ _announced: set[str] = set()
 
 
 def rank() -> int:
-    """Which of the processes this is; 0 where it is the only one."""
+    """Number of this process; 0 where it is the only one."""
     return int(os.environ.get("RANK", "0"))
 
 

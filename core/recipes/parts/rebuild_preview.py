@@ -18,7 +18,7 @@ __all__ = ["Preview", "Training", "preview", "training_of"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preview:
-    """What a rebuild would draw from, and how much it would change.
+    """Preview of what a rebuild would draw from, and how much it would change.
 
     pools, reached: as the result's. of: mentions of the training set; measured: of these. wanted: to be changed; able:
     how many would be, by a method that changes mentions by their measurement. bins: {CEIM bin: sentences with such a

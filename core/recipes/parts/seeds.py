@@ -40,7 +40,7 @@ class Seeds:
         return self.numbers[self.place :: self.of]
 
     def finished(self) -> dict[int, SeedOutcome]:
-        """What came of the seeds that are finished, whoever trained them."""
+        """Outcomes of the seeds that are finished, whoever trained them."""
         outcomes = ((seed, evaluations.read_outcome(self.run, seed)) for seed in self.numbers)
         return {seed: outcome for seed, outcome in outcomes if outcome}
 
@@ -71,7 +71,7 @@ class Seeds:
         draft.rename(folder)
 
     def wait(self, context: RunContext) -> list[SeedOutcome]:
-        """What came of each seed, in their order, once all are finished."""
+        """Outcomes of the seeds, in their order, once all are finished."""
         finished = self.finished()
         if len(finished) < len(self.numbers):
             context.stage("waiting for the seeds of the other processes")

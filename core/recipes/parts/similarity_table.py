@@ -163,7 +163,7 @@ def _derived_from(source: Party, targets: Sequence[Party]) -> bool:
 
 
 def _readings(rows: Sequence[SimilarityRow]) -> list[str]:
-    """Where PPL's mean over sentences, which a few awful ones rule, and the target as one text disagree."""
+    """Note where PPL's mean over sentences, which a few awful ones rule, and the target as one text disagree."""
     whole = {row.source: corpus for row in rows if (corpus := row.columns.get("corpus")) is not None}
     mean = {row.source: row.value for row in rows if row.source in whole and row.value is not None}
     if not whole or (first := min(mean, key=mean.__getitem__)) == (other := min(whole, key=whole.__getitem__)):

@@ -28,7 +28,7 @@ SHRINK = 4  # each cap of the size curve is this many times smaller than the one
 
 
 class SimilarityConfig(PplOptions, WvvOptions, TvccOptions):
-    """Which sources, against which targets, on how much text."""
+    """Options: sources, targets, and how much text."""
 
     target: tuple[str, ...] = option(..., "Task text (T_C); repeat for several.", corpus=True)
     source: tuple[str, ...] = option(..., "A candidate to pre-train on; repeat for several.", corpus=True)
@@ -169,7 +169,7 @@ class Study:
         return self.context.run.chunks / f"{name}-{each.number}-{i}-{j}.json"
 
     def sample(self, party: Party, cap: int | None, each: Round) -> Sample:
-        """What a round reads of a source or target."""
+        """Sample that a round reads of a source or target."""
         return draw(
             party.corpora,
             name=party.name,

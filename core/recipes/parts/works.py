@@ -154,7 +154,7 @@ class ScoreWork:
 
 
 def _granted(precision: Precision = "auto") -> tuple[str, str]:
-    """What a worker computes on, in words, and the machine's name: the engine gave it a device that nobody else has."""
+    """Device of a worker, in words, and the machine's name: the engine gave it a device that nobody else has."""
     from core.models import devices
     from core.models.transfer import without_reading_masks
 
