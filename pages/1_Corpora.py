@@ -135,7 +135,7 @@ def _card(term: Term, roles: tuple[str, ...]) -> None:
 
 
 def _role(role: str, held: str | None) -> None:
-    """Who plays the part; the heading names it where there is only one."""
+    """Draw who plays the part; the heading names it where there is only one."""
     term, key = corpora.ROLES[role], f"corpora.pick.{role}.{held}"
     if role in ("task", "domain"):
         chosen = corpus_picker(term.title, key, held, label_visibility="collapsed")
@@ -219,7 +219,7 @@ def _library(sealed: list[Corpus]) -> None:
 
 
 def _from(corpus: Corpus) -> str:
-    """Where it came from: the user's file, or what Winnow made it of."""
+    """Origin of a corpus: the user's file, or what Winnow made it of."""
     if not corpus.derived:
         return str(corpus.origin.get("file", ""))
     source = corpus.origin.get("from")

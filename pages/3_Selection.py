@@ -101,7 +101,7 @@ def _more(name: str, strategy: Any) -> dict[str, Any]:
 
 
 def _cost(strategy: Any) -> None:
-    """What comes before the scores, said before it begins."""
+    """Draw what comes before the scores, before it begins."""
     if not strategy.models:
         return
     tagger = ", then a tagger from it on the labels" if "ner" in strategy.models else ""
@@ -116,7 +116,7 @@ def _cost(strategy: Any) -> None:
 
 
 def _corpora() -> dict[str, Any]:
-    """Who plays which part, prefilled with the parts given on the page Corpora."""
+    """Corpora by part, prefilled with the parts given on the page Corpora."""
     roles = corpora.roles()
     picked = {}
     for row in (("task", "domain"), ("train", "dev", "test")):

@@ -50,7 +50,7 @@ def main() -> None:
 
 
 def _nothing() -> None:
-    """Where none is of the corpora in use, the latest of others was offered already."""
+    """Show what is missing; where no choice is of the corpora in use, the latest of others was offered already."""
     empty("" if selections.finished() else NEEDS, "explore", SELECTION, make="Make a selection")
 
 

@@ -85,7 +85,7 @@ def _draw(drawn: dict[str, Callable[[], None]], key: str) -> None:
 
 
 def _tabs(run_id: str | None, single: str, *, waiting: bool) -> None:
-    """What there is to see. run_id: a finished experiment; None: trainings alone, `single` first.
+    """Draw what there is to see. run_id: a finished experiment; None: trainings alone, `single` first.
 
     waiting: an experiment has no result yet. Then all trainings come first, its own among them: two at random side by
     side would be taken for its answer.

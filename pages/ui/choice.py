@@ -98,7 +98,7 @@ def _run(choice: Choice) -> Run:
 
 
 def say_refused() -> None:
-    """Why a budget was not taken."""
+    """Show why a budget was not taken."""
     if refused := st.session_state.pop(REFUSED, None):
         st.error(plain(refused), icon=":material/error:")
 
@@ -126,7 +126,7 @@ def pick(shown: str, page: str, unfinished: Sequence[Run] = ()) -> None:
 
 
 def bar(choice_id: str, page: str, unfinished: Sequence[Run] = ()) -> None:
-    """Which choice it is, of all; the way to keep it, to call it otherwise, to remove it. page: begins its keys."""
+    """Show which choice it is, of all; the way to keep it, call it otherwise, remove it. page: begins its keys."""
     choice = choices.at(choice_id)
     with st.container(horizontal=True, vertical_alignment="center"):
         pick(choice_id, page, unfinished)

@@ -28,7 +28,7 @@ SHOWN = {  # in a picture, for who cannot see it
 
 
 def empty(sentence: str, key: str, then: str, make: str = "") -> None:
-    """What is needed, and the ways to it: the page `then` where it makes that of the corpora that are here, which
+    """Show what is needed, and the ways to it: the page `then` where it makes that of the corpora that are here, which
     `make` says; else the samples, after which comes that page too, and an import.
 
     Below them the picture of the page. sentence: "" where it was said already. key: the page's name, which begins the

@@ -56,7 +56,7 @@ def plan(run_id: str = "") -> None:
 
 
 def _chosen() -> dict[str, object]:
-    """How often all is made anew, and from which encoder."""
+    """Options: how often all is made anew, and from which encoder."""
     left, right = st.columns(2)
     with left:
         times = st.selectbox("Made anew", STRONG, format_func=STRONG.__getitem__, key="home.find.times")

@@ -7,7 +7,7 @@ from pages.ui.widgets import plain
 
 
 def finding(verdict: Finding) -> None:
-    """What came out as a heading; how sure that is, and what to do next, below it."""
+    """Show what came out as a heading; how sure that is, and what to do next, below it."""
     st.subheader(plain(verdict.what), anchor=False)
     if verdict.sure:
         st.markdown(plain(verdict.sure))

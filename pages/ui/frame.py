@@ -99,7 +99,7 @@ def where_text_is_here() -> Iterator[None]:
 
 
 def spoilt_files() -> None:
-    """Which files of the home cannot be read, by name; the rest of the page is drawn without them."""
+    """Show which files of the home cannot be read, by name; the rest of the page is drawn without them."""
     if files := unreadable():
         names = ", ".join(str(file.relative_to(home())) for file in files[:5])
         more = f" and {len(files) - 5} more" if len(files) > 5 else ""
@@ -153,7 +153,7 @@ def _projects() -> None:
 
 
 def _strip() -> None:
-    """What is at work, on every page; below the menu, where its coming and going moves nothing."""
+    """Show what is at work, on every page; below the menu, where its coming and going moves nothing."""
     running = [run.id for run in runs.at_work()]
     with st.container(key="strip"):
         polled = running or project.elsewhere()

@@ -93,7 +93,7 @@ def _within(slug: str, work: Callable[[], T]) -> T:
 
 
 def elsewhere() -> str:
-    """How many runs are at work in other projects, whose names are nobody's business here; "" for none."""
+    """Number of runs at work in other projects, whose names are nobody's business here; "" for none."""
     counts = projects.at_work()
     where = "another project" if len(counts) == 1 else f"{len(counts)} other projects"
     return f"{n} run{'s' * (n > 1)} at work in {where}" if (n := sum(counts.values())) else ""
@@ -105,7 +105,7 @@ def switch(guarded: Callable[[], None]) -> None:
 
 
 def menu() -> None:
-    """What the button opens; only then is it worked out."""
+    """Draw what the button opens; only then is it worked out."""
     here = projects.current()
     look: Any = {"icon": ":material/folder:", "width": "stretch", "help": "The project: another, a new one, export"}
     opened = st.popover(plain(here.name), key="project.menu", on_change="rerun", **look)

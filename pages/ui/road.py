@@ -70,7 +70,7 @@ def _closer(row: Closer) -> None:
 
 
 def _meanings(name: road.Name) -> str | None:
-    """What the words of a stop mean."""
+    """Meanings of the words of a stop."""
     return "\n\n".join(f"**{term.named}**: {term.meaning}" for term in WORDS.get(name, ())) or None
 
 
@@ -110,7 +110,7 @@ def _next(stop: Stop, *, turn: bool) -> None:
 
 
 def _ask(stop: Stop, *, turn: bool) -> None:
-    """What can be done before there is an answer."""
+    """Draw what can be done before there is an answer."""
     task = corpora.roles().get("task", "")
     if stop.run:
         page_link(TRAINING, label="Watch it", icon=":material/arrow_forward:", query={"run": stop.run}, width="content")

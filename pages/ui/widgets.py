@@ -216,7 +216,7 @@ def _optional(label: str, field: Any, common: dict[str, Any]) -> Any:
 
 
 def listed(text: str) -> tuple[str, ...]:
-    """What a person listed in a text field, by commas or spaces."""
+    """Items that a person listed in a text field, by commas or spaces."""
     return tuple(text.replace(",", " ").split())
 
 
@@ -239,7 +239,7 @@ def budget_words(budget: str) -> str:
 
 
 def same_command(*commands: str) -> None:
-    """What a person would type for what the page does."""
+    """Show what a person would type for what the page does."""
     with st.expander("The same on the command line", icon=":material/terminal:"):
         command_lines(*commands)
 

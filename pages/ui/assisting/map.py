@@ -69,7 +69,7 @@ def _picked(names: Sequence[str], corpus: Corpus, may_be: Sequence[str], key: st
 
 
 def options_form() -> dict[str, Any]:
-    """What counts as an entity, and how counts become a divergence; as usual where that is not shown."""
+    """Options of what counts as an entity, and how counts become a divergence; as usual where that is not shown."""
     if not expert():
         return {}
     with st.expander("More options", icon=":material/settings:"):

@@ -109,7 +109,7 @@ def _setup() -> None:
 
 
 def _time(options: dict[str, Any]) -> None:
-    """How long it will take, as far as this machine was timed; else the way to know."""
+    """Draw how long it will take, as far as this machine was timed; else the way to know."""
     seconds = training.difficulty_estimate(options)
     mentions = sum(corpora.find(options["train"]).types.values())
     mentions = min(mentions, options["mentions"] or mentions)

@@ -29,7 +29,7 @@ def bits(value: float) -> str:
 
 
 def notes(run_id: str) -> None:
-    """What a reader of a finished `difficulty` run should know first, such as what could not be judged."""
+    """Draw what a reader of a finished `difficulty` run should know first, such as what could not be judged."""
     if remarks := bias.result(run_id).notes:
         st.info("\n\n".join(map(plain, remarks)), icon=":material/info:")
 
@@ -103,7 +103,7 @@ def mention_table(rows: Sequence[MentionRow], key: str) -> MentionRow | None:
 
 
 def _unsigned(value: Any) -> Any:
-    """What is 0 but for rounding has no sign."""
+    """Value without the sign of what is 0 but for rounding."""
     return 0.0 if isinstance(value, float) and not round(value, 2) else value
 
 

@@ -143,7 +143,7 @@ def _none_held_out(own: str) -> bool:
 
 
 def _pools(options: Mapping[str, Any], drawn: Preview) -> None:
-    """What there is to draw from, before anything runs."""
+    """Draw what there is to draw from, before anything runs."""
     if drawn.empty:
         st.warning(plain(drawn.empty), icon=":material/rule:")
     if options["method"] == "dataaug":
@@ -171,7 +171,7 @@ def _lowered(reached: str) -> str:
 
 
 def _sentences(options: Mapping[str, Any], drawn: Preview) -> None:
-    """What a set of one size is drawn from."""
+    """Draw what a set of one size is drawn from."""
     size, looks = options["size"], figures.BIN_LOOKS
     if options["add_bin"]:
         more = "" if options["add_bin"] == "none" else f", and {size:,} where the {looks[options['add_bin']][0]}"

@@ -64,7 +64,7 @@ def _none(run_id: str) -> None:
 
 
 def _left(numbers: Sequence[int], log: Reviews) -> tuple[list[int], list[int]]:
-    """What nobody looked at yet, and what was skipped, the one that waited longest first."""
+    """Numbers that nobody looked at yet, and those that were skipped, the one that waited longest first."""
     todo = [number for number in numbers if number not in log.latest]
     turn = {one.mention: at for at, one in enumerate(log.history) if one.action == "skip"}
     skipped = [number for number in numbers if number in log.latest and log.latest[number].action == "skip"]

@@ -154,7 +154,7 @@ def _files(run_id: str, name: str) -> None:
 
 @st.fragment
 def _frontier() -> None:
-    """How finished taggers that were tested alike stand it."""
+    """Draw how finished taggers that were tested alike stand it."""
     with guard(), where_text_is_here():
         st.subheader("How well taggers cope", anchor=False)
         groups = taggers.tested_alike()

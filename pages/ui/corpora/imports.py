@@ -180,7 +180,7 @@ def _form(path: Path, preview: Any, options: dict[str, Any]) -> None:
 
 
 def _kept_columns(columns: Sequence[str]) -> dict[str, str]:
-    """What is kept of a row beside its text: its document, and what this is of."""
+    """Columns that are kept of a row beside its text: its document, and what this is of."""
     left, right = st.columns(2)
     choices = ("", *columns)
     return {
@@ -214,7 +214,7 @@ def _scheme(proposal: Any) -> str | None:
 
 
 def _tokens(marks: Any) -> str | None:
-    """What cuts the text into tokens, as its marks say unless the person knows better."""
+    """Rule that cuts the text into tokens, as its marks say unless the person knows better."""
     rules = {"words": "runs of letters, and single marks", "blanks": "what blanks separate: it was tokenised before"}
     chosen = st.selectbox(
         "Its tokens are",

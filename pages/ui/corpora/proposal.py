@@ -70,7 +70,7 @@ def _like(path: Path) -> str:
 
 
 def _ask(path: Path, files: Sequence[str]) -> None:
-    """Which files are like the task, where nothing of them says it."""
+    """Ask which files are like the task, where nothing of them says it."""
     st.multiselect(
         "Which of these files are like your task?",
         files,
@@ -81,7 +81,7 @@ def _ask(path: Path, files: Sequence[str]) -> None:
 
 
 def _says(files: Mapping[str, Sequence[str]]) -> None:
-    """What follows from the parts, as far as no row says it."""
+    """Show what follows from the parts, as far as no row says it."""
     if intake.task_of_train(files):
         st.caption(f"The {terms.TASK.word} will be that of your {terms.TRAIN.word}; nothing of the others is in it.")
     elif "task" not in files:

@@ -12,7 +12,7 @@ from pages.ui.widgets import plain, short, table
 
 
 def report(run_id: str) -> None:
-    """What became of every row of a finished import, and the rows that were rejected, to take away."""
+    """Show what became of every row of a finished import, and the rows that were rejected, to take away."""
     result = corpora.import_result(run_id)
     with st.container(border=True):
         _report(run_id, result)
@@ -44,7 +44,7 @@ def _report(run_id: str, result: AddResult) -> None:
 
 
 def _counts(result: AddResult) -> None:
-    """What became of its pages, rows and files."""
+    """Show what became of its pages, rows and files."""
     with st.container(horizontal=True):
         for label, n in (
             *((("Pages", result.pages), ("Pages without text", result.blank_pages)) if result.pages else ()),
@@ -58,7 +58,7 @@ def _counts(result: AddResult) -> None:
 
 
 def _named(result: AddResult) -> None:
-    """What the corpus is called, where that is not what was asked for; its text may have been here."""
+    """Show what the corpus is called, where that is not what was asked for; its text may have been here."""
     name, asked = results.corpus_name(result.corpus), result.asked_name
     if result.was_here:
         with st.container(horizontal=True, vertical_alignment="center"):

@@ -32,7 +32,7 @@ Controls = tuple[Colouring, int, str, Mode, frozenset[str], str]
 
 
 def controls(map_run: str) -> Controls:
-    """What the map shows, as the person set it."""
+    """Settings of what the map shows, as the person set it."""
     choices = _colourings(map_run)
     if st.session_state.get("explore.by") not in choices:  # of another selection's map
         st.session_state.pop("explore.by", None)
@@ -52,7 +52,7 @@ def controls(map_run: str) -> Controls:
 
 
 def _colourings(map_run: str) -> list[Colouring]:
-    """What the sentences of this map can be coloured by: what they do not have is left out."""
+    """Colourings that the sentences of this map can have: what they do not have is left out."""
     there = {"entities": bool(entities.tag_runs(maps.get(map_run).selection)), **maps.kept_columns(map_run)}
     there["column"] = bool(maps.further_columns(map_run))
     return [by for by in COLOURINGS if there.get(by, True)]
@@ -72,7 +72,7 @@ def _colouring(choices: list[Colouring]) -> Colouring:
 
 
 def _column(names: list[str]) -> str:
-    """Which of the columns that came with the texts colours."""
+    """Column, of those that came with the texts, that colours."""
     if st.session_state.get("explore.column") not in names:  # of another selection's map
         st.session_state.pop("explore.column", None)
     return st.selectbox(

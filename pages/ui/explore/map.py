@@ -81,7 +81,7 @@ def _tooltips(data: tuple[Any, ...], _kinds: IntArray, _drawn: IntArray) -> byte
 
 
 def _hovered(kinds: IntArray) -> BoolArray:
-    """Which of the drawn points have a tooltip, by their kinds: of very many, none that was filtered."""
+    """Mask of the drawn points that have a tooltip, by their kinds: of very many, none that was filtered."""
     return np.full(len(kinds), True) if len(kinds) <= MOST_HOVERED else kinds != 2
 
 

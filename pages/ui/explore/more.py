@@ -57,7 +57,7 @@ def compare(choice_id: str, map_run: str | None) -> None:
 
 
 def _both(choice_id: str, map_run: str | None, other: str) -> None:
-    """Who selected what: on the map, in numbers, by budget."""
+    """Draw who selected what: on the map, in numbers, by budget."""
     sides = insights.sides(choice_id, other)
     counts = dict(zip(insights.SIDES, np.bincount(sides, minlength=len(insights.SIDES)).tolist(), strict=True))
     left, right = st.columns((8, 5))

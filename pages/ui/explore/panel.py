@@ -204,7 +204,7 @@ def rows(choice_id: str, map_run: str, kinds: IntArray, points: IntArray) -> Non
 
 
 def _sorting(n: int) -> tuple[Sort, bool]:
-    """How many there are, what the table is sorted by, and whether it falls."""
+    """Sort of the table and whether it falls, under how many rows there are."""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"**{n:,} sentences**, by", width="content")
         sort = st.segmented_control(

@@ -23,7 +23,7 @@ class Region(regions.Region):
 
 
 def picked(map_run: str) -> Region | None:
-    """What is picked on this map, also after a reload."""
+    """Region that is picked on this map, also after a reload."""
     region: Region | None = st.session_state.get(PICKED)
     if region is None or region["map"] != map_run:
         kept = regions.kept_region(map_run)
@@ -100,12 +100,12 @@ def name(region: Region) -> str:
 
 
 def turn() -> int:
-    """How often the map was cleared."""
+    """Number of times that the map was cleared."""
     return int(st.session_state.get(TURN, 0))
 
 
 def nth() -> int:
-    """How often something was picked; a key with it makes a widget forget what was picked before."""
+    """Number of times that something was picked; a key with it makes a widget forget what was picked before."""
     return int(st.session_state.get(NTH, 0))
 
 
@@ -166,7 +166,7 @@ def _drawn_words(map_run: str, region: Region, kind: str) -> str:
 
 
 def flagged(choice_id: str, rows: IntArray) -> str:
-    """How many of `rows` of D_C each flag holds for, in words; "" where none does."""
+    """Number of `rows` of D_C that each flag holds for, in words; "" where none does."""
     counts = {flag: int(holds.sum()) for flag, holds in insights.flags_of(choice_id, rows).items()}
     return ", ".join(f"{n:,} {REASONS[flag]}" for flag, n in counts.items() if n)
 

@@ -13,7 +13,7 @@ RUN = "explore.tag.run"
 
 
 def offer(choice_id: str) -> None:
-    """Where no tagger has read the selection's D_C yet: which one shall; the run at work on it."""
+    """Ask which tagger shall read the selection's D_C, where none has yet; the run at work on it."""
     if entities.tag_runs(choice_id):
         return
     with st.expander("Find entities in the big corpus, to colour by and to read", icon=":material/label:"):

@@ -12,7 +12,7 @@ _tooltips = st.components.v2.component("winnow_tooltips", js=(ASSETS / "tooltips
 
 
 def packed(chart: str, points: IntArray, lines: Sequence[str]) -> bytes:
-    """What `tooltips` sends. chart: key of what holds it. points: their `customdata`, a line of `lines` each."""
+    """Bytes that `tooltips` sends. chart: key of what holds it. points: their `customdata`, a line of `lines` each."""
     return json.dumps({"chart": chart, "points": points.tolist(), "lines": lines}, ensure_ascii=False).encode()
 
 

@@ -56,7 +56,7 @@ def _seeds(run_id: str) -> list[int]:
 
 
 def _filters(readings: Sequence[TwoReadings], shown: Mapping[str, str]) -> tuple[str, list[Kind], list[str]]:
-    """Which sentences, of those `shown` names; the kinds of mistake and the types that are looked for, if any."""
+    """Choice of sentences, of those `shown` names; the kinds of mistake and the types that are looked for, if any."""
     known = sorted({e.type for row in readings for e in (*(row.sentence.entities or ()), *row.a, *row.b)})
     left, middle, right = st.columns(3)
     key = f"results.beside.show{'.alone' * (shown is SHOWN_ALONE)}"
@@ -89,7 +89,7 @@ def _has(row: TwoReadings, kinds: Collection[str], types: Collection[str]) -> bo
 
 
 def _counts(readings: Sequence[TwoReadings], types: Collection[str], *, alone: bool) -> None:
-    """How often each kind of mistake was made in the whole test set, of `types` where they are looked for."""
+    """Show how often each kind of mistake was made in the whole test set, of `types` where they are looked for."""
 
     def counted(wrong: Sequence[Mistake]) -> Counter[str]:
         return Counter(one.kind for one in wrong if not types or one.types & set(types))
@@ -107,7 +107,7 @@ def _counts(readings: Sequence[TwoReadings], types: Collection[str], *, alone: b
 
 
 def _by_type(readings: Sequence[TwoReadings], types: Collection[str], *, alone: bool) -> None:
-    """What becomes of each type's mentions, and what it is taken for."""
+    """Show what becomes of each type's mentions, and what it is taken for."""
     gold = [row.sentence.entities or () for row in readings]
     a = reviews.by_type(zip(gold, (row.wrong_a for row in readings), strict=True))
     b = a if alone else reviews.by_type(zip(gold, (row.wrong_b for row in readings), strict=True))

@@ -24,7 +24,7 @@ COLUMNS = {"name": "Task", "test": "Test sentences", "f1": "Test score", "none":
 
 
 def study(run_id: str) -> None:
-    """What a finished study came to."""
+    """Show the result of a finished study."""
     result = studies.board(run_id)
     finding(studies.finding(run_id))
     for sentence in figures.study_answer(result):

@@ -35,7 +35,7 @@ COLUMNS = {
 
 
 def origin(row: TaggerRow) -> str:
-    """What a tagger started from."""
+    """Encoder that a tagger started from."""
     return str(encoder(row.init))
 
 

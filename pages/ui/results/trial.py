@@ -35,7 +35,7 @@ def try_it(arms: Mapping[str, str]) -> None:
 
 
 def _forget() -> None:
-    """What was typed before is shown no longer, so no file need hold it."""
+    """Forget what was typed before: it is shown no longer, so no file need hold it."""
     for run_id in st.session_state.get(TRIES, {}).values():
         deliver.forget_try(run_id)
     st.session_state[READ] = {}
@@ -67,7 +67,7 @@ def _shown(read: Mapping[str, Sequence[Sentence]], arms: Mapping[str, str], type
 
 
 def _two_readings(names: Sequence[str], read: Sequence[Sequence[Sentence]], types: Sequence[str]) -> None:
-    """What two taggers read in the same sentences, a sentence a row."""
+    """Show what two taggers read in the same sentences, a sentence a row."""
     pairs = list(zip(*read, strict=True))
     same = sum(a == b for a, b in pairs)
     st.markdown(f"**A**: {plain(names[0])}. **B**: {plain(names[1])}.")

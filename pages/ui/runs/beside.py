@@ -59,7 +59,7 @@ def curves(rows: Sequence[RunRow]) -> None:
 
 
 def _trainings(rows: Sequence[Run]) -> list[Run]:
-    """What trained within some runs, each once; at least one curve was begun."""
+    """Trainings within some runs, each once; at least one curve was begun."""
     begun = {run.id: run for row in rows for run in training.trainings(row.id)}
     return [run for run in begun.values() if training.curves(run.id)]
 

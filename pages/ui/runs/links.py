@@ -87,7 +87,7 @@ def _of_kinds(kinds: Collection[str], finished: bool) -> list[Run]:
 
 
 def _not_here(named: str) -> None:
-    """Why the run of the address is not shown, and where it is."""
+    """Show why the run of the address is not shown, and where it is."""
     try:
         run = runs.get(named)
     except WinnowError:

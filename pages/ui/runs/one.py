@@ -14,7 +14,7 @@ from pages.ui.widgets import plain, same_command
 
 
 def one(row: RunRow) -> None:
-    """What can be said of it and done with it."""
+    """Show what can be said of it and done with it."""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.subheader(plain(title(row.run)), anchor=False, width="content")
         link(row.run, "Open")

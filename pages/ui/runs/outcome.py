@@ -28,7 +28,7 @@ from pages.ui.runs.words import corpus_name, encoder
 
 
 def outcome(run: Run) -> str:
-    """What came out of a finished run; "" where its kind has nothing to say in a line, or its result cannot be read."""
+    """Result of a finished run in a line; "" where its kind has nothing to say, or its result cannot be read."""
     say = SAYS.get(run.manifest.kind)
     with suppress(WinnowError):
         return say(run) if say else ""

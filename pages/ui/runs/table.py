@@ -66,7 +66,7 @@ def _holds(row: RunRow, words: Collection[str]) -> bool:
 
 
 def _columns(rows: Sequence[RunRow]) -> Mapping[str, Sequence[Any]]:
-    """What the table says of each run, a column at a time."""
+    """Values of the table for each run, a column at a time."""
     return {
         "pinned": ["★" if row.label.pinned else "" for row in rows],
         "name": [title(row.run) for row in rows],
@@ -136,7 +136,7 @@ def _ending(row: RunRow) -> str:
 
 
 def _local(run: Run) -> datetime:
-    """When it began, by this machine's clock."""
+    """Time at which it began, by this machine's clock."""
     return run.began.astimezone().replace(tzinfo=None)
 
 

@@ -15,7 +15,7 @@ COLUMNS = {"name": "Machine", "cores": "Cores", "cards": "GPUs", "doing": "Now",
 
 
 def where(key: str, at: str = "") -> str:
-    """Where to compute, as of `--on`. at: where it was, which then stands first."""
+    """Place to compute, as of `--on`. at: where it was, which then stands first."""
     places = list(dict.fromkeys(filter(None, (at, *runs.places()))))
     if len(places) == 1:
         return places[0]

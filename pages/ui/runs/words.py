@@ -67,13 +67,13 @@ _ENDED = {"succeeded": "Finished", "failed": "Failed", "cancelled": "Cancelled",
 
 
 def ending(run: Run, state: RunState) -> str:
-    """How a run ended, in a word; a training is stopped and keeps what it learnt, anything else is cancelled."""
+    """Ending of a run, in a word; a training is stopped and keeps what it learnt, anything else is cancelled."""
     stopped = state.state == "cancelled" and run.manifest.kind in training.TRAININGS
     return "Stopped" if stopped else _ENDED[state.state]
 
 
 def removed(run_id: str) -> str:
-    """Which corpora of a run are gone, and what that means for it; "" where all are here."""
+    """Corpora of a run that are gone, and what that means for it; "" where all are here."""
     gone = [PARTS.get(name, name) for name in results.removed_inputs(run_id)]
     if not gone:
         return ""
@@ -115,7 +115,7 @@ def when(moment: float) -> str:
 
 
 def took(kind: str) -> str:
-    """How long the latest of a kind took here, for who is about to begin one; why nothing is known before the first."""
+    """Time that the latest of a kind took here, for who is to begin one; why nothing is known before the first."""
     of_kind = (run for run in runs.listed(kind) if run.manifest.parent is None)
     done = next((run for run in of_kind if runs.state(run.id).state == "succeeded"), None)
     if done is None:
@@ -165,7 +165,7 @@ def _names(references: Sequence[str]) -> str:
 
 
 def encoder(init: str) -> str:
-    """What a training starts from, in few words: a finished pre-training by its corpora, a folder by its name."""
+    """Encoder to start from, in few words: a finished pre-training by its corpora, a folder by its name."""
     run_id = init.removesuffix("/artifacts/model").rsplit("/", 1)[-1]
     with suppress(WinnowError):
         return f"the encoder of {run_id[-4:]} ({_names(runs.get(run_id).manifest.config['corpora'])})"
@@ -181,13 +181,13 @@ def waited_for(run_id: str) -> str:
 
 
 def stage(state: RunState) -> str:
-    """What the run does right now."""
+    """Stage that the run is in right now."""
     name = _CHILD.sub("", state.stage or "starting")
     return name[:1].upper() + name[1:]
 
 
 def whole(state: RunState, *, named: bool = False) -> list[str]:
-    """Where in its whole a run is, as far as that is known: which part, and how long all of it takes."""
+    """Place of a run in its whole, as far as that is known: which part, and how long all of it takes."""
     part, now = state.part, time.time()
     parts = [f"Part {part.number} of {part.of}" + (f", {part.name}" if named else "")] if part else []
     left = state.left(now)
@@ -195,7 +195,7 @@ def whole(state: RunState, *, named: bool = False) -> list[str]:
 
 
 def share(state: RunState) -> float:
-    """How much is done, 0 to 1: of all where its time is known, else of the stage."""
+    """Share that is done, 0 to 1: of all where its time is known, else of the stage."""
     now = time.time()
     left = state.left(now)
     if left is not None:
@@ -204,7 +204,7 @@ def share(state: RunState) -> float:
 
 
 def brief(state: RunState) -> str:
-    """How far a run is, in a line, for a place that reads Markdown."""
+    """Progress of a run, in a line, for a place that reads Markdown."""
     if state.waiting_for:
         return f"Waits for {waited_for(state.waiting_for)}"
     if state.cancelling or state.state == "queued":
@@ -224,7 +224,7 @@ def out_of(spent: float, all_of_it: float) -> str:
 
 
 def pace(state: RunState) -> list[str]:
-    """How far the stage is, how fast, and how long it will still take, as far as each is known."""
+    """Progress of the stage, its speed, and how long it will still take, as far as each is known."""
     parts = []
     if state.done:
         parts.append(f"{state.done:,}{f' of {state.total:,}' if state.total else ''} {state.unit}")

@@ -181,7 +181,7 @@ def _lengths(choice_id: str, chosen: Selection) -> None:
 
 
 def _comparison(choice_id: str) -> None:
-    """Where another choice from the same D_C is otherwise, each as it is."""
+    """Show where another choice from the same D_C is otherwise, each as it is."""
     names = {each.id: in_list(each) for each in choices.comparable(choice_id)}
     st.subheader("Compared with another choice", anchor=False)
     if not names:

@@ -54,7 +54,7 @@ def _key(run_id: str, target: str) -> str:
 
 
 def guess_outcome(run_id: str, target: str) -> None:
-    """What became of the guess."""
+    """Show what became of the guess."""
     order = similarity.guess(run_id, target)
     if not order:
         return

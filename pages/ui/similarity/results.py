@@ -177,7 +177,7 @@ def agreement_text(agreement: Agreement) -> str:
 
 
 def split_table(splits: Sequence[Split], name: str, *, target: bool = True) -> None:
-    """Which pairs split, and why. target: with a column that names it."""
+    """Show which pairs split, and why. target: with a column that names it."""
     rows = [
         {
             "target": split.target,

@@ -52,7 +52,7 @@ def _ask(run_id: str, target: str, sources: list[str]) -> None:
 
 
 def survey_outcome(run_id: str, target: str) -> None:
-    """What people think, where somebody answered (Dai et al. 2019, Fig. 1)."""
+    """Show what people think, where somebody answered (Dai et al. 2019, Fig. 1)."""
     opinions = survey.opinions_of(run_id, target)
     if not opinions:
         return
