@@ -35,7 +35,7 @@ HELD_OUT, HELD_OUT_MOST = 0.05, 1000  # share of a corpus, sentences
 
 
 class PretrainOptions(MlmSettings):
-    """How to read, what not to, and what else to look at meanwhile: all that arms of an experiment have alike."""
+    """Options: how to read, what not to, what else to look at meanwhile: all that arms of an experiment have alike."""
 
     holdout: tuple[str, ...] = option(
         (), "Labelled splits: their sentences, and near copies, are not read.", corpus=True
@@ -47,7 +47,7 @@ class PretrainOptions(MlmSettings):
 
 
 class PretrainConfig(PretrainOptions):
-    """What to read, from which encoder on, and how."""
+    """Options: what to read, from which encoder on, and how."""
 
     corpora: tuple[str, ...] = option(
         ...,
@@ -147,7 +147,7 @@ def _read(config: PretrainConfig, job: Job, corpora: list[Corpus], lm: "MaskedLM
 
 
 class Draw:
-    """Which rows an epoch reads: `draw(epoch)` `(m,)`; m is the same for every epoch.
+    """Rows that an epoch reads: `draw(epoch)` `(m,)`; m is the same for every epoch.
 
     The first `n_task` rows are T_C's, `n_others` follow. task, others: rows of each that an epoch reads. balance: what
     becomes of them (SOURCES.md, Mixing T_C and S_C).

@@ -64,7 +64,7 @@ def next_budget(leaderboard: Sequence[ArmRow], worth: float) -> list[NextBudget]
 
 
 def labels_spared(curve: Sequence[CurvePoint], size: int) -> list[LabelsSpared]:
-    """What each arm spares at `size` labelled sentences."""
+    """Labels that each arm spares at `size` labelled sentences."""
     arms: dict[tuple[str, str], dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
     for point in curve:
         arms[point.arm, point.budget][point.train_sentences] += point.micro_f1

@@ -35,7 +35,7 @@ BINS: Mapping[str, str] = {  # of CEIM, in words
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arm:
-    """What a line differs from `none` in.
+    """Difference of a line from `none`.
 
     task: MLM on T_C. strategy: MLM also on S_C, chosen by this strategy; "": on nothing of D_C.
     budget: of that S_C, where the experiment's budgets do not apply; "" where they do, once each.

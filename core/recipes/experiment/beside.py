@@ -18,7 +18,7 @@ from core.stats.welch import Welch, welch
 
 
 def of_line(line: FinishedLine) -> list[Evaluation]:
-    """What the taggers of a line got right on the first test set: an evaluation a seed, replicate by replicate."""
+    """Evaluations of a line's taggers on the first test set: one a seed, replicate by replicate."""
     return [one for chain in line.chains for one in tables(chain.finetune, chain.halves)]
 
 

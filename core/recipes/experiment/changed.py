@@ -22,7 +22,7 @@ class Changed(NamedTuple):
 
     @property
     def why(self) -> str:
-        """Why there is no verdict, in a sentence."""
+        """Reason that there is no verdict, in a sentence."""
         return (
             f"Not tested: {self.changed:,} of {self.wanted:,} mentions are changed, which is less than {ENOUGH:.0%} of "
             "what was asked. Ask for a lower share; its difference stands there, and nothing is concluded from it."
@@ -30,7 +30,7 @@ class Changed(NamedTuple):
 
 
 def of_line(line: FinishedLine) -> Changed:
-    """What a line's own set came to; (0, 0) where it has none, or one that is drawn and not changed."""
+    """Changes of a line's own set; (0, 0) where it has none, or one that is drawn and not changed."""
     if not line.cell.arm.rebuild or line.cell.arm.control:
         return Changed(0, 0)
     sets = [results.read(chain.labels[-1], RebuildResult) for chain in line.chains if chain.labels]

@@ -38,7 +38,7 @@ _STAGES: dict[str, type[Config]] = {
 
 
 class ExperimentConfig(Config):
-    """What is compared, on what."""
+    """Options: what is compared, on what."""
 
     task: str = option("", "Task text (T_C), without labels; for variants that are pre-trained.", corpus=True)
     domain: str = option("", "Big corpus (D_C): what to choose from.", corpus=True)
@@ -235,7 +235,7 @@ class ExperimentConfig(Config):
 
     @property
     def encoders(self) -> list[str]:
-        """What every arm is run from beside `encoder`."""
+        """Encoders that every arm is run from beside `encoder`."""
         names = (name.removeprefix(arms.ENCODER) for name in self.axis)
         return [name for name in names if name != self.encoder]
 

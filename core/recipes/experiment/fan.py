@@ -65,7 +65,7 @@ def _busy(step: Step, runs: Mapping[Step, Run], job: Job) -> Run | None:
 
 
 def at_once() -> int:
-    """How many steps this machine makes at once: one a card, each of which a training has to itself."""
+    """Number of steps that this machine makes at once: one a card, each of which a training has to itself."""
     return max(len(cards.usable()), 1)
 
 

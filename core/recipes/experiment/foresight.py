@@ -94,7 +94,7 @@ class Foresight:
 
     @property
     def basis(self) -> str:
-        """What is said of spread comes from: trainings, or an assumption; the beginning of a sentence."""
+        """Source of what is said of spread: trainings, or an assumption; the beginning of a sentence."""
         if not (n := self.spread.trainings):
             return "That is assumed, as nothing was trained on these labels yet"
         return f"By {n} training{'s' * (n > 1)} on these labels so far"
@@ -129,7 +129,7 @@ class Foresight:
 
 
 def time_in_words(plan: PlanChance) -> str:
-    """What it takes, where that is known."""
+    """Time that it takes in words, where that is known."""
     if plan.seconds is None:
         return ""
     most = max(plan.seconds / 60, 1)

@@ -37,7 +37,7 @@ def check(config: "ExperimentConfig") -> None:
 
 
 def side(number: int) -> int:
-    """Which half a replicate learns from. number: of the replicate, from 1."""
+    """Half that a replicate learns from, 0 or 1. number: of the replicate, from 1."""
     return (number - 1) % 2
 
 

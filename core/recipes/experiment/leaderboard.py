@@ -96,8 +96,8 @@ class Judgement:
 
     @property
     def duels(self) -> tuple[int, int, int]:
-        """How many seeds of the arm beat, equal (within 0.05 points) and lose to the same seed of `none`, which has all
-        seeds also where the experiment ended early."""
+        """Numbers of the arm's seeds that beat, equal (within 0.05 points) and lose to the same seed of `none`, which
+        has all seeds also where the experiment ended early."""
         gaps = [a - b for a, b in zip(self.none.system, self.none.other, strict=False)] if self.none else []
         wins, losses = sum(gap > 0.05 for gap in gaps), sum(gap < -0.05 for gap in gaps)
         return wins, len(gaps) - wins - losses, losses
@@ -144,7 +144,7 @@ def _judgements(
 
 
 def _unjudged(line: FinishedLine, difference: Difference) -> Judgement:
-    """What stands in place of a verdict: of a control, and of an arm that changed too little to be tested."""
+    """Judgement in place of a verdict: of a control, and of an arm that changed too little to be tested."""
     if line.cell.arm.judged:
         return Judgement(word="not tested", why=changed.of_line(line).why, none=difference)
     why = rivals.why_there(line.cell)

@@ -79,7 +79,7 @@ def _part(size: int, replicate: Replicate) -> Part:
 def multipliers(
     config: "ExperimentConfig", lines: Sequence["FinishedLine"], rows: Sequence[ArmRow], sizes: Sequence[int]
 ) -> Multipliers | None:
-    """What the claim was worth; None where that was not asked for, or nothing was learnt. sizes: of L_C's parts."""
+    """Worth of the claim; None where that was not asked for, or nothing was learnt. sizes: of L_C's parts."""
     claim = config.claimed
     if not config.multipliers or claim is None or nothing_learnt(rows):
         return None
@@ -103,7 +103,7 @@ def _tokens(line: "FinishedLine") -> float:
 
 
 def _tested(line: "FinishedLine", size: int = 0, whole: int = 0) -> list[Evaluation]:
-    """What a line's taggers on a part of L_C got right, one a replicate. whole: sentences that are no part."""
+    """Evaluations of a line's taggers on a part of L_C, one a replicate. whole: sentences that are no part."""
     return [
         one
         for chain in line.chains

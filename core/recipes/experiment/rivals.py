@@ -16,7 +16,7 @@ AGAINST: Mapping[str, str] = {
 
 
 def baseline(cell: Cell, others: Sequence[Cell]) -> Cell:
-    """What `cell` is measured against: the `none` of its own encoder, for that one the experiment's; for a set of one
+    """Baseline of `cell`: the `none` of its own encoder, for that one the experiment's; for a set of one
     size a random set of that size."""
     encoder = "" if cell.arm.plain_name == NONE else cell.arm.encoder
     return next(other for other in others if (other.arm.plain_name, other.arm.encoder) == (cell.arm.base, encoder))
@@ -44,10 +44,10 @@ def control(cell: Cell, others: Sequence[Cell]) -> Cell | None:
 
 
 def against(cell: Cell) -> str:
-    """What a control is, in words."""
+    """Name of a control, in words."""
     return AGAINST.get(cell.arm.plain_name.partition(":")[0], "")
 
 
 def why_there(cell: Cell) -> str:
-    """What a control is there for, in a sentence."""
+    """Purpose of a control, in a sentence."""
     return cell.arm.summary if cell.arm.control else "Random sentences: what a choice of sentences must beat."

@@ -72,7 +72,7 @@ class FinishedLine:
 
     @property
     def halves(self) -> list[Run]:
-        """What its replicates have their labels from, one a replicate; nothing where all have the same."""
+        """Runs that its replicates have their labels from, one a replicate; nothing where all have the same."""
         return [chain.halves for chain in self.chains if chain.halves]
 
     @property

@@ -45,8 +45,8 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """What a replicate of a line is of. halves: the step that gives it labels of its own; None where it has those of
-    all."""
+    """Stages, line and number of a replicate. halves: the step that gives it labels of its own; None where it has those
+    of all."""
 
     stages: Stages
     cell: Cell
@@ -55,7 +55,7 @@ class Place:
 
     @property
     def needs(self) -> tuple[Step, ...]:
-        """What comes before all other steps."""
+        """Steps that come before all others."""
         return (self.halves,) if self.halves else ()
 
     def within(self, runs: Mapping[Step, Run]) -> Stages:
@@ -218,7 +218,7 @@ def _labels(place: Place, part: Part) -> tuple[Step, ...]:
 
 
 def _pretrain(place: Place, selects: Mapping[Cell, Step], pieces: float) -> Step:
-    """Where all arms are trained alike, by what all of them select. selects: of this replicate."""
+    """Step of a pre-training; where all arms are trained alike, by what all select. selects: of this replicate."""
     cell, replicate = place.cell, place.replicate
     own = (selects[cell],) if cell in selects else ()
     needs = own if place.stages.config.fixed == "none" else tuple(selects.values())

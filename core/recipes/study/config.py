@@ -119,12 +119,12 @@ class StudyConfig(Config):
 
     @property
     def control(self) -> Cell | None:
-        """What the claim must beat beside `none`; None where it chooses nothing."""
+        """Control that the claim must beat beside `none`; None where it chooses nothing."""
         return control(self.claimed, self.experiment(0).cells)
 
     @property
     def unit(self) -> str:
-        """What is made anew for every seed: replicates, or seeds where that is the tagger alone."""
+        """Unit that is made anew for every seed: replicates, or seeds where that is the tagger alone."""
         return "replicates" if self.experiment(0).replicates(self.claimed)[0].number else "seeds"
 
     @property
@@ -134,6 +134,6 @@ class StudyConfig(Config):
 
 
 def task_names(config: StudyConfig, library: Library) -> list[str]:
-    """What the tasks are called: as was said, else as their test splits are, no two alike."""
+    """Names of the tasks: as was said, else as their test splits are called, no two alike."""
     names = config.names or [library.find(test).name for test in config.test]
     return [f"{name} ({number})" if name in names[: number - 1] else name for number, name in enumerate(names, 1)]

@@ -52,7 +52,7 @@ def _conclusion(mean: Mean, asked: float) -> Conclusion:
 
 
 def _lacking(mean: Mean, these: Conclusion, tasks: Sequence[TaskRow], unit: str, n: int) -> str:
-    """What would settle a mean of the size that was seen on these tasks; "" where it is settled."""
+    """Sentence on what would settle a mean of the size that was seen on these tasks; "" where it is settled."""
     if these.answer != "no evidence":
         return ""
     if not these.dof:
