@@ -83,7 +83,7 @@ def main(result: ExperimentResult) -> ArmRow | None:
 
 
 def name_of(row: ArmRow, rows: Sequence[ArmRow]) -> str:
-    """What an arm adds, for who does not know its name."""
+    """Name of an arm by what it adds, for who does not know its own."""
     name, encoder = split_name(row.arm)
     head, _, value = name.partition(":")
     if row.verdict == "control" and row.sentences:
@@ -127,13 +127,13 @@ def _what(row: ArmRow, rows: Sequence[ArmRow]) -> str:
 
 
 def _blind(row: ArmRow) -> str:
-    """What it is held against."""
+    """Name of what it is held against."""
     _, other = _COMPARED.get(split_name(row.arm)[0], ("", "a part taken by lot"))
     return "as much random text" if row.sentences else other
 
 
 def _others(others: Sequence[ArmRow], rows: Sequence[ArmRow]) -> str:
-    """What is sure of the other lines; of several a first few by name."""
+    """Sentence on what is sure of the other lines; of several a first few by name."""
     sentences = []
     for start in dict.fromkeys(FURTHER.values()):
         names = [name_of(row, rows) for row in others if FURTHER.get(row.verdict) == start]
@@ -144,7 +144,7 @@ def _others(others: Sequence[ArmRow], rows: Sequence[ArmRow]) -> str:
 
 
 def _untested(rows: Sequence[ArmRow]) -> str:
-    """Which lines are no test of what they tried; nothing where all are."""
+    """Sentence on the lines that are no test of what they tried; nothing where all are."""
     names = [f"{name_of(row, rows)} ({row.changed_words})" for row in rows if row.verdict == "not tested"]
     return f"Not tested, as too few labels could be changed: {', '.join(names)}." if names else ""
 
@@ -169,7 +169,7 @@ def _difference(delta: float, interval: tuple[float, float], over: str) -> str:
 
 
 def _could(interval: tuple[float, float] | None) -> str:
-    """What could have been seen, where a question stays open. interval: of that question."""
+    """Sentence on what could have been seen, where a question stays open. interval: of that question."""
     if interval is None:
         return ""
     half = (interval[1] - interval[0]) / 2
@@ -216,7 +216,7 @@ def _next(row: ArmRow, hours: float) -> str:
 
 
 def repetitions_to_settle(result: ExperimentResult) -> int:
-    """How many the verdict asks for next; 0 where it is settled, or where repeating is not what would settle it."""
+    """Repetitions that the verdict asks for next; 0 where it is settled, or repeating is not what would settle it."""
     row = main(result)
     if row is None or row.verdict in ("hurts", "below control"):
         return 0

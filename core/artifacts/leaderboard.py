@@ -110,7 +110,7 @@ class ArmRow:
 
     @property
     def changed_words(self) -> str:
-        """How much of what was asked is changed; nothing where nothing was."""
+        """Mentions that are changed of those that were asked for, in words; nothing where nothing was."""
         return f"{self.changed:,} of {self.wanted:,} changed" if self.wanted else ""
 
     @property
@@ -155,7 +155,7 @@ class PlannedTest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExperimentResult:
-    """What an `experiment` run came to.
+    """Result of an `experiment` run.
 
     leaderboard: in the order of dev F1, on which alone a choice may rest. curve: F1 by size of L_C, empty where no
     sizes were asked for. hours: of computing by kind of run, each run once. planned: the test of the claim; None where
@@ -175,18 +175,18 @@ class ExperimentResult:
 
     @property
     def claim_words(self) -> list[str]:
-        """What the planned test came to, and what choosing was worth, each where it was asked for."""
+        """Results of the planned test, and of what choosing was worth, each where it was asked for."""
         planned, worth = self.planned, self.multipliers
         return [*([planned.why] if planned else []), *([worth.words] if worth else [])]
 
     @property
     def ceiling_words(self) -> str:
-        """What the taggers of spans among the arms cannot find; nothing where there are none, or none of it."""
+        """Entities that the taggers of spans among the arms cannot find; nothing where there are none, or none of it."""
         return self.too_long.words if self.too_long else ""
 
     @property
     def overlap_words(self) -> str:
-        """What was both trained on and scored, and every arm's F1 without it; nothing where there is none of it."""
+        """Sentences both trained on and scored, and every arm's F1 without them; nothing where there are none."""
         if not self.train_in_test:
             return ""
         scores = [
@@ -240,14 +240,14 @@ def baseline(row: ArmRow, rows: Sequence[ArmRow]) -> ArmRow | None:
 
 
 def against(rows: Sequence[ArmRow]) -> str:
-    """What differences are to, in words."""
+    """Baseline of the differences, in words."""
     names = [split_name(base.arm)[0] for row in rows if (base := baseline(row, rows))]
     sets = sorted({name for name in names if name != "none"})
     return f"none (sets of one size: {', '.join(sets)})" if sets else "none"
 
 
 def tables(row: ArmRow, store: RunStore) -> list[Evaluation]:
-    """What the taggers of a line got right on the first test set: an evaluation a seed, replicate by replicate.
+    """Evaluations of a line's taggers on the first test set: one a seed, replicate by replicate.
 
     Where halves are swapped each has a row for every sentence of the pool. Two lines of one experiment are compared by
     `stats.bootstrap`. Errors: CorpusError, RunError where a run or its files are gone.
@@ -279,7 +279,7 @@ def nothing_learnt(rows: Sequence[ArmRow]) -> bool:
 
 
 def read(run: Run) -> ExperimentResult:
-    """What a finished run came to. Errors: RunError."""
+    """Result of a finished run. Errors: RunError."""
     return result.read(run, ExperimentResult)
 
 

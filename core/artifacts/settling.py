@@ -10,7 +10,7 @@ TOO_MANY, TOO_LONG = 60, 200  # repetitions, and hours, that nobody would wait f
 def settled_by(
     delta: float, estimate: Estimate | Mean | None, n: int, hours: float, *, swapped: bool = False, each: str = ""
 ) -> str:
-    """What would settle a difference of the size that was seen. n: repetitions so far, which took `hours`."""
+    """Advice on settling a difference of the size that was seen. n: repetitions so far, which took `hours`."""
     if abs(delta) < LEVEL:
         return "Next: something else; the two are level, and more of the same would only show how level."
     if estimate is None:  # results of older versions
