@@ -107,7 +107,7 @@ def experiment_document(report: Report, cover: Cover) -> Document:
 
 
 def answer_facts(asked: str, finding: Finding, spent: str) -> list[tuple[str, str]]:
-    """What was asked, what came out, how sure, what to do, what it cost: the head of a report."""
+    """Rows of what was asked, what came out, how sure, what to do, what it cost: the head of a report."""
     rows = [
         ("Asked", asked),
         ("Answer", finding.what),
@@ -291,5 +291,5 @@ def _cost(report: Report) -> list[Part]:
 
 
 def repeated(version: str) -> str:
-    """How it can be had again, in words."""
+    """Sentence on how it can be had again."""
     return f"Winnow {version}, on one machine; nothing left it. The same command gives the same result:"

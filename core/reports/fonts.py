@@ -44,7 +44,7 @@ def onwards(text: str) -> str:
 
 
 def width(text: str, size: float, *, bold: bool) -> float:
-    """How wide a line is in the body's font, in the unit of its size."""
+    """Width of a line in the body's font, in the unit of its size."""
     return float(_of_a_hundred(bold).getlength(settable(text)) * size / 100)
 
 
@@ -79,7 +79,7 @@ def further(char: str) -> Iterator[tuple[Path, int]]:
 
 @cache
 def _of_this_machine(code: int) -> tuple[tuple[Path, int], ...]:
-    """What fontconfig knows; nothing on a system that has none."""
+    """Files of fonts that fontconfig knows, and their numbers within; nothing on a system without it."""
     words = ["fc-list", f":charset={code:x}:scalable=true:color=false", "file", "index", "style"]
     with suppress(OSError, subprocess.SubprocessError):
         done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=_PATIENCE)

@@ -8,7 +8,7 @@ from core.reports.drawing import Drawing
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cover:
-    """Who reports, on what, and when; "" is left out. date: as it is printed."""
+    """Cover of a report: who reports, on what, and when; "" is left out. date: as it is printed."""
 
     firm: str = ""
     project: str = ""
