@@ -69,7 +69,7 @@ def _written(write: Callable[[bytes], object], block: bytes, copy: Path) -> None
 
 @contextmanager
 def outgoing(output: str) -> Iterator[Path]:
-    """Where to write what shall be at `output`: its path, or a place whose files are then sent to the address.
+    """Path to write what shall be at `output`: its path, or a place whose files are then sent to the address.
 
     Errors: PathError if it cannot be reached.
     """
@@ -124,7 +124,7 @@ def _files(system: "FileSystem", path: str, address: str) -> "list[FileInfo]":
 
 
 def _beneath(folder: Path, path: PurePosixPath, top: PurePosixPath) -> Path:
-    """Where a copy goes: below `folder`, whatever the other side calls its files."""
+    """Path of a copy: below `folder`, whatever the other side calls its files."""
     inside = path.relative_to(top) if path != top else PurePosixPath(path.name)
     name = "_".join(part for part in inside.parts if part not in ("..", ".", "/"))
     return folder / name

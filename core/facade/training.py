@@ -141,12 +141,12 @@ def left_behind(run_id: str) -> tuple[int | None, Path | None]:
 
 
 def pretrained(run_id: str) -> PretrainResult:
-    """What a finished `pretrain` run came to. Errors: RunError."""
+    """Result of a finished `pretrain` run. Errors: RunError."""
     return result.read(store().get(run_id), PretrainResult)
 
 
 def ranked(run_id: str) -> RankResult:
-    """What a finished `rank` run came to. Errors: RunError."""
+    """Result of a finished `rank` run. Errors: RunError."""
     return result.read(store().get(run_id), RankResult)
 
 

@@ -93,7 +93,7 @@ class _Bug(Exception):
 
 
 def _explain(context: RunContext, error: BaseException) -> tuple[Ending, Exception]:
-    """How an attempt that raised `error` has ended, and the error to show for it."""
+    """Ending of an attempt that raised `error`, and the error to show for it."""
     run = context.run
     name = type(error).__name__
     own = isinstance(error, WinnowError) and not isinstance(error, Cancelled)

@@ -95,7 +95,7 @@ def futile(look: Look, looks: tuple[int, ...], number: int, effect: float) -> Bo
 
 
 def ending(look: Look, looks: Sequence[int], number: int, effect: float) -> Ending | None:
-    """Why the experiment ends at this look; None: it goes on."""
+    """Reason that the experiment ends at this look; None: it goes on."""
     at = tuple(looks)
     if sign := int(shown(look, at, number)):
         return "shown" if sign > 0 else "worse"

@@ -20,7 +20,7 @@ Device = Callable[[], AbstractContextManager[object]]
 
 
 def on(wanted: str = "") -> str:
-    """What `--on` says: local, ray (this machine's processors and cards) or ray:HOST:PORT (a cluster).
+    """Place that `--on` names: local, ray (this machine's processors and cards) or ray:HOST:PORT (a cluster).
 
     wanted: the same for another process than this one.
     Errors: ConfigError for anything else, and where Ray is not installed.

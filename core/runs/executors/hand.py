@@ -20,7 +20,7 @@ _PASSED_ON = (_HOME, "WINNOW_DEVICE", "WINNOW_OFFLINE", "HF_HUB_OFFLINE")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """What went wrong in a worker: an error that is shown as it is, or a traceback for the log (see `for_the_log`)."""
+    """Failure of a worker: an error that is shown as it is, or a traceback for the log (see `for_the_log`)."""
 
     error: WinnowError | None = None
     log: str = ""
@@ -34,12 +34,12 @@ class Failure:
 
 
 def environment() -> dict[str, str]:
-    """What a worker shall take over of this process's environment."""
+    """Variables that a worker shall take over of this process's environment."""
     return {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
 
 
 class Hand:
-    """What an engine's worker is asked, in this order: `hello`, `open`, then `make` for each chunk."""
+    """Answers of an engine's worker, which is asked in this order: `hello`, `open`, then `make` for each chunk."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         """environment: of the run's process; its home counts where it is seen from here."""
@@ -60,7 +60,7 @@ class Hand:
         return path.exists()
 
     def open(self, work: Work) -> Any:
-        """What the work says of its model, and of what it computes on; or a `Failure`."""
+        """Description of the work's model, and of what it computes on; or a `Failure`."""
 
         def opened() -> Any:
             device = work.device()

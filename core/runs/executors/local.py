@@ -42,7 +42,7 @@ class Ahead(Generic[Result]):
         self._pool.shutdown(cancel_futures=True)
 
     def take(self, item: int, following: int | None) -> Result:
-        """What `work` makes of `item`; that of `following` is begun."""
+        """Result of `work` on `item`; that of `following` is begun."""
         # A tokenizer must not be asked by two threads, so what nobody foresaw is done in the same one.
         result = (self._coming.pop(item, None) or self._pool.submit(self._work, item)).result()
         self._coming = {} if following is None else {following: self._pool.submit(self._work, following)}

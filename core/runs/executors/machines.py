@@ -23,7 +23,7 @@ class Machines:
         self._kept: Where | None = None
 
     def seen(self, nodes: Iterable[Mapping[str, Any]]) -> None:
-        """What the engine says of its nodes now; one that died since is noted."""
+        """Keep what the engine says of its nodes now; one that died since is noted."""
         nodes = list(nodes)
         names = Counter(node["NodeManagerHostname"] for node in nodes)
         for node in nodes:

@@ -47,7 +47,7 @@ class Share:
 
 
 def share() -> Share | None:
-    """What `--share` says; None: this process has the run to itself. Errors: ConfigError."""
+    """Share that `--share` names; None: this process has the run to itself. Errors: ConfigError."""
     given = os.environ.get(SHARE)
     if not given:
         return None
