@@ -33,7 +33,7 @@ VALUED = {
 
 
 def arm_label(name: str) -> str:
-    """What an arm does, and its name; a name that nobody knows stands for itself."""
+    """Label of an arm: what it does, and its name; a name that nobody knows stands for itself."""
     head, _, value = name.partition(":")
     if name in PLAIN:
         words = PLAIN[name]
@@ -49,7 +49,7 @@ def arm_label(name: str) -> str:
 
 
 def arm_names(further: Mapping[str, Any]) -> list[str]:
-    """What can be chosen: the arms without a value, and those whose value goes with what was picked.
+    """Names of arms that can be chosen: the arms without a value, and those whose value goes with what was picked.
 
     further: the `sources`, the `imported_vectors` and the `assisting` corpus of the experiment.
     """

@@ -46,7 +46,7 @@ NUMBERS = {
 
 
 def options() -> dict[str, Any] | None:
-    """What was asked for; None while a corpus is missing, or what is typed is wrong, which is said."""
+    """Options that were asked for; None while a corpus is missing, or what is typed is wrong, which is said."""
     picked = splits("experiment", ("task", "domain")) | splits("experiment", ("train", "dev", "test"))
     if not (picked["train"] and picked["dev"] and picked["test"]):
         st.info(
@@ -134,7 +134,7 @@ def _lines(further: Mapping[str, Any], unlabelled: bool, *, swapped: bool) -> di
 
 
 def _further() -> dict[str, Any]:
-    """What some arms read or borrow, and harder test sets."""
+    """Options of what some arms read or borrow, and harder test sets."""
     with st.expander("Sources, borrowed labels, harder test sets", icon=":material/add_circle:"):
         left, right = st.columns(2)
         with left:
@@ -191,7 +191,7 @@ def _numbers(further: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _rare(further: Mapping[str, Any]) -> dict[str, Any]:
-    """What is seldom changed."""
+    """Options that are seldom changed."""
     config, key = runs.RECIPES["experiment"].config, "training.experiment"
     rare: dict[str, Any] = {}
     if not expert():
@@ -248,7 +248,7 @@ def _sizes() -> dict[str, Any]:
 
 
 def _cap(sources: bool) -> dict[str, Any]:
-    """How much is read of sources, where there are any."""
+    """Option of how much is read of sources, where there are any."""
     if not sources:
         return {}
     caps = st.text_input(

@@ -17,7 +17,7 @@ HELD = "Sentences to decide by and to test on, and near copies: who has read the
 
 
 def options(kind: str) -> dict[str, Any] | None:
-    """What was asked for; None while a corpus is missing."""
+    """Options that were asked for; None while a corpus is missing."""
     return {"pretrain": _pretrain, "finetune": _finetune, "experiment": experiment.options}[kind]()
 
 
@@ -36,7 +36,7 @@ def _pretrain() -> dict[str, Any] | None:
 
 
 def _text() -> tuple[str, ...]:
-    """What the encoder reads: an S_C, hand edits counted, and whole corpora."""
+    """Text that the encoder reads: an S_C, hand edits counted, and whole corpora."""
     roles, here = corpora.roles(), corpus_labels(corpora.listed())
     whole = st.multiselect(
         "Text to pre-train on",

@@ -13,7 +13,7 @@ OPEN, AGREED, RUN = "training.larger", "training.larger.agreed", "training.fetch
 
 
 def offer() -> None:
-    """What can be fetched, or how far that is; nothing where all of it is here, or the machine is kept offline."""
+    """Draw what can be fetched, or how far that is; nothing where all of it is here, or the machine is kept offline."""
     missing = next((row for row in encoders.offered() if not row.here), None)
     if missing is None or offline():
         return

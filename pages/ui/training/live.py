@@ -46,7 +46,7 @@ def _which(run_id: str, trainings: Sequence[Run], active: bool) -> str | None:
 
 
 def _types(run_id: str, train: str | None) -> list[str]:
-    """Which types' F1 to draw beside that of all; the two most frequent to begin with."""
+    """Types whose F1 to draw beside that of all; the two most frequent to begin with."""
     if not train:
         return []
     try:
@@ -144,7 +144,7 @@ def _line(metric: Metric, name: str, seed: int | None) -> figures.Line:
 
 
 def _table(metrics: Sequence[Metric]) -> None:
-    """What the charts draw, in numbers, and how much of it there is."""
+    """Draw what the charts show, in numbers, and how much of it there is."""
     n = sum(len(metric.steps) for metric in metrics)
     step = max(int(metric.steps[-1]) for metric in metrics if metric.seed == metrics[-1].seed)
     words = [f"Step {step:,}", f"{n:,} points; a chart draws at most {figures.MOST:,}, and no peak is lost"]

@@ -46,7 +46,7 @@ def _queue(run_id: str, others: Sequence[str]) -> None:
 
 
 def stopped(run_id: str) -> str:
-    """What is said of a training that was stopped: what there is to go on from, and what there is to use."""
+    """Words on a training that was stopped: what there is to go on from, and what there is to use."""
     step, model = training.left_behind(run_id)
     if step is None:
         on = "No checkpoint was written yet: Resume begins this training anew, and what was finished before it stays."
@@ -76,7 +76,7 @@ def smaller(run_id: str, state: RunState, key: str) -> None:
 
 
 def result(run_id: str) -> None:
-    """What came out, in the order in which it is asked for: how good, where it lies, how to use it."""
+    """Draw what came out, in the order in which it is asked for: how good, where it lies, how to use it."""
     kind = runs.get(run_id).manifest.kind
     {"pretrain": _pretrained, "finetune": _finetuned, "experiment": _experiment, "study": _study}[kind](run_id)
     if kind != "pretrain":
@@ -161,7 +161,7 @@ KEPT = {
 
 
 def _confidence(run_id: str, tuned: FinetuneResult) -> None:
-    """How far the confidence of an entity is right, and what asking for more of it costs."""
+    """Draw how far the confidence of an entity is right, and what asking for more of it costs."""
     rows = results.least_confidences(run_id)
     if not rows or not tuned.dev.calibration:
         return

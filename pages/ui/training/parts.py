@@ -25,7 +25,7 @@ CUSTOM = "Every option is yours; what is left empty stays as usual."
 
 
 def splits(kind: str, names: Sequence[str]) -> dict[str, str]:
-    """Who plays which part, prefilled with the parts given on the page Corpora."""
+    """Corpora by part, prefilled with the parts given on the page Corpora."""
     roles, picked = corpora.roles(), {}
     for column, name in zip(st.columns(len(names)), names, strict=True):
         with column:
@@ -35,7 +35,7 @@ def splits(kind: str, names: Sequence[str]) -> dict[str, str]:
 
 
 def start_from(kind: str) -> str:
-    """What training starts from: the bundled encoder, a finished pre-training, or whatever is typed."""
+    """Encoder that training starts from: the bundled encoder, a finished pre-training, or whatever is typed."""
     names = _encoders()
     picked = st.selectbox(
         "Start from",
@@ -66,7 +66,7 @@ def also_from(kind: str) -> tuple[str, ...]:
 
 
 def _encoders() -> dict[str, str]:
-    """What training may start from, with what it is called: the bundled one, runs, what was fetched."""
+    """Encoders that training may start from, with their names: the bundled one, runs, what was fetched."""
     done = {run.id: encoder(run.id) for run in runs.listed("pretrain", state="succeeded")}
     return {BUNDLED: "MiniLM, bundled: works offline"} | done | {e.name: e.says for e in encoders.offered() if e.here}
 
@@ -142,6 +142,6 @@ def _option(config: type[Config], name: str, prefix: str) -> dict[str, Any]:
 
 
 def _elsewhere(config: type[Config], name: str) -> bool:
-    """What is hidden fills itself in."""
+    """Whether an option is hidden, so that it fills itself in."""
     extra = config.model_fields[name].json_schema_extra
     return isinstance(extra, dict) and bool(extra.get("hidden"))

@@ -32,7 +32,7 @@ def show(kind: str, options: Mapping[str, Any]) -> None:
 
 
 def _foresight(options: Mapping[str, Any]) -> None:
-    """What it could show at best; aloud where so few seeds make it a gamble."""
+    """Show what it could find at best; aloud where so few seeds make it a gamble."""
     foresight = experiments.foresight(options)
     if foresight.seeds < FEW:
         st.warning(foresight.in_words(), icon=":material/casino:")
@@ -41,7 +41,7 @@ def _foresight(options: Mapping[str, Any]) -> None:
 
 
 def _alike(options: Mapping[str, Any]) -> None:
-    """What there is to choose from, where it was counted."""
+    """Show what there is to choose from, where it was counted."""
     count = prevalence.counted(options.get("task") or "", options.get("domain") or "")
     if count is not None:
         st.caption(prevalence.in_words(count))
@@ -106,7 +106,7 @@ def _numbers(seconds: float | None, memory: float | None, disk: float | None, le
 
 
 def _processor(seconds: float | None, preset: str) -> None:
-    """What to expect without a GPU."""
+    """Show what to expect without a GPU."""
     text = f"No GPU here: this trains on {machine.cores()} processor cores"
     text += "." if seconds is None else f", in about {duration(seconds)}."
     if preset == "paper" and (seconds is None or seconds > LONG):

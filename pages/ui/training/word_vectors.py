@@ -13,7 +13,7 @@ HELP = "word2vec, GloVe or fastText (.vec) as text, plain or .gz; read where it 
 
 
 def vectors_import() -> None:
-    """What was read before, and the form that reads a file; how far the latest reading is."""
+    """Draw what was read before, and the form that reads a file; how far the latest reading is."""
     with st.expander("Word vectors of elsewhere (GloVe, word2vec, fastText)", icon=":material/match_word:"):
         if here := list(vectors.imported().values()):
             names = {"name": "Name", "words": "Words", "dimension": "Numbers a word"}
