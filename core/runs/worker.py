@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 
 from core.errors import Cancelled, ResourceError, RunBusy, WinnowError, for_the_log, memory_ran_out
 from core.files import disk_is_full, forget_sums, sum_up, sync_all, write_atomic
+from core.runs.chunks import PROBES
 from core.runs.context import Listener, RunContext
 from core.runs.data import Data
 from core.runs.events import OUT_OF_MEMORY, Ending, EventLog
@@ -70,6 +71,8 @@ def attempt(
                 context.emit("started", {"pid": me.pid, "created": me.created})
                 forget_sums(run.path)
                 payload = json.dumps(function(context), ensure_ascii=False, indent=1).encode()
+                for probe in run.chunks.glob(PROBES):
+                    probe.unlink(missing_ok=True)
                 sum_up(run.path)
                 sync_all(run.artifacts)  # a power cut after "succeeded" takes nothing of what was made
                 write_atomic(run.result_file, payload)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from random import Random
+from socket import gethostname
 
 import psutil
 import pytest
@@ -199,6 +200,17 @@ def test_a_cluster_without_winnow_s_versions_is_refused(
         ResourceError, match=r"worker on \S+: has numpy .*, this machine 0\.1; install numpy 0\.1 there"
     ):
         squares(begun(home, "other"), cluster)
+
+
+def test_what_was_begun_here_is_not_finished_by_workers_of_another_kind(home: Path, cluster: str) -> None:
+    run = begun(home, "half")
+    with pytest.raises(ModelError):
+        squares(run, "local", "refused")
+    with pytest.raises(ResourceError, match=f"than the one on {gethostname()} .*resume the run where it was begun"):
+        made(run, cluster, Squares(run.path, off=1), N, SIZE)
+    assert len(list(run.chunks.glob("*.npy"))) == 2
+    assert squares(run, cluster) == squares(begun(home, "local"), "local")
+    assert not list(run.chunks.glob("*.probe"))
 
 
 def test_an_engine_of_a_run_knows_no_other_and_leaves_nothing(

@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 
 from core.cli.main import run_main
-from core.errors import ConfigError, ResourceError
+from core.errors import ConfigError, ModelError, ResourceError
+from core.files import read_object
 from core.runs import executors
 from core.runs.executors import engine
 from core.runs.executors.hello import Hello, Roll
+from core.runs.store import Run
 from core.runs.versions import versions
 from tests.runs.works import Squares, begun, made
 
@@ -75,7 +77,7 @@ def test_a_worker_of_another_processor_is_refused_by_name_or_taken_with_a_word()
     strict.probed(one, "ab")
     strict.probed(one, "ab")
     with pytest.raises(
-        ResourceError, match=r"worker on ward4: makes other numbers .* ward3 .*; use nodes of one kind, or"
+        ResourceError, match=r"worker on ward4: makes other numbers .* ward3 .*; use nodes of one kind, .*, or give"
     ):
         strict.probed(other, "cd")
     lenient, notes = roll(mixed=True)
@@ -84,3 +86,73 @@ def test_a_worker_of_another_processor_is_refused_by_name_or_taken_with_a_word()
     lenient.probed(other, "cd")
     assert "has winnow none" in notes[0]
     assert notes[-1].endswith("--mixed allows it: this result is equal to about 4 digits, not to the byte.")
+
+
+def half_made(home: Path, *, exact: bool = False) -> Run:
+    """A run that ended at its third chunk."""
+    run = begun(home, "half")
+    with pytest.raises(ModelError):
+        made(run, "local", Squares(run.path, "refused", exact=exact), 40, 4)
+    assert len(list(run.chunks.glob("chunk-*.npy"))) == 2
+    return run
+
+
+@pytest.mark.parametrize("share", ["", "0/2"])
+def test_what_was_begun_on_one_kind_of_processor_is_not_finished_on_another(
+    home: Path, share: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = half_made(home)
+    probe = (run.chunks / "chunk.probe").read_bytes()
+    monkeypatch.setenv("WINNOW_SHARE", share)
+    with pytest.raises(
+        ResourceError, match=r"makes other numbers .* resume the run where it was begun, remove it .* or give --mixed\."
+    ):
+        made(run, "local", Squares(run.path, off=1), 40, 4)
+    assert len(list(run.chunks.glob("chunk-*.npy"))) == 2
+    assert (run.chunks / "chunk.probe").read_bytes() == probe
+    monkeypatch.setenv("WINNOW_MIXED", "1")
+    assert len(made(run, "local", Squares(run.path, off=1), 40, 4)) == 10
+    assert any("--mixed allows it" in note for note in run.state().notes)
+    assert [path.name for path in run.chunks.iterdir() if path.suffix != ".npy"] == []
+
+
+def test_what_was_begun_is_finished_by_the_same_kind_or_taken_as_it_is(home: Path) -> None:
+    whole = begun(home, "whole")
+    expected = made(whole, "local", Squares(whole.path), 40, 4)
+    run = half_made(home)
+    assert made(run, "local", Squares(run.path), 40, 4) == expected
+    assert not list(run.chunks.glob("*.probe"))
+    older = half_made(home)
+    (older.chunks / "chunk.probe").unlink()
+    assert made(older, "local", Squares(older.path, off=1), 40, 4)[:2] == expected[:2]
+    counted = half_made(home, exact=True)
+    assert not list(counted.chunks.glob("*.probe"))
+    anew = half_made(home)
+    for path in anew.chunks.glob("*.npy"):
+        path.unlink()
+    assert made(anew, "local", Squares(anew.path, off=1), 40, 4) != expected
+
+
+def test_one_chunk_is_not_probed(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    computed = list[int]()
+    compute = Squares._compute
+    monkeypatch.setattr(Squares, "_compute", lambda *given: (computed.append(1), compute(*given))[1])
+    run = begun(home, "one")
+    made(run, "local", Squares(run.path), 3, 4)
+    assert len(computed) == 1
+
+
+def test_of_several_that_begin_the_first_is_the_measure(home: Path) -> None:
+    """Also where a disk knows no links."""
+    run = begun(home, "two")
+    one, other = (Hello(versions=versions(), node=node, guarded=True) for node in ("ward3", "ward4"))
+    context: Any = SimpleNamespace()
+    rolls = [Roll(context, mixed=False, probe=run.chunks / "chunk.probe") for _ in "12"]
+    rolls[0].probed(one, "ab")
+    with pytest.raises(ResourceError, match=r"worker on ward4: makes other numbers .* ward3 "):
+        rolls[1].probed(other, "cd")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "link", lambda *given: (_ for _ in ()).throw(PermissionError()))
+        Roll(context, mixed=False, probe=run.chunks / "other.probe").probed(one, "ab")
+    assert read_object(run.chunks / "other.probe") == {"node": "ward3", "probe": "ab"}
+    assert not list(run.chunks.glob(".*"))

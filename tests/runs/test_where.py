@@ -80,6 +80,19 @@ def test_this_process_s_own_place_is_the_usual_one(
     assert spawned == [{"WINNOW_ON": CLUSTER, "WINNOW_MIXED": "1"}]
 
 
+def test_a_resumed_run_takes_mixed_machines_where_that_is_asked_for_now(
+    made: dict[str, Corpus], spawned: list[dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("WINNOW_ON", "WINNOW_MIXED"):
+        monkeypatch.setenv(name, "")  # and put back afterwards
+    run_id = runs.start("select", options(made), CLUSTER)
+    asked = list[Where]()
+    monkeypatch.setattr(runs, "_work", lambda run, listener: asked.append(Where.asked()))
+    monkeypatch.setenv("WINNOW_MIXED", "1")
+    runs.go_on(run_id)
+    assert asked == [Where(on=CLUSTER, mixed=True)]
+
+
 def test_nowhere_is_refused_before_there_is_a_run(
     made: dict[str, Corpus], spawned: list[dict[str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,7 +17,7 @@ from core.errors import ResourceError
 from core.runs.chunks import Chunks, Work
 from core.runs.executors.engine import engine
 from core.runs.executors.hand import Failure, Hand, environment
-from core.runs.executors.hello import PROBED, Hello, Roll, digest
+from core.runs.executors.hello import PROBED, Hello, digest, roll
 from core.runs.executors.machines import Machines
 
 LOSSES = 4  # workers that one chunk may cost, or that may die before any has begun
@@ -27,7 +27,7 @@ _COUNT = 2.0  # seconds between two counts of processors and cards
 _PATIENCE = 30.0  # seconds without a worker, before the run says that it waits
 
 
-def make(chunks: Chunks, work: Work, address: str, *, mixed: bool) -> Mapping[str, Any]:
+def make(chunks: Chunks, work: Work, address: str) -> Mapping[str, Any]:
     """Make what is missing of `chunks`: what the work says of its model. address: "" for this machine alone.
 
     Errors: ConfigError, ResourceError of Ray and of its workers; whatever ends the work on any of them.
@@ -37,7 +37,7 @@ def make(chunks: Chunks, work: Work, address: str, *, mixed: bool) -> Mapping[st
         if held.ray is None:
             chunks.context.stage("starting workers")
             held.begin(address)
-        return _Crew(held, chunks, work, Roll(chunks.context, mixed=mixed)).work_off()
+        return _Crew(held, chunks, work).work_off()
 
 
 class Session:
@@ -97,10 +97,10 @@ class _Member:
 class _Crew:
     """The workers of one run. `_asked` is all that is waited for: of whom, what, and which chunk."""
 
-    def __init__(self, held: Session, chunks: Chunks, work: Work, roll: Roll) -> None:
-        self._ray, self._chunks, self._work, self._roll = held.ray, chunks, work, roll
+    def __init__(self, held: Session, chunks: Chunks, work: Work) -> None:
+        self._ray, self._chunks, self._work, self._roll = held.ray, chunks, work, roll(chunks, work)
         self._address, self._members, address = held.address, held.members, held.address
-        self._machines = Machines(chunks.context, f"ray:{address}" if address else "ray", mixed=roll.mixed)
+        self._machines = Machines(chunks.context, f"ray:{address}" if address else "ray", mixed=self._roll.mixed)
         self._context, self._shipped = chunks.context, held.ray.put(work)
         self._todo, self._left = deque(chunks.missing), set(chunks.missing)
         self._asked = dict[Any, tuple[_Member, str, int]]()

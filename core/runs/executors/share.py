@@ -20,6 +20,7 @@ from core.runs.chunks import Chunks, Work
 from core.runs.context import CHECK_SECONDS, Listener, RunContext
 from core.runs.data import Data
 from core.runs.events import ENDINGS, Event, EventLog, Kind
+from core.runs.executors.hello import compare
 from core.runs.lock import Lock
 from core.runs.run import Result, Run
 from core.runs.store import RunStore
@@ -98,6 +99,7 @@ def make(chunks: Chunks, work: Work, device: Callable[[], Any], own: Share, *, l
     order = sorted(left, key=lambda i: (i - own.number) % own.of)
     with device():
         opened = work.open(chunks.context)
+        compare(chunks, work, opened)
         chunks.context.stage(work.stage)
         while left:
             at_work = False
