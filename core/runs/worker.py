@@ -17,6 +17,7 @@ from core.runs.data import Data
 from core.runs.events import OUT_OF_MEMORY, Ending, EventLog
 from core.runs.lock import Worker, aside
 from core.runs.run import Result, Run
+from core.runs.where import SHARE
 from core.shown import shown
 
 Recipe = Callable[[RunContext], Result]
@@ -80,7 +81,7 @@ def attempt(
         except BaseException as error:
             ending, failure = _explain(context, error)
             with suppress(OSError):  # even this line may find the disk full; then the run reads as interrupted
-                if not log.ended:
+                if ending and not log.ended:
                     context.emit(ending, _last_words(failure) if ending == "failed" else {})
             if ending == "cancelled":
                 run.cancel_file.unlink(missing_ok=True)
@@ -95,17 +96,20 @@ class _Bug(Exception):
     """A bug, of which only this sentence goes into the log."""
 
 
-def _explain(context: RunContext, error: BaseException) -> tuple[Ending, Exception]:
-    """How an attempt that raised `error` has ended, and the error to show for it."""
+def _explain(context: RunContext, error: BaseException) -> tuple[Ending | None, Exception]:
+    """How an attempt that raised `error` has ended (None: it was interrupted), and the error to show for it."""
     run = context.run
     name = type(error).__name__
     own = isinstance(error, WinnowError) and not isinstance(error, Cancelled)
     if not own and (ended := _failure_of_companion(run)):  # whatever then became of this process, that was the cause
         return "failed", ResourceError(f"run {run.id}: a process that shared its work has failed: {ended}")
-    if isinstance(error, Cancelled):
-        return "cancelled", error
-    if isinstance(error, KeyboardInterrupt) or context.terminated:
-        return "cancelled", Cancelled(f"run {run.id}: was stopped on request; resume it to go on where it was.")
+    if isinstance(error, KeyboardInterrupt):
+        context.terminate()
+    if isinstance(error, Cancelled) or context.terminated:
+        sentence = f"run {run.id}: was stopped on request; resume it to go on where it was."
+        # Of processes that share a run, one was stopped, as at its time limit: the others go on with it.
+        left = context.terminated and os.environ.get(SHARE) and not context.unwanted
+        return None if left else "cancelled", error if isinstance(error, Cancelled) else Cancelled(sentence)
     if isinstance(error, WinnowError):
         return "failed", error
     problem = ""
