@@ -120,7 +120,7 @@ def _explain(context: RunContext, error: BaseException) -> tuple[Ending | None, 
         problem = f"{OUT_OF_MEMORY}; {way_out}"
     if problem:
         return "failed", ResourceError(f"run {run.id}: {problem}")
-    _log_traceback(run, error)
+    log_traceback(run, error)
     return "failed", _Bug(f"This is a bug in Winnow: {name}; the traceback is in worker.log.")
 
 
@@ -136,7 +136,8 @@ def _last_words(error: Exception) -> Data:
     return {"error": str(error), "permanent": True} if permanent else {"error": str(error)}
 
 
-def _log_traceback(run: Run, error: BaseException) -> None:
+def log_traceback(run: Run, error: BaseException) -> None:
+    """Write it where a run's workers leave what they have to say."""
     with suppress(OSError), run.log_file.open("a", encoding="utf-8") as log:
         log.write(for_the_log(error))
 

@@ -19,6 +19,7 @@ from core.runs.executors.engine import engine
 from core.runs.executors.hand import Failure, Hand, environment
 from core.runs.executors.hello import PROBED, Hello, digest, roll
 from core.runs.executors.machines import Machines
+from core.runs.worker import log_traceback
 
 LOSSES = 4  # workers that one chunk may cost, or that may die before any has begun
 _AHEAD = 2  # chunks a worker has: the next one is there when it has done one
@@ -83,14 +84,17 @@ class RayHand(Hand):
 
 @dataclass(eq=False)
 class _Member:
-    """A worker. card: how many it has. ready: it may be given chunks. held: those that it has, the one that it is at
-    first."""
+    """A worker. card: how many it has. ready: it may be given chunks. begun: it has been, also by a work before.
+    refused: it would make other bytes, and keeps its place so that none is begun there in its stead. held: chunks that
+    it has, the one that it is at first."""
 
     number: int
     actor: Any
     card: int
     hello: Hello | None = None
     ready: bool = False
+    begun: bool = False
+    refused: ResourceError | None = None
     held: list[int] = field(default_factory=list)
 
 
@@ -133,7 +137,11 @@ class _Crew:
         self._counted = monotonic()
         self._cards = int(resources.get("GPU", 0)) if self._work.card and cards.asked() != "cpu" else 0
         self._room = self._cards or int(resources.get("CPU", 0)) or 1
-        self._machines.seen(self._ray.nodes())
+        nodes = self._ray.nodes()
+        self._machines.seen(nodes)
+        alive = {node["NodeID"] for node in nodes if node["Alive"]}
+        for member in [member for member in self._members.values() if member.refused and _place(member) not in alive]:
+            del self._members[member.number]  # whose death nobody hears of, for it is asked nothing
 
     def _ask_again(self) -> None:
         """Open the work on workers of the one before, where they have the device that it wants."""
@@ -141,7 +149,7 @@ class _Crew:
             if member.hello is None or member.card != int(self._cards > 0):
                 del self._members[member.number]
                 self._ray.kill(member.actor)
-            else:
+            elif not member.refused:
                 member.ready, member.held = False, []
                 self._ask(member, "opened", self._shipped)
 
@@ -150,13 +158,16 @@ class _Crew:
         now = monotonic()
         if now - self._counted > _COUNT:
             self._count()
-        while len(self._members) < min(self._room, max(len(self._left), 1)):
+        refused = [member.refused for member in self._members.values() if member.refused]
+        while len(self._members) < min(self._room, max(len(self._left), 1) + len(refused)):
             card = int(self._cards > 0)
             options = {"num_cpus": 1, "num_gpus": card, "max_restarts": 0, "scheduling_strategy": "SPREAD"}
             self._hired += 1
             member = _Member(self._hired, self._ray.remote(RayHand).options(**options).remote(environment()), card)
             self._members[member.number] = member
             self._ask(member, "hello")
+        if len(refused) == len(self._members):  # who was left has gone
+            raise refused[-1]
         if now - self._since > _PATIENCE and not any(member.hello for member in self._members.values()):
             self._since = now
             where = f"ray:{self._address}" if self._address else "Ray"
@@ -189,8 +200,8 @@ class _Crew:
         member, what, i = self._asked.pop(reference)
         try:
             answer = self._ray.get(reference)
-        except self._ray.exceptions.RayError:  # of whatever kind, the worker is of no more use (ray issue 59667)
-            self._lose(member)
+        except self._ray.exceptions.RayError as error:  # whatever it is, the worker is of no use (ray issue 59667)
+            self._lose(member, error)
             return
         if isinstance(answer, Failure):
             raise answer.raised()
@@ -211,9 +222,10 @@ class _Crew:
                 f"on: ray:{self._address} takes code from whoever reaches its ports; start it under "
                 "RAY_AUTH_MODE=token."
             )
-        self._roll.admit(hello)
         member.hello = hello
-        self._ask(member, "opened", self._shipped)
+        with self._refusing(member):
+            self._roll.admit(hello)
+            self._ask(member, "opened", self._shipped)
 
     def _learn(self, member: _Member, opened: tuple[Mapping[str, Any], tuple[str, str]]) -> None:
         self._about, device = opened
@@ -232,15 +244,29 @@ class _Crew:
 
     def _admit(self, member: _Member, array: Any) -> None:
         assert member.hello
-        self._roll.probed(member.hello, digest(array))
-        self._begin(member)
+        with self._refusing(member):
+            self._roll.probed(member.hello, digest(array))
+            self._begin(member)
+
+    @contextmanager
+    def _refusing(self, member: _Member) -> Iterator[None]:
+        """Go on without a worker that would make other bytes. Errors: ResourceError where most would."""
+        try:
+            yield
+        except ResourceError as error:
+            member.refused = error
+            refused = sum(bool(each.refused) for each in self._members.values())
+            if refused > len(self._members) - refused:
+                raise
+            self._context.note(f"{error} It is left idle, and the others go on.", passing=True)
 
     def _begin(self, member: _Member) -> None:
         assert member.hello
-        member.ready = True
+        member.ready = member.begun = True
+        self._stillborn = 0
         self._machines.begun(member.hello.place)
 
-    def _lose(self, member: _Member) -> None:
+    def _lose(self, member: _Member, error: Exception) -> None:
         """Take a worker off, and its chunks back. Errors: ResourceError where that is no use."""
         del self._members[member.number]
         self._ray.kill(member.actor)
@@ -250,12 +276,15 @@ class _Crew:
         self._todo.extendleft(reversed(again))
         node = member.hello.node if member.hello else "a node"
         self._machines.lost(_place(member), ready=member.ready)
-        if not member.ready:
+        spoken = error if member.hello else RuntimeError(str(error))  # who was given nothing yet quotes no corpus
+        log_traceback(self._context.run, spoken)
+        if not member.begun:
             self._stillborn += 1
             if self._stillborn >= LOSSES:
                 raise ResourceError(
-                    f"on: {self._stillborn} workers died before they could begin, the last on {node}; see that Winnow "
-                    "is at the same path there, with the same packages, and that the model fits its memory."
+                    f"on: {self._stillborn} workers died before they could begin, the last on {node} "
+                    f"({type(error).__name__}, see worker.log); see that Winnow is at the same path there, with the "
+                    "same packages, and that the model fits its memory."
                 )
         self._losses.update(member.held[:1])
         if max(self._losses.values(), default=0) >= LOSSES:
