@@ -1,7 +1,8 @@
 """Workers of an engine that is a stand-in: who is refused, who dies, and when the run goes on without them."""
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -9,12 +10,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+from core.cards import Card, lock_name
 from core.errors import ResourceError
 from core.runs import executors
 from core.runs.executors import on_ray
+from core.runs.executors.hand import environment
 from core.runs.executors.hello import Hello
+from core.runs.lock import Lock
 from core.runs.store import Run, RunStore
 from core.runs.versions import versions
+from tests.fake_cards import H100, T4, Driver, Row
 from tests.runs.works import Squares, begun, made
 
 CLUSTER = "ray:head:6379"
@@ -33,8 +38,8 @@ class Engine:
 
     exceptions = SimpleNamespace(RayError=Lost)
 
-    def __init__(self, room: int, fates: Mapping[tuple[int, str], Callable[[Any], Any]]) -> None:
-        self.room, self.fates = room, fates
+    def __init__(self, room: int, fates: Mapping[tuple[int, str], Callable[[Any], Any]], n_cards: int = 0) -> None:
+        self.room, self.fates, self.n_cards = room, fates, n_cards
         self.hired, self.asked = 0, dict[object, Callable[[], Any]]()
         self.computed = defaultdict[int, int](int)
 
@@ -44,7 +49,7 @@ class Engine:
     def kill(self, actor: Any) -> None: ...
 
     def cluster_resources(self) -> dict[str, float]:
-        return {"CPU": float(self.room)}
+        return {"CPU": float(self.room), "GPU": float(self.n_cards)}
 
     def nodes(self) -> list[dict[str, Any]]:
         return [
@@ -199,3 +204,47 @@ def test_what_no_worker_can_begin_with_is_named_and_in_the_log(home: Path) -> No
     with pytest.raises(ResourceError, match=r"4 workers died before .* on a node \(Lost, see worker\.log\); see that"):
         on(Engine(2, {(number, "hello"): dies for number in range(1, 9)}), run)
     assert "No module named 'core'" in run.log_file.read_text()
+
+
+@pytest.mark.parametrize(
+    ("device", "expected", "passed"), [("auto", [H100, T4], "auto"), ("cuda:1", [H100], "cuda"), ("cpu", [], "cpu")]
+)
+def test_workers_of_this_machine_have_the_cards_that_device_leaves_to_themselves(
+    home: Path,
+    device: str,
+    expected: list[Row],
+    passed: str,
+    driver: Driver,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    driver.shows(T4, H100)
+    monkeypatch.setenv("WINNOW_DEVICE", device)
+    locks = {row: Lock(home / "locks" / f"{lock_name(row[0])}.lock") for row in (H100, T4)}
+
+    @contextmanager
+    def begins(address: str, own: Sequence[Card] | None) -> Iterator[Engine]:
+        assert own is not None
+        assert [card.uuid for card in own] == [uuid for uuid, *_ in expected]
+        assert [row for row in locks if locks[row].held()] == expected
+        assert environment()["WINNOW_DEVICE"] == passed
+        yield Engine(2, {}, len(own))
+
+    monkeypatch.setattr(on_ray, "engine", begins)
+    run = begun(home, "cards")
+    assert len(made(run, "ray", Squares(run.path, card=True), N, SIZE)) == N // SIZE
+    assert not any(lock.held() for lock in locks.values())
+    monkeypatch.setattr(on_ray, "engine", without_a_card(locks))
+    run = begun(home, "counted")
+    assert len(made(run, "ray", Squares(run.path), N, SIZE)) == N // SIZE
+
+
+def without_a_card(locks: Mapping[Row, Lock]) -> Any:
+    """An engine for what no card is of use to."""
+
+    @contextmanager
+    def begins(address: str, own: Sequence[Card] | None) -> Iterator[Engine]:
+        assert own == []
+        assert not any(lock.held() for lock in locks.values())
+        yield Engine(2, {})
+
+    return begins

@@ -23,6 +23,7 @@ from core.facade import runs
 from core.facade.cluster import checked
 from core.recipes.parts.works import EmbedWork
 from core.reporter import Silent
+from core.runs.context import RunContext
 from core.runs.executors import checkup, engine, hello, on_ray
 from core.runs.store import Run
 from core.runs.versions import versions
@@ -30,6 +31,7 @@ from core.runs.where import Where
 from tests.clusters import token, two_nodes
 from tests.conftest import ROOT, Seal
 from tests.corpora.test_hygiene import sentences, variants
+from tests.fake_cards import H100, T4, Driver
 from tests.patience import until
 from tests.runs.works import Squares, begun, made
 
@@ -228,6 +230,20 @@ def test_an_engine_of_a_run_knows_no_other_and_leaves_nothing(
     assert gone({child.pid for child in set(psutil.Process().children(recursive=True)) - children})
 
 
+def test_an_engine_of_this_machine_takes_the_cards_that_are_given_it(
+    home: Path, cluster: str, driver: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`cluster` for its token, which is this process's."""
+    driver.shows(T4, H100, T4)
+    monkeypatch.setenv("WINNOW_DEVICE", "cuda:1")
+    monkeypatch.setattr(engine, "PROCESSORS", 2)
+    run = begun(home, "card")
+    assert made(run, "ray", Squares(run.path, card=True), N, SIZE) == squares(begun(home, "local"), "local")
+    assert [(node.cores, node.cards) for node in Where.read(run.path).nodes] == [(2, 1)]
+    assert {path.name for path in run.path.glob("card-*")} == {f"card-{H100[0]}"}
+    assert "CUDA_VISIBLE_DEVICES" not in os.environ
+
+
 def test_vectors_of_two_workers_are_those_of_this_process(home: Path, cluster: str, seal: Seal) -> None:
     corpus = seal([f"sentence {i} of {'many ' * (i % 7)}words" for i in range(N)])
     work = EmbedWork(corpus=corpus, encoder="tiny", options={"precision": "fp32"})
@@ -247,9 +263,9 @@ def test_duplicates_are_found_by_workers_of_one_engine_from_phase_to_phase(
     monkeypatch.setattr(edits, "ROWS", 50)
     monkeypatch.setattr(hygiene, "SIZE", 100)
 
-    def began(session: on_ray.Session, address: str) -> None:
+    def began(session: on_ray.Session, address: str, context: RunContext, *, card: bool) -> None:
         begun_at.append(address)
-        begin(session, address)
+        begin(session, address, context, card=card)
 
     monkeypatch.setattr(on_ray.Session, "begin", began)
     monkeypatch.setenv("WINNOW_ON", cluster)

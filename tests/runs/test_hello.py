@@ -12,7 +12,9 @@ import pytest
 from core.cli.main import run_main
 from core.errors import ConfigError, ModelError, ResourceError
 from core.files import read_object
+from core.reporter import Reporter
 from core.runs import executors
+from core.runs.chunks import Array
 from core.runs.executors import engine
 from core.runs.executors.hello import Hello, Roll
 from core.runs.store import Run
@@ -134,12 +136,16 @@ def test_what_was_begun_is_finished_by_the_same_kind_or_taken_as_it_is(home: Pat
 
 
 def test_one_chunk_is_not_probed(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    computed = list[int]()
-    compute = Squares._compute
-    monkeypatch.setattr(Squares, "_compute", lambda *given: (computed.append(1), compute(*given))[1])
+    computed, compute = list[tuple[int, ...]](), Squares._compute
+
+    def counted(work: Squares, rows: tuple[int, ...], report: Reporter) -> Array:
+        computed.append(rows)
+        return compute(work, rows, report)
+
+    monkeypatch.setattr(Squares, "_compute", counted)
     run = begun(home, "one")
     made(run, "local", Squares(run.path), 3, 4)
-    assert len(computed) == 1
+    assert computed == [(0, 1, 2)]
 
 
 def test_of_several_that_begin_the_first_is_the_measure(home: Path) -> None:

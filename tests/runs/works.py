@@ -45,6 +45,8 @@ class Squares:
 
     def _compute(self, rows: tuple[int, ...], report: Reporter) -> Array:
         (self.once / f"process-{os.getpid()}").touch()
+        if self.card and (visible := os.environ.get("CUDA_VISIBLE_DEVICES")):
+            (self.once / f"card-{visible}").touch()
         if self.fate and rows[-1] >= 8:  # of no probe
             if self.fate == "cancelled":  # whoever comes
                 (self.once / "pausing").touch()

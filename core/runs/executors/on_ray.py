@@ -15,7 +15,8 @@ from typing import Any
 from core import cards
 from core.errors import ResourceError
 from core.runs.chunks import Chunks, Work
-from core.runs.executors.engine import engine
+from core.runs.context import RunContext
+from core.runs.executors.engine import engine, own_cards
 from core.runs.executors.hand import Failure, Hand, environment
 from core.runs.executors.hello import PROBED, Hello, digest, roll
 from core.runs.executors.machines import Machines
@@ -37,7 +38,7 @@ def make(chunks: Chunks, work: Work, address: str) -> Mapping[str, Any]:
         held = _held[-1] if _held else stack.enter_context(session())
         if held.ray is None:
             chunks.context.stage("starting workers")
-            held.begin(address)
+            held.begin(address, chunks.context, card=work.card)
         return _Crew(held, chunks, work).work_off()
 
 
@@ -50,8 +51,10 @@ class Session:
         self.members = dict[int, _Member]()
         self._engine = ExitStack()
 
-    def begin(self, address: str) -> None:
-        self.ray, self.address = self._engine.enter_context(engine(address)), address
+    def begin(self, address: str, context: RunContext, *, card: bool) -> None:
+        """card: whether works may have one; on this machine they then have all."""
+        own = None if address else self._engine.enter_context(own_cards(context, wanted=card))
+        self.ray, self.address = self._engine.enter_context(engine(address, own)), address
 
     def close(self) -> None:
         """End the workers, and the engine where it was begun here."""
@@ -103,17 +106,17 @@ class _Crew:
 
     def __init__(self, held: Session, chunks: Chunks, work: Work) -> None:
         self._ray, self._chunks, self._work, self._roll = held.ray, chunks, work, roll(chunks, work)
-        self._address, self._members, address = held.address, held.members, held.address
-        self._machines = Machines(chunks.context, f"ray:{address}" if address else "ray", mixed=self._roll.mixed)
+        self._address, self._members = held.address, held.members
+        self._on = f"ray:{held.address}" if held.address else "ray"
+        self._machines = Machines(chunks.context, self._on, mixed=self._roll.mixed)
         self._context, self._shipped = chunks.context, held.ray.put(work)
         self._todo, self._left = deque(chunks.missing), set(chunks.missing)
         self._asked = dict[Any, tuple[_Member, str, int]]()
         self._about: Mapping[str, Any] | None = None
         self._losses, self._stillborn, self._hired = Counter[int](), 0, max(self._members, default=0)
-        self._room, self._cards = 1, 0
+        self._room, self._cards, self._announced = 1, 0, False
         self._counted, self._since = float("-inf"), monotonic()
         self._probe: Any = None
-        self._announced = False
 
     def work_off(self) -> Mapping[str, Any]:
         """Have all chunks made."""
@@ -137,10 +140,9 @@ class _Crew:
         self._counted = monotonic()
         self._cards = int(resources.get("GPU", 0)) if self._work.card and cards.asked() != "cpu" else 0
         self._room = self._cards or int(resources.get("CPU", 0)) or 1
-        nodes = self._ray.nodes()
-        self._machines.seen(nodes)
+        self._machines.seen(nodes := self._ray.nodes())
         alive = {node["NodeID"] for node in nodes if node["Alive"]}
-        for member in [member for member in self._members.values() if member.refused and _place(member) not in alive]:
+        for member in [each for each in self._members.values() if each.refused and _place(each) not in alive]:
             del self._members[member.number]  # whose death nobody hears of, for it is asked nothing
 
     def _ask_again(self) -> None:
@@ -170,8 +172,7 @@ class _Crew:
             raise refused[-1]
         if now - self._since > _PATIENCE and not any(member.hello for member in self._members.values()):
             self._since = now
-            where = f"ray:{self._address}" if self._address else "Ray"
-            self._context.note(f"{where}: no worker has begun yet; waiting for a free processor or card.", passing=True)
+            self._context.note(f"{self._on}: no worker has begun; waiting for a free processor or card.", passing=True)
 
     def _deal(self) -> None:
         for member in [member for member in self._members.values() if member.ready]:
@@ -219,8 +220,7 @@ class _Crew:
     def _greet(self, member: _Member, hello: Hello) -> None:
         if self._address and not hello.guarded:
             raise ResourceError(
-                f"on: ray:{self._address} takes code from whoever reaches its ports; start it under "
-                "RAY_AUTH_MODE=token."
+                f"on: {self._on} takes code from whoever reaches its ports; start it under RAY_AUTH_MODE=token."
             )
         member.hello = hello
         with self._refusing(member):
@@ -276,15 +276,15 @@ class _Crew:
         self._todo.extendleft(reversed(again))
         node = member.hello.node if member.hello else "a node"
         self._machines.lost(_place(member), ready=member.ready)
-        spoken = error if member.hello else RuntimeError(str(error))  # who was given nothing yet quotes no corpus
-        log_traceback(self._context.run, spoken)
+        # Who was given nothing yet quotes no corpus.
+        log_traceback(self._context.run, error if member.hello else RuntimeError(str(error)))
         if not member.begun:
             self._stillborn += 1
             if self._stillborn >= LOSSES:
                 raise ResourceError(
-                    f"on: {self._stillborn} workers died before they could begin, the last on {node} "
-                    f"({type(error).__name__}, see worker.log); see that Winnow is at the same path there, with the "
-                    "same packages, and that the model fits its memory."
+                    f"on: {LOSSES} workers died before they could begin, the last on {node} ({type(error).__name__}, "
+                    "see worker.log); see that Winnow is at the same path there, with the same packages, and that the "
+                    "model fits its memory."
                 )
         self._losses.update(member.held[:1])
         if max(self._losses.values(), default=0) >= LOSSES:
