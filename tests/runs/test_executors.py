@@ -194,6 +194,17 @@ def test_a_cluster_is_looked_at_before_anything_is_sent_there(
     assert "here 0.1" in checked(cluster).bytes
 
 
+def test_a_busy_node_answers_as_an_idle_one_does(home: Path, cluster: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checkup, "PATIENCE", 30.0)
+    with engine.engine(cluster.removeprefix("ray:")) as ray:
+        busy = [ray.remote(on_ray.RayHand).options(num_cpus=1).remote({}) for _ in "12"]
+        ray.get([each.hello.remote() for each in busy])
+        nodes = [node for node in ray.nodes() if node["Alive"]]
+        assert [checkup._asked(ray, node, home).answers for node in nodes] == [True] * 2
+        for each in busy:
+            ray.kill(each)
+
+
 def test_a_cluster_without_winnow_s_versions_is_refused(
     home: Path, cluster: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from core import cards
 from core.cli.main import run_main
 from core.errors import ConfigError, ModelError, ResourceError
 from core.files import read_object
@@ -16,9 +17,11 @@ from core.reporter import Reporter
 from core.runs import executors
 from core.runs.chunks import Array
 from core.runs.executors import engine
+from core.runs.executors.hand import Hand
 from core.runs.executors.hello import Hello, Roll
 from core.runs.store import Run
 from core.runs.versions import versions
+from tests.fake_cards import H100, Driver
 from tests.runs.works import Squares, begun, made
 
 
@@ -162,3 +165,15 @@ def test_of_several_that_begin_the_first_is_the_measure(home: Path) -> None:
         Roll(context, mixed=False, probe=run.chunks / "other.probe").probed(one, "ab")
     assert read_object(run.chunks / "other.probe") == {"node": "ward3", "probe": "ab"}
     assert not list(run.chunks.glob(".*"))
+
+
+def test_a_worker_names_the_card_of_its_machine_also_where_it_was_given_none(
+    home: Path, driver: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worker = Hand({})
+    driver.shows(H100)
+    monkeypatch.setenv(cards.VISIBLE, "")
+    assert worker.computer(card=True) == H100[1]
+    assert worker.computer(card=False) == cards.processor()
+    driver.shows()
+    assert worker.computer(card=True) == "a card that is not known"

@@ -54,9 +54,12 @@ class Hand:
         guarded = os.environ.get("RAY_AUTH_MODE", "").lower() == "token"
         return Hello(versions=versions(), node=socket.gethostname(), guarded=guarded)
 
-    def computer(self) -> str:
-        """The name of what it computes on: of its card, else of its processor."""
-        return cards.machine()
+    def computer(self, *, card: bool) -> str:
+        """The name of what workers compute on here, whatever this one was given: of a card, else of the processor."""
+        if not card or cards.asked() == "cpu":
+            return cards.processor()
+        there = cards.installed()
+        return there[0].name if there else "a card that is not known"
 
     def sees(self, path: Path) -> bool:
         """Whether a file of the run's machine is here too."""
