@@ -7,6 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import psutil
 import pytest
 
 from core import cards
@@ -62,8 +63,17 @@ def test_what_a_killed_process_left_is_removed(monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.setattr(engine, "_LONGEST", 999)
     monkeypatch.setattr(tempfile, "gettempdir", lambda: str(tmp_path))
     left, living = (tmp_path / f"winnow-{os.geteuid()}-{pid}-abc" for pid in (2**30, os.getpid()))
-    left.mkdir()
-    living.mkdir()
+    going = tmp_path / f"winnow-{os.geteuid()}-{2**30 + 1}-abc"
+    for each in (left, living, going):
+        each.mkdir()
+
+    def exists(pid: int) -> bool:
+        """Another engine that begins just now is sooner by a moment."""
+        if pid > 2**30:
+            going.rmdir()
+        return pid == os.getpid()
+
+    monkeypatch.setattr(psutil, "pid_exists", exists)
     folder = engine._folder()
     assert sorted(tmp_path.iterdir()) == sorted([living, folder])
     assert folder.stat().st_mode & 0o777 == 0o700

@@ -8,7 +8,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -124,8 +124,9 @@ def _folder() -> Path:
     root = root if len(str(root)) <= _LONGEST else Path("/tmp")  # noqa: S108  (what is made there is ours alone)
     for left in root.glob(f"winnow-{os.geteuid()}-*-*"):
         pid = left.name.split("-")[2]
-        if pid.isdigit() and not psutil.pid_exists(int(pid)) and left.stat().st_uid == os.geteuid():
-            shutil.rmtree(left, ignore_errors=True)
+        with suppress(FileNotFoundError):  # another that begins removes it too
+            if pid.isdigit() and not psutil.pid_exists(int(pid)) and left.stat().st_uid == os.geteuid():
+                shutil.rmtree(left, ignore_errors=True)
     return Path(tempfile.mkdtemp(prefix=f"winnow-{os.geteuid()}-{os.getpid()}-", dir=root))
 
 
