@@ -14,7 +14,7 @@ from core.artifacts.models import PretrainResult
 from core.artifacts.rank import EncoderRank as EncoderRank
 from core.artifacts.rank import RankResult
 from core.errors import RunError
-from core.facade.commands import flag
+from core.facade.commands import command
 from core.facade.home import kept_per_home, library, store
 from core.recipes import RECIPES
 from core.recipes.difficulty import DifficultyConfig
@@ -177,17 +177,18 @@ def loading(run_id: str) -> Mapping[str, str]:
         }
     trained = FinetuneConfig.model_validate(store().get(run_id).manifest.config)
     as_evaluated = "constrained" if trained.within_bioes else "viterbi"
-    decoding = "" if trained.within_bioes else f" {flag('constrained', on=False)}"
-    alone = f"With transformers, without the CRF's transitions{_f1_on_dev(run_id, 'argmax')}"
     whole = f"On the command line, as it was evaluated{_f1_on_dev(run_id, as_evaluated)}"
+    asked = {"model": folder, "corpus": "TEXT.txt", "constrained": trained.within_bioes}
+    by_winnow = {whole: command("predict", asked)}
     if trained.network != "encoder":  # Winnow's own: other software cannot load it
-        return {whole: f"python -m core predict --model {folder} TEXT.txt{decoding}"}
-    return {
-        alone: "from transformers import pipeline\n\n"
+        return by_winnow
+    alone = f"With transformers, without the CRF's transitions{_f1_on_dev(run_id, 'argmax')}"
+    pipeline = (
+        "from transformers import pipeline\n\n"
         f'tagger = pipeline("token-classification", {folder!r}, aggregation_strategy="first")\n'
-        'print(tagger("A sentence of yours ."))',
-        whole: f"python -m core predict --model {folder} TEXT.txt{decoding}",
-    }
+        'print(tagger("A sentence of yours ."))'
+    )
+    return {alone: pipeline, **by_winnow}
 
 
 def _f1_on_dev(run_id: str, decoding: str) -> str:

@@ -418,7 +418,7 @@ def test_what_a_seed_reports_is_as_it_was_trained(corpora: Corpora) -> None:
             assert result["micro_f1"] == result["decodings"][decoding]
         assert f"The headline is {decoding}" in (run.artifacts / "model" / "README.md").read_text()
         (command,) = [text for text in training.loading(run.id).values() if text.startswith("python -m core predict")]
-        assert command.endswith("--no-constrained") == (decoding == "viterbi")
+        assert ("--no-constrained" in command) == (decoding == "viterbi")
 
 
 def test_torchrun_is_told_what_shares_its_work(typed: Typed, corpora: Corpora, monkeypatch: pytest.MonkeyPatch) -> None:
