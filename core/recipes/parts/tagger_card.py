@@ -22,7 +22,7 @@ from transformers import pipeline
 tag = pipeline("token-classification", model="this folder", aggregation_strategy="first")
 ```
 
-needs no remote code. It decodes every word by itself (`argmax` above): the tagger's own CRF (`crf.transitions`,
+needs no remote code. It decodes every word by itself ({argmax}): the tagger's own CRF (`crf.transitions`,
 `crf.start_transitions`, `crf.end_transitions` in `model.safetensors`, BIOES tags in `config.json` under `winnow`) is
 left out, and transformers says that it does not use these three. Only a word's first piece was trained; `first` reads
 that one, `simple` reads every piece. The scores under `constrained` are those of
@@ -121,8 +121,12 @@ def _use(config: "FinetuneConfig", kept: SeedOutcome, ceiling: str) -> str:
         return _SPANS.format(ceiling).replace(" \n", "\n") + _USE_WINNOW
     if config.network != "encoder":
         return _USE_WINNOW + _WORDS
-    mixed = "" if kept.last_layer is None else _MIXED.format(mixed=kept.dev.micro_f1, last=kept.last_layer)
-    return _USE + by_others(kept.dev.decodings) + mixed + _alone(config.context)
+    last = kept.last_layer
+    mixed = "" if last is None else _MIXED.format(mixed=kept.dev.micro_f1, last=last)
+    only_here = [*(["the mix of layers"] if mixed else []), *(["neighbouring sentences"] if config.context else [])]
+    argmax = "`argmax` above" + (f", which reads {' and '.join(only_here)} too" if only_here else "")
+    others = by_others(kept.dev.decodings, last, context=config.context)
+    return _USE.format(argmax=argmax) + others + mixed + _alone(config.context)
 
 
 def _how_scored(config: "FinetuneConfig") -> str:
@@ -139,15 +143,25 @@ def _how_scored(config: "FinetuneConfig") -> str:
     )
 
 
-def by_others(decodings: Mapping[str, float]) -> str:
-    """A warning where what knows no chain finds far less than the tagger does. decodings: micro F1 on dev, percent."""
-    alone, best = decodings["argmax"], max(decodings["constrained"], decodings["viterbi"])
+def by_others(decodings: Mapping[str, float], last_layer: float | None = None, *, context: int = 0) -> str:
+    """A warning where what knows no chain finds far less than the tagger does.
+
+    decodings: micro F1 on dev, percent. last_layer: that of a mix of layers where the mix is left out."""
+    argmax, best = decodings["argmax"], max(decodings["constrained"], decodings["viterbi"])
+    alone = argmax if last_layer is None else last_layer
     if best - alone < WORTH_A_WORD:
         return ""
+    if best - argmax < WORTH_A_WORD:
+        why = "it leaves out the mix of layers."
+    else:
+        why = (
+            "a tagger that learns within BIOES leaves to its chain what each word alone would have to know. Where it "
+            "is to work without Winnow, train it with `--no-constrained` or `--head softmax`."
+        )
+    how = "where every word is decoded by itself" if context else "by the pipeline above"
     return (
-        f"\n**Other software finds far less with this tagger**: on dev F1 is {alone:.1f} by the pipeline above and "
-        f"{best:.1f} by `predict`, as a tagger that learns within BIOES leaves to its chain what each word alone would "
-        "have to know. Where it is to work without Winnow, train it with `--no-constrained` or `--head softmax`.\n"
+        f"\n**Other software finds far less with this tagger**: on dev F1 is {alone:.1f} {how} and {best:.1f} by "
+        f"`predict`, as {why}\n"
     )
 
 
