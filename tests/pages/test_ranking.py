@@ -44,11 +44,11 @@ def button(app: AppTest) -> Any:
 
 
 def scores(layer: int, f1: float) -> LayerScores:
-    return LayerScores(layer=layer, h_score=1.25, log_me=0.5, f1=f1)
+    return LayerScores(layer=layer, h_score=1.25 + layer, log_me=0.5, f1=f1)
 
 
 def ranked(name: str, proposal: Proposal) -> EncoderRank:
-    fit = VocabularyFit(unknown=0.015, pieces=1.375, case_lost=1.0, cased=False, max_length=128, longer=0.0)
+    fit = VocabularyFit(unknown=0.015, pieces=1.375, case_lost=0.97, cased=False, max_length=128, longer=0.125)
     return EncoderRank(
         encoder=name,
         mean=scores(0, 31.25),
@@ -84,7 +84,7 @@ def test_the_answer_is_a_table_and_a_reason(home: Path, parts: dict[str, str]) -
     app = opened(PAGE)
     assert not app.exception
     shown = " ".join([texts(app), *(str(html.proto.body) for html in app.get("html"))])
-    for cell in ("31.2", "21.5", "30.5 (layer 2)", "1.38", "1.5%", "1.25", "4.5"):
+    for cell in ("31.2", "21.5", "30.5 (layer 2)", "1.38", "1.5%", "1.25", "4.25", "97%", "12%", "4.5"):
         assert cell in shown, cell
     assert '<td class="w-number">31.2</td>' in shown
     assert plain(why) in shown

@@ -175,6 +175,7 @@ def test_a_tagger_is_trained_on_the_corpora_in_their_parts(parts: dict[str, str]
     app = opened(PAGE)
     assert not app.exception
     assert not app.error
+    assert "English, uncased" in next(each for each in app.selectbox if each.label == "Start from").options[0]
     choose(app, "training.finetune.seeds", "1, 2")
     assert "core finetune --train my-train --dev my-dev --test my-test --seed 1 --seed 2" in app.code[-1].value
     choose(app, "training.finetune.preset", "paper-bias")

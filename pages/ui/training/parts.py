@@ -12,7 +12,7 @@ from pages.ui.terms import expert, term_picker
 from pages.ui.training.word_vectors import picked
 from pages.ui.widgets import config_form, corpus_labels, corpus_picker, listed, plain
 
-BUNDLED = "minilm"
+BUNDLED, BUNDLED_SAYS = "minilm", "MiniLM, bundled: works offline; English, uncased"
 PRESETS = {"quick": "Quick", "paper": "Paper", "paper-bias": "Paper on bias", "custom": "Custom"}
 USUAL = ("quick", "paper", "custom")
 MEANING = {
@@ -68,7 +68,7 @@ def also_from(kind: str) -> tuple[str, ...]:
 def _encoders() -> dict[str, str]:
     """What training may start from, with what it is called: the bundled one, runs, what was fetched."""
     done = {run.id: encoder(run.id) for run in runs.listed("pretrain", state="succeeded")}
-    return {BUNDLED: "MiniLM, bundled: works offline"} | done | {e.name: e.says for e in encoders.offered() if e.here}
+    return {BUNDLED: BUNDLED_SAYS} | done | {e.name: e.says for e in encoders.offered() if e.here}
 
 
 def _as_encoder(name: str) -> str:

@@ -14,17 +14,21 @@ from pages.ui.widgets import plain, table
 
 HEADINGS = {
     "encoder": "Encoder",
-    "h_score": "H-score",
+    "h_score": "H-score, layers' mean",
+    "h_last": "H-score, last layer",
     "log_me": "LogME",
     "f1": "Probe score (F1)",
     "last": "Last layer",
     "best": "Best layer",
     "pieces": "Pieces a word",
     "unknown": "Unknown",
+    "case_lost": "Capitals lost",
+    "longer": "Sentences cut",
     "seconds": "Seconds",
 }
 MEANS = (
-    "Best first. H-score and LogME say how well the mean of an encoder's frozen layers tells the labels apart; the "
+    "Best first. H-score and LogME say how well the mean of an encoder's frozen layers tells the labels apart, and "
+    "H-score of the last one alone, which a tagger reads unless another is asked for; the "
     "probe is a linear one, which learns from the labels to learn from and is read on those to decide by, from that "
     "mean and from single layers. More is better. "
     "Nothing is trained but the probe."
@@ -75,11 +79,14 @@ def _row(rank: EncoderRank) -> dict[str, str | float]:
     return {
         "encoder": encoder(rank.encoder),
         "h_score": round(rank.mean.h_score, 2),
+        "h_last": round(rank.last.h_score, 2),
         "log_me": round(rank.mean.log_me, 3),
         "f1": round(rank.mean.f1, 1),
         "last": round(rank.last.f1, 1),
         "best": f"{rank.best.f1:.1f} (layer {rank.best.layer})",
         "pieces": round(rank.fit.pieces, 2),
         "unknown": f"{rank.fit.unknown:.1%}",
+        "case_lost": f"{rank.fit.case_lost:.0%}",
+        "longer": f"{rank.fit.longer:.0%}",
         "seconds": round(rank.seconds, 1),
     }
