@@ -1,5 +1,6 @@
 """Encoders ranked on the page Training: asked in one click, and the answer in a table with a reason."""
 
+import shlex
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from core.artifacts.rank import EncoderRank, LayerScores, Proposal, RankResult
 from core.corpora.corpus import Corpus
-from core.facade import corpora, runs
+from core.facade import corpora, preferences, runs
 from core.models.vocabulary_fit import VocabularyFit
 from core.recipes.rank import RankConfig
 from pages.ui.widgets import plain
@@ -88,8 +89,13 @@ def test_the_answer_is_a_table_and_a_reason(home: Path, parts: dict[str, str]) -
         assert cell in shown, cell
     assert '<td class="w-number">31.2</td>' in shown
     assert plain(why) in shown
-    assert "To try it: Custom, and Layers 2." in shown
-    assert "Layers last" not in shown
+    [use] = [button for button in app.button if button.label.startswith("Use layer")]
+    use.click().run()
+    assert not app.exception
+    words = shlex.split(app.code[-1].value)
+    for name, value in (("--init", "tiny"), ("--layers", "2"), ("--preset", "custom")):
+        assert words[words.index(name) + 1] == value
+    assert preferences.expert()
 
 
 def test_a_ranking_of_other_labels_is_not_shown(home: Path, parts: dict[str, str]) -> None:

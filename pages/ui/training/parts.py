@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from core.facade import corpora, deliver, encoders, runs, vectors
+from core.facade import corpora, deliver, encoders, preferences, runs, vectors
 from core.facade.runs import Config
 from pages.ui.runs.words import encoder
 from pages.ui.terms import expert, term_picker
@@ -127,6 +127,13 @@ def preset_picker(key: str, meaning: Mapping[str, str], presets: Sequence[str] =
     )
     st.caption(meaning.get(preset, CUSTOM))
     return preset
+
+
+def use_custom(kind: str, values: Mapping[str, Any]) -> None:
+    """Fill in fields of a form under Custom and show that, which takes the switch Expert; for a button's on_click."""
+    preferences.set_expert(True)
+    for name, value in {"preset": "custom", **values}.items():
+        st.session_state[f"training.{kind}.{name}"] = value
 
 
 def _option(config: type[Config], name: str, prefix: str) -> dict[str, Any]:

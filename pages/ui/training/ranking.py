@@ -10,6 +10,7 @@ from core.facade.training import EncoderRank
 from pages.ui.presses import pressed
 from pages.ui.runs.panel import run_panel
 from pages.ui.runs.words import encoder
+from pages.ui.training.parts import use_custom
 from pages.ui.widgets import plain, table
 
 HEADINGS = {
@@ -69,10 +70,19 @@ def _answer(train: str, dev: str) -> None:
     ranks = training.ranked(run.id).encoders
     table([_row(each) for each in ranks], HEADINGS, "Encoders, the best fit first", names=("encoder",))
     st.caption(MEANS)
-    for each in ranks:
+    for place, each in enumerate(ranks):
         st.markdown(f"**{plain(encoder(each.encoder))}:** {plain(' '.join((each.proposal.why, *each.remarks)))}")
         if each.proposal.layers != "last":
-            st.caption(f"To try it: Custom, and Layers {each.proposal.layers}.")
+            fields = {"init": each.encoder, "layers": each.proposal.layers}
+            st.button(
+                f"Use layer {each.proposal.layers}",
+                key=f"training.layers.{place}",
+                icon=":material/layers:",
+                on_click=use_custom,
+                args=("finetune", fields),
+                help="Sets Start from, Custom and Layers in the form above; Custom is an expert's, so the switch "
+                "Expert in the menu goes on.",
+            )
 
 
 def _row(rank: EncoderRank) -> dict[str, str | float]:
