@@ -219,8 +219,11 @@ def _note_sample(job: Job, judged_by: int, dev: int) -> None:
 def _warn(config: FinetuneConfig, job: Job, splits: Splits, tagger: "Tagger") -> None:
     """Note what the encoder loses of the training sentences; a recurrent tagger reads letters."""
     from core.models.piece_tagger import PieceTagger
+    from core.training.lighter import lora_note
 
     if isinstance(tagger, PieceTagger):
+        if text := lora_note(tagger.model, config.lora):
+            job.context.note(text)
         name, longest = job.corpus(config.train).name, tagger.pieces.max_length
         sample = splits.train[:: max(1, len(splits.train) // unknown.SAMPLE)]
         note_fit(job, tagger.tokenizer, sample, encoder=config.init, corpus=name, max_length=longest)

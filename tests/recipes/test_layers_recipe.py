@@ -62,6 +62,7 @@ def test_a_named_layer_is_a_plain_folder_by_lora_too(parts: dict[str, str]) -> N
     assert "## Layers" not in card
     assert "| lora | 4 |" in card
     assert "| checkpointing | true |" in card
+    assert [note for note in run.state().notes if note.startswith("lora: is for encoders of 100 million")]
     tagger = load_tagger(Path(model), precision="fp32")
     assert tagger.tags
     assert not [name for name in load_file(model / "model.safetensors") if "lora" in name]
