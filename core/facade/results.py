@@ -4,6 +4,8 @@ import json
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import chain
+from statistics import mean
 
 from core import plots as figures
 from core.artifacts import evaluations, leaderboard, result
@@ -143,6 +145,20 @@ def swapped(rows: Sequence[ArmRow]) -> str:
 def macro_f1(run_id: str) -> float:
     """Mean test F1 over the types of the test set, of a `finetune` run, averaged over seeds. Errors: CorpusError."""
     return tagger_tables.macro(store().get(run_id))
+
+
+def decodings(run_id: str) -> dict[str, dict[str, float]]:
+    """Mean test F1 of every line of a finished experiment by how tags are decoded, over the taggers that are here:
+    {line: {decoding: F1}}. Errors: RunError."""
+    here = {run.id: run for run in store().list("finetune")}
+    lines: dict[str, dict[str, float]] = {}
+    for row in board(run_id).leaderboard:
+        tests = [tagger_tables.read(here[run]).test for run in row.finetunes if run in here]
+        f1s: dict[str, list[float]] = {}
+        for name, values in chain.from_iterable(test.decodings.items() for test in tests if test):
+            f1s.setdefault(name, []).extend(values)
+        lines[figures.line_name(row)] = {name: mean(values) for name, values in f1s.items()}
+    return lines
 
 
 def least_confidences(run_id: str) -> list[Abstaining]:

@@ -8,6 +8,12 @@ import streamlit as st
 from core.facade import figures, results
 from pages.ui.widgets import chart, plain, table
 
+DECODINGS = {
+    "constrained": "the best tags that BIOES allows",
+    "viterbi": "the best of all tags",
+    "argmax": "every word by itself",
+    "cited_scorer": "viterbi, read as the code does that Mahapatra et al. 2022 cite",
+}
 LOOKED_AT = 10  # newest trainings among which two alike are looked for
 
 
@@ -71,8 +77,9 @@ def apart(arms: Mapping[str, str], runs: Sequence[str]) -> None:
     )
 
 
-def types(arms: Mapping[str, str]) -> None:
-    """Mahapatra et al. 2022, Table 4, and F1 on names that the training sentences hold and on those they do not."""
+def types(arms: Mapping[str, str], run_id: str | None = None) -> None:
+    """Mahapatra et al. 2022, Table 4, and F1 on names that the training sentences hold and on those they do not; of an
+    experiment every line under every decoding. run_id: the experiment."""
     a, b = pair(arms, "results.types")
     rows = results.type_scores(a, b)
     f1: dict[str, str] = {"a": "Score"}
@@ -99,6 +106,8 @@ def types(arms: Mapping[str, str]) -> None:
         "counts every type that the test set holds alike, however rare; the headline score counts every mention alike."
     )
     _novelty(a, b, f1)
+    if run_id is not None:
+        _decodings(run_id)
 
 
 def _macro(a: str, b: str) -> dict[str, object]:
@@ -122,6 +131,23 @@ def _novelty(a: str, b: str, f1: Mapping[str, str]) -> None:
     ]
     columns = {"surfaces": "Entities", "mentions": "In the test set", **f1}
     table(novel, columns, "Score on entities seen and not seen in the training sentences", wrapped=("surfaces",))
+
+
+def _decodings(run_id: str) -> None:
+    """The same taggers of every line under every decoding; nothing where results of older versions have none."""
+    lines = results.decodings(run_id)
+    here = [name for name in DECODINGS if any(name in f1s for f1s in lines.values())]
+    if not here:
+        return
+    st.subheader("How tags are decoded", anchor=False)
+    rows = [
+        {"line": line} | {name: f"{f1s[name]:.2f}" if name in f1s else "" for name in here}
+        for line, f1s in lines.items()
+    ]
+    columns = {"line": "Variant"} | {name: name.replace("_", " ").capitalize() for name in here}
+    table(rows, columns, "Test score of every variant by how tags are decoded", names=("line",))
+    how = "; ".join(f"{columns[name]}: {DECODINGS[name]}" for name in here)
+    st.caption(f"The same taggers, mean of all seeds and replicates; none was trained anew. {how}.")
 
 
 def _with_interval(f1: float, interval: tuple[float, float] | None) -> str:

@@ -11,6 +11,7 @@ from pages.ui.finding import finding
 from pages.ui.frame import guard
 from pages.ui.presses import pressed
 from pages.ui.project import page_link
+from pages.ui.results.pair import DECODINGS
 from pages.ui.runs.links import attach
 from pages.ui.runs.panel import POLL, headline, progress
 from pages.ui.widgets import plain, table
@@ -129,14 +130,6 @@ def _finetuned(run_id: str) -> None:
             table(rows, {"type": "Type", "f1": "Score (F1)"}, "Test score by type")
         _decodings(test)
     _confidence(run_id, tuned)
-
-
-DECODINGS = {
-    "constrained": "the best tags that BIOES allows",
-    "viterbi": "the best of all tags",
-    "argmax": "every word by itself",
-    "cited_scorer": "viterbi, read as the code does that Mahapatra et al. 2022 cite",
-}
 
 
 def _decodings(test: OverSeeds) -> None:
