@@ -70,7 +70,6 @@ class PretrainConfig(PretrainOptions):
 def run(config: PretrainConfig, job: Job) -> PretrainResult:
     """Artifact: `model`, a Hugging Face folder with vocabulary head, tokenizer and card."""
     from core.models.mlm import MaskedLM
-    from core.training.lighter import lora_note
     from core.training.pretrain import pretrain
 
     context = job.context
@@ -79,8 +78,6 @@ def run(config: PretrainConfig, job: Job) -> PretrainResult:
         announce(context.run.id)  # now the others find the text that is left, made, and wait for nobody's card
         context.stage(f"loading {config.init}")
         lm = MaskedLM.load(config.init, allow_download=config.allow_download)
-        if text := lora_note(lm.model, config.lora):
-            context.note(text)
         piles, tokens = _read(config, job, corpora, lm)
         settings = _settings(config, lm, piles, job)
         if not lm.has_head:
@@ -210,7 +207,10 @@ def _settings(config: PretrainConfig, lm: "MaskedLM", piles: "Piles", job: Job) 
     import torch
 
     from core.models.devices import pick_dtype
+    from core.training.lighter import lora_note
 
+    if text := lora_note(lm.model, config.lora):
+        job.context.note(text)
     assert config.learning_rate
     rows = len(piles.draw(0))
     steps, full = config.steps(rows), config.full_steps(rows)
