@@ -113,7 +113,9 @@ def card(
         _how_scored(config) + (f" {train_in_test.words} Unseen: the headline without them." if train_in_test else ""),
         tables[2],
     )
-    return "\n\n".join(parts) + "\n" + _confidence(kept) + _use(config, kept, too_long.words if too_long else "")
+    return (
+        "\n\n".join(parts) + "\n" + _confidence(config, kept) + _use(config, kept, too_long.words if too_long else "")
+    )
 
 
 def _use(config: "FinetuneConfig", kept: SeedOutcome, ceiling: str) -> str:
@@ -165,14 +167,21 @@ def by_others(decodings: Mapping[str, float], last_layer: float | None = None, *
     )
 
 
-def _confidence(kept: SeedOutcome) -> str:
+def _confidence(config: "FinetuneConfig", kept: SeedOutcome) -> str:
     if kept.dev.calibration is None:
         return ""
+    among = ""
+    if not config.within_bioes and config.network != "span":
+        among = (
+            " It was fitted among all tag sequences, as this tagger was trained and tested, so it is for `predict "
+            "--no-constrained`: what `predict` finds within BIOES it was not fitted for, and how far those confidences "
+            "are off `evaluate` says."
+        )
     return (
         "\n## Confidence\n\nWhat `predict` calls the confidence of an entity is its probability under the tagger, at a "
         f"temperature of {kept.dev.calibration.temperature:.2f} that was fitted on dev (`temperature` in "
-        "`config.json`). `predict --min-confidence` leaves out what is less sure. The scores that other software "
-        "gives are not tempered.\n"
+        f"`config.json`). `predict --min-confidence` leaves out what is less sure.{among} The scores that other "
+        "software gives are not tempered.\n"
     )
 
 
