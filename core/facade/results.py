@@ -4,8 +4,6 @@ import json
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import chain
-from statistics import mean
 
 from core import plots as figures
 from core.artifacts import evaluations, leaderboard, result
@@ -153,20 +151,18 @@ def decodings(run_id: str) -> dict[str, dict[str, float]]:
     here = {run.id: run for run in store().list("finetune")}
     lines: dict[str, dict[str, float]] = {}
     for row in board(run_id).leaderboard:
-        tests = [tagger_tables.read(here[run]).test for run in row.finetunes if run in here]
-        f1s: dict[str, list[float]] = {}
-        for name, values in chain.from_iterable(test.decodings.items() for test in tests if test):
-            f1s.setdefault(name, []).extend(values)
-        lines[figures.line_name(row)] = {name: mean(values) for name, values in f1s.items()}
+        lines[figures.line_name(row)] = tagger_tables.decodings(here[run] for run in row.finetunes if run in here)
     return lines
 
 
 def least_confidences(run_id: str) -> list[Abstaining]:
     """Precision and recall on dev by the least confidence that is asked for, of the seed that a `finetune` run kept."""
-    run = store().get(run_id)
-    f1s = tagger_tables.read(run).dev.micro_f1
-    seed = run.manifest.config["seeds"][f1s.index(max(f1s))]
-    return evaluations.read_abstaining(run, evaluations.part("dev", seed))
+    return evaluations.read_abstaining(store().get(run_id), evaluations.part("dev", kept(run_id)[1]))
+
+
+def kept(run_id: str) -> tuple[int, int]:
+    """The seed whose tagger a `finetune` run kept, the best on dev: its place among the seeds, and itself."""
+    return tagger_tables.kept(store().get(run_id))
 
 
 def unfound_types(run_id: str) -> list[Unfound]:

@@ -113,14 +113,12 @@ def card(
         _how_scored(config) + (f" {train_in_test.words} Unseen: the headline without them." if train_in_test else ""),
         tables[2],
     )
-    return (
-        "\n\n".join(parts) + "\n" + _confidence(config, kept) + _use(config, kept, too_long.words if too_long else "")
-    )
+    return "\n\n".join(parts) + "\n" + _confidence(config, kept) + _use(config, kept, too_long)
 
 
-def _use(config: "FinetuneConfig", kept: SeedOutcome, ceiling: str) -> str:
+def _use(config: "FinetuneConfig", kept: SeedOutcome, too_long: TooLong | None) -> str:
     if config.network == "span":
-        return _SPANS.format(ceiling).replace(" \n", "\n") + _USE_WINNOW
+        return _SPANS.format(too_long.words if too_long else "").replace(" \n", "\n") + _USE_WINNOW
     if config.network != "encoder":
         return _USE_WINNOW + _WORDS
     last = kept.last_layer

@@ -14,6 +14,11 @@ DECODINGS = {
     "argmax": "every word by itself",
     "cited_scorer": "viterbi, read as the code does that Mahapatra et al. 2022 cite",
 }
+MACRO = "Macro: the mean over types"
+OF_TYPES = (
+    "Behind a score (F1) its 95% interval, over seeds and test sentences: of few mentions little is known. Macro "
+    "counts every type that the test set holds alike, however rare; the headline score counts every mention alike."
+)
 LOOKED_AT = 10  # newest trainings among which two alike are looked for
 
 
@@ -91,8 +96,8 @@ def types(arms: Mapping[str, str], run_id: str | None = None) -> None:
         {
             "type": row.type,
             "mentions": row.mentions,
-            "a": _with_interval(row.a, row.interval_a),
-            "b": _with_interval(row.b, row.interval_b),
+            "a": with_interval(row.a, row.interval_a),
+            "b": with_interval(row.b, row.interval_b),
             "difference": f"{row.difference:+z.2f}",
         }
         for row in rows
@@ -101,10 +106,7 @@ def types(arms: Mapping[str, str], run_id: str | None = None) -> None:
     difference = {"difference": "A less B"} if a != b else {}
     columns = {"type": "Type", "mentions": "In the test set", **f1, **difference}
     table(lines, columns, "Score by entity type, mean of the seeds")
-    st.caption(
-        "Behind a score (F1) its 95% interval, over seeds and test sentences: of few mentions little is known. Macro "
-        "counts every type that the test set holds alike, however rare; the headline score counts every mention alike."
-    )
+    st.caption(OF_TYPES)
     _novelty(a, b, f1)
     if run_id is not None:
         _decodings(run_id)
@@ -114,8 +116,7 @@ def _macro(a: str, b: str) -> dict[str, object]:
     """The last line of the table: all types alike."""
     f1_a, f1_b = results.macro_f1(a), results.macro_f1(b)
     difference = f"{f1_a - f1_b:+z.2f}"
-    name = "Macro: the mean over types"
-    return {"type": name, "mentions": "", "a": f"{f1_a:.2f}", "b": f"{f1_b:.2f}", "difference": difference}
+    return {"type": MACRO, "mentions": "", "a": f"{f1_a:.2f}", "b": f"{f1_b:.2f}", "difference": difference}
 
 
 def _novelty(a: str, b: str, f1: Mapping[str, str]) -> None:
@@ -150,7 +151,8 @@ def _decodings(run_id: str) -> None:
     st.caption(f"The same taggers, mean of all seeds and replicates; none was trained anew. {how}.")
 
 
-def _with_interval(f1: float, interval: tuple[float, float] | None) -> str:
+def with_interval(f1: float, interval: tuple[float, float] | None) -> str:
+    """A score, and its interval where there is one."""
     return f"{f1:.2f}" + (f" [{interval[0]:.1f}, {interval[1]:.1f}]" if interval else "")
 
 
