@@ -134,5 +134,5 @@ def test_lora_of_a_small_encoder_is_said_to_save_little() -> None:
             return [torch.empty(self.n, device="meta")]
 
     small, large = Sized(22_700_000), Sized(LARGE)
-    assert "this one has 22.7 million" in lora_note(small, 8)  # type: ignore[arg-type]
-    assert lora_note(small, 0) == lora_note(large, 8) == ""  # type: ignore[arg-type]
+    assert "this one has 22.7 million" in lora_note(small, 8)
+    assert lora_note(small, 0) == lora_note(large, 8) == ""
