@@ -101,7 +101,7 @@ def _tabs(run_id: str | None, single: str, *, waiting: bool) -> None:
     )
     if arms:
         drawn |= {
-            "By type": partial(pair.types, arms),
+            "By type": partial(pair.types, arms, run_id),
             "Sentences": partial(sentences.sentences, arms),
             "While training": partial(overlay.overlay, arms),
             "Try a sentence": partial(trial.try_it, arms),

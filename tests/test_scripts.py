@@ -265,3 +265,6 @@ def test_training_says_what_its_encoder_cannot_read(seal: Seal) -> None:
                 note for note in run.state().notes if f"{name}: " in note and "unknown to the encoder tiny" in note
             ]
             assert len(warned) == (not known)
+            fit = " ".join(note for note in run.state().notes if note.startswith(f"tiny on {name}: "))
+            assert ("pieces on average" in fit) == known
+            assert "that its vocabulary lacks" not in fit  # once is enough

@@ -120,6 +120,22 @@ def by_type(a: Run, b: Run) -> list[TypeScores]:
     ]
 
 
+def decodings(runs: Iterable[Run]) -> dict[str, float]:
+    """Mean F1 of all seeds of some runs by how tags are decoded; none in results of older versions."""
+    f1s: dict[str, list[float]] = {}
+    for test in (read(run).test for run in runs):
+        for name, values in test.decodings.items() if test else ():
+            f1s.setdefault(name, []).extend(values)
+    return {name: mean(values) for name, values in f1s.items()}
+
+
+def kept(run: Run) -> tuple[int, int]:
+    """The seed whose tagger was kept, the best on dev: its place among the seeds, and itself."""
+    f1s = read(run).dev.micro_f1
+    place = f1s.index(max(f1s))
+    return place, run.manifest.config["seeds"][place]
+
+
 def macro(run: Run) -> float:
     """Mean F1 of the types that the test set holds, percent, averaged over seeds. Errors: as `evaluations.read`."""
     return mean(one.macro_f1() for one in evaluations.read(run))

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from core.cli.options import config_options, given
+from core.cli.options import FILE, config_options, given
 from core.cli.terminal import finish, json_option, progress, report
 from core.facade import assisting, runs
 from core.facade.errors import ConfigError
@@ -24,8 +24,8 @@ _MAP_FILE = "A file of OLD=NEW lines, in place of or beside --type-map."
     show_default=True,
     help="Keep sentences that score below; choose it on the labels to decide by (`assist` does), never on test.",
 )
-@click.option("--output", type=click.Path(dir_okay=False), help="Write the kept sentences: a CoNLL file (IOB2).")
-@click.option("--drift", type=click.Path(dir_okay=False), help="Write the table of shared entities: a .csv file.")
+@click.option("--output", type=FILE, help="Write the kept sentences: a CoNLL file (IOB2).")
+@click.option("--drift", type=FILE, help="Write the table of shared entities: a .csv file.")
 @json_option
 def skl(
     *,

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from core.cli.options import FOLDER
 from core.cli.terminal import json_option, report
 from core.facade import atlas, choices, maps
 from core.facade.errors import ConfigError
@@ -11,7 +12,7 @@ from core.facade.errors import ConfigError
 
 @click.command("atlas")
 @click.argument("choice")
-@click.option("--output", required=True, type=click.Path(file_okay=False), help="A folder that is not there yet.")
+@click.option("--output", required=True, type=FOLDER, help="A folder that is not there yet.")
 @json_option
 def write_atlas(choice: str, output: str, as_json: bool) -> None:
     """Write the newest map of a choice as a folder that Embedding Atlas opens, hand edits counted."""

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from core.cli.options import config_options, given
+from core.cli.options import FILE, config_options, given
 from core.cli.terminal import artifact, finish, json_option, progress
 from core.facade import bias, runs
 from core.facade.errors import ConfigError
@@ -14,7 +14,7 @@ DIFFICULTY = runs.RECIPES["difficulty"].config
 
 @click.command()
 @config_options(DIFFICULTY)
-@click.option("--output", type=click.Path(dir_okay=False), help="Write the mentions: a .parquet file.")
+@click.option("--output", type=FILE, help="Write the mentions: a .parquet file.")
 @json_option
 def difficulty(output: str | None, as_json: bool, **values: object) -> None:
     """Say in bits what names and what contexts tell of entity types: PVI and CEIM a mention, V-information in all."""

@@ -56,20 +56,24 @@ def encoders_rank(as_json: bool, **values: object) -> None:
 def in_words(ranks: Sequence[EncoderRank]) -> list[str]:
     """A line an encoder, best first, then which layer to try and what each loses of the text."""
     wide = max(len("encoder"), *(len(each.encoder) for each in ranks))
-    heads = ("H-score", "LogME", "probe F1", "last layer", "best layer", "pieces/word", "unknown", "seconds")
-    lines = [f"{'encoder':<{wide}} " + "".join(f"{head:>12}" for head in heads)]
+    heads = ["H-score", "H-score last", "LogME", "probe F1", "last layer", "best layer", "pieces/word"]
+    heads += ["unknown", "case lost", "cut", "seconds"]
+    lines = [f"{'encoder':<{wide}} " + "".join(f"{head:>13}" for head in heads)]
     for each in ranks:
         cells = (
             f"{each.mean.h_score:.2f}",
+            f"{each.last.h_score:.2f}",
             f"{each.mean.log_me:.3f}",
             f"{each.mean.f1:.1f}",
             f"{each.last.f1:.1f}",
             f"{each.best.f1:.1f} ({each.best.layer})",
             f"{each.fit.pieces:.2f}",
             f"{each.fit.unknown:.1%}",
+            f"{each.fit.case_lost:.0%}",
+            f"{each.fit.longer:.0%}",
             f"{each.seconds:.1f}",
         )
-        lines.append(f"{each.encoder:<{wide}} " + "".join(f"{cell:>12}" for cell in cells))
+        lines.append(f"{each.encoder:<{wide}} " + "".join(f"{cell:>13}" for cell in cells))
     for each in ranks:
         lines += ["", f"{each.encoder}: layers {each.proposal.layers}. {each.proposal.why}", *each.remarks]
     return lines

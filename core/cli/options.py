@@ -3,13 +3,13 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Literal, TypedDict, TypeVar, get_args, get_origin
+from typing import Any, Literal, TypedDict, TypeVar, get_args, get_origin
 
 import click
 from pydantic.fields import FieldInfo
 
 from core.cli.terminal import progress
-from core.facade import commands, corpora, runs
+from core.facade import addresses, commands, corpora, runs
 from core.facade.errors import ConfigError
 from core.facade.runs import Config
 
@@ -25,7 +25,20 @@ class _Corpus(click.ParamType[str]):
     name = "corpus"
 
 
+class _Here(click.Path):
+    """What is written on this machine. Errors: ConfigError for an address, before anything is computed."""
+
+    def convert(self, value: Any, param: click.Parameter | None, context: click.Context | None) -> Any:
+        if addresses.is_address(str(value)):
+            raise ConfigError(
+                f"{param.name if param else 'output'}: {addresses.named(str(value))} is an address, to which select "
+                "and export alone write; give a path, and copy what lies there afterwards."
+            )
+        return super().convert(value, param, context)
+
+
 CORPUS = _Corpus()
+FILE, FOLDER = _Here(dir_okay=False), _Here(file_okay=False)  # to be written
 
 
 def several(context: click.Context, param: click.Parameter, typed: Sequence[str]) -> tuple[str, ...]:

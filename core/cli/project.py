@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from core.cli.options import FILE
 from core.cli.terminal import echo, echo_json, json_option, report
 from core.facade import projects
 from core.facade.errors import ProjectError
@@ -62,7 +63,7 @@ def project_unarchive(project: str, as_json: bool) -> None:
 
 @project_group.command("export")
 @click.argument("project")
-@click.option("--output", required=True, type=click.Path(dir_okay=False), help="The file to write, a .zip.")
+@click.option("--output", required=True, type=FILE, help="The file to write, a .zip.")
 @click.option("--with-weights", is_flag=True, help="Take models and vectors of sentences along.")
 @json_option
 def project_export(project: str, output: str, with_weights: bool, as_json: bool) -> None:

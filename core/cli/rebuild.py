@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from core.cli.options import CORPUS, config_options, given, several
+from core.cli.options import CORPUS, FILE, config_options, given, several
 from core.cli.terminal import echo, finish, json_option, progress, report
 from core.facade import deliver, rebuilding, runs, taggers
 from core.facade.errors import ConfigError
@@ -15,7 +15,7 @@ from core.facade.runs import Run
 REBUILD, ROBUSTNESS = runs.RECIPES["rebuild"].config, runs.RECIPES["robustness"].config
 _OUTPUT = click.option(
     "--output",
-    type=click.Path(dir_okay=False),
+    type=FILE,
     help="Write the sentences: a CoNLL file (IOB2); beside it the edits and, of robustness, all slots.",
 )
 

@@ -5,13 +5,14 @@ from pathlib import Path
 
 import click
 
+from core.cli.options import FILE
 from core.cli.terminal import json_option, report
 from core.facade import reports
 
 
 @click.command("report")
 @click.argument("run_id")
-@click.option("--output", required=True, type=click.Path(dir_okay=False), help="A .pdf, .docx or .html file.")
+@click.option("--output", required=True, type=FILE, help="A .pdf, .docx or .html file.")
 @click.option("--firm", help="Who it is from; else as it was last given on Results, as are the next two.")
 @click.option("--project", help="What it is about.")
 @click.option("--author", help="Who answers for it.")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from core.cli.options import several
+from core.cli.options import FILE, several
 from core.cli.terminal import echo, echo_json, json_option, note_spoilt, progress, remove_everything, report
 from core.facade import compared, labels, removals, runs
 from core.facade.labels import Label
@@ -91,7 +91,7 @@ def runs_diff(run_ids: Sequence[str], as_json: bool) -> None:
 
 @run_group.command("curves")
 @click.argument("run_ids", metavar="RUNS...", nargs=-1, required=True, callback=several)
-@click.option("--output", required=True, type=click.Path(dir_okay=False), help="A .csv file.")
+@click.option("--output", required=True, type=FILE, help="A .csv file.")
 @json_option
 def runs_curves(run_ids: Sequence[str], output: str, as_json: bool) -> None:
     """Write the curves of all trainings in RUNS: run, metric, type, seed, step, value."""

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from core.cli.options import config_options, given
+from core.cli.options import FILE, config_options, given
 from core.cli.terminal import artifact, finish, json_option, progress, report
 from core.facade import addresses, choices, maps, prevalence, regions, runs, selections
 from core.facade.runs import Run
@@ -42,10 +42,9 @@ def select(output: str | None, format: Format | None, as_json: bool, **values: o
     \b
     --option NAME=VALUE sets a strategy's own option (`--option query=k-means`).
     """
-    if output and not format:
-        selections.format_of(
-            Path(addresses.named(output))
-        )  # refuses what it cannot write before hours of work, not after them
+    if output and not format:  # what cannot be written is refused before hours of work, not after them
+        selections.format_of(Path(addresses.named(output)))
+    addresses.try_output(output or "")
     options = given(values, runs.RECIPES["select"].config)
 
     def write(run: Run, output: str) -> Mapping[str, str]:
@@ -59,7 +58,7 @@ def select(output: str | None, format: Format | None, as_json: bool, **values: o
 
 @click.command("map")
 @config_options(runs.RECIPES["map"].config)
-@click.option("--output", type=click.Path(dir_okay=False), help="Write the map: a .parquet file.")
+@click.option("--output", type=FILE, help="Write the map: a .parquet file.")
 @json_option
 def map_selection(output: str | None, as_json: bool, **values: object) -> None:
     """Lay out T_C, selected and filtered sentences of a `select` run, for 4_Explore, Embedding Atlas or a notebook."""

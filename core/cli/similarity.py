@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from core.cli.options import config_options, given, several
+from core.cli.options import FILE, config_options, given, several
 from core.cli.terminal import finish, json_option, progress, report
 from core.facade import runs, similarity
 from core.facade import survey as surveys
@@ -18,7 +18,7 @@ CONFIG = runs.RECIPES["similarity"].config
 
 @click.command("similarity")
 @config_options(CONFIG)
-@click.option("--output", type=click.Path(dir_okay=False), help="Write the table: a .csv or .json file.")
+@click.option("--output", type=FILE, help="Write the table: a .csv or .json file.")
 @json_option
 def measure(output: str | None, as_json: bool, **values: object) -> None:
     """Measure how close each source is to each target, on equal samples.

@@ -6,7 +6,7 @@ from typing import cast
 
 import click
 
-from core.cli.options import CORPUS, config_options, given
+from core.cli.options import CORPUS, FILE, FOLDER, config_options, given
 from core.cli.terminal import artifact, echo, finish, json_option, progress
 from core.facade import choices, corpora, deliver, results, runs, selections
 from core.facade.errors import ConfigError
@@ -18,7 +18,7 @@ NONE = "none"
 @click.command()
 @config_options(runs.RECIPES["pretrain"].config)
 @click.option("--choice", help="Read the sentences of this choice too, by id or name, hand edits counted.")
-@click.option("--output", type=click.Path(file_okay=False), help="Copy the encoder there: a Hugging Face folder.")
+@click.option("--output", type=FOLDER, help="Copy the encoder there: a Hugging Face folder.")
 @json_option
 def pretrain(choice: str | None, output: str | None, as_json: bool, **values: object) -> None:
     """Go on with an encoder's masked language modelling on T_C, D_C or S_C; repeat --corpus, T_C first.
@@ -53,7 +53,7 @@ def _held_out(typed: object) -> object:
 
 @click.command()
 @config_options(runs.RECIPES["finetune"].config)
-@click.option("--output", type=click.Path(file_okay=False), help="Copy the tagger there: a Hugging Face folder.")
+@click.option("--output", type=FOLDER, help="Copy the tagger there: a Hugging Face folder.")
 @click.option(
     "--without-rare-words",
     is_flag=True,
@@ -90,7 +90,7 @@ def evaluate(as_json: bool, **values: object) -> None:
 
 @click.command()
 @click.argument("input", type=CORPUS)
-@click.option("--output", required=True, type=click.Path(dir_okay=False), help="A .jsonl or .conll file.")
+@click.option("--output", required=True, type=FILE, help="A .jsonl or .conll file.")
 @config_options(runs.RECIPES["predict"].config, leave_out=("corpus",))
 @json_option
 def predict(input: str, output: str, as_json: bool, **values: object) -> None:

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 SCHEMES = ("s3", "gs", "gcs", "hdfs", "viewfs", "file")
 _ADDRESS = re.compile(rf"({'|'.join(SCHEMES)})://", re.IGNORECASE)
-_SECRET = re.compile(r"//[^/@]*@|\?.*")  # a key before the bucket, options behind the path
+# A key before the bucket, options behind the path. A key may have a slash, which should have been escaped.
+_SECRET = re.compile(r"//[^/@?]*:[^?]*@|//[^/@]*@|\?.*")
 _FOLDERS = ("local", "hdfs")  # file systems that want a file's folder first; the others know names alone
 BLOCK = 1 << 22  # bytes copied at a time
 
@@ -47,7 +48,7 @@ def fetch(address: str, folder: Path, say: Callable[[str], None] = lambda _: Non
     folder.mkdir(parents=True, exist_ok=True)
     copies = []
     for info in _files(system, path, address):
-        copy = _beneath(folder, PurePosixPath(info.path), PurePosixPath(path))
+        copy = _free(_beneath(folder, PurePosixPath(info.path), PurePosixPath(path)))
         say(f"fetching {copy.name}" + (f" ({info.size:,} bytes)" if info.size else ""))
         with copy.open("wb") as out:
             try:
@@ -76,7 +77,7 @@ def outgoing(output: str) -> Iterator[Path]:
     if not is_address(output):
         yield Path(output)
         return
-    system, path = _system(output)
+    system, path = reach(output)
     with tempfile.TemporaryDirectory(prefix="winnow-") as folder:
         local = Path(folder) / PurePosixPath(path).name
         yield local
@@ -90,6 +91,16 @@ def outgoing(output: str) -> Iterator[Path]:
                     shutil.copyfileobj(source, stream, BLOCK)
             except OSError as error:
                 raise _unreachable(output, error) from error
+
+
+def reach(address: str) -> "tuple[FileSystem, str]":
+    """The file system of an address, which has answered, and the path in it. Errors: PathError."""
+    system, path = _system(address)
+    try:
+        system.get_file_info(path)
+    except OSError as error:
+        raise _unreachable(address, error) from error
+    return system, path
 
 
 def _system(address: str) -> "tuple[FileSystem, str]":
@@ -130,6 +141,17 @@ def _beneath(folder: Path, path: PurePosixPath, top: PurePosixPath) -> Path:
     return folder / name
 
 
+def _free(path: Path) -> Path:
+    """`path`, or numbered before its ending where there is one: a/b.txt and a_b.txt become one name."""
+    free, n = path, 2
+    while free.exists():
+        free, n = path.with_name(f"{path.stem} ({n}){path.suffix}"), n + 1
+    return free
+
+
 def _unreachable(address: str, error: Exception) -> PathError:
-    reason = str(error).splitlines()[0][:300].replace(address, named(address))
-    return PathError(f"{named(address)}: cannot be reached ({reason}); check the address and its keys.")
+    reason = str(error).splitlines()[0].replace(address, named(address))
+    keys = (match for match in _SECRET.findall(address) if match.startswith("//"))
+    for part in re.split(r"[/:@]", "".join(keys)):  # of which it may quote one alone
+        reason = reason.replace(part, "...") if len(part) > 3 else reason
+    return PathError(f"{named(address)}: cannot be reached ({reason[:300]}); check the address and its keys.")

@@ -10,7 +10,13 @@ from core.corpora.remote import is_address, named, outgoing
 from core.facade import uploads
 from core.facade.home import home
 
-__all__ = ["fetched", "is_address", "named", "outgoing"]
+__all__ = ["fetched", "is_address", "named", "outgoing", "try_output"]
+
+
+def try_output(output: str) -> None:
+    """Errors: PathError where an output is at an address that cannot be reached: before hours of work, not after."""
+    if is_address(output):
+        remote.reach(output)
 
 
 def fetched(addresses: Sequence[str], say: Callable[[str], None]) -> Path:

@@ -65,7 +65,10 @@ class Cluster:
             return "one machine: nothing to share."
         blind = [machine.name for machine in self.machines if not machine.sees_home]
         if blind:
-            return f"not seen from {', '.join(blind)}: these embed, tag and score, but cannot take a --share of a run."
+            return (
+                f"not seen from {', '.join(blind)}: these score by words, compute with no other model than they have "
+                "at the same path (as the encoder that comes with Winnow), and cannot take a --share of a run."
+            )
         return "seen from all machines: each may also take a --share of a run."
 
     def as_json(self) -> dict[str, object]:

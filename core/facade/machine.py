@@ -20,7 +20,7 @@ from core.heap import few_arenas as few_arenas
 from core.runs import executors
 from core.runs.executors import share
 from core.runs.versions import versions
-from core.runs.where import LOCAL, MIXED, ON, Where
+from core.runs.where import LOCAL, MIXED, ON, SHARE, Where
 
 FRESH = 5.0  # seconds for which a card's free memory is not asked again: without NVIDIA's library a process is
 _ROOT = Path(__file__).resolve().parents[2]
@@ -72,7 +72,7 @@ def compute_on(where: str | None) -> None:
 def take_share(given: str | None) -> None:
     """Have this process be one of several that share the run it is given. Errors: ConfigError for no share."""
     if given:
-        os.environ[share.SHARE] = given
+        os.environ[SHARE] = given
     if share.share() and Where.asked().on != LOCAL:
         raise ConfigError("share: is for processes that share a run without an engine; give --on or --share, not both.")
 

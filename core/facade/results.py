@@ -127,12 +127,24 @@ def macro_f1(run_id: str) -> float:
     return tagger_tables.macro(store().get(run_id))
 
 
+def decodings(run_id: str) -> dict[str, dict[str, float]]:
+    """Mean test F1 of every line of a finished experiment by how tags are decoded, over the taggers that are here:
+    {line: {decoding: F1}}. Errors: RunError."""
+    here = {run.id: run for run in store().list("finetune")}
+    lines: dict[str, dict[str, float]] = {}
+    for row in board(run_id).leaderboard:
+        lines[figures.line_name(row)] = tagger_tables.decodings(here[run] for run in row.finetunes if run in here)
+    return lines
+
+
 def least_confidences(run_id: str) -> list[Abstaining]:
     """Precision and recall on dev by the least confidence that is asked for, of the seed that a `finetune` run kept."""
-    run = store().get(run_id)
-    f1s = tagger_tables.read(run).dev.micro_f1
-    seed = run.manifest.config["seeds"][f1s.index(max(f1s))]
-    return evaluations.read_abstaining(run, evaluations.part("dev", seed))
+    return evaluations.read_abstaining(store().get(run_id), evaluations.part("dev", kept(run_id)[1]))
+
+
+def kept(run_id: str) -> tuple[int, int]:
+    """The seed whose tagger a `finetune` run kept, the best on dev: its place among the seeds, and itself."""
+    return tagger_tables.kept(store().get(run_id))
 
 
 def unfound_types(run_id: str) -> list[Unfound]:

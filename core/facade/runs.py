@@ -191,7 +191,8 @@ def go_on(run_id: str, listener: Callable[[Event], None] | None = None) -> dict[
     if run.state().state != "succeeded":
         note("resume", runs=[run_id])
     if not os.environ.get(ON):
-        os.environ |= Where.read(run.path).environment
+        before = Where.read(run.path)
+        os.environ |= replace(before, mixed=before.mixed or Where.asked().mixed).environment
     _send(run, Where.asked())
     return _work(run, listener)
 

@@ -1,6 +1,6 @@
 """Trainings as a page follows them: curves, the runs at work, what to start instead where memory ran out."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,13 +8,13 @@ from statistics import mean
 
 import numpy as np
 
-from core.artifacts import models, result
+from core.artifacts import evaluations, models, result
 from core.artifacts.evaluations import FinetuneResult
 from core.artifacts.models import PretrainResult
 from core.artifacts.rank import EncoderRank as EncoderRank
 from core.artifacts.rank import RankResult
 from core.errors import RunError
-from core.facade.commands import flag
+from core.facade.commands import command
 from core.facade.home import kept_per_home, library, store
 from core.recipes import RECIPES
 from core.recipes.difficulty import DifficultyConfig
@@ -177,20 +177,31 @@ def loading(run_id: str) -> Mapping[str, str]:
         }
     trained = FinetuneConfig.model_validate(store().get(run_id).manifest.config)
     as_evaluated = "constrained" if trained.within_bioes else "viterbi"
-    decoding = "" if trained.within_bioes else f" {flag('constrained', on=False)}"
-    alone = f"With transformers, without the CRF's transitions{_f1_on_dev(run_id, 'argmax')}"
-    whole = f"On the command line, as it was evaluated{_f1_on_dev(run_id, as_evaluated)}"
+    dev = result.read(store().get(run_id), FinetuneResult).dev.decodings
+    whole = f"On the command line, as it was evaluated{_on_dev(dev.get(as_evaluated))}"
+    asked = {"model": folder, "corpus": "TEXT.txt", "constrained": trained.within_bioes}
+    by_winnow = {whole: command("predict", asked)}
     if trained.network != "encoder":  # Winnow's own: other software cannot load it
-        return {whole: f"python -m core predict --model {folder} TEXT.txt{decoding}"}
-    return {
-        alone: "from transformers import pipeline\n\n"
+        return by_winnow
+    without, f1s = "the CRF's transitions", dev.get("argmax")
+    if trained.layers == "mix":
+        without, f1s = f"{without} and the mix of layers", _of_last_layers(run_id, trained.seeds)
+    aside = ", reading the neighbouring sentences, which a pipeline does not" if trained.context else ""
+    alone = f"With transformers, without {without}{_on_dev(f1s, aside)}"
+    pipeline = (
+        "from transformers import pipeline\n\n"
         f'tagger = pipeline("token-classification", {folder!r}, aggregation_strategy="first")\n'
-        'print(tagger("A sentence of yours ."))',
-        whole: f"python -m core predict --model {folder} TEXT.txt{decoding}",
-    }
+        'print(tagger("A sentence of yours ."))'
+    )
+    return {alone: pipeline, **by_winnow}
 
 
-def _f1_on_dev(run_id: str, decoding: str) -> str:
+def _of_last_layers(run_id: str, seeds: Sequence[int]) -> list[float]:
+    """F1 on dev of taggers that mix layers, one a seed, where the mix is left out."""
+    outcomes = (evaluations.read_outcome(store().get(run_id), seed) for seed in seeds)
+    return [one.last_layer for one in outcomes if one and one.last_layer is not None]
+
+
+def _on_dev(f1s: Sequence[float] | None, aside: str = "") -> str:
     """The mean over seeds in words; nothing where results of older versions do not have it."""
-    f1s = result.read(store().get(run_id), FinetuneResult).dev.decodings.get(decoding)
-    return f" (score {mean(f1s):.1f} on the labels to decide by)" if f1s else ""
+    return f" (score {mean(f1s):.1f} on the labels to decide by{aside})" if f1s else ""

@@ -150,7 +150,8 @@ def load_model(
 ) -> "PreTrainedModel":
     """Encoder `name` under `auto_class` (default `AutoModel`); `kw` goes to transformers (`dtype`, `num_labels`).
 
-    new_layers: parts of parameter names that may be missing from the file and start at random.
+    new_layers: parts of parameter names that may be missing from the file and start at random; those that are missing
+    are the model's `drawn`.
     Errors: ModelError, also where weights are missing that must not be.
     """
     _quiet()
@@ -176,6 +177,7 @@ def load_model(
             f"{name}: the model cannot be loaded ({first_line(error)}); choose another encoder."
         ) from error
     _refuse_missing(name, info["missing_keys"], new_layers)
+    model.drawn = frozenset(info["missing_keys"])
     return model
 
 

@@ -7,7 +7,7 @@ model.safetensors   the emission model, and crf.start_transitions, crf.transitio
 tokenizer files     README.md (the card, by whoever trained it)
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -85,6 +85,8 @@ class EncoderTagger(PieceTagger):
     ) -> list[dict[str, Any]]:
         parts: list[nn.Module] = [self.last_layer, *([self.mix] if self.mix else [])]
         chain, layer = self.in_chains(), {id(p) for part in parts for p in part.parameters()}
+        drawn: Collection[str] = self.model.__dict__.get("drawn", ())  # what is random learns as the last layer does
+        layer |= {id(p) for name, p in self.model.named_parameters() if name in drawn}
         trained = [p for p in self.parameters() if p.requires_grad]
         apart = chain if chain_learning_rate else set()  # else the chain goes with the layer
         groups: list[dict[str, Any]] = [

@@ -16,6 +16,7 @@ from core.runs.run import wherever
 from core.runs.shared import run_or_reuse
 from core.runs.store import Run, RunStore, is_run_id, run_key
 from core.runs.versions import versions
+from core.runs.where import LOCAL, Where
 
 Result = dict[str, object]  # as JSON keeps it; `artifacts.result.read` gives it its type again
 ENCODERS = ("encoder", "encoders", "init", "states", "difficulty_encoder")  # options that name one, or several
@@ -27,7 +28,8 @@ class Recipe:
     """One kind of run.
 
     reuse: a finished run with the same key is as good as a new one. helped: what other processes do that help with a
-    run, which ends by `share.Over` when nothing is left for them; None: they wait.
+    run, which ends by `share.Over` when nothing is left for them; None: they wait. here: it computes in its own
+    process, whatever `--on` says.
     """
 
     kind: str
@@ -35,6 +37,7 @@ class Recipe:
     run: Callable[[Any, "Job"], object]
     reuse: bool = True
     helped: Callable[[Any, "Job"], object] | None = None
+    here: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +105,9 @@ def help_of(run: Run, recipes: Mapping[str, Recipe]) -> Callable[[RunContext], o
 
 
 def _result(recipe: Recipe, config: Config, job: Job) -> Result:
-    """The result of a recipe; what an encoder had to be converted from is noted before."""
+    """The result of a recipe; what an encoder had to be converted from, and where it computes, is noted before."""
+    if recipe.here and not job.context.is_child and (on := Where.asked().on) != LOCAL:
+        job.context.note(f"A run of the kind {recipe.kind} computes in this process, not on {on}.", passing=True)
     for name in _encoders(config):
         if sentence := hub.converted(name):
             job.context.note(sentence)

@@ -17,6 +17,7 @@ from core.models import unknown
 from core.models.fingerprint import fingerprint
 from core.models.networks import ON_ENCODER
 from core.recipes.base import Job
+from core.recipes.parts.encoder_fit import note_fit
 from core.recipes.parts.network import (
     Borrowed,
     borrow,
@@ -216,12 +217,16 @@ def _note_sample(job: Job, judged_by: int, dev: int) -> None:
 
 
 def _warn(config: FinetuneConfig, job: Job, splits: Splits, tagger: "Tagger") -> None:
-    """Note where the encoder cannot read the training sentences; a recurrent tagger reads letters."""
-    if tokenizer := getattr(tagger, "tokenizer", None):
-        texts = [sentence.text for sentence in splits.train[:: max(1, len(splits.train) // unknown.SAMPLE)]]
-        share = unknown.of_tokenizer(tokenizer, texts)
-        if text := unknown.warning(share, job.corpus(config.train).name, config.init):
+    """Note what the encoder loses of the training sentences; a recurrent tagger reads letters."""
+    from core.models.piece_tagger import PieceTagger
+    from core.training.lighter import lora_note
+
+    if isinstance(tagger, PieceTagger):
+        if text := lora_note(tagger.model, config.lora):
             job.context.note(text)
+        name, longest = job.corpus(config.train).name, tagger.pieces.max_length
+        sample = splits.train[:: max(1, len(splits.train) // unknown.SAMPLE)]
+        note_fit(job, tagger.tokenizer, sample, encoder=config.init, corpus=name, max_length=longest)
 
 
 def _train(config: FinetuneConfig, job: Job, splits: Splits, tagger: "Tagger", *, seed: int, seeds: Seeds) -> "Epochs":

@@ -19,6 +19,7 @@ from core.errors import CorpusError
 from core.models import unknown
 from core.models.encoder_options import EncoderOptions
 from core.recipes.base import Job
+from core.recipes.parts.encoder_fit import note_fit
 from core.recipes.parts.learnable import learnable
 from core.recipes.parts.on_device import on_device
 from core.recipes.parts.pretrain_card import card
@@ -124,10 +125,9 @@ def _read(config: PretrainConfig, job: Job, corpora: list[Corpus], lm: "MaskedLM
     held = np.concatenate([corpus.ids()[rows] for corpus, rows in (task, general) if len(rows)])
     parts, left_out, tokens = [], 0, 0
     for corpus in corpora:
-        sampled = np.linspace(0, len(corpus) - 1, min(unknown.SAMPLE, len(corpus))).astype(np.int64)
-        share = unknown.of_tokenizer(lm.tokenizer, [sentence.text for sentence in corpus.take(sampled)])
-        if text := unknown.warning(share, corpus.name, config.init):
-            job.context.note(text)
+        sampled = corpus.take(np.linspace(0, len(corpus) - 1, min(unknown.SAMPLE, len(corpus))).astype(np.int64))
+        whole = WHOLE if config.packed else min(config.max_length, window)
+        note_fit(job, lm.tokenizer, sampled, encoder=config.init, corpus=corpus.name, max_length=whole)
         rows = np.flatnonzero(~np.isin(corpus.ids(), held))
         left_out += len(corpus) - len(rows)
         tokens += int(corpus.lengths()[rows].sum())
@@ -207,7 +207,10 @@ def _settings(config: PretrainConfig, lm: "MaskedLM", piles: "Piles", job: Job) 
     import torch
 
     from core.models.devices import pick_dtype
+    from core.training.lighter import lora_note
 
+    if text := lora_note(lm.model, config.lora):
+        job.context.note(text)
     assert config.learning_rate
     rows = len(piles.draw(0))
     steps, full = config.steps(rows), config.full_steps(rows)

@@ -15,6 +15,7 @@ from core.runs.context import RunContext
 Array = npt.NDArray[np.generic]
 Compute = Callable[[int, int, Reporter], Array]
 About = Mapping[str, Any]  # what a work says of its model
+PROBES = "*.probe"  # in a run's folder for chunks: what the first to make some came to of the same items
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +69,10 @@ class Part:
 
 
 class Chunks:
-    """`chunks/<name>-000012.npy` for every `size` of `n` items: all `paths` in order, and which are `missing`."""
+    """`chunks/<name>-000012.npy` for every `size` of `n` items: all `paths` in order, and which are `missing`.
+
+    probe: where it is kept what whoever made the first of them is known by.
+    """
 
     def __init__(
         self,
@@ -89,6 +93,9 @@ class Chunks:
         for leftover in folder.glob(TEMPORARY) if alone else ():
             leftover.unlink()
         self.missing = [i for i, path in enumerate(self.paths) if not path.exists()]
+        self.probe = context.run.chunks / PROBES.replace("*", name)
+        if alone and len(self.missing) == len(self.paths):
+            self.probe.unlink(missing_ok=True)  # of who has made none: they are begun anew
         self._done = n - sum(stop - start for start, stop in map(self.bounds, self.missing))
 
     def bounds(self, i: int) -> tuple[int, int]:

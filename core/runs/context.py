@@ -45,9 +45,16 @@ class RunContext(Reporter):
         """Whether SIGTERM came, here or to the parent."""
         return self._terminated or (self._parent is not None and self._parent.terminated)
 
+    @property
+    def unwanted(self) -> bool:
+        """Whether somebody asked for the end of the run, or of one that needs it, and not of this process alone."""
+        return self.run.cancel_file.exists() or (self._parent is not None and self._parent.unwanted)
+
     def terminate(self) -> None:
-        """Act on SIGTERM: the next `check()` raises Cancelled."""
+        """Act on SIGTERM: the next `check()` raises Cancelled, here and in the parent."""
         self._terminated = True
+        if self._parent:
+            self._parent.terminate()
 
     def stage(self, name: str) -> None:
         self.emit("stage", {"name": name})

@@ -13,6 +13,7 @@ from typing import Any, Self
 from core.files import read_object, write_atomic
 
 ON, MIXED = "WINNOW_ON", "WINNOW_MIXED"
+SHARE = "WINNOW_SHARE"  # which of several processes this is that share a run; none: it is alone
 LOCAL = "local"
 FILE = "where.json"
 

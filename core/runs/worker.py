@@ -11,11 +11,13 @@ from contextlib import contextmanager, suppress
 
 from core.errors import Cancelled, ResourceError, RunBusy, WinnowError, for_the_log, memory_ran_out
 from core.files import disk_is_full, forget_sums, sum_up, sync_all, write_atomic
+from core.runs.chunks import PROBES
 from core.runs.context import Listener, RunContext
 from core.runs.data import Data
 from core.runs.events import OUT_OF_MEMORY, Ending, EventLog
 from core.runs.lock import Worker, aside
 from core.runs.run import Result, Run
+from core.runs.where import SHARE
 from core.shown import shown
 
 Recipe = Callable[[RunContext], Result]
@@ -70,6 +72,8 @@ def attempt(
                 context.emit("started", {"pid": me.pid, "created": me.created})
                 forget_sums(run.path)
                 payload = json.dumps(function(context), ensure_ascii=False, indent=1).encode()
+                for probe in run.chunks.glob(PROBES):
+                    probe.unlink(missing_ok=True)
                 sum_up(run.path)
                 sync_all(run.artifacts)  # a power cut after "succeeded" takes nothing of what was made
                 write_atomic(run.result_file, payload)
@@ -77,7 +81,7 @@ def attempt(
         except BaseException as error:
             ending, failure = _explain(context, error)
             with suppress(OSError):  # even this line may find the disk full; then the run reads as interrupted
-                if not log.ended:
+                if ending and not log.ended:
                     context.emit(ending, _last_words(failure) if ending == "failed" else {})
             if ending == "cancelled":
                 run.cancel_file.unlink(missing_ok=True)
@@ -92,17 +96,20 @@ class _Bug(Exception):
     """A bug, of which only this sentence goes into the log."""
 
 
-def _explain(context: RunContext, error: BaseException) -> tuple[Ending, Exception]:
-    """Ending of an attempt that raised `error`, and the error to show for it."""
+def _explain(context: RunContext, error: BaseException) -> tuple[Ending | None, Exception]:
+    """Ending of an attempt that raised `error` (None: it was interrupted), and the error to show for it."""
     run = context.run
     name = type(error).__name__
     own = isinstance(error, WinnowError) and not isinstance(error, Cancelled)
     if not own and (ended := _failure_of_companion(run)):  # whatever then became of this process, that was the cause
         return "failed", ResourceError(f"run {run.id}: a process that shared its work has failed: {ended}")
-    if isinstance(error, Cancelled):
-        return "cancelled", error
-    if isinstance(error, KeyboardInterrupt) or context.terminated:
-        return "cancelled", Cancelled(f"run {run.id}: was stopped on request; resume it to go on where it was.")
+    if isinstance(error, KeyboardInterrupt):
+        context.terminate()
+    if isinstance(error, Cancelled) or context.terminated:
+        sentence = f"run {run.id}: was stopped on request; resume it to go on where it was."
+        # Of processes that share a run, one was stopped, as at its time limit: the others go on with it.
+        left = context.terminated and os.environ.get(SHARE) and not context.unwanted
+        return None if left else "cancelled", error if isinstance(error, Cancelled) else Cancelled(sentence)
     if isinstance(error, WinnowError):
         return "failed", error
     problem = ""
@@ -113,7 +120,7 @@ def _explain(context: RunContext, error: BaseException) -> tuple[Ending, Excepti
         problem = f"{OUT_OF_MEMORY}; {way_out}"
     if problem:
         return "failed", ResourceError(f"run {run.id}: {problem}")
-    _log_traceback(run, error)
+    log_traceback(run, error)
     return "failed", _Bug(f"This is a bug in Winnow: {name}; the traceback is in worker.log.")
 
 
@@ -129,7 +136,8 @@ def _last_words(error: Exception) -> Data:
     return {"error": str(error), "permanent": True} if permanent else {"error": str(error)}
 
 
-def _log_traceback(run: Run, error: BaseException) -> None:
+def log_traceback(run: Run, error: BaseException) -> None:
+    """Write it where a run's workers leave what they have to say."""
     with suppress(OSError), run.log_file.open("a", encoding="utf-8") as log:
         log.write(for_the_log(error))
 

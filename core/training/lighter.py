@@ -19,7 +19,19 @@ CHECKPOINTING = (
     "Keep only what goes from layer to layer and compute the rest again for the gradients: less memory, a third more "
     "time, the same training."
 )
+LARGE = 100_000_000  # parameters from which LoRA is worth it
 LORA_FASTER = 20  # times the rate of training all weights, unless one is said (SOURCES.md, LoRA)
+
+
+def lora_note(model: "PreTrainedModel", rank: int) -> str:
+    """A sentence where LoRA of that rank was asked of an encoder that is small for it; "" where not."""
+    n = sum(weight.numel() for weight in model.base_model.parameters())
+    if not rank or n >= LARGE:
+        return ""
+    return (
+        f"lora: is for encoders of {LARGE // 1_000_000} million parameters and more; this one has {n / 1e6:.1f} "
+        "million, so little memory is saved, and its own weights may as well be trained (lora 0)."
+    )
 
 
 def checkpoint_layers(model: "PreTrainedModel", name: str) -> None:

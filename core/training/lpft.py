@@ -60,7 +60,7 @@ def lpft(
 
 @contextmanager
 def frozen_encoder(tagger: Tagger) -> Iterator[None]:
-    """Nothing but the last layer and the CRF learns within."""
+    """Nothing but the last layer, what the encoder's file lacked and the CRF learns within."""
     # Its first group is the encoder by contract; the rates do not matter here.
     encoder = tagger.parameter_groups(0.0, 0.0)[0]["params"]
     # Not by a rate of 0: AdamW's decay and the cost of gradients would remain.

@@ -89,6 +89,7 @@ BUTTONS = {
     "explore.tag.start": "explore_runs",
     "explore.make": "explore_runs",
     "training.rank": "training",
+    "training.layers.*": "ranking",
     "*.time": "timing",
     "training.start": "training",
     "training.fetch": "training",

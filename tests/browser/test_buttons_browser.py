@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from core.artifacts.rank import Proposal, RankResult
 from core.corpora.library import Library
 from core.facade import choices, experiments, find_out, labels, maps, regions, runs, selections, uploads
 from core.facade import corpora as facade_corpora
@@ -20,6 +21,7 @@ from tests.browser.driver import Server, expert, left, pick, settled, still, tic
 from tests.browser.forge import Forge
 from tests.browser.laid import Laid, lay
 from tests.conftest import sentence
+from tests.pages.test_ranking import ranked
 from tests.patience import until
 
 STILL = """e => Promise.all(e.getAnimations({subtree: true}).filter(a => a.effect.getComputedTiming().endTime < 1e6)
@@ -479,6 +481,18 @@ def training(one: Walk) -> None:
     one.press("training.run.smaller", sees=panel.get_by_text("Running"))
     one.press("training.run.cancel", sees=one.button("training.run.resume"))
     one.press("training.run.resume", sees=panel.get_by_text(re.compile("Starting|Running")))
+
+
+@walk
+def ranking(one: Walk) -> None:
+    roles = facade_corpora.roles()
+    asked = {"train": roles["train"], "dev": roles["dev"], "encoders": ("tiny",)}
+    result = RankResult(train=1, dev=1, words=1, encoders=[ranked("tiny", Proposal(layers="2", why="It is ahead."))])
+    finished.finish(one.server.home, "rank", asked, lambda context: result)
+    one.go("Training", opened="What to train")
+    one.page.get_by_text("Which encoder, and which of its layers?", exact=True).click()
+    one.press("training.layers.0", sees=one.page.get_by_label("Layers", exact=True))
+    expect(one.page.get_by_label("Layers", exact=True)).to_have_value("2")
 
 
 @walk

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
@@ -11,6 +12,8 @@ from core.cli.main import main
 from core.corpora.library import Library
 from core.corpora.remote import fetch, is_address, named, outgoing
 from core.errors import ConfigError, PathError
+from core.facade import runs
+from core.facade.addresses import fetched
 from tests.corpora.bucket import serving
 from tests.planted import contracts, kitchen
 
@@ -69,6 +72,18 @@ def test_a_folders_files_come_under_their_own_names_and_stay_below_the_folder(pl
     assert all(copy.parent == tmp_path / "near" for copy in copies)
 
 
+def test_two_files_of_one_name_on_this_side_are_both_kept(place: str, tmp_path: Path) -> None:
+    with outgoing(f"{place}/parts") as folder:
+        for name in ("2020/01.txt", "2020_01.txt", "2020_01 (2).txt"):
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(name)
+    copies = fetch(f"{place}/parts", tmp_path / "near")
+    assert len(set(copies)) == 3
+    assert sorted(copy.read_text() for copy in copies) == ["2020/01.txt", "2020_01 (2).txt", "2020_01.txt"]
+    spooled = fetched([f"{place}/parts"], lambda _: None)
+    assert sorted(file.read_text() for file in spooled.iterdir()) == sorted(copy.read_text() for copy in copies)
+
+
 def test_a_corpus_is_added_from_an_address_and_no_copy_stays(place: str, home: Path) -> None:
     put(f"{place}/task.txt", "\n".join(LINES))
     added = ask("corpus", "add", f"{place}/task.txt")
@@ -104,6 +119,46 @@ def test_keys_in_an_address_are_never_shown(tmp_path: Path) -> None:
     assert "secret" not in str(caught.value)
     assert "s3://texts/a.txt: cannot be reached" in str(caught.value)
     assert named(address) == "s3://texts/a.txt"
+
+
+@pytest.mark.parametrize("address", ["s3://AKIAKEY:se/cret/s@texts/a.txt", "s3://AKIAKEY:1234/secret@texts/a.txt"])
+def test_a_key_with_a_slash_is_not_shown_either(address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+    assert named(address) == "s3://texts/a.txt"
+    with pytest.raises(PathError, match=r"^s3://texts/a\.txt: cannot be reached") as caught:
+        fetch(address, tmp_path)
+    assert not any(part in str(caught.value) for part in ("AKIAKEY", "cret", "1234"))
+    assert named("hdfs://n:9000/a.txt") == "hdfs://n:9000/a.txt"
+    assert named("s3://texts/a@b.txt") == "s3://texts/a@b.txt"
+
+
+def test_where_it_is_not_supported_an_address_is_refused_before_anything_is_computed(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for words in (["pretrain", "--corpus", "t"], ["finetune", "--train", "t"], ["map"], ["predict", "t"]):
+        result = CliRunner().invoke(main, [*words, "--output", "s3://key:secret@b/x.parquet"])
+        assert isinstance(result.exception, ConfigError), words
+        assert "output: s3://b/x.parquet is an address, to which select and export alone write" in str(result.exception)
+    assert not list(tmp_path.glob("s3:"))
+
+
+def test_an_output_that_cannot_be_reached_is_refused_before_the_work(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runs, "execute", lambda *given: pytest.fail("worked all the same"))
+
+    class Silent:
+        def get_file_info(self, path: str) -> None:
+            raise OSError("no such host")
+
+    driver = SimpleNamespace(from_uri=lambda address: (Silent(), "texts/chosen.txt"))
+    monkeypatch.setattr("pyarrow.fs.FileSystem", driver)
+    output = ("--output", "s3://texts/chosen.txt")
+    with pytest.raises(PathError, match=r"s3://texts/chosen\.txt: cannot be reached \(no such host\)"):
+        ask("select", "--task", "task", "--domain", "domain", *output)
+    with pytest.raises(PathError, match="no such host"), outgoing(output[1]):
+        pytest.fail("written all the same")
 
 
 def test_an_app_takes_no_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

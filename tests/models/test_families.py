@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 import transformers
+from safetensors import safe_open
 from transformers import AutoModel, AutoModelForMaskedLM, set_seed
 
 from core.errors import ModelError
@@ -201,6 +202,18 @@ def test_a_tagger_learns_and_is_read_again_as_it_was(without_head: Path, tmp_pat
         "Pxx a Lyy"
     )
     assert all(entity["entity_group"] in TYPES for entity in entities)
+
+
+@pytest.mark.parametrize("with_head", [False, True])
+def test_only_what_its_file_holds_counts_as_encoder(folder: Path, without_head: Path, *, with_head: bool) -> None:
+    path = folder if with_head else without_head
+    model = (tagger := new_tagger(str(path), TYPES, precision="fp32", max_length=64)).model
+    begin = f"{model.base_model_prefix}."
+    with safe_open(path / "model.safetensors", framework="pt") as file:
+        kept = {name.removeprefix(begin) for name in file.keys()}  # noqa: SIM118
+    encoder = {id(weight) for weight in tagger.parameter_groups(1.0, 2.0)[0]["params"]}
+    names = {name.removeprefix(begin) for name, weight in model.named_parameters() if id(weight) in encoder}
+    assert names == {name.removeprefix(begin) for name, _ in model.named_parameters()} & kept
 
 
 def test_a_tagger_starts_from_a_language_model_too(folder: Path, tmp_path: Path) -> None:

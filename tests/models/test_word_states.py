@@ -65,6 +65,14 @@ def test_lost_capitals_are_said(pieces: str, lower: bool, lost: float, cased: bo
     assert bool(remarks("a", fit)) == bool(words)
 
 
+def test_words_in_many_pieces_are_said() -> None:
+    fit = vocabulary_fit(
+        hub.load_tokenizer("minilm"), [sentence("Donaudampfschifffahrt Bundesverfassungsgericht")], 128
+    )
+    assert "cuts a word into" in " ".join(remarks("a", fit))
+    assert "cuts a word into" not in " ".join(remarks("a", vocabulary_fit(hub.load_tokenizer("minilm"), TEXT, 128)))
+
+
 def test_the_bundled_one_is_said_to_be_uncased_and_english() -> None:
     fit = vocabulary_fit(hub.load_tokenizer("minilm"), TEXT, 128)
     assert (fit.case_lost, fit.cased) == (1, False)

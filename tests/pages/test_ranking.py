@@ -1,5 +1,6 @@
 """Encoders ranked on the page Training: asked in one click, and the answer in a table with a reason."""
 
+import shlex
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from core.artifacts.rank import EncoderRank, LayerScores, Proposal, RankResult
 from core.corpora.corpus import Corpus
-from core.facade import corpora, runs
+from core.facade import corpora, preferences, runs
 from core.models.vocabulary_fit import VocabularyFit
 from core.recipes.rank import RankConfig
 from pages.ui.widgets import plain
@@ -44,11 +45,11 @@ def button(app: AppTest) -> Any:
 
 
 def scores(layer: int, f1: float) -> LayerScores:
-    return LayerScores(layer=layer, h_score=1.25, log_me=0.5, f1=f1)
+    return LayerScores(layer=layer, h_score=1.25 + layer, log_me=0.5, f1=f1)
 
 
 def ranked(name: str, proposal: Proposal) -> EncoderRank:
-    fit = VocabularyFit(unknown=0.015, pieces=1.375, case_lost=1.0, cased=False, max_length=128, longer=0.0)
+    fit = VocabularyFit(unknown=0.015, pieces=1.375, case_lost=0.97, cased=False, max_length=128, longer=0.125)
     return EncoderRank(
         encoder=name,
         mean=scores(0, 31.25),
@@ -84,12 +85,17 @@ def test_the_answer_is_a_table_and_a_reason(home: Path, parts: dict[str, str]) -
     app = opened(PAGE)
     assert not app.exception
     shown = " ".join([texts(app), *(str(html.proto.body) for html in app.get("html"))])
-    for cell in ("31.2", "21.5", "30.5 (layer 2)", "1.38", "1.5%", "1.25", "4.5"):
+    for cell in ("31.2", "21.5", "30.5 (layer 2)", "1.38", "1.5%", "1.25", "4.25", "97%", "12%", "4.5"):
         assert cell in shown, cell
     assert '<td class="w-number">31.2</td>' in shown
     assert plain(why) in shown
-    assert "To try it: Custom, and Layers 2." in shown
-    assert "Layers last" not in shown
+    [use] = [button for button in app.button if button.label.startswith("Use layer")]
+    use.click().run()
+    assert not app.exception
+    words = shlex.split(app.code[-1].value)
+    for name, value in (("--init", "tiny"), ("--layers", "2"), ("--preset", "custom")):
+        assert words[words.index(name) + 1] == value
+    assert preferences.expert()
 
 
 def test_a_ranking_of_other_labels_is_not_shown(home: Path, parts: dict[str, str]) -> None:

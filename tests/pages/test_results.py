@@ -266,6 +266,24 @@ def test_types_of_two_arms_and_new_names(run_id: str) -> None:
     assert "Macro: the mean over types" in said
 
 
+def test_every_line_stands_under_every_decoding(run_id: str) -> None:
+    assert "How tags are decoded" not in texts(tab(opened(PAGE), "By type"))  # results of an older version
+    for n, row in enumerate(results.board(run_id).leaderboard):
+        for finetune in row.finetunes:
+            run = runs.get(finetune)
+            result = run.result()
+            result["test"]["decodings"] = {"viterbi": [50.25 + n] * 3, "constrained": [60.5, 61.5, 62.5 + 3 * n]}
+            finished.returned(run, result)
+    app = tab(opened(PAGE), "By type")
+    assert not app.exception
+    said = texts(app)
+    assert "Test score of every variant by how tags are decoded" in said
+    for n in range(len(results.board(run_id).leaderboard)):
+        assert f"<td>{50.25 + n:.2f}</td>" in said
+        assert f"<td>{61.5 + n:.2f}</td>" in said
+    assert "Argmax" not in said
+
+
 def test_a_type_stands_with_its_interval(run_id: str) -> None:
     row = results.type_scores(*(arm(run_id, name, "10" if name == "random" else "") for name in ("none", "random")))[0]
     low, high = row.interval_a or (0.0, 0.0)

@@ -175,6 +175,7 @@ def test_a_tagger_is_trained_on_the_corpora_in_their_parts(parts: dict[str, str]
     app = opened(PAGE)
     assert not app.exception
     assert not app.error
+    assert "English, uncased" in next(each for each in app.selectbox if each.label == "Start from").options[0]
     choose(app, "training.finetune.seeds", "1, 2")
     assert "core finetune --train my-train --dev my-dev --test my-test --seed 1 --seed 2" in app.code[-1].value
     choose(app, "training.finetune.preset", "paper-bias")
@@ -602,9 +603,15 @@ def test_a_finished_tagger_says_what_each_decoding_and_each_least_confidence_giv
     (run.artifacts / "model").mkdir()
     sure = Calibration(temperature=1.75, entities=90, right=0.5, confidence=0.52, before=0.163, after=0.021)
     result = fine_tuned([60.0, 64.0], dev=[61.5, 62.0], model=str(run.artifacts / "model"))
-    dev = replace(result.dev, calibration=[sure])
+    first = replace(sure, before=0.4, after=0.3)
+    dev = replace(result.dev, calibration=[first, sure])
     test = replace(
-        result.tests[0], decodings={"viterbi": [55.5, 56.5], "constrained": [60.0, 64.0]}, calibration=[sure]
+        result.tests[0],
+        decodings={"viterbi": [55.5, 56.5], "constrained": [60.0, 64.0]},
+        calibration=[first, sure],
+        by_type={"PER": 70.0, "ORG": 50.0},
+        intervals={"PER": (61.25, 77.5)},
+        macro_f1=[58.0, 61.0],
     )
     row = Abstaining(least=0.8, entities=41, precision=87.5, recall=33.25, f1=48.2)
     evaluations.write_abstaining(run, evaluations.part("dev", 2), [row])  # of the seed that is best on dev
@@ -616,6 +623,11 @@ def test_a_finished_tagger_says_what_each_decoding_and_each_least_confidence_giv
         assert part in said
     for part in ("0.163 as it came, 0.021 at the temperature 1.75", "0.80", "87.5", "33.2", "41"):
         assert part in said
+    assert "seed 2, which was kept," in said
+    assert "0.400 as it came" not in said
+    for part in ("70.00 [61.2, 77.5]", "<td>50.00</td>", "Macro: the mean over types", "59.50"):
+        assert part in said
+    assert metrics(app)["Macro, all types alike"] == "59.5"
 
 
 def test_a_tagger_that_learnt_nothing_is_said_to_have_learnt_nothing(parts: dict[str, str]) -> None:

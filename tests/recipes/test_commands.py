@@ -14,10 +14,15 @@ import pytest
 from core.cli.main import main, run_main
 from core.cli.options import CORPUS
 from core.config import fields_with
-from core.facade import commands, corpora, experiments, removals, runs, taggers
+from core.corpora.library import Library
+from core.facade import commands, corpora, experiments, removals, runs, taggers, training
 from core.facade.errors import Cancelled
+from core.facade.home import home as home_of
+from core.recipes.base import as_json
+from core.runs.events import EventLog
 from core.runs.store import RunStore
-from tests.conftest import Seal
+from tests.conftest import Seal, sentence
+from tests.finished import fine_tuned
 
 
 def walked(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[str, click.Command]]:
@@ -120,6 +125,33 @@ def test_the_command_that_a_page_shows_begins_the_same_run(
     with pytest.raises(Begun) as caught:
         main(words[3:], standalone_mode=False)
     assert caught.value.args == (kind, config)
+
+
+@pytest.mark.parametrize("network", ["encoder", "bilstm"])
+def test_the_command_that_a_finished_tagger_shows_tags_with_it(
+    network: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[tuple[str, Any]] = []
+
+    def begin(kind: str, options: dict[str, object], listener: object = None) -> None:
+        begun.append((kind, runs.RECIPES[kind].config.parse(dict(options))))
+        raise Cancelled("what would have been begun")
+
+    monkeypatch.setenv("WINNOW_HOME", str(tmp_path / "Jane Roe's home"))
+    text = Library(home_of()).seal([sentence("A sentence .")], name="TEXT.txt", origin={}).fingerprint
+    config = {"train": text, "dev": text, "seeds": (1,), "network": network, "constrained": False, "weights": "0"}
+    run = RunStore(home_of()).create("finetune", config, {}, seed=None, versions={}, key="k", parent=None)
+    run.result_file.write_text(json.dumps(as_json(fine_tuned([60.0], dev=[61.5], model=""))))
+    with EventLog(run.events_file) as events:
+        events.append("succeeded", {})
+    shown = [text for text in training.loading(run.id).values() if text.startswith("python -m core")]
+    monkeypatch.setattr(runs, "execute", begin)
+    for words in map(shlex.split, shown):
+        with pytest.raises(Cancelled):
+            main(words[3:], standalone_mode=False)
+    [(kind, asked)] = begun
+    folder = str(run.artifacts / "model")
+    assert (kind, asked.model, asked.corpus, asked.constrained) == ("predict", folder, text, False)
 
 
 def test_a_run_that_no_command_does_again_has_none(home: Path) -> None:

@@ -107,6 +107,14 @@ def test_the_plan_tells_the_time_of_all_cards() -> None:
     assert wall([], {}, 2) == 0
 
 
+def test_the_time_left_is_that_of_all_shares(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WINNOW_SHARE", "2/16")
+    monkeypatch.setattr(launch, "helper", lambda run: pytest.fail("they come by themselves"))
+    job: Any = SimpleNamespace(context=SimpleNamespace(run="run", root="run", terminated=True))
+    with fan.helpers(job) as at_once:
+        assert at_once == 16
+
+
 def test_a_process_a_card(driver: Driver) -> None:
     assert fan.at_once() == 1
     driver.shows(H100, T4)

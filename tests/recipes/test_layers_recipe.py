@@ -11,7 +11,7 @@ from safetensors.torch import load_file
 from core.artifacts import evaluations
 from core.cli.main import run_main
 from core.corpora.corpus import Corpus
-from core.facade import runs
+from core.facade import runs, training
 from core.facade.errors import ConfigError
 from core.models.taggers import load_tagger
 from tests.training.test_finetune import labelled
@@ -35,8 +35,19 @@ def test_a_mix_says_what_plain_loading_gives(parts: dict[str, str]) -> None:
     words = f"{outcome.dev.micro_f1:.2f} as it was trained, {outcome.last_layer:.2f} by the pipeline"
     assert words in " ".join(card.split())
     assert "| layers | mix |" in card
+    assert "(`argmax` above, which reads the mix of layers too)" in " ".join(card.split())
+    alone = next(what for what in training.loading(run.id) if what.startswith("With transformers"))
+    assert f"and the mix of layers (score {outcome.last_layer:.1f} on" in alone
     tested = runs.execute("evaluate", {"model": run.id, "test": parts["dev"]}).result()
     assert tested["test"]["micro_f1"] == [pytest.approx(outcome.dev.micro_f1)]
+
+
+def test_neighbours_that_a_pipeline_does_not_read_are_named_beside_its_score(parts: dict[str, str]) -> None:
+    run = runs.execute("finetune", {**FAST, **parts, "seeds": (1,), "epochs": 1, "context": 4})
+    alone = next(what for what in training.loading(run.id) if what.startswith("With transformers"))
+    assert alone.endswith("on the labels to decide by, reading the neighbouring sentences, which a pipeline does not)")
+    card = " ".join((run.artifacts / "model" / "README.md").read_text(encoding="utf-8").split())
+    assert "(`argmax` above, which reads neighbouring sentences too)" in card
 
 
 def test_a_named_layer_is_a_plain_folder_by_lora_too(parts: dict[str, str]) -> None:
@@ -51,6 +62,7 @@ def test_a_named_layer_is_a_plain_folder_by_lora_too(parts: dict[str, str]) -> N
     assert "## Layers" not in card
     assert "| lora | 4 |" in card
     assert "| checkpointing | true |" in card
+    assert [note for note in run.state().notes if note.startswith("lora: is for encoders of 100 million")]
     tagger = load_tagger(Path(model), precision="fp32")
     assert tagger.tags
     assert not [name for name in load_file(model / "model.safetensors") if "lora" in name]

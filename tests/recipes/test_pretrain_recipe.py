@@ -80,6 +80,7 @@ def test_one_corpus(seal: Seal) -> None:
     assert made.result()["epochs"] == round(1 / -(-rows // 16), 2)
     card = (Path(made.result()["model"]) / "README.md").read_text()
     assert "- lora: 4\n- checkpointing: True" in card
+    assert "lora: is for encoders of 100 million parameters and more" in notes(made)
     models = (MaskedLM.load(name, device="cpu").model for name in ("tiny", made.result()["model"]))
     assert torch.equal(*(model.get_input_embeddings().weight for model in models))  # the matrices alone learn
     with pytest.raises(CorpusError, match="one sentence"):

@@ -151,7 +151,8 @@ def test_the_command_line(
     monkeypatch.setattr(sys, "argv", words)
     assert run_main() == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].split()[:2] == ["encoder", "H-score"]
+    assert lines[0].split()[:4] == ["encoder", "H-score", "H-score", "last"]
+    assert "case lost" in lines[0]
     assert lines[1].startswith("tiny ")
     assert any("tiny: layers" in line for line in lines)
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from random import Random
+from socket import gethostname
 
 import psutil
 import pytest
@@ -22,6 +23,7 @@ from core.facade import runs
 from core.facade.cluster import checked
 from core.recipes.parts.works import EmbedWork
 from core.reporter import Silent
+from core.runs.context import RunContext
 from core.runs.executors import checkup, engine, hello, on_ray
 from core.runs.store import Run
 from core.runs.versions import versions
@@ -29,6 +31,7 @@ from core.runs.where import Where
 from tests.clusters import token, two_nodes
 from tests.conftest import ROOT, Seal
 from tests.corpora.test_hygiene import sentences, variants
+from tests.fake_cards import H100, T4, Driver
 from tests.patience import until
 from tests.runs.works import Squares, begun, made
 
@@ -191,6 +194,17 @@ def test_a_cluster_is_looked_at_before_anything_is_sent_there(
     assert "here 0.1" in checked(cluster).bytes
 
 
+def test_a_busy_node_answers_as_an_idle_one_does(home: Path, cluster: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checkup, "PATIENCE", 30.0)
+    with engine.engine(cluster.removeprefix("ray:")) as ray:
+        busy = [ray.remote(on_ray.RayHand).options(num_cpus=1).remote({}) for _ in "12"]
+        ray.get([each.hello.remote() for each in busy])
+        nodes = [node for node in ray.nodes() if node["Alive"]]
+        assert [checkup._asked(ray, node, home).answers for node in nodes] == [True] * 2
+        for each in busy:
+            ray.kill(each)
+
+
 def test_a_cluster_without_winnow_s_versions_is_refused(
     home: Path, cluster: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -199,6 +213,17 @@ def test_a_cluster_without_winnow_s_versions_is_refused(
         ResourceError, match=r"worker on \S+: has numpy .*, this machine 0\.1; install numpy 0\.1 there"
     ):
         squares(begun(home, "other"), cluster)
+
+
+def test_what_was_begun_here_is_not_finished_by_workers_of_another_kind(home: Path, cluster: str) -> None:
+    run = begun(home, "half")
+    with pytest.raises(ModelError):
+        squares(run, "local", "refused")
+    with pytest.raises(ResourceError, match=f"than the one on {gethostname()} .*resume the run where it was begun"):
+        made(run, cluster, Squares(run.path, off=1), N, SIZE)
+    assert len(list(run.chunks.glob("*.npy"))) == 2
+    assert squares(run, cluster) == squares(begun(home, "local"), "local")
+    assert not list(run.chunks.glob("*.probe"))
 
 
 def test_an_engine_of_a_run_knows_no_other_and_leaves_nothing(
@@ -214,6 +239,20 @@ def test_an_engine_of_a_run_knows_no_other_and_leaves_nothing(
     assert set(Path("/tmp").glob("winnow-*")) == before
     assert signal.getsignal(signal.SIGTERM) is handler
     assert gone({child.pid for child in set(psutil.Process().children(recursive=True)) - children})
+
+
+def test_an_engine_of_this_machine_takes_the_cards_that_are_given_it(
+    home: Path, cluster: str, driver: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`cluster` for its token, which is this process's."""
+    driver.shows(T4, H100, T4)
+    monkeypatch.setenv("WINNOW_DEVICE", "cuda:1")
+    monkeypatch.setattr(engine, "PROCESSORS", 2)
+    run = begun(home, "card")
+    assert made(run, "ray", Squares(run.path, card=True), N, SIZE) == squares(begun(home, "local"), "local")
+    assert [(node.cores, node.cards) for node in Where.read(run.path).nodes] == [(2, 1)]
+    assert {path.name for path in run.path.glob("card-*")} == {f"card-{H100[0]}"}
+    assert "CUDA_VISIBLE_DEVICES" not in os.environ
 
 
 def test_vectors_of_two_workers_are_those_of_this_process(home: Path, cluster: str, seal: Seal) -> None:
@@ -235,9 +274,9 @@ def test_duplicates_are_found_by_workers_of_one_engine_from_phase_to_phase(
     monkeypatch.setattr(edits, "ROWS", 50)
     monkeypatch.setattr(hygiene, "SIZE", 100)
 
-    def began(session: on_ray.Session, address: str) -> None:
+    def began(session: on_ray.Session, address: str, context: RunContext, *, card: bool) -> None:
         begun_at.append(address)
-        begin(session, address)
+        begin(session, address, context, card=card)
 
     monkeypatch.setattr(on_ray.Session, "begin", began)
     monkeypatch.setenv("WINNOW_ON", cluster)

@@ -1,5 +1,7 @@
 """`--share 3/16`: processes that know of each other by a run's files alone, one of which is killed."""
 
+import os
+import signal
 import subprocess
 import sys
 import time
@@ -16,6 +18,7 @@ from core.runs.context import RunContext
 from core.runs.executors import share, spread
 from core.runs.executors.share import Aside, Over, Share
 from core.runs.lock import Lock
+from core.runs.shared import run_or_reuse
 from core.runs.store import Run, RunStore
 from core.runs.worker import attempt, execute
 from tests.conftest import ROOT
@@ -121,6 +124,57 @@ def test_a_failure_is_told_by_every_share_and_not_tried_again(home: Path) -> Non
     with pytest.raises(RunError, match="budget: is nothing"):
         share.take_part(run, refuse, RunStore(home), lambda each: help_then_fail)
     assert not tried
+
+
+def stopped(context: RunContext) -> dict[str, object]:
+    """SIGTERM comes, as from a scheduler at a time limit."""
+    os.kill(os.getpid(), signal.SIGTERM)
+    context.check()
+    raise AssertionError
+
+
+def test_the_others_go_on_where_the_process_that_has_the_run_is_stopped(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = begun(home, "stopped")
+    monkeypatch.setenv("WINNOW_SHARE", "1/2")
+
+    def help_with_who_is_stopped(context: RunContext) -> object:
+        run.lock.release()
+        with pytest.raises(Cancelled):
+            execute(run, stopped)
+        assert run.state().state == "interrupted"
+        raise Over
+
+    assert run.lock.acquire(run.id)
+    result = share.take_part(
+        run, lambda context: {"made": "here"}, RunStore(home), lambda each: help_with_who_is_stopped
+    )
+    assert result == {"made": "here"}
+
+
+@pytest.mark.parametrize(
+    ("given", "wish", "state"), [("0/2", False, "interrupted"), ("0/2", True, "cancelled"), ("", False, "cancelled")]
+)
+def test_a_stopped_share_leaves_its_run_and_the_child_to_the_others_unless_the_run_is_cancelled(
+    home: Path, given: str, wish: bool, state: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, children = begun(home, "parent"), list[Run]()
+    monkeypatch.setenv("WINNOW_SHARE", given)
+
+    def pressed(context: RunContext) -> dict[str, object]:
+        children.append(context.run)
+        if wish:
+            run.cancel()
+        raise KeyboardInterrupt
+
+    def needs(context: RunContext) -> dict[str, object]:
+        run_or_reuse(context, "tag", {}, {}, pressed, versions={}, key="child")
+        raise AssertionError
+
+    with pytest.raises(Cancelled):
+        execute(run, needs)
+    assert [each.state().state for each in (run, *children)] == [state, state]
 
 
 def test_what_is_begun_anew_has_not_failed_yet(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,12 +7,16 @@ from typing import Any
 
 import pytest
 
+from core.config import Config
 from core.corpora.corpus import Corpus
 from core.errors import ConfigError
 from core.facade import runs
+from core.recipes import RECIPES
+from core.recipes.base import Recipe, work_of
 from core.runs import executors, launch
 from core.runs.executors.machines import Machines
 from core.runs.where import Node, Where
+from core.runs.worker import execute
 from tests.finished import corpora
 from tests.runs.works import begun
 
@@ -78,6 +82,31 @@ def test_this_process_s_own_place_is_the_usual_one(
     assert runs.places() == (CLUSTER, "local", "ray")
     runs.start("select", options(made))
     assert spawned == [{"WINNOW_ON": CLUSTER, "WINNOW_MIXED": "1"}]
+
+
+def test_a_resumed_run_takes_mixed_machines_where_that_is_asked_for_now(
+    made: dict[str, Corpus], spawned: list[dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("WINNOW_ON", "WINNOW_MIXED"):
+        monkeypatch.setenv(name, "")  # and put back afterwards
+    run_id = runs.start("select", options(made), CLUSTER)
+    asked = list[Where]()
+    monkeypatch.setattr(runs, "_work", lambda run, listener: asked.append(Where.asked()))
+    monkeypatch.setenv("WINNOW_MIXED", "1")
+    runs.go_on(run_id)
+    assert asked == [Where(on=CLUSTER, mixed=True)]
+
+
+@pytest.mark.parametrize(("on", "here", "notes"), [(CLUSTER, True, 1), (CLUSTER, False, 0), ("local", True, 0)])
+def test_a_kind_of_run_that_computes_in_its_own_process_says_so(
+    home: Path, on: str, here: bool, notes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WINNOW_ON", on)
+    run = begun(home, "here")
+    execute(run, work_of(run, {"embed": Recipe("embed", Config, lambda config, job: {}, here=here)}))
+    expected = f"A run of the kind embed computes in this process, not on {CLUSTER}."
+    assert run.state().notes == (expected,) * notes
+    assert {kind for kind, recipe in RECIPES.items() if recipe.here} >= {"pretrain", "finetune", "difficulty"}
 
 
 def test_nowhere_is_refused_before_there_is_a_run(

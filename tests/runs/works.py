@@ -23,13 +23,15 @@ from tests.patience import until
 
 @dataclass(frozen=True)
 class Squares:
-    """i * i for each item. once: a folder in which processes leave their marks; the first to come meets `fate`."""
+    """i * i for each item. once: a folder in which processes leave their marks; the first to come meets `fate`.
+    off: by how much another processor is."""
 
     once: Path
     fate: str = ""
     stage: str = "squaring"
     card: bool = False
     exact: bool = False
+    off: int = 0
 
     def read(self, start: int, stop: int, about: Mapping[str, Any]) -> list[int]:
         assert about["model"] == "none"
@@ -43,6 +45,8 @@ class Squares:
 
     def _compute(self, rows: tuple[int, ...], report: Reporter) -> Array:
         (self.once / f"process-{os.getpid()}").touch()
+        if self.card and (visible := os.environ.get("CUDA_VISIBLE_DEVICES")):
+            (self.once / f"card-{visible}").touch()
         if self.fate and rows[-1] >= 8:  # of no probe
             if self.fate == "cancelled":  # whoever comes
                 (self.once / "pausing").touch()
@@ -63,7 +67,7 @@ class Squares:
                 self._meet(rows)
             if self.fate == "lost":  # else the rest may be made before anybody knows of it
                 until(lambda: b"is lost" in (self.once / "events.jsonl").read_bytes())
-        return np.array([row * row for row in rows])
+        return np.array([row * row + self.off for row in rows])
 
     def _meet(self, rows: tuple[int, ...]) -> None:
         if self.fate in ("killed", "lost"):

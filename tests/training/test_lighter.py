@@ -13,7 +13,7 @@ from core.errors import Cancelled
 from core.models.lora import Lora
 from core.models.taggers import EncoderTagger, load_tagger
 from core.reporter import Silent
-from core.training.lighter import checkpoint_layers
+from core.training.lighter import LARGE, checkpoint_layers, lora_note
 from core.training.lpft import lpft
 from core.training.mlm_settings import MlmSettings
 from core.training.pretrain import pretrain
@@ -117,3 +117,22 @@ def test_matrices_learn_at_a_rate_of_their_own_unless_one_is_said() -> None:
         light, usual = (TaggerSettings(preset=preset, lora=rank).training(100) for rank in (8, 0))
         assert light == replace(usual, learning_rate=20 * usual.learning_rate)
     assert TaggerSettings(lora=8, learning_rate=1e-3).training(100).learning_rate == 1e-3
+
+
+def test_lora_of_a_small_encoder_is_said_to_save_little() -> None:
+    class Sized:
+        """An encoder of so many parameters, its head not counted."""
+
+        def __init__(self, n: int) -> None:
+            self.n = n
+
+        @property
+        def base_model(self) -> "Sized":
+            return self
+
+        def parameters(self) -> list[torch.Tensor]:
+            return [torch.empty(self.n, device="meta")]
+
+    small, large = Sized(22_700_000), Sized(LARGE)
+    assert "this one has 22.7 million" in lora_note(small, 8)
+    assert lora_note(small, 0) == lora_note(large, 8) == ""

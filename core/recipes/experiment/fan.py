@@ -71,13 +71,14 @@ def at_once() -> int:
 
 @contextmanager
 def helpers(job: Job) -> Iterator[int]:
-    """Processes that help with the job's experiment for a block: how many work on it, this one included."""
-    run = job.context.run
-    alone = job.context.root is not run or isinstance(job.context, Aside) or share() or rank()
+    """Processes that help with the job's experiment for a block: how many work on it, this one included; where it is
+    shared, those of `--share`, who come by themselves."""
+    run, own = job.context.run, share()
+    alone = job.context.root is not run or isinstance(job.context, Aside) or own or rank()
     n = 1 if alone else at_once()
     helping = [launch.helper(run) for _ in range(n - 1)]
     try:
-        yield n
+        yield own.of if own else n
     finally:
         asked = job.context.terminated or run.cancel_file.exists()  # which they see too, and leave a checkpoint
         for process in helping:

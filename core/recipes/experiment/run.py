@@ -51,7 +51,8 @@ def run(config: ExperimentConfig, job: Job) -> ExperimentResult:
 
 def help_along(config: ExperimentConfig, job: Job) -> None:
     """Make steps that nobody else is at, beside the process that works on the experiment. Errors: Over at its end."""
-    _finished(config, job)
+    with helpers(job) as at_once:
+        _finished(config, job, at_once)
     raise Over
 
 

@@ -22,7 +22,7 @@ from transformers import pipeline
 tag = pipeline("token-classification", model="this folder", aggregation_strategy="first")
 ```
 
-needs no remote code. It decodes every word by itself (`argmax` above): the tagger's own CRF (`crf.transitions`,
+needs no remote code. It decodes every word by itself ({argmax}): the tagger's own CRF (`crf.transitions`,
 `crf.start_transitions`, `crf.end_transitions` in `model.safetensors`, BIOES tags in `config.json` under `winnow`) is
 left out, and transformers says that it does not use these three. Only a word's first piece was trained; `first` reads
 that one, `simple` reads every piece. The scores under `constrained` are those of
@@ -113,16 +113,20 @@ def card(
         _how_scored(config) + (f" {train_in_test.words} Unseen: the headline without them." if train_in_test else ""),
         tables[2],
     )
-    return "\n\n".join(parts) + "\n" + _confidence(kept) + _use(config, kept, too_long.words if too_long else "")
+    return "\n\n".join(parts) + "\n" + _confidence(config, kept) + _use(config, kept, too_long)
 
 
-def _use(config: "FinetuneConfig", kept: SeedOutcome, ceiling: str) -> str:
+def _use(config: "FinetuneConfig", kept: SeedOutcome, too_long: TooLong | None) -> str:
     if config.network == "span":
-        return _SPANS.format(ceiling).replace(" \n", "\n") + _USE_WINNOW
+        return _SPANS.format(too_long.words if too_long else "").replace(" \n", "\n") + _USE_WINNOW
     if config.network != "encoder":
         return _USE_WINNOW + _WORDS
-    mixed = "" if kept.last_layer is None else _MIXED.format(mixed=kept.dev.micro_f1, last=kept.last_layer)
-    return _USE + by_others(kept.dev.decodings) + mixed + _alone(config.context)
+    last = kept.last_layer
+    mixed = "" if last is None else _MIXED.format(mixed=kept.dev.micro_f1, last=last)
+    only_here = [*(["the mix of layers"] if mixed else []), *(["neighbouring sentences"] if config.context else [])]
+    argmax = "`argmax` above" + (f", which reads {' and '.join(only_here)} too" if only_here else "")
+    others = by_others(kept.dev.decodings, last, context=config.context)
+    return _USE.format(argmax=argmax) + others + mixed + _alone(config.context)
 
 
 def _how_scored(config: "FinetuneConfig") -> str:
@@ -139,26 +143,43 @@ def _how_scored(config: "FinetuneConfig") -> str:
     )
 
 
-def by_others(decodings: Mapping[str, float]) -> str:
-    """A warning where what knows no chain finds far less than the tagger does. decodings: micro F1 on dev, percent."""
-    alone, best = decodings["argmax"], max(decodings["constrained"], decodings["viterbi"])
+def by_others(decodings: Mapping[str, float], last_layer: float | None = None, *, context: int = 0) -> str:
+    """A warning where what knows no chain finds far less than the tagger does.
+
+    decodings: micro F1 on dev, percent. last_layer: that of a mix of layers where the mix is left out."""
+    argmax, best = decodings["argmax"], max(decodings["constrained"], decodings["viterbi"])
+    alone = argmax if last_layer is None else last_layer
     if best - alone < WORTH_A_WORD:
         return ""
+    if best - argmax < WORTH_A_WORD:
+        why = "it leaves out the mix of layers."
+    else:
+        why = (
+            "a tagger that learns within BIOES leaves to its chain what each word alone would have to know. Where it "
+            "is to work without Winnow, train it with `--no-constrained` or `--head softmax`."
+        )
+    how = "where every word is decoded by itself" if context else "by the pipeline above"
     return (
-        f"\n**Other software finds far less with this tagger**: on dev F1 is {alone:.1f} by the pipeline above and "
-        f"{best:.1f} by `predict`, as a tagger that learns within BIOES leaves to its chain what each word alone would "
-        "have to know. Where it is to work without Winnow, train it with `--no-constrained` or `--head softmax`.\n"
+        f"\n**Other software finds far less with this tagger**: on dev F1 is {alone:.1f} {how} and {best:.1f} by "
+        f"`predict`, as {why}\n"
     )
 
 
-def _confidence(kept: SeedOutcome) -> str:
+def _confidence(config: "FinetuneConfig", kept: SeedOutcome) -> str:
     if kept.dev.calibration is None:
         return ""
+    among = ""
+    if not config.within_bioes and config.network != "span":
+        among = (
+            " It was fitted among all tag sequences, as this tagger was trained and tested, so it is for `predict "
+            "--no-constrained`: what `predict` finds within BIOES it was not fitted for, and how far those confidences "
+            "are off `evaluate` says."
+        )
     return (
         "\n## Confidence\n\nWhat `predict` calls the confidence of an entity is its probability under the tagger, at a "
         f"temperature of {kept.dev.calibration.temperature:.2f} that was fitted on dev (`temperature` in "
-        "`config.json`). `predict --min-confidence` leaves out what is less sure. The scores that other software "
-        "gives are not tempered.\n"
+        f"`config.json`). `predict --min-confidence` leaves out what is less sure.{among} The scores that other "
+        "software gives are not tempered.\n"
     )
 
 

@@ -82,6 +82,6 @@ def spread(
     else:
         from core.runs.executors import on_ray
 
-        about = on_ray.make(chunks, work, where.removeprefix("ray").removeprefix(":"), mixed=Where.asked().mixed)
+        about = on_ray.make(chunks, work, where.removeprefix("ray").removeprefix(":"))
     context.progress(n, n, unit)
     return chunks.paths, about

@@ -48,10 +48,10 @@ def _asked(ray: Any, node: Mapping[str, Any], nonce: Path) -> Machine:
     has = node.get("Resources", {})
     machine = Machine(name=node["NodeManagerHostname"], cores=int(has.get("CPU", 0)), cards=int(has.get("GPU", 0)))
     here = import_module("ray.util.scheduling_strategies").NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
-    card = int(machine.cards > 0)
-    hand = ray.remote(RayHand).options(num_cpus=1, num_gpus=card, scheduling_strategy=here).remote(environment())
+    # It takes nothing that a busy node would have to free first.
+    hand = ray.remote(RayHand).options(num_cpus=0, num_gpus=0, scheduling_strategy=here).remote(environment())
     try:
-        asked = [hand.hello.remote(), hand.computer.remote(), hand.sees.remote(nonce)]
+        asked = [hand.hello.remote(), hand.computer.remote(card=machine.cards > 0), hand.sees.remote(nonce)]
         hello, computer, sees = ray.get(asked, timeout=PATIENCE)
     except ray.exceptions.RayError:  # a time-out is one too
         return replace(machine, answers=False)

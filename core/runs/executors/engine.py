@@ -7,15 +7,19 @@ import signal
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import psutil
 
+from core import cards
+from core.cards import Card
 from core.errors import ConfigError, ResourceError
+from core.runs.context import RunContext
+from core.runs.shared import device_lock
 from core.shown import brief
 
 # Ray's sockets lie below, and a socket's path has at most 107 characters, of which they take 62.
@@ -28,9 +32,10 @@ PROCESSORS: int | None = None  # of this machine that workers may take; None: al
 
 
 @contextmanager
-def engine(address: str) -> Iterator[Any]:
+def engine(address: str, own: Sequence[Card] | None = None) -> Iterator[Any]:
     """Ray, connected, for a block; "": begun on this machine, and ended. Else joined at HOST:PORT.
 
+    own: the cards of this machine that its workers may take; None: all.
     Errors: ConfigError without a token for a cluster; ResourceError where it does not answer.
     """
     given = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "token"}
@@ -38,6 +43,8 @@ def engine(address: str) -> Iterator[Any]:
         _need_token(address)
     elif not os.environ.get("RAY_AUTH_TOKEN"):
         given["RAY_AUTH_TOKEN"] = _TOKEN  # else it would write one into the account's home
+    if own:
+        given[cards.VISIBLE] = ",".join(card.uuid for card in own)
     before = {name: os.environ.get(name) for name in given}
     os.environ.update(given)  # before it is imported, and for the processes that it starts
     folder = None if address else _folder()
@@ -47,7 +54,7 @@ def engine(address: str) -> Iterator[Any]:
     speaker.print_to_stdstream = _unheard
     try:
         with _own_signals():
-            _connect(ray, address, folder)
+            _connect(ray, address, folder, None if own is None else len(own))
         yield ray
     finally:
         ray.shutdown()
@@ -57,7 +64,23 @@ def engine(address: str) -> Iterator[Any]:
             os.environ.pop(name) if value is None else os.environ.update({name: value})
 
 
-def _connect(ray: Any, address: str, folder: Path | None) -> None:
+@contextmanager
+def own_cards(context: RunContext, *, wanted: bool) -> Iterator[Sequence[Card] | None]:
+    """Have all cards that `--device` leaves, or none, for a block: those. None: the driver cannot be asked.
+
+    Each is waited for in its turn, of which there is one order, so that no two runs wait for each other.
+    """
+    if not cards.installed():
+        yield None
+        return
+    with ExitStack() as stack:
+        own = sorted(cards.usable(), key=lambda card: card.lock) if wanted else []
+        for card in own:
+            stack.enter_context(device_lock(context.run.home, card.lock, context))
+        yield own
+
+
+def _connect(ray: Any, address: str, folder: Path | None, n_cards: int | None) -> None:
     try:
         if not folder:
             ray.init(address=address, **_QUIET)
@@ -66,6 +89,7 @@ def _connect(ray: Any, address: str, folder: Path | None) -> None:
             address="local",  # never one that this machine happens to know of
             include_dashboard=False,
             num_cpus=PROCESSORS,
+            num_gpus=n_cards,
             object_store_memory=_STORE,
             _temp_dir=str(folder),
             _node_ip_address=_LOOPBACK,
@@ -100,8 +124,9 @@ def _folder() -> Path:
     root = root if len(str(root)) <= _LONGEST else Path("/tmp")  # noqa: S108  (what is made there is ours alone)
     for left in root.glob(f"winnow-{os.geteuid()}-*-*"):
         pid = left.name.split("-")[2]
-        if pid.isdigit() and not psutil.pid_exists(int(pid)) and left.stat().st_uid == os.geteuid():
-            shutil.rmtree(left, ignore_errors=True)
+        with suppress(FileNotFoundError):  # another that begins removes it too
+            if pid.isdigit() and not psutil.pid_exists(int(pid)) and left.stat().st_uid == os.geteuid():
+                shutil.rmtree(left, ignore_errors=True)
     return Path(tempfile.mkdtemp(prefix=f"winnow-{os.geteuid()}-{os.getpid()}-", dir=root))
 
 

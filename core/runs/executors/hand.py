@@ -15,7 +15,7 @@ from core.runs.executors.hello import Hello
 from core.runs.versions import versions
 
 _HOME = "WINNOW_HOME"
-_PASSED_ON = (_HOME, "WINNOW_DEVICE", "WINNOW_OFFLINE", "HF_HUB_OFFLINE")
+_PASSED_ON = (_HOME, cards.DEVICE, "WINNOW_OFFLINE", "HF_HUB_OFFLINE")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +35,10 @@ class Failure:
 
 def environment() -> dict[str, str]:
     """Variables that a worker shall take over of this process's environment."""
-    return {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+    passed = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+    if passed.get(cards.DEVICE, "").startswith("cuda"):
+        passed[cards.DEVICE] = "cuda"  # for it sees that card alone which it was given
+    return passed
 
 
 class Hand:
@@ -51,9 +54,12 @@ class Hand:
         guarded = os.environ.get("RAY_AUTH_MODE", "").lower() == "token"
         return Hello(versions=versions(), node=socket.gethostname(), guarded=guarded)
 
-    def computer(self) -> str:
-        """The name of what it computes on: of its card, else of its processor."""
-        return cards.machine()
+    def computer(self, *, card: bool) -> str:
+        """The name of what workers compute on here, whatever this one was given: of a card, else of the processor."""
+        if not card or cards.asked() == "cpu":
+            return cards.processor()
+        there = cards.installed()
+        return there[0].name if there else "a card that is not known"
 
     def sees(self, path: Path) -> bool:
         """Whether a file of the run's machine is here too."""

@@ -7,6 +7,7 @@ from itertools import zip_longest
 from typing import Any, Generic, Self, TypeVar
 
 from core.runs.chunks import Chunks, Work
+from core.runs.executors.hello import compare
 
 Result = TypeVar("Result")
 
@@ -15,6 +16,7 @@ def make(chunks: Chunks, work: Work, device: Callable[[], AbstractContextManager
     """Make what is missing of `chunks`: what the work says of its model."""
     with device():
         opened = work.open(chunks.context)
+        compare(chunks, work, opened)
         chunks.context.stage(work.stage)
 
         def rows(i: int) -> Any:

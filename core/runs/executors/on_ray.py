@@ -15,10 +15,12 @@ from typing import Any
 from core import cards
 from core.errors import ResourceError
 from core.runs.chunks import Chunks, Work
-from core.runs.executors.engine import engine
+from core.runs.context import RunContext
+from core.runs.executors.engine import engine, own_cards
 from core.runs.executors.hand import Failure, Hand, environment
-from core.runs.executors.hello import PROBED, Hello, Roll, digest
+from core.runs.executors.hello import PROBED, Hello, digest, roll
 from core.runs.executors.machines import Machines
+from core.runs.worker import log_traceback
 
 LOSSES = 4  # workers that one chunk may cost, or that may die before any has begun
 _AHEAD = 2  # chunks a worker has: the next one is there when it has done one
@@ -27,7 +29,7 @@ _COUNT = 2.0  # seconds between two counts of processors and cards
 _PATIENCE = 30.0  # seconds without a worker, before the run says that it waits
 
 
-def make(chunks: Chunks, work: Work, address: str, *, mixed: bool) -> Mapping[str, Any]:
+def make(chunks: Chunks, work: Work, address: str) -> Mapping[str, Any]:
     """Make what is missing of `chunks`: what the work says of its model. address: "" for this machine alone.
 
     Errors: ConfigError, ResourceError of Ray and of its workers; whatever ends the work on any of them.
@@ -36,8 +38,8 @@ def make(chunks: Chunks, work: Work, address: str, *, mixed: bool) -> Mapping[st
         held = _held[-1] if _held else stack.enter_context(session())
         if held.ray is None:
             chunks.context.stage("starting workers")
-            held.begin(address)
-        return _Crew(held, chunks, work, Roll(chunks.context, mixed=mixed)).work_off()
+            held.begin(address, chunks.context, card=work.card)
+        return _Crew(held, chunks, work).work_off()
 
 
 class Session:
@@ -49,8 +51,10 @@ class Session:
         self.members = dict[int, _Member]()
         self._engine = ExitStack()
 
-    def begin(self, address: str) -> None:
-        self.ray, self.address = self._engine.enter_context(engine(address)), address
+    def begin(self, address: str, context: RunContext, *, card: bool) -> None:
+        """card: whether works may have one; on this machine they then have all."""
+        own = None if address else self._engine.enter_context(own_cards(context, wanted=card))
+        self.ray, self.address = self._engine.enter_context(engine(address, own)), address
 
     def close(self) -> None:
         """End the workers, and the engine where it was begun here."""
@@ -83,33 +87,36 @@ class RayHand(Hand):
 
 @dataclass(eq=False)
 class _Member:
-    """A worker. card: how many it has. ready: it may be given chunks. held: those that it has, the one that it is at
-    first."""
+    """A worker. card: how many it has. ready: it may be given chunks. begun: it has been, also by a work before.
+    refused: it would make other bytes, and keeps its place so that none is begun there in its stead. held: chunks that
+    it has, the one that it is at first."""
 
     number: int
     actor: Any
     card: int
     hello: Hello | None = None
     ready: bool = False
+    begun: bool = False
+    refused: ResourceError | None = None
     held: list[int] = field(default_factory=list)
 
 
 class _Crew:
     """The workers of one run. `_asked` is all that is waited for: of whom, what, and which chunk."""
 
-    def __init__(self, held: Session, chunks: Chunks, work: Work, roll: Roll) -> None:
-        self._ray, self._chunks, self._work, self._roll = held.ray, chunks, work, roll
-        self._address, self._members, address = held.address, held.members, held.address
-        self._machines = Machines(chunks.context, f"ray:{address}" if address else "ray", mixed=roll.mixed)
+    def __init__(self, held: Session, chunks: Chunks, work: Work) -> None:
+        self._ray, self._chunks, self._work, self._roll = held.ray, chunks, work, roll(chunks, work)
+        self._address, self._members = held.address, held.members
+        self._on = f"ray:{held.address}" if held.address else "ray"
+        self._machines = Machines(chunks.context, self._on, mixed=self._roll.mixed)
         self._context, self._shipped = chunks.context, held.ray.put(work)
         self._todo, self._left = deque(chunks.missing), set(chunks.missing)
         self._asked = dict[Any, tuple[_Member, str, int]]()
         self._about: Mapping[str, Any] | None = None
         self._losses, self._stillborn, self._hired = Counter[int](), 0, max(self._members, default=0)
-        self._room, self._cards = 1, 0
+        self._room, self._cards, self._announced = 1, 0, False
         self._counted, self._since = float("-inf"), monotonic()
         self._probe: Any = None
-        self._announced = False
 
     def work_off(self) -> Mapping[str, Any]:
         """Have all chunks made."""
@@ -133,7 +140,10 @@ class _Crew:
         self._counted = monotonic()
         self._cards = int(resources.get("GPU", 0)) if self._work.card and cards.asked() != "cpu" else 0
         self._room = self._cards or int(resources.get("CPU", 0)) or 1
-        self._machines.seen(self._ray.nodes())
+        self._machines.seen(nodes := self._ray.nodes())
+        alive = {node["NodeID"] for node in nodes if node["Alive"]}
+        for member in [each for each in self._members.values() if each.refused and _place(each) not in alive]:
+            del self._members[member.number]  # whose death nobody hears of, for it is asked nothing
 
     def _ask_again(self) -> None:
         """Open the work on workers of the one before, where they have the device that it wants."""
@@ -141,7 +151,7 @@ class _Crew:
             if member.hello is None or member.card != int(self._cards > 0):
                 del self._members[member.number]
                 self._ray.kill(member.actor)
-            else:
+            elif not member.refused:
                 member.ready, member.held = False, []
                 self._ask(member, "opened", self._shipped)
 
@@ -150,17 +160,19 @@ class _Crew:
         now = monotonic()
         if now - self._counted > _COUNT:
             self._count()
-        while len(self._members) < min(self._room, max(len(self._left), 1)):
+        refused = [member.refused for member in self._members.values() if member.refused]
+        while len(self._members) < min(self._room, max(len(self._left), 1) + len(refused)):
             card = int(self._cards > 0)
             options = {"num_cpus": 1, "num_gpus": card, "max_restarts": 0, "scheduling_strategy": "SPREAD"}
             self._hired += 1
             member = _Member(self._hired, self._ray.remote(RayHand).options(**options).remote(environment()), card)
             self._members[member.number] = member
             self._ask(member, "hello")
+        if len(refused) == len(self._members):  # who was left has gone
+            raise refused[-1]
         if now - self._since > _PATIENCE and not any(member.hello for member in self._members.values()):
             self._since = now
-            where = f"ray:{self._address}" if self._address else "Ray"
-            self._context.note(f"{where}: no worker has begun yet; waiting for a free processor or card.", passing=True)
+            self._context.note(f"{self._on}: no worker has begun; waiting for a free processor or card.", passing=True)
 
     def _deal(self) -> None:
         for member in [member for member in self._members.values() if member.ready]:
@@ -189,8 +201,8 @@ class _Crew:
         member, what, i = self._asked.pop(reference)
         try:
             answer = self._ray.get(reference)
-        except self._ray.exceptions.RayError:  # of whatever kind, the worker is of no more use (ray issue 59667)
-            self._lose(member)
+        except self._ray.exceptions.RayError as error:  # whatever it is, the worker is of no use (ray issue 59667)
+            self._lose(member, error)
             return
         if isinstance(answer, Failure):
             raise answer.raised()
@@ -208,12 +220,12 @@ class _Crew:
     def _greet(self, member: _Member, hello: Hello) -> None:
         if self._address and not hello.guarded:
             raise ResourceError(
-                f"on: ray:{self._address} takes code from whoever reaches its ports; start it under "
-                "RAY_AUTH_MODE=token."
+                f"on: {self._on} takes code from whoever reaches its ports; start it under RAY_AUTH_MODE=token."
             )
-        self._roll.admit(hello)
         member.hello = hello
-        self._ask(member, "opened", self._shipped)
+        with self._refusing(member):
+            self._roll.admit(hello)
+            self._ask(member, "opened", self._shipped)
 
     def _learn(self, member: _Member, opened: tuple[Mapping[str, Any], tuple[str, str]]) -> None:
         self._about, device = opened
@@ -232,15 +244,29 @@ class _Crew:
 
     def _admit(self, member: _Member, array: Any) -> None:
         assert member.hello
-        self._roll.probed(member.hello, digest(array))
-        self._begin(member)
+        with self._refusing(member):
+            self._roll.probed(member.hello, digest(array))
+            self._begin(member)
+
+    @contextmanager
+    def _refusing(self, member: _Member) -> Iterator[None]:
+        """Go on without a worker that would make other bytes. Errors: ResourceError where most would."""
+        try:
+            yield
+        except ResourceError as error:
+            member.refused = error
+            refused = sum(bool(each.refused) for each in self._members.values())
+            if refused > len(self._members) - refused:
+                raise
+            self._context.note(f"{error} It is left idle, and the others go on.", passing=True)
 
     def _begin(self, member: _Member) -> None:
         assert member.hello
-        member.ready = True
+        member.ready = member.begun = True
+        self._stillborn = 0
         self._machines.begun(member.hello.place)
 
-    def _lose(self, member: _Member) -> None:
+    def _lose(self, member: _Member, error: Exception) -> None:
         """Take a worker off, and its chunks back. Errors: ResourceError where that is no use."""
         del self._members[member.number]
         self._ray.kill(member.actor)
@@ -250,12 +276,15 @@ class _Crew:
         self._todo.extendleft(reversed(again))
         node = member.hello.node if member.hello else "a node"
         self._machines.lost(_place(member), ready=member.ready)
-        if not member.ready:
+        # Who was given nothing yet quotes no corpus.
+        log_traceback(self._context.run, error if member.hello else RuntimeError(str(error)))
+        if not member.begun:
             self._stillborn += 1
             if self._stillborn >= LOSSES:
                 raise ResourceError(
-                    f"on: {self._stillborn} workers died before they could begin, the last on {node}; see that Winnow "
-                    "is at the same path there, with the same packages, and that the model fits its memory."
+                    f"on: {LOSSES} workers died before they could begin, the last on {node} ({type(error).__name__}, "
+                    "see worker.log); see that Winnow is at the same path there, with the same packages, and that the "
+                    "model fits its memory."
                 )
         self._losses.update(member.held[:1])
         if max(self._losses.values(), default=0) >= LOSSES:

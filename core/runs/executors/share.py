@@ -20,12 +20,13 @@ from core.runs.chunks import Chunks, Work
 from core.runs.context import CHECK_SECONDS, Listener, RunContext
 from core.runs.data import Data
 from core.runs.events import ENDINGS, Event, EventLog, Kind
+from core.runs.executors.hello import compare
 from core.runs.lock import Lock
 from core.runs.run import Result, Run
 from core.runs.store import RunStore
+from core.runs.where import SHARE
 from core.runs.worker import Recipe, execute
 
-SHARE = "WINNOW_SHARE"
 CLAIMS = "claims"  # the folder of a run in which its chunks' locks lie
 _LOOK = 0.2  # seconds between two looks at what the others have done
 
@@ -70,13 +71,17 @@ class Aside(RunContext):
     def root(self) -> Run:
         return self._root
 
+    @property
+    def unwanted(self) -> bool:
+        return self._root.cancel_file.exists()
+
     def check(self) -> None:
         """Errors: Cancelled; Over."""
         now = time.monotonic()
         if now - self._checked < CHECK_SECONDS:
             return
         self._checked = now
-        if self._root.cancel_file.exists():
+        if self.unwanted:
             raise Cancelled(f"run {self._root.id}: was stopped on request; resume it to go on where it was.")
         if not self.run.lock.held():
             raise Over
@@ -98,6 +103,7 @@ def make(chunks: Chunks, work: Work, device: Callable[[], Any], own: Share, *, l
     order = sorted(left, key=lambda i: (i - own.number) % own.of)
     with device():
         opened = work.open(chunks.context)
+        compare(chunks, work, opened)
         chunks.context.stage(work.stage)
         while left:
             at_work = False

@@ -15,7 +15,7 @@ from pages.ui.runs.panel import run_panel
 from pages.ui.runs.pick import begun, pick_run
 from pages.ui.runs.timing import time_machine
 from pages.ui.runs.words import title
-from pages.ui.training.parts import BUNDLED, preset_picker
+from pages.ui.training.parts import BUNDLED, BUNDLED_SAYS, preset_picker
 from pages.ui.widgets import config_form, corpus_picker, is_dark, same_command
 
 RUN = "bias.run"
@@ -82,7 +82,7 @@ def _encoder() -> str:
         "Encoder",
         [BUNDLED],
         0,
-        lambda name: "MiniLM, bundled: works offline" if name == BUNDLED else name,
+        lambda name: BUNDLED_SAYS if name == BUNDLED else name,
         key="bias.encoder",
         accept_new_options=True,
         help="Or type a folder, or a Hugging Face name that is on this machine, such as bert-base-cased.",

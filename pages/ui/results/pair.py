@@ -8,6 +8,17 @@ import streamlit as st
 from core.facade import figures, results
 from pages.ui.widgets import chart, plain, table
 
+DECODINGS = {
+    "constrained": "the best tags that BIOES allows",
+    "viterbi": "the best of all tags",
+    "argmax": "every word by itself",
+    "cited_scorer": "viterbi, read as the code does that Mahapatra et al. 2022 cite",
+}
+MACRO = "Macro: the mean over types"
+OF_TYPES = (
+    "Behind a score (F1) its 95% interval, over seeds and test sentences: of few mentions little is known. Macro "
+    "counts every type that the test set holds alike, however rare; the headline score counts every mention alike."
+)
 LOOKED_AT = 10  # newest trainings among which two alike are looked for
 
 
@@ -71,8 +82,9 @@ def apart(arms: Mapping[str, str], runs: Sequence[str]) -> None:
     )
 
 
-def types(arms: Mapping[str, str]) -> None:
-    """Mahapatra et al. 2022, Table 4, and F1 on names that the training sentences hold and on those they do not."""
+def types(arms: Mapping[str, str], run_id: str | None = None) -> None:
+    """Mahapatra et al. 2022, Table 4, and F1 on names that the training sentences hold and on those they do not; of an
+    experiment every line under every decoding. run_id: the experiment."""
     a, b = pair(arms, "results.types")
     rows = results.type_scores(a, b)
     f1: dict[str, str] = {"a": "Score"}
@@ -84,8 +96,8 @@ def types(arms: Mapping[str, str]) -> None:
         {
             "type": row.type,
             "mentions": row.mentions,
-            "a": _with_interval(row.a, row.interval_a),
-            "b": _with_interval(row.b, row.interval_b),
+            "a": with_interval(row.a, row.interval_a),
+            "b": with_interval(row.b, row.interval_b),
             "difference": f"{row.difference:+z.2f}",
         }
         for row in rows
@@ -94,19 +106,17 @@ def types(arms: Mapping[str, str]) -> None:
     difference = {"difference": "A less B"} if a != b else {}
     columns = {"type": "Type", "mentions": "In the test set", **f1, **difference}
     table(lines, columns, "Score by entity type, mean of the seeds")
-    st.caption(
-        "Behind a score (F1) its 95% interval, over seeds and test sentences: of few mentions little is known. Macro "
-        "counts every type that the test set holds alike, however rare; the headline score counts every mention alike."
-    )
+    st.caption(OF_TYPES)
     _novelty(a, b, f1)
+    if run_id is not None:
+        _decodings(run_id)
 
 
 def _macro(a: str, b: str) -> dict[str, object]:
     """The last line of the table: all types alike."""
     f1_a, f1_b = results.macro_f1(a), results.macro_f1(b)
     difference = f"{f1_a - f1_b:+z.2f}"
-    name = "Macro: the mean over types"
-    return {"type": name, "mentions": "", "a": f"{f1_a:.2f}", "b": f"{f1_b:.2f}", "difference": difference}
+    return {"type": MACRO, "mentions": "", "a": f"{f1_a:.2f}", "b": f"{f1_b:.2f}", "difference": difference}
 
 
 def _novelty(a: str, b: str, f1: Mapping[str, str]) -> None:
@@ -124,7 +134,25 @@ def _novelty(a: str, b: str, f1: Mapping[str, str]) -> None:
     table(novel, columns, "Score on entities seen and not seen in the training sentences", wrapped=("surfaces",))
 
 
-def _with_interval(f1: float, interval: tuple[float, float] | None) -> str:
+def _decodings(run_id: str) -> None:
+    """The same taggers of every line under every decoding; nothing where results of older versions have none."""
+    lines = results.decodings(run_id)
+    here = [name for name in DECODINGS if any(name in f1s for f1s in lines.values())]
+    if not here:
+        return
+    st.subheader("How tags are decoded", anchor=False)
+    rows = [
+        {"line": line} | {name: f"{f1s[name]:.2f}" if name in f1s else "" for name in here}
+        for line, f1s in lines.items()
+    ]
+    columns = {"line": "Variant"} | {name: name.replace("_", " ").capitalize() for name in here}
+    table(rows, columns, "Test score of every variant by how tags are decoded", names=("line",))
+    how = "; ".join(f"{columns[name]}: {DECODINGS[name]}" for name in here)
+    st.caption(f"The same taggers, mean of all seeds and replicates; none was trained anew. {how}.")
+
+
+def with_interval(f1: float, interval: tuple[float, float] | None) -> str:
+    """A score, and its interval where there is one."""
     return f"{f1:.2f}" + (f" [{interval[0]:.1f}, {interval[1]:.1f}]" if interval else "")
 
 

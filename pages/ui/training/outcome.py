@@ -1,6 +1,7 @@
 """Around a training: who waits for whom, what to start instead where memory ran out, and what came out."""
 
 from collections.abc import Sequence
+from statistics import mean
 
 import streamlit as st
 
@@ -11,6 +12,7 @@ from pages.ui.finding import finding
 from pages.ui.frame import guard
 from pages.ui.presses import pressed
 from pages.ui.project import page_link
+from pages.ui.results.pair import DECODINGS, MACRO, OF_TYPES, with_interval
 from pages.ui.runs.links import attach
 from pages.ui.runs.panel import POLL, headline, progress
 from pages.ui.widgets import plain, table
@@ -112,6 +114,8 @@ def _finetuned(run_id: str) -> None:
         if test:
             of = "one seed" if test.spread is None else f"± {test.spread:.1f} over {len(test.micro_f1)} seeds"
             st.metric("Test score (F1)", f"{test.f1:.1f}", of, delta_color="off", delta_arrow="off", width="content")
+        if test and test.macro_f1:
+            st.metric("Macro, all types alike", f"{mean(test.macro_f1):.1f}", width="content")
         st.metric(f"{terms.DECIDING.named}, best seed", f"{max(dev):.1f}", width="content")
         st.metric("Best epoch", ", ".join(map(str, tuned.best_epoch)), width="content")
     if collapsed := results.collapsed_seeds(run_id):
@@ -124,19 +128,19 @@ def _finetuned(run_id: str) -> None:
     if tuned.ceiling_words:
         st.warning(tuned.ceiling_words)
     if test:
-        rows = [{"type": name, "f1": f1} for name, f1 in sorted(test.by_type.items(), key=lambda x: -x[1])]
-        with st.expander("Test score by type", icon=":material/table:"):
-            table(rows, {"type": "Type", "f1": "Score (F1)"}, "Test score by type")
+        _by_type(test)
         _decodings(test)
     _confidence(run_id, tuned)
 
 
-DECODINGS = {
-    "constrained": "the best tags that BIOES allows",
-    "viterbi": "the best of all tags",
-    "argmax": "every word by itself",
-    "cited_scorer": "viterbi, read as the code does that Mahapatra et al. 2022 cite",
-}
+def _by_type(test: OverSeeds) -> None:
+    """Every type with its interval, best first, and all of them alike."""
+    types = sorted(test.by_type.items(), key=lambda pair: -pair[1])
+    rows = [{"type": name, "f1": with_interval(f1, test.intervals.get(name))} for name, f1 in types]
+    rows += [{"type": MACRO, "f1": f"{mean(test.macro_f1):.2f}"}] if test.macro_f1 else []
+    with st.expander("Test score by type", icon=":material/table:"):
+        table(rows, {"type": "Type", "f1": "Score (F1)"}, "Test score by type")
+        st.caption(OF_TYPES)
 
 
 def _decodings(test: OverSeeds) -> None:
@@ -165,13 +169,14 @@ def _confidence(run_id: str, tuned: FinetuneResult) -> None:
     rows = results.least_confidences(run_id)
     if not rows or not tuned.dev.calibration:
         return
+    place, seed = results.kept(run_id)
     with st.expander("How sure it is, and what a least confidence keeps", icon=":material/percent:"):
         for part, split in ((terms.DEV, tuned.dev), (terms.TEST, tuned.test)):
-            for sure in split.calibration[:1] if split else ():
+            for sure in split.calibration[place : place + 1] if split else ():
                 st.markdown(
-                    f"On {part.word} the first seed says {sure.confidence:.2f} on average where {sure.right:.2f} is "
-                    f"right. Calibration error {sure.before:.3f} as it came, {sure.after:.3f} at the temperature "
-                    f"{sure.temperature:.2f}, which was fitted on {terms.DEV.word}."
+                    f"On {part.word} seed {seed}, which was kept, says {sure.confidence:.2f} on average where "
+                    f"{sure.right:.2f} is right. Calibration error {sure.before:.3f} as it came, {sure.after:.3f} "
+                    f"at the temperature {sure.temperature:.2f}, which was fitted on {terms.DEV.word}."
                 )
         lines = [
             {
@@ -184,7 +189,7 @@ def _confidence(run_id: str, tuned: FinetuneResult) -> None:
             for row in rows
         ]
         table(lines, KEPT, f"Precision and recall on {terms.DEV.word} by least confidence, of the seed that was kept")
-        st.caption("`python -m core predict --min-confidence 0.8` leaves out what is less sure than that.")
+        st.caption("`--min-confidence 0.8`, added to the command below, leaves out what is less sure than that.")
 
 
 def _experiment(run_id: str) -> None:

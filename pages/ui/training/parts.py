@@ -5,14 +5,14 @@ from typing import Any
 
 import streamlit as st
 
-from core.facade import corpora, deliver, encoders, runs, vectors
+from core.facade import corpora, deliver, encoders, preferences, runs, vectors
 from core.facade.runs import Config
 from pages.ui.runs.words import encoder
 from pages.ui.terms import expert, term_picker
 from pages.ui.training.word_vectors import picked
 from pages.ui.widgets import config_form, corpus_labels, corpus_picker, listed, plain
 
-BUNDLED = "minilm"
+BUNDLED, BUNDLED_SAYS = "minilm", "MiniLM, bundled: works offline; English, uncased"
 PRESETS = {"quick": "Quick", "paper": "Paper", "paper-bias": "Paper on bias", "custom": "Custom"}
 USUAL = ("quick", "paper", "custom")
 MEANING = {
@@ -68,7 +68,7 @@ def also_from(kind: str) -> tuple[str, ...]:
 def _encoders() -> dict[str, str]:
     """Encoders that training may start from, with their names: the bundled one, runs, what was fetched."""
     done = {run.id: encoder(run.id) for run in runs.listed("pretrain", state="succeeded")}
-    return {BUNDLED: "MiniLM, bundled: works offline"} | done | {e.name: e.says for e in encoders.offered() if e.here}
+    return {BUNDLED: BUNDLED_SAYS} | done | {e.name: e.says for e in encoders.offered() if e.here}
 
 
 def _as_encoder(name: str) -> str:
@@ -127,6 +127,13 @@ def preset_picker(key: str, meaning: Mapping[str, str], presets: Sequence[str] =
     )
     st.caption(meaning.get(preset, CUSTOM))
     return preset
+
+
+def use_custom(kind: str, values: Mapping[str, Any]) -> None:
+    """Fill in fields of a form under Custom and show that, which takes the switch Expert; for a button's on_click."""
+    preferences.set_expert(True)
+    for name, value in {"preset": "custom", **values}.items():
+        st.session_state[f"training.{kind}.{name}"] = value
 
 
 def _option(config: type[Config], name: str, prefix: str) -> dict[str, Any]:

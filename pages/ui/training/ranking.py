@@ -10,21 +10,26 @@ from core.facade.training import EncoderRank
 from pages.ui.presses import pressed
 from pages.ui.runs.panel import run_panel
 from pages.ui.runs.words import encoder
+from pages.ui.training.parts import use_custom
 from pages.ui.widgets import plain, table
 
 HEADINGS = {
     "encoder": "Encoder",
-    "h_score": "H-score",
+    "h_score": "H-score, layers' mean",
+    "h_last": "H-score, last layer",
     "log_me": "LogME",
     "f1": "Probe score (F1)",
     "last": "Last layer",
     "best": "Best layer",
     "pieces": "Pieces a word",
     "unknown": "Unknown",
+    "case_lost": "Capitals lost",
+    "longer": "Sentences cut",
     "seconds": "Seconds",
 }
 MEANS = (
-    "Best first. H-score and LogME say how well the mean of an encoder's frozen layers tells the labels apart; the "
+    "Best first. H-score and LogME say how well the mean of an encoder's frozen layers tells the labels apart, and "
+    "H-score of the last one alone, which a tagger reads unless another is asked for; the "
     "probe is a linear one, which learns from the labels to learn from and is read on those to decide by, from that "
     "mean and from single layers. More is better. "
     "Nothing is trained but the probe."
@@ -65,21 +70,33 @@ def _answer(train: str, dev: str) -> None:
     ranks = training.ranked(run.id).encoders
     table([_row(each) for each in ranks], HEADINGS, "Encoders, the best fit first", names=("encoder",))
     st.caption(MEANS)
-    for each in ranks:
+    for place, each in enumerate(ranks):
         st.markdown(f"**{plain(encoder(each.encoder))}:** {plain(' '.join((each.proposal.why, *each.remarks)))}")
         if each.proposal.layers != "last":
-            st.caption(f"To try it: Custom, and Layers {each.proposal.layers}.")
+            fields = {"init": each.encoder, "layers": each.proposal.layers}
+            st.button(
+                f"Use layer {each.proposal.layers}",
+                key=f"training.layers.{place}",
+                icon=":material/layers:",
+                on_click=use_custom,
+                args=("finetune", fields),
+                help="Sets Start from, Custom and Layers in the form above; Custom is an expert's, so the switch "
+                "Expert in the menu goes on.",
+            )
 
 
 def _row(rank: EncoderRank) -> dict[str, str | float]:
     return {
         "encoder": encoder(rank.encoder),
         "h_score": round(rank.mean.h_score, 2),
+        "h_last": round(rank.last.h_score, 2),
         "log_me": round(rank.mean.log_me, 3),
         "f1": round(rank.mean.f1, 1),
         "last": round(rank.last.f1, 1),
         "best": f"{rank.best.f1:.1f} (layer {rank.best.layer})",
         "pieces": round(rank.fit.pieces, 2),
         "unknown": f"{rank.fit.unknown:.1%}",
+        "case_lost": f"{rank.fit.case_lost:.0%}",
+        "longer": f"{rank.fit.longer:.0%}",
         "seconds": round(rank.seconds, 1),
     }
