@@ -16,6 +16,7 @@ FILES = [
 ]
 # Words that a docstring does not open with: what is returned has a noun, what is done has a verb.
 PREPOSITIONS = {"As", "At", "Behind", "By", "For", "From", "In", "Of", "On", "Than", "Those", "To", "With", "Within"}
+QUESTIONS = {"How", "What", "When", "Where", "Which", "Who", "Why"}
 
 
 def given(source: str) -> Iterator[tuple[int, str]]:
@@ -61,6 +62,6 @@ def test_a_docstring_opens_with_a_verb_or_with_the_noun_of_what_is_returned(file
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
         if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
         and (text := ast.get_docstring(node))
-        and text.split()[0] in PREPOSITIONS
+        and text.split()[0] in PREPOSITIONS | QUESTIONS
     ]
     assert not opening, "say what it does (Read, Keep), or what it returns (Options of ..., The fingerprint of ...)"

@@ -181,7 +181,7 @@ class ExperimentResult:
 
     @property
     def ceiling_words(self) -> str:
-        """Entities that the taggers of spans among the arms cannot find; nothing where there are none, or none of it."""
+        """Entities that the taggers of spans among the arms cannot find; nothing where there are none of either."""
         return self.too_long.words if self.too_long else ""
 
     @property

@@ -26,7 +26,7 @@ class _Corpus(click.ParamType[str]):
 
 
 class _Here(click.Path):
-    """What is written on this machine. Errors: ConfigError for an address, before anything is computed."""
+    """Path that is written on this machine. Errors: ConfigError for an address, before anything is computed."""
 
     def convert(self, value: Any, param: click.Parameter | None, context: click.Context | None) -> Any:
         if addresses.is_address(str(value)):

@@ -37,7 +37,7 @@ def digest(array: Array) -> str:
 
 
 class Roll:
-    """Who makes chunks, held to this machine's versions and to what the first of them made of the same items.
+    """Makers of chunks, held to this machine's versions and to what the first of them made of the same items.
 
     Processors differ in their last digits (AMX on or off: not one vector of 192 is the same), and nothing else tells.
     """
