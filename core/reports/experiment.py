@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from core.artifacts.finding import Finding, name_of
+from core.artifacts.arm_words import name_of, reads
+from core.artifacts.finding import Finding
 from core.artifacts.leaderboard import SWAPPED, ArmRow, FurtherTest, against, swapped
 from core.artifacts.taggers import TypeScores, Unfound
 from core.plots.results import (
@@ -122,9 +123,8 @@ def _asked(report: Report) -> str:
     kinds = [kind.type for kind in report.types[:4]]
     more = f" and {len(report.types) - 4} more kinds" if len(report.types) > 4 else ""
     sought = f"finds {', '.join(kinds)}{more}" if kinds else "finds names, parties, places and the like"
-    reads = report.main.sentences if report.main else 0
     name = name_of(report.main, report.rows) if report.main else "what was tried"
-    by = f"after it has read {name}" if reads else f"with {name}"
+    by = f"after it has read {name}" if report.main and reads(report.main) else f"with {name}"
     return f"Does a program that {sought} in the text “{report.task}” do better {by}?"
 
 

@@ -79,7 +79,11 @@ ROWS: Mapping[str, tuple[ArmRow, tuple[str, str, str]]] = {
     ),
     "below by lot": (
         line("below control", "skl:2", delta_random=-2.0, interval_random=(-3.0, -1.0)),
-        ("No: a part taken by lot does better than borrowed labels", "-2.0 over a part", "Next: leave it; a part taken"),
+        (
+            "No: with a part taken by lot the tagger does better than with borrowed labels",
+            "-2.0 over a part taken by lot (-3.0 to -1.0)",
+            "Next: leave it; with a part taken by lot the tagger is better.",
+        ),
     ),
     "harm": (
         line("hurts", "vectors:law", delta=-2.0, interval=(-3.0, -1.0)),
@@ -97,6 +101,33 @@ def test_what_how_sure_and_what_next_follow_from_the_verdict(case: str) -> None:
         assert begins in part
         assert not PRIVATE.search(part)
     assert told.parts == [part for part in (told.what, told.sure, told.next) if part]
+
+
+@pytest.mark.parametrize(
+    ("arm", "read", "asked", "control"),
+    [
+        ("classifier", 1333, "choosing", "after as much random text"),
+        ("tapt", 1333, "choosing", "after as much random text"),
+        ("lm:law", 1333, "reading the source", "with the language model as it came"),
+        ("skl:2", 0, "choosing", "with a part taken by lot"),
+        ("dataaug", 0, "changing the copies", "with unchanged copies"),
+        ("random2low:20%", 0, "changing the copies", "with unchanged copies"),
+        ("highc2low:20%", 0, "changing the copies", "with unchanged copies"),
+        ("miner", 0, "comparing names", "with a plain tagger of spans"),
+    ],
+)
+def test_an_arm_is_held_against_its_own_control_in_words(arm: str, read: int, asked: str, control: str) -> None:
+    fields: dict[str, Any] = {"sentences": read, "delta_random": 2.9, "interval_random": (1.0, 4.8), "chose": "yes"}
+    better = finding(line("improves", arm, **fields))
+    assert better.what.startswith(f"Yes, {asked} paid: {'after reading' if control.startswith('after') else 'with'} ")
+    assert f", and better than {control}." in better.what
+    assert f"+2.9 over {control.split(' ', 1)[1]} (" in better.sure
+    helped = finding(line("helped", arm, **fields | {"chose": "no evidence"})).what
+    assert f"helped, {asked} is not shown to: " in helped
+    assert f"but not surely better than {control}." in helped
+    below = finding(line("below control", arm, **fields | {"delta_random": -2.9, "chose": "worse"}))
+    assert below.what.startswith(f"No: {control} the tagger does better than ")
+    assert below.next == f"Next: leave it; {control} the tagger is better."
 
 
 @pytest.mark.parametrize(
@@ -196,6 +227,15 @@ def test_a_study_says_it_for_these_and_for_others(these: Conclusion, others: Con
     assert ("could have been seen" in told.sure) == (these.answer == "no evidence")
     assert ("Reading helped, whatever was read" in told.what) == (these.answer != "yes")
     assert not any(PRIVATE.search(part) for part in told.parts)
+
+
+def test_a_study_says_what_was_asked_of_its_arm() -> None:
+    question = Question(these=mean("yes"), others=None, between=None, lacking="")
+    result = StudyResult(
+        arm="dataaug", budget="", tasks=[task(1.0)], reading=question, choosing=question, planned=None, replicates=6,
+        hours={},
+    )  # fmt: skip
+    assert of_study(result).what == "Yes: changing the copies helped on this task."
 
 
 def test_a_study_in_which_nothing_was_learnt_says_nothing_and_one_task_nothing_of_others() -> None:
