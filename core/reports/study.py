@@ -5,10 +5,9 @@ from dataclasses import dataclass
 
 from core.artifacts.finding import Finding
 from core.artifacts.study import StudyResult
-from core.plots.results import hours_words
 from core.plots.study import OTHERS, THESE, Asked, asked, forest_rows, over, question, study_answer
 from core.reports.drawing import Interval, intervals
-from core.reports.experiment import TITLE, CorpusRow, answer_facts, corpora_parts, repeated
+from core.reports.experiment import TITLE, CorpusRow, answer_facts, corpora_parts, repeated, spent
 from core.reports.parts import Code, Cover, Document, Facts, Heading, Part, Picture, Table, Text
 
 _COLOURS = {"yes": "#009E73", "no evidence": "#8F8F8F", "worse": "#D55E00"}
@@ -33,12 +32,13 @@ class StudyReport:
 def study_document(report: StudyReport, cover: Cover) -> Document:
     """The report in parts."""
     result = report.result
-    spent = f"{hours_words(sum(result.hours.values()))} of computing, on this machine; nothing left it."
     names = ", ".join(f"“{task.name}”" for task in result.tasks)
     question_asked = f"Does choosing what a program reads make it better at finding entities in {names}?"
     if result.choosing is None:
         question_asked = f"Is a program with {result.arm} better at finding entities in {names}?"
-    first: list[Part] = [Facts(answer_facts(question_asked, report.finding, spent), leading=True)]
+    first: list[Part] = [
+        Facts(answer_facts(question_asked, report.finding, spent(sum(result.hours.values()))), leading=True)
+    ]
     second: list[Part] = []
     for number, of in enumerate(asked(result)):
         drawn, cells = _results(result, of)
