@@ -232,9 +232,15 @@ def test_a_study_says_it_for_these_and_for_others(these: Conclusion, others: Con
 def test_a_study_says_what_was_asked_of_its_arm() -> None:
     question = Question(these=mean("yes"), others=None, between=None, lacking="")
     result = StudyResult(
-        arm="dataaug", budget="", tasks=[task(1.0)], reading=question, choosing=question, planned=None, replicates=6,
+        arm="dataaug",
+        budget="",
+        tasks=[task(1.0)],
+        reading=question,
+        choosing=question,
+        planned=None,
+        replicates=6,
         hours={},
-    )  # fmt: skip
+    )
     assert of_study(result).what == "Yes: changing the copies helped on this task."
 
 

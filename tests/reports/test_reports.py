@@ -122,9 +122,18 @@ def test_after_an_early_end_it_counts_what_was_trained(home: Path) -> None:
     board = results.board(run.id)
     rows = [row if row.arm == "none" else replace(row, micro_f1=row.micro_f1[:2]) for row in board.leaderboard]
     planned = PlannedTest(
-        arm="classifier", budget="10", against="random 10", looks=(2, 3), replicates=2, ended="shown", p=0.01,
-        bound=0.02, effect=1.0, chance=0.9, why="It ended there, 1 replicate early.",
-    )  # fmt: skip
+        arm="classifier",
+        budget="10",
+        against="random 10",
+        looks=(2, 3),
+        replicates=2,
+        ended="shown",
+        p=0.01,
+        bound=0.02,
+        effect=1.0,
+        chance=0.9,
+        why="It ended there, 1 replicate early.",
+    )
     finished.returned(run, as_json(replace(board, leaderboard=rows, planned=planned)))
     page = finished.html_report(run.id)
     assert planned.why in page

@@ -390,7 +390,11 @@ def ended(arms: Sequence[tuple[list[Evaluation], list[Evaluation]]], looks: tupl
     """How an experiment, or a study of several, ends. arms: the claim's replicates and its control's, by corpus."""
     for number, n in enumerate(looks):
         gaps = [resample(system[:n], other[:n], 100, 0).difference(0.95) for system, other in arms]
-        if why := ending(pooled([Estimate.of(gap) for gap in gaps]).look, looks, number, effect):
+        side = None  # a study's interval is Student's
+        if len(arms) == 1 and gaps[0].p <= 0.1:  # an experiment's takes many draws
+            gaps = [resample(arms[0][0][:n], arms[0][1][:n], 2000, 0).difference(0.95)]
+            side = gaps[0].sign
+        if why := ending(pooled([Estimate.of(gap) for gap in gaps]).look, looks, number, effect, side=side):
             return why
     raise AssertionError("the last look is the end")
 

@@ -11,7 +11,7 @@ from core.recipes.experiment.config import ExperimentConfig
 from core.recipes.experiment.stages import FinishedLine
 from core.stats import sequential
 from core.stats.bootstrap import DRAWS, resample
-from core.stats.sequential import Look
+from core.stats.sequential import ALPHA, Look
 
 
 def planned_test(config: ExperimentConfig, lines: Sequence[FinishedLine], number: int) -> PlannedTest | None:
@@ -36,7 +36,8 @@ def planned_test(config: ExperimentConfig, lines: Sequence[FinishedLine], number
         falling=np.array(variance),
         fixed=np.array(gap.var_sentences - gap.var_both),
     )
-    if (ended := sequential.ending(look, config.stops, number, config.effect)) is None:
+    side = gap.difference(1 - ALPHA).sign  # of the interval that stands beside the answer
+    if (ended := sequential.ending(look, config.stops, number, config.effect, side=side)) is None:
         return None
     chance = float(sequential.conditional_power(look, config.stops, number, config.effect))
     bound = sequential.bounds(config.stops)[number]
@@ -56,15 +57,17 @@ def planned_test(config: ExperimentConfig, lines: Sequence[FinishedLine], number
     return replace(test, why=in_words(test, "replicates" if line.chains[0].replicate.number else "seeds"))
 
 
-def in_words(test: PlannedTest, what: str) -> str:
-    """what: replicates, or seeds where that is all that was made anew."""
+def in_words(test: PlannedTest, unit: str, where: str = "") -> str:
+    """unit: replicates, or seeds where that is all that was made anew. where: on each of how many tasks."""
     n, of = test.replicates, test.looks[-1]
     claim = f"{test.arm} {test.budget}".strip()
-    after = f"all {of} {what}" if n == of else f"{n} of {of} {what}"
+    after = f"all {of} {unit}{where}" if n == of else f"{n} of {of} {unit}{where}"
     tested = (
         f"The claim, {claim} against {test.against}, after {after}: p = {test.p:.2g}, asked for is {test.bound:.2g}"
     )
-    early = f" It ended there, {of - n} {what if of - n > 1 else what[:-1]} early." if n < of else ""
+    if test.p <= test.bound and test.ended not in ("shown", "worse"):
+        tested = f"{tested}, but the interval holds 0"
+    early = f" It ended there, {of - n} {unit if of - n > 1 else unit[:-1]}{where} early." if n < of else ""
     had = f"were {test.effect:+g} points there, the end would show it in {test.chance:.0%} of cases"
     outcome = {
         "shown": "shown",

@@ -38,7 +38,7 @@ def planned_test(config: StudyConfig, tasks: Sequence[TaskRow], number: int) -> 
         why="",
     )
     where = f" on each of {len(tasks)} tasks" if len(tasks) > 1 else ""
-    return replace(test, why=in_words(test, f"{config.unit}{where}"))
+    return replace(test, why=in_words(test, config.unit, where))
 
 
 def claimed(tasks: Sequence[TaskRow]) -> list[Estimate]:
