@@ -294,6 +294,7 @@ def experiment(
     never: str = "",
     lucks: Mapping[str, Sequence[float]] | None = None,
     changed: Mapping[str, tuple[int, int]] | None = None,
+    claim: Cell | None = None,
 ) -> Run:
     """A finished experiment. lines: (arm, budget, sentences that MLM read). never: a type that no arm knows.
 
@@ -314,7 +315,7 @@ def experiment(
         finished.append(FinishedLine(cell=Cell(arm=find(arm), budget=budget), chains=(chain,)))
 
     def work(context: RunContext) -> ExperimentResult:
-        found = leaderboard.result(finished, seed=0, store=store, report=Silent())
+        found = leaderboard.result(finished, seed=0, store=store, report=Silent(), claim=claim)
         curve = [
             CurvePoint(
                 arm=arm,

@@ -33,20 +33,19 @@ class Finding:
 
 
 def of_experiment(result: ExperimentResult) -> Finding:
-    """Verdict by the line that the claim was about, else by the surest of those that were judged."""
+    """Verdict by `main`."""
     rows = result.leaderboard
     judged = [row for row in rows if row.verdict in JUDGED]
     if nothing_learnt(rows):
         return Finding(what=IDLE, sure="", next=_MORE_LABELS)
-    untested = _untested(rows)
-    if not judged and untested:
-        return Finding(what=untested, sure="", next="Next: ask for a lower share, or label more sentences.")
-    if not judged:
-        return Finding(what="Nothing was compared.", sure="", next="Next: name something to try beside none.")
-    row = main(result)
-    assert row
+    row, untested = main(result), _untested(rows)
     others = [other for other in judged if other is not row]
-    what = " ".join(part for part in (_what(row, rows), _others(others, rows), untested) if part)
+    besides = _others(others, rows)
+    if not row:
+        then = "ask for a lower share, or label more sentences" if untested else "name something to try beside none"
+        what = " ".join(filter(None, (untested or "Nothing was compared.", besides)))
+        return Finding(what=what, sure="", next=f"Next: {then}.")
+    what = " ".join(filter(None, (_what(row, rows), besides, untested)))
     return Finding(what=what, sure=_sure(row), next=_next(row, sum(result.hours.values())))
 
 
@@ -54,8 +53,10 @@ _MORE_LABELS = "Next: label more sentences or train longer, until the training i
 
 
 def main(result: ExperimentResult) -> ArmRow | None:
-    """The line that the verdict is about; None where nothing was judged."""
+    """The line that the verdict is about: the claim's, else the surest. None where it is not judged."""
     judged = [row for row in result.leaderboard if row.verdict in JUDGED]
+    if any(row.exploratory for row in result.leaderboard):
+        return next((row for row in judged if not row.exploratory), None)
     if test := result.planned:
         for row in judged:
             if (row.arm, row.budget) == (test.arm, test.budget):
@@ -98,7 +99,9 @@ def _others(others: Sequence[ArmRow], rows: Sequence[ArmRow]) -> str:
         if names:
             more = f" and {len(names) - 2} more" if len(names) > 2 else ""
             sentences.append(f"{start} {' and '.join(names[:2]) if not more else ', '.join(names[:2])}{more}")
-    return f"Besides, {'; '.join(sentences)}." if sentences else ""
+    exploratory = any(row.exploratory for row in others)
+    start = "Besides, not asked beforehand and so exploratory:" if exploratory else "Besides,"
+    return f"{start} {'; '.join(sentences)}." if sentences else ""
 
 
 def _untested(rows: Sequence[ArmRow]) -> str:

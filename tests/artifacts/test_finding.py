@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from core.artifacts.finding import IDLE, Finding, of_experiment, of_study, repetitions_to_settle
+from core.artifacts.finding import IDLE, Finding, main, of_experiment, of_study, repetitions_to_settle
 from core.artifacts.leaderboard import ArmRow, ExperimentResult, PlannedTest, Word
 from core.artifacts.study import Conclusion, Question, StudyResult, TaskRow
 from core.stats.pooled import Estimate
@@ -159,6 +159,33 @@ def test_the_claim_comes_first_and_what_is_sure_of_others_is_named_beside_it() -
     )
     assert "it does worse with a language model of law" in told
     assert finding(*others, claim).what.startswith("Yes: after reading the chosen 10% of the big corpus (classifier)")
+
+
+def test_the_claim_comes_first_in_a_quick_look_too_and_what_else_is_sure_is_called_exploratory() -> None:
+    """No test is planned there; the leaderboard itself says which lines are exploratory."""
+    claim = line("helped", "knn", delta_random=0.9, interval_random=(-1.0, 2.8), chose=None)
+    other = line("improves", delta_random=2.9, interval_random=(1.0, 4.8), exploratory=True)
+    words = finding(other, claim)
+    assert words.what.startswith("Reading helped, choosing is not shown to: after reading the chosen 10% of the big ")
+    assert words.what.endswith(
+        " Besides, not asked beforehand and so exploratory: it also does better with the chosen 10% of the big corpus "
+        "(classifier)."
+    )
+    assert not any(PRIVATE.search(part) for part in words.parts)
+    board = ExperimentResult(leaderboard=[NONE, other, claim], curve=[], hours={})
+    assert main(board) is claim
+
+
+def test_a_claim_that_is_not_tested_lends_its_place_to_no_other() -> None:
+    claim = line("not tested", "dataaug", changed=5, wanted=100)
+    other = line("improves", "lpft", exploratory=True)
+    words = finding(other, claim)
+    assert words.what.startswith("Not tested, as too few labels could be changed: changed copies of its training sen")
+    assert words.what.endswith(
+        "Besides, not asked beforehand and so exploratory: it also does better with training in two stages."
+    )
+    assert (words.sure, words.next[:25]) == ("", "Next: ask for a lower sha")
+    assert main(ExperimentResult(leaderboard=[NONE, other, claim], curve=[], hours={})) is None
 
 
 def test_what_would_settle_it_is_a_number_too_and_the_one_that_is_said() -> None:

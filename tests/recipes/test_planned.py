@@ -1,5 +1,7 @@
 """The planned test of an experiment: it says what the leaderboard beside it does, and in words why it ended there."""
 
+import csv
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -7,11 +9,17 @@ import numpy as np
 import pytest
 
 from core.artifacts.leaderboard import PlannedTest
+from core.facade import results
+from core.plots.results import answers
 from core.recipes.experiment import planned
 from core.recipes.experiment.arms import Cell, find
 from core.recipes.experiment.planned import in_words, planned_test
+from core.recipes.experiment.tables import as_csv, as_markdown
 from core.results import Evaluation, IntArray
 from core.stats.verdict import Arm, verdicts
+from tests import finished
+from tests.pages.test_pages import opened, texts
+from tests.pages.test_results import PAGE, tab
 
 CLAIM, RANDOM, NONE = (
     Cell(arm=find(name), budget=budget) for name, budget in (("classifier", "10"), ("random", "10"), ("none", ""))
@@ -81,3 +89,18 @@ def test_how_much_earlier_it_ended(n: int, where: str, early: str) -> None:
     )
     assert in_words(test, "replicates", where).endswith(f"shown. {early}")
     assert f"after {n} of 6 replicates{where}: p" in in_words(test, "replicates", where)
+
+
+def test_lines_that_the_claim_is_not_about_say_so_wherever_they_answer(home: Path) -> None:
+    lines = (("none", "", 0), ("random", "10", 60), ("classifier", "10", 60), ("lpft", "", 0))
+    run = finished.experiment(home, finished.corpora(home), lines, claim=CLAIM)
+    board = results.board(run.id)
+    assert [row.arm for row in board.leaderboard if row.exploratory] == ["lpft"]
+    [lpft] = [row for row in board.leaderboard if row.exploratory]
+    claim = next(row for row in board.leaderboard if row.arm == "classifier")
+    assert answers(lpft) == (f"{lpft.helped}, exploratory", "")
+    assert answers(claim) == (claim.helped, claim.chose)
+    assert f"| {lpft.helped}, exploratory |  |" in as_markdown(board)
+    assert [row["exploratory"] for row in csv.DictReader(as_csv(board).splitlines())].count("True") == 1
+    assert f"{lpft.helped}, exploratory" in finished.html_report(run.id)
+    assert f"{lpft.helped}, exploratory" in texts(tab(opened(PAGE), "Leaderboard"))

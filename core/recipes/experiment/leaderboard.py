@@ -46,7 +46,10 @@ def result(
     judgements = _judgements(lines, seed, report, claim, planned.bound if planned else ALPHA)
     by_cell = {line.cell: line for line in lines}
     baselines = [by_cell[rivals.baseline(line.cell, list(by_cell))] for line in lines]
-    rows = [_row(*each, seed, store) for each in zip(lines, judgements, baselines, strict=True)]
+    rows = [
+        replace(_row(*each, seed, store), exploratory=bool(claim) and each[0].cell.arm.judged and each[0].cell != claim)
+        for each in zip(lines, judgements, baselines, strict=True)
+    ]
     runs = [run for line in lines for chain in line.chains for run in (*chain.added, *chain.tuned.values())]
     return ExperimentResult(
         leaderboard=sorted(rows, key=lambda row: -row.dev_mean),
