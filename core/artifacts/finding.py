@@ -73,7 +73,7 @@ def _what(row: ArmRow, rows: Sequence[ArmRow]) -> str:
     words = {
         "improves": f"Yes: {after} the tagger does better than {without}.",
         "helped": f"It helped: {after} the tagger does better than {without}. What any other would do was not asked.",
-        "below control": f"No: {_under_control(row)} the tagger does better than {after}.",
+        "below control": f"No: {_under_control(row)} the tagger does better than {after}.{_all_the_same(row)}",
         "hurts": f"No: {after} the tagger does worse than {without}.",
         "no evidence": f"Not shown: {after} the tagger is not seen to do better than {without}.",
     }
@@ -89,6 +89,13 @@ def _what(row: ArmRow, rows: Sequence[ArmRow]) -> str:
 
 def _under_control(row: ArmRow) -> str:
     return f"{'after' if reads(row) else 'with'} {held_against(row)}"
+
+
+def _all_the_same(row: ArmRow) -> str:
+    """What stays true of an arm that is below its control."""
+    if row.helped != "yes":
+        return ""
+    return " Reading helped, whatever was read." if reads(row) else " It does better than without, all the same."
 
 
 def _others(others: Sequence[ArmRow], rows: Sequence[ArmRow]) -> str:

@@ -176,6 +176,22 @@ def test_the_claim_comes_first_in_a_quick_look_too_and_what_else_is_sure_is_call
     assert main(board) is claim
 
 
+@pytest.mark.parametrize(
+    ("row", "also"),
+    [
+        (line("below control", helped="yes"), " Reading helped, whatever was read."),
+        (line("below control", "skl:2", helped="yes"), " It does better than without, all the same."),
+        (line("below control", helped="no evidence"), ""),
+    ],
+)
+def test_below_its_control_an_arm_may_help_all_the_same(row: ArmRow, also: str) -> None:
+    row = replace(row, delta_random=-2.0, interval_random=(-3.0, -1.0), chose="worse")
+    what = finding(row).what
+    assert what.startswith("No: ")
+    assert what.removesuffix(also).endswith((" (up to 2).", " of the big corpus."))
+    assert ("Reading helped" in what, "all the same" in what) == ("Reading" in also, "same" in also)
+
+
 def test_a_claim_that_is_not_tested_lends_its_place_to_no_other() -> None:
     claim = line("not tested", "dataaug", changed=5, wanted=100)
     other = line("improves", "lpft", exploratory=True)
