@@ -410,6 +410,7 @@ def study(home: Path, deltas: Sequence[float], *, choosing: bool = True, replica
         result = StudyResult(
             arm=config.claimed.arm.name,
             budget=config.claimed.budget,
+            control=str(config.control or ""),
             tasks=tasks,
             reading=questions.reading(*asked),
             choosing=questions.choosing(*asked),

@@ -70,8 +70,9 @@ class Question:
 class StudyResult:
     """What a `study` run came to.
 
-    reading: the claim against `none`. choosing: against its control, where it has one. planned: the one planned test,
-    over all tasks; None with a single replicate. hours: of computing by kind of run, each run once.
+    reading: the claim against `none`. choosing: against its control, where it has one. control: that control's name, ""
+    where it has none. planned: the one planned test, over all tasks; None with a single replicate, where a task has no
+    difference to the control, and where nothing was learnt. hours: of computing by kind of run, each run once.
     """
 
     arm: str
@@ -82,6 +83,7 @@ class StudyResult:
     planned: PlannedTest | None
     replicates: int
     hours: Mapping[str, float]
+    control: str = ""  # results of older versions have none
 
 
 def read(run: Run) -> StudyResult:

@@ -79,7 +79,8 @@ def forest_rows(result: StudyResult, of: Asked) -> list[ForestRow]:
 
 def over(result: StudyResult, of: Asked) -> str:
     """What the claim is held against."""
-    return "none" if of == "reading" or result.planned is None else arm_words(result.planned.against)
+    planned = result.planned.against if result.planned else "its control"  # results of older versions
+    return "none" if of == "reading" else arm_words(result.control or planned)
 
 
 def study_answer(result: StudyResult) -> list[str]:

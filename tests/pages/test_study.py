@@ -65,6 +65,17 @@ def test_a_claim_without_a_control_and_one_replicate_are_said_as_they_are(home: 
     assert page_has_one_question(run.id)
 
 
+def test_choosing_is_over_its_control_where_no_test_was_planned_too(home: Path) -> None:
+    """A single replicate, by which nothing is tested."""
+    run = finished.study(home, (0.2, 2.0), replicates=1)
+    result = studies.board(run.id)
+    assert result.planned is None
+    assert [figures.over(result, of) for of in figures.asked(result)] == ["random 10%", "none"]
+    assert figures.over(replace(result, control=""), "choosing") == "its control"
+    assert "points of score over random 10%" in figures.study_answer(result)[0]
+    assert "Difference to random 10%" in unescape(finished.html_report(run.id))
+
+
 def page_has_one_question(run_id: str) -> bool:
     return "Did choosing help?" not in finished.html_report(run_id)
 
