@@ -10,6 +10,7 @@ from core.artifacts.arm_words import JUDGED, asked_by_control, held_against, nam
 from core.artifacts.leaderboard import ArmRow, ExperimentResult, nothing_learnt
 from core.artifacts.settling import TOO_LONG, TOO_MANY, even, repetitions, settled_by
 from core.artifacts.study import Question, StudyResult
+from core.artifacts.study import nothing_learnt as nothing_learnt_on
 from core.stats.pooled import pooled
 from core.stats.verdict import LEVEL, SEEDS, lacking
 
@@ -204,12 +205,13 @@ def repetitions_to_settle(result: ExperimentResult) -> int:
 
 def of_study(result: StudyResult) -> Finding:
     """Verdict by the claim's own question: choosing where it has a control, else reading."""
-    if not any(task.learnt for task in result.tasks):
+    if nothing_learnt_on(result.tasks):
         return Finding(what=IDLE, sure="", next=_MORE_LABELS)
     of, asked = ("what was tried", result.reading)
     if result.choosing:
         of, asked = (asked_by_control(result.arm), result.choosing)
     n, answer = len(result.tasks), asked.these.answer
+    assert answer  # something was learnt
     where = "on this task" if n == 1 else f"on these {n} tasks on average"
     word = {
         "yes": "Yes: {} helped {}.",

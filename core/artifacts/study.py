@@ -43,13 +43,14 @@ class TaskRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conclusion:
-    """A mean over tasks in points, its 95% interval, p (two-sided), degrees of freedom, and the answer by it."""
+    """A mean over tasks in points, its 95% interval, p (two-sided), degrees of freedom, and the answer by it, or None
+    where no tagger learnt anything."""
 
     delta: float
     interval: Interval
     p: float
     dof: float
-    answer: Answer
+    answer: Answer | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +85,11 @@ class StudyResult:
     replicates: int
     hours: Mapping[str, float]
     control: str = ""  # results of older versions have none
+
+
+def nothing_learnt(tasks: Sequence[TaskRow]) -> bool:
+    """Whether no tagger of any task learnt anything, so that nothing can be compared."""
+    return not any(task.learnt for task in tasks)
 
 
 def read(run: Run) -> StudyResult:

@@ -27,6 +27,7 @@ from core.recipes.finetune import FinetuneConfig
 from core.results import Evaluation
 from core.runs.store import Run, RunStore, is_run_id
 from core.stats.multipliers import Worth
+from core.stats.verdict import Answer
 from core.text.sentence import Prediction
 from tests.finished import ARM_ROW, TIMED, fine_tuned, pretrained
 from tests.pages.test_pages import opened, texts
@@ -166,14 +167,14 @@ def test_what_cannot_tell_it_is_refused(options: dict[str, Any], words: str) -> 
     ],
 )
 def test_none_of_it_is_surer_than_the_claim(
-    helped: str, chose: str, surely: tuple[bool, ...], monkeypatch: pytest.MonkeyPatch
+    helped: Answer, chose: Answer, surely: tuple[bool, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = ExperimentConfig.parse(ASKED)
     lines: Any = [SimpleNamespace(cell=cell) for cell in config.cells]
     for name, value in (("worth", ONE), ("_tested", []), ("_tokens", 1.0)):
         monkeypatch.setattr(asked_for, name, lambda *_, value=value: value)
     assert config.claimed
-    row: Any = replace(ARM_ROW, arm=config.claimed.arm.name, budget="8", helped=helped, chose=chose)
+    row = replace(ARM_ROW, arm=config.claimed.arm.name, budget="8", helped=helped, chose=chose)
     worths = asked_for.multipliers(config, lines, [row], (6, 12, 24))
     assert worths
     assert tuple(one and one.lo == ONE.lo for one in (worths.text, worths.labels, worths.labels_none)) == surely

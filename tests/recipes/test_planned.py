@@ -11,9 +11,10 @@ import pytest
 from core.artifacts.leaderboard import PlannedTest
 from core.facade import results
 from core.plots.results import answers
-from core.recipes.experiment import planned
+from core.recipes.experiment import beside, collapsed
 from core.recipes.experiment.arms import Cell, find
 from core.recipes.experiment.planned import in_words, planned_test
+from core.recipes.experiment.replicates import Replicate
 from core.recipes.experiment.tables import as_csv, as_markdown
 from core.results import Evaluation, IntArray
 from core.stats.verdict import Arm, verdicts
@@ -41,9 +42,10 @@ def lines(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     gold = rng.poisson(1.5, 20) + (rng.random(20) < 0.1) * rng.integers(5, 20, 20)
     tables = {CLAIM: arm(rng, gold, 0.75), RANDOM: arm(rng, gold, 0.6)}
     tables[NONE] = tables[RANDOM]
-    monkeypatch.setattr(planned.beside, "of_line", lambda line: tables[line.cell])
-    chains = [SimpleNamespace(replicate=SimpleNamespace(number=1))]
-    return [SimpleNamespace(cell=cell, chains=chains, tables=tables[cell]) for cell in tables]
+    monkeypatch.setattr(beside, "of_line", lambda line: tables[line.cell])
+    monkeypatch.setattr(collapsed, "collapsed_seeds", lambda lines: {line.cell: line.collapsed for line in lines})
+    chains = [SimpleNamespace(replicate=Replicate(draw=0, seeds=(1, 2, 3), number=1))]
+    return [SimpleNamespace(cell=cell, chains=chains, tables=tables[cell], collapsed=[1]) for cell in tables]
 
 
 def config(**fields: Any) -> Any:
@@ -62,6 +64,14 @@ def test_it_shows_nothing_beside_an_interval_that_holds_0(lines: list[Any]) -> N
     assert (test.ended, row.chose) == ("complete", "no evidence")
     assert test.why.endswith("p = 0.046, asked for is 0.05, but the interval holds 0: not shown.")
     assert planned_test(config(seeds=(1, 2, 3, 4), stops=(3, 4)), lines, 0) is None  # it goes on
+
+
+def test_where_no_tagger_learnt_anything_nothing_is_tested(lines: list[Any]) -> None:
+    for line in lines:
+        line.collapsed = [1, 2, 3]
+    assert planned_test(config(), lines, 0) is None
+    lines[0].collapsed = [1, 2]
+    assert planned_test(config(), lines, 0)
 
 
 @pytest.mark.parametrize(

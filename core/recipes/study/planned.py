@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from core.artifacts.leaderboard import PlannedTest
-from core.artifacts.study import TaskRow
+from core.artifacts.study import TaskRow, nothing_learnt
 from core.recipes.experiment.arms import NONE
 from core.recipes.experiment.planned import in_words
 from core.recipes.study.config import StudyConfig
@@ -19,7 +19,7 @@ def planned_test(config: StudyConfig, tasks: Sequence[TaskRow], number: int) -> 
     does.
     """
     estimates = claimed(config, tasks)
-    if len(config.seeds) < 2 or len(estimates) < len(tasks):
+    if len(config.seeds) < 2 or len(estimates) < len(tasks) or nothing_learnt(tasks):
         return None
     mean = pooled(estimates)
     ended = sequential.ending(mean.look, config.stops, number, config.effect)
