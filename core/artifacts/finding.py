@@ -181,7 +181,14 @@ def _next(row: ArmRow, hours: float) -> str:
         return quick if row.chose is None else known
     if n < 2:
         return f"Next: {repetitions(SEEDS, n, hours)}."
+    if row.verdict == "no evidence" and _one_lot(row):
+        return quick
     return words.get(row.verdict) or settled_by(row.delta, row.estimate, n, hours, swapped=bool(row.halves_runs))
+
+
+def _one_lot(row: ArmRow) -> bool:
+    """Whether all its taggers stand on one pre-training, so that others are what is lacking."""
+    return bool(row.pretrain_run) and len(row.finetunes) == 1 < len(row.micro_f1)
 
 
 def repetitions_to_settle(result: ExperimentResult) -> int:
@@ -192,6 +199,8 @@ def repetitions_to_settle(result: ExperimentResult) -> int:
     n, helped = len(row.micro_f1), row.verdict == "helped"
     if row.verdict == "improves" or (n < 2 and not helped):
         return SEEDS if n < SEEDS else 0
+    if row.verdict == "no evidence" and _one_lot(row):
+        return REPLICATES
     if helped and (row.delta_random is None or row.chose is None):
         return 0 if row.delta_random is None else REPLICATES
     delta, estimate = (row.delta_random or 0.0, row.estimate_random) if helped else (row.delta, row.estimate)

@@ -57,6 +57,10 @@ ROWS: Mapping[str, tuple[ArmRow, tuple[str, str, str]]] = {
         line("no evidence", delta=1.0, interval=(-1.0, 3.0), estimate=replace(GAIN, falling=0.01, fixed=0.5)),
         ("Not shown", "Only a gain above", "Next: about 4.3 times as many labelled test sentences; repeating alone"),
     ),
+    "one pre-training": (
+        line("no evidence", delta=1.0, interval=(-1.0, 3.0), estimate=replace(GAIN, fixed=0.5), pretrain_run="r"),
+        ("Not shown", "Only a gain above", "Next: 6 repetitions in each of which choice and reading are made anew too"),
+    ),
     "reading helped": (
         line("helped", estimate_random=replace(GAIN, delta=0.9, fixed=0.0), **BY_LOT),
         ("Reading helped, choosing is not shown to", "+0.9 over as much random text (-1.0 to +2.8)", "Next: 9 repetitions"),

@@ -211,6 +211,7 @@ def _row(line: FinishedLine, judgement: Judgement, baseline: FinishedLine, seed:
     dev = [f1 for run in line.finetunes for f1 in results.read(run, FinetuneResult).dev.micro_f1]
     read = [results.read(chain.pretrain, PretrainResult) for chain in line.chains if chain.pretrain]
     none, unit = judgement.none, "replicates" if first.replicate.number else "seeds"
+    one_lot = line.cell.arm.pretrains and unit == "seeds"
     by_kind = {kind: seconds / 3600 for kind, seconds in hours.spent(line.runs, store).items()}
     return ArmRow(
         arm=line.cell.arm.name,
@@ -235,7 +236,7 @@ def _row(line: FinishedLine, judgement: Judgement, baseline: FinishedLine, seed:
         chose=judgement.chose,
         why=judgement.why,
         **_differences(judgement),
-        seeds_needed=needed(none, unit) if none and judgement.word not in UNSETTLED else "",
+        seeds_needed=needed(none, unit, one_lot=one_lot) if none and judgement.word not in UNSETTLED else "",
         welch=judgement.welch,
         hours=by_kind,
         gpu_hours=sum(by_kind.values()),
