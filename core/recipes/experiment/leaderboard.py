@@ -207,11 +207,10 @@ def _judged(verdict: Verdict, cell: Cell) -> Judgement:
 
 def _row(line: FinishedLine, judgement: Judgement, baseline: FinishedLine, seed: int, store: RunStore) -> ArmRow:
     """baseline: the line of the `none` that it is measured against."""
-    first, test = line.chains[0], _tested(line.finetunes)
+    first, test, none = line.chains[0], _tested(line.finetunes), judgement.none
     dev = [f1 for run in line.finetunes for f1 in results.read(run, FinetuneResult).dev.micro_f1]
     read = [results.read(chain.pretrain, PretrainResult) for chain in line.chains if chain.pretrain]
-    none, unit = judgement.none, "replicates" if first.replicate.number else "seeds"
-    one_lot = line.cell.arm.pretrains and unit == "seeds"
+    unit, one_lot = ("replicates", False) if first.replicate.number else ("seeds", line.cell.arm.pretrains)
     by_kind = {kind: seconds / 3600 for kind, seconds in hours.spent(line.runs, store).items()}
     return ArmRow(
         arm=line.cell.arm.name,

@@ -10,7 +10,7 @@ from core.recipes.experiment import beside, changed, collapsed, rivals
 from core.recipes.experiment.config import ExperimentConfig
 from core.recipes.experiment.stages import FinishedLine
 from core.stats import sequential
-from core.stats.bootstrap import DRAWS, resample
+from core.stats.bootstrap import DRAWS, Resampled, resample
 from core.stats.sequential import ALPHA, Look
 
 
@@ -29,13 +29,7 @@ def planned_test(config: ExperimentConfig, lines: Sequence[FinishedLine], number
     if quick or changed.of_line(line).too_few or collapsed.nothing_learnt(lines, collapsed.collapsed_seeds(lines)):
         return None
     gap = resample(beside.of_line(line), beside.of_line(other), DRAWS, config.draw_seed)
-    variance = gap.var_seeds + gap.var_both
-    look = Look(
-        delta=np.array(gap.delta),
-        p=np.array(gap.p),
-        falling=np.array(variance),
-        fixed=np.array(gap.var_sentences - gap.var_both),
-    )
+    look = _look(gap)
     side = gap.difference(1 - ALPHA).sign  # of the interval that stands beside the answer
     if (ended := sequential.ending(look, config.stops, number, config.effect, side=side)) is None:
         return None
@@ -55,6 +49,15 @@ def planned_test(config: ExperimentConfig, lines: Sequence[FinishedLine], number
         why="",
     )
     return replace(test, why=in_words(test, "replicates" if line.chains[0].replicate.number else "seeds"))
+
+
+def _look(gap: Resampled) -> Look:
+    return Look(
+        delta=np.array(gap.delta),
+        p=np.array(gap.p),
+        falling=np.array(gap.var_seeds + gap.var_both),
+        fixed=np.array(gap.var_sentences - gap.var_both),
+    )
 
 
 def in_words(test: PlannedTest, unit: str, where: str = "") -> str:
