@@ -294,6 +294,7 @@ def experiment(
     never: str = "",
     lucks: Mapping[str, Sequence[float]] | None = None,
     changed: Mapping[str, tuple[int, int]] | None = None,
+    claim: Cell | None = None,
 ) -> Run:
     """A finished experiment. lines: (arm, budget, sentences that MLM read). never: a type that no arm knows.
 
@@ -314,7 +315,7 @@ def experiment(
         finished.append(FinishedLine(cell=Cell(arm=find(arm), budget=budget), chains=(chain,)))
 
     def work(context: RunContext) -> ExperimentResult:
-        found = leaderboard.result(finished, seed=0, store=store, report=Silent())
+        found = leaderboard.result(finished, seed=0, store=store, report=Silent(), claim=claim)
         curve = [
             CurvePoint(
                 arm=arm,
@@ -386,8 +387,11 @@ LINES = (
 )
 
 
-def study(home: Path, deltas: Sequence[float], *, choosing: bool = True, replicates: int = 6) -> Run:
-    """A finished study of so many tasks, the claim's differences to its control by task; nothing stands behind them."""
+def study(
+    home: Path, deltas: Sequence[float], *, choosing: bool = True, replicates: int = 6, idle: Sequence[int] = ()
+) -> Run:
+    """A finished study of so many tasks, the claim's differences to its control by task; nothing stands behind them.
+    idle: numbers of the tasks on which no tagger learnt anything."""
     library, splits = Library(home), dict[str, list[str]]()
     for split, n in (("train", 9), ("dev", 6), ("test", 40)):
         made = [labelled(n, 50 + number, f"{split}{number}") for number in range(len(deltas))]
@@ -401,7 +405,10 @@ def study(home: Path, deltas: Sequence[float], *, choosing: bool = True, replica
     text = {name: tuple(splits["train"]) for name in ("task", "domain")} if choosing else {}
     options = {**splits, **text, "names": names, "arms": arms, "seeds": seeds, "looks": looks, "encoder": "tiny"}
     config = StudyConfig.parse(options)
-    tasks = [_task(name, delta, choosing=choosing) for name, delta in zip(names, deltas, strict=True)]
+    tasks = [
+        replace(_task(name, delta, choosing=choosing), learnt=number not in idle)
+        for number, (name, delta) in enumerate(zip(names, deltas, strict=True))
+    ]
     planned = planned_test(config, tasks, len(config.stops) - 1)
 
     def work(context: RunContext) -> StudyResult:
@@ -409,6 +416,7 @@ def study(home: Path, deltas: Sequence[float], *, choosing: bool = True, replica
         result = StudyResult(
             arm=config.claimed.arm.name,
             budget=config.claimed.budget,
+            control=str(config.control or ""),
             tasks=tasks,
             reading=questions.reading(*asked),
             choosing=questions.choosing(*asked),

@@ -6,34 +6,17 @@ For a reader who trains no models, the same words wherever it stands: no symbol,
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from core.artifacts.leaderboard import ArmRow, ExperimentResult, nothing_learnt, split_name
+from core.artifacts.arm_words import JUDGED, asked_by_control, held_against, name_of, reads
+from core.artifacts.leaderboard import ArmRow, ExperimentResult, nothing_learnt
 from core.artifacts.settling import TOO_LONG, TOO_MANY, even, repetitions, settled_by
 from core.artifacts.study import Question, StudyResult
-from core.config import Budget
+from core.artifacts.study import nothing_learnt as nothing_learnt_on
 from core.stats.pooled import pooled
 from core.stats.verdict import LEVEL, SEEDS, lacking
 
 REPLICATES = 6  # a plan with three looks, which can show that choosing helped
 IDLE = "Nothing can be said: no tagger learnt anything, with or without what was tried."
 FURTHER = {"improves": "it also does better with", "helped": "it also does better with", "hurts": "it does worse with"}
-_NAMES = {
-    "tapt": "the task's own text",
-    "dapt": "all of the big corpus",
-    "tapt+dapt": "the task's own text and all of the big corpus",
-    "all": "all borrowed labels",
-    "dataaug": "changed copies of its training sentences",
-    "lpft": "training in two stages",
-    "span": "spans in place of words",
-    "miner": "names of a type read alike",
-}
-_COMPARED = {
-    "miner": ("comparing names", "a plain tagger of spans")
-}  # what is asked of it, and what it is held against
-_HEADS = {
-    "vectors": "word vectors of {}",
-    "lm": "a language model of {}",
-    "skl": "borrowed labels that agree (up to {})",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,74 +34,53 @@ class Finding:
 
 
 def of_experiment(result: ExperimentResult) -> Finding:
-    """Verdict by the line that the claim was about, else by the surest of those that were judged."""
+    """Verdict by `main`."""
     rows = result.leaderboard
-    judged = [row for row in rows if row.verdict in _SURENESS]
+    judged = [row for row in rows if row.verdict in JUDGED]
     if nothing_learnt(rows):
         return Finding(what=IDLE, sure="", next=_MORE_LABELS)
-    untested = _untested(rows)
-    if not judged and untested:
-        return Finding(what=untested, sure="", next="Next: ask for a lower share, or label more sentences.")
-    if not judged:
-        return Finding(what="Nothing was compared.", sure="", next="Next: name something to try beside none.")
-    row = main(result)
-    assert row
+    row, untested = main(result), _untested(rows)
     others = [other for other in judged if other is not row]
-    what = " ".join(part for part in (_what(row, rows), _others(others, rows), untested) if part)
+    besides = _others(others, rows)
+    if not row:
+        then = "ask for a lower share, or label more sentences" if untested else "name something to try beside none"
+        what = " ".join(filter(None, (untested or "Nothing was compared.", besides)))
+        return Finding(what=what, sure="", next=f"Next: {then}.")
+    what = " ".join(filter(None, (_what(row, rows), besides, untested)))
     return Finding(what=what, sure=_sure(row), next=_next(row, sum(result.hours.values())))
 
 
-_SURENESS = ("improves", "helped", "hurts", "below control", "no evidence")
 _MORE_LABELS = "Next: label more sentences or train longer, until the training itself works."
 
 
 def main(result: ExperimentResult) -> ArmRow | None:
-    """The line that the verdict is about; None where nothing was judged."""
-    judged = [row for row in result.leaderboard if row.verdict in _SURENESS]
+    """The line that the verdict is about: the claim's, else the surest. None where it is not judged."""
+    judged = [row for row in result.leaderboard if row.verdict in JUDGED]
+    if any(row.exploratory for row in result.leaderboard):
+        return next((row for row in judged if not row.exploratory), None)
     if test := result.planned:
         for row in judged:
             if (row.arm, row.budget) == (test.arm, test.budget):
                 return row
-    return min(judged, key=lambda row: _SURENESS.index(row.verdict), default=None)
-
-
-def name_of(row: ArmRow, rows: Sequence[ArmRow]) -> str:
-    """Name of an arm by what it adds, for who does not know its own."""
-    name, encoder = split_name(row.arm)
-    head, _, value = name.partition(":")
-    if row.verdict == "control" and row.sentences:
-        words = "random sentences"
-    elif name in _NAMES:
-        words = _NAMES[name]
-    elif head in _HEADS and value:
-        words = _HEADS[head].format(value)
-    elif row.budget and row.sentences:
-        alone = len({other.arm for other in rows if other.budget and other.verdict in _SURENESS}) == 1
-        asked = Budget.parse(row.budget)  # a row's sentences count the task's own text too
-        words = f"the chosen {asked.in_words}{' of the big corpus' * (asked.unit == 'fraction')}"
-        words += "" if alone else f" ({name})"
-    else:
-        words = f"“{name}”"
-    return f"{words}, from the encoder {encoder}" if encoder else words
+    return min(judged, key=lambda row: JUDGED.index(row.verdict), default=None)
 
 
 def _what(row: ArmRow, rows: Sequence[ArmRow]) -> str:
-    name, read = name_of(row, rows), bool(row.sentences)
+    name, read = name_of(row, rows), reads(row)
     after = f"after reading {name}" if read else f"with {name}"
     without = "after reading nothing" if read else "without"
-    blind = _blind(row)
     held = row.delta_random is not None
-    than = f"{without}, {{}} better than {'after' if read else 'with'} {blind}"
+    than = f"{without}, {{}} better than {_under_control(row)}"
     words = {
         "improves": f"Yes: {after} the tagger does better than {without}.",
         "helped": f"It helped: {after} the tagger does better than {without}. What any other would do was not asked.",
-        "below control": f"No: {blind} does better than {name}.",
+        "below control": f"No: {_under_control(row)} the tagger does better than {after}.{_all_the_same(row)}",
         "hurts": f"No: {after} the tagger does worse than {without}.",
         "no evidence": f"Not shown: {after} the tagger is not seen to do better than {without}.",
     }
     if held:
         better = f"{after} the tagger does better than {than}."
-        asked, _ = _COMPARED.get(split_name(row.arm)[0], ("choosing", ""))
+        asked = asked_by_control(row.arm)
         words["improves"] = f"Yes, {asked} paid: {better.format('and')}"
         words["helped"] = (
             f"{'Reading' if read else 'It'} helped, {asked} is not shown to: {better.format('but not surely')}"
@@ -126,10 +88,15 @@ def _what(row: ArmRow, rows: Sequence[ArmRow]) -> str:
     return words[row.verdict]
 
 
-def _blind(row: ArmRow) -> str:
-    """Name of what it is held against."""
-    _, other = _COMPARED.get(split_name(row.arm)[0], ("", "a part taken by lot"))
-    return "as much random text" if row.sentences else other
+def _under_control(row: ArmRow) -> str:
+    return f"{'after' if reads(row) else 'with'} {held_against(row)}"
+
+
+def _all_the_same(row: ArmRow) -> str:
+    """Sentence on what stays true of an arm that is below its control."""
+    if row.helped != "yes":
+        return ""
+    return " Reading helped, whatever was read." if reads(row) else " It does better than without, all the same."
 
 
 def _others(others: Sequence[ArmRow], rows: Sequence[ArmRow]) -> str:
@@ -140,7 +107,9 @@ def _others(others: Sequence[ArmRow], rows: Sequence[ArmRow]) -> str:
         if names:
             more = f" and {len(names) - 2} more" if len(names) > 2 else ""
             sentences.append(f"{start} {' and '.join(names[:2]) if not more else ', '.join(names[:2])}{more}")
-    return f"Besides, {'; '.join(sentences)}." if sentences else ""
+    exploratory = any(row.exploratory for row in others)
+    start = "Besides, not asked beforehand and so exploratory:" if exploratory else "Besides,"
+    return f"{start} {'; '.join(sentences)}." if sentences else ""
 
 
 def _untested(rows: Sequence[ArmRow]) -> str:
@@ -157,10 +126,10 @@ def points(value: float) -> str:
 def _sure(row: ArmRow) -> str:
     if len(row.micro_f1) < 2 or not _known(row.interval):
         return "How sure cannot be said: a single repetition does not show what chance does."
-    read, interval = bool(row.sentences), row.interval_random
-    seen = _difference(row.delta, row.interval, "over reading nothing" if read else "over none of it")
+    interval = row.interval_random
+    seen = _difference(row.delta, row.interval, "over reading nothing" if reads(row) else "over none of it")
     if row.delta_random is not None and interval and _known(interval):
-        seen = f"{seen}, {points(row.delta_random)} over {_blind(row)} ({_range(interval)})"
+        seen = f"{seen}, {points(row.delta_random)} over {held_against(row)} ({_range(interval)})"
     return f"{seen}.{_could(_open(row))}"
 
 
@@ -201,7 +170,7 @@ def _next(row: ArmRow, hours: float) -> str:
     words = {
         "improves": "Next: use it, and label more of what the tagger still misses.",
         "hurts": "Next: leave it; the tagger without it is better.",
-        "below control": f"Next: leave it; {_blind(row)} is better.",
+        "below control": f"Next: leave it; {_under_control(row)} the tagger is better.",
     }
     if row.verdict == "helped" and row.delta_random is None:
         return "Next: the same beside as much of it taken by lot, which tells whether it is the choice that helps."
@@ -212,7 +181,14 @@ def _next(row: ArmRow, hours: float) -> str:
         return quick if row.chose is None else known
     if n < 2:
         return f"Next: {repetitions(SEEDS, n, hours)}."
+    if row.verdict == "no evidence" and _one_lot(row):
+        return quick
     return words.get(row.verdict) or settled_by(row.delta, row.estimate, n, hours, swapped=bool(row.halves_runs))
+
+
+def _one_lot(row: ArmRow) -> bool:
+    """Whether all its taggers stand on one pre-training, so that others are what is lacking."""
+    return bool(row.pretrain_run) and len(row.finetunes) == 1 < len(row.micro_f1)
 
 
 def repetitions_to_settle(result: ExperimentResult) -> int:
@@ -223,6 +199,8 @@ def repetitions_to_settle(result: ExperimentResult) -> int:
     n, helped = len(row.micro_f1), row.verdict == "helped"
     if row.verdict == "improves" or (n < 2 and not helped):
         return SEEDS if n < SEEDS else 0
+    if row.verdict == "no evidence" and _one_lot(row):
+        return REPLICATES
     if helped and (row.delta_random is None or row.chose is None):
         return 0 if row.delta_random is None else REPLICATES
     delta, estimate = (row.delta_random or 0.0, row.estimate_random) if helped else (row.delta, row.estimate)
@@ -236,17 +214,20 @@ def repetitions_to_settle(result: ExperimentResult) -> int:
 
 def of_study(result: StudyResult) -> Finding:
     """Verdict by the claim's own question: choosing where it has a control, else reading."""
-    if not any(task.learnt for task in result.tasks):
+    if nothing_learnt_on(result.tasks):
         return Finding(what=IDLE, sure="", next=_MORE_LABELS)
-    of, asked = ("Choosing", result.choosing) if result.choosing else ("What was tried", result.reading)
+    of, asked = ("what was tried", result.reading)
+    if result.choosing:
+        of, asked = (asked_by_control(result.arm), result.choosing)
     n, answer = len(result.tasks), asked.these.answer
+    assert answer  # something was learnt
     where = "on this task" if n == 1 else f"on these {n} tasks on average"
     word = {
         "yes": "Yes: {} helped {}.",
         "worse": "No: {} did harm {}.",
         "no evidence": "Not shown: {} is not seen to help {}.",
     }
-    what = word[answer].format(of[0].lower() + of[1:], where)
+    what = word[answer].format(of, where)
     if result.choosing and answer != "yes" and result.reading.these.answer == "yes":
         what = f"{what} Reading helped, whatever was read."
     what = f"{what}{_elsewhere(asked)}"

@@ -29,6 +29,7 @@ from core.stats.welch import Welch
 # not tested: the arm rebuilds L_C, and could change too little of what was asked to be tested by that.
 Word = Verdict | Literal["not tested", "baseline", "control"]
 Interval = tuple[float, float]
+EXPLORATORY = ", exploratory"  # stands behind the answers of an arm that the claim is not about
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,14 +57,14 @@ class ArmRow:
     from. finetune_runs: one a replicate; select_run, pretrain_run, label_runs and finetune_run are the first's.
     halves_runs: what each replicate has its labels and its half of the test sentences from, where halves are swapped.
     verdict, why: in a word and in a sentence. helped, chose: whether it is above `none`, and above its control; None
-    where that is not asked, or where one S_C and one pre-training cannot tell. delta, interval: over its `baseline`, at
-    `level`, which the baseline has not. delta_random, interval_random: over its control, where it has one. estimate,
-    estimate_random: the same two with their variances by parts. wins, ties, losses: seeds against those of `none`.
-    seeds_needed: a sentence. welch: of an arm that borrows labels. hours: of computing by kind of run, what arms share
-    counted with each; gpu_hours: in all. f1_per_hour: delta for each hour that `none` does not need. also: the further
-    test sets. collapsed: seeds whose tagger learnt nothing. unseen_f1: one a seed, without the test sentences that
-    were trained on; none where none was. changed, wanted: mentions that a rebuilt L_C changed, and was to change; mean
-    over replicates.
+    where that is not asked, or where one S_C and one pre-training cannot tell. exploratory: to be judged, and not what
+    the claim is about. delta, interval: over its `baseline`, at `level`, which the baseline has not. delta_random,
+    interval_random: over its control, where it has one. estimate, estimate_random: the same two with their variances by
+    parts. wins, ties, losses: seeds against those of `none`. seeds_needed: a sentence. welch: of an arm that borrows
+    labels. hours: of computing by kind of run, what arms share counted with each; gpu_hours: in all. f1_per_hour: delta
+    for each hour that `none` does not need. also: the further test sets. collapsed: seeds whose tagger learnt nothing.
+    unseen_f1: one a seed, without the test sentences that were trained on; none where none was. changed, wanted:
+    mentions that a rebuilt L_C changed, and was to change; mean over replicates.
     """
 
     arm: str
@@ -86,6 +87,7 @@ class ArmRow:
     verdict: Word
     helped: Answer | None = None  # results of older versions have neither
     chose: Answer | None = None
+    exploratory: bool = False  # results of older versions do not say
     why: str
     delta: float
     interval: Interval

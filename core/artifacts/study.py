@@ -43,13 +43,14 @@ class TaskRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conclusion:
-    """A mean over tasks in points, its 95% interval, p (two-sided), degrees of freedom, and the answer by it."""
+    """A mean over tasks in points, its 95% interval, p (two-sided), degrees of freedom, and the answer by it, or None
+    where no tagger learnt anything."""
 
     delta: float
     interval: Interval
     p: float
     dof: float
-    answer: Answer
+    answer: Answer | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,8 +71,9 @@ class Question:
 class StudyResult:
     """Result of a `study` run.
 
-    reading: the claim against `none`. choosing: against its control, where it has one. planned: the one planned test,
-    over all tasks; None with a single replicate. hours: of computing by kind of run, each run once.
+    reading: the claim against `none`. choosing: against its control, where it has one. control: that control's name, ""
+    where it has none. planned: the one planned test, over all tasks; None with a single replicate, where a task has no
+    difference to the control, and where nothing was learnt. hours: of computing by kind of run, each run once.
     """
 
     arm: str
@@ -82,6 +84,12 @@ class StudyResult:
     planned: PlannedTest | None
     replicates: int
     hours: Mapping[str, float]
+    control: str = ""  # results of older versions have none
+
+
+def nothing_learnt(tasks: Sequence[TaskRow]) -> bool:
+    """Whether no tagger of any task learnt anything, so that nothing can be compared."""
+    return not any(task.learnt for task in tasks)
 
 
 def read(run: Run) -> StudyResult:

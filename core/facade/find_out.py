@@ -98,7 +98,10 @@ def plan(asked: Mapping[str, object]) -> Plan:
     """Say what these options compare, how long that takes, and what it could show. Errors: ConfigError, CorpusError."""
     config, chosen, foresight = ExperimentConfig.parse(dict(asked)), choice_now(), experiments.foresight(asked)
     [strategy], [budget] = _strategies(config), config.budgets
-    least = f"{foresight.points:.0f}"
+    least, sought = (
+        f"{foresight.points:.0f}",
+        "a single point" if foresight.effect == 1 else f"{foresight.effect:g} points",
+    )
     amount = f"{int(budget):,} sentences" if budget.isdecimal() else budget
     time = "How long it takes is not known yet."
     with suppress(RunError):
@@ -111,7 +114,7 @@ def plan(asked: Mapping[str, object]) -> Plan:
         f"reading as much that was chosen by {strategy}. Each is made {len(config.seeds)} times, all of it anew, and "
         f"tested on {corpus_name(config.test)}.",
         time=time,
-        shows=f"Gains of about {least} point{'s' * (least != '1')} or more can show; a gain of a single point shows in "
+        shows=f"Gains of about {least} point{'s' * (least != '1')} or more can show; a gain of {sought} shows in "
         f"{100 * foresight.plans[0].chance:.0f} of 100 cases. {foresight.basis}.",
         edited=bool(chosen and selections.edits(chosen.id)),
     )

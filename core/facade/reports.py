@@ -97,7 +97,7 @@ def _experiment(run_id: str, cover: Cover, examples: bool) -> Document:
         corpora=[_corpus_row(role, fingerprint) for role, fingerprint in run.manifest.inputs.items()],
         encoder=config["encoder"],
         preset=config["preset"],
-        seeds=config["seeds"],
+        seeds=config["seeds"][: summary.planned.replicates if summary.planned else None],
         hours=sum(summary.hours.values()),
         command=command("experiment", config),
         begun=_begun(run_id),

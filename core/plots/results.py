@@ -8,7 +8,7 @@ from typing import Protocol
 
 import plotly.graph_objects as go
 
-from core.artifacts.leaderboard import ArmRow, CurvePoint, FurtherTest, against
+from core.artifacts.leaderboard import EXPLORATORY, ArmRow, CurvePoint, FurtherTest, against
 from core.artifacts.taggers import TypeScores, Unfound
 from core.plots.theme import ENTITY_COLOURS, figure, plain
 
@@ -58,12 +58,14 @@ def line_name(row: ArmAtBudget) -> str:
 
 
 def answers(row: ArmRow) -> tuple[str, str]:
-    """Whether an arm helped, and whether choosing did: "yes", "no evidence", "worse"; "" where that is not asked."""
+    """Whether an arm helped, and whether choosing did: "yes", "no evidence", "worse", and that it is exploratory; ""
+    where it is not asked."""
     if row.verdict in ("baseline", "nothing learnt", "not tested"):
         return row.verdict, ""
     # A choice with one S_C and one pre-training of each: nothing is known of what other draws would come to.
     not_asked = "a quick look cannot tell" if row.delta_random is not None else ""
-    return row.helped or row.verdict, row.chose or not_asked
+    also = EXPLORATORY * row.exploratory
+    return f"{row.helped or row.verdict}{also}", f"{row.chose}{also}" if row.chose else not_asked
 
 
 def interval_words(row: ArmRow) -> str:

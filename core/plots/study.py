@@ -7,7 +7,7 @@ from typing import Literal
 import plotly.graph_objects as go
 
 from core.artifacts.leaderboard import Interval
-from core.artifacts.study import Question, StudyResult
+from core.artifacts.study import Question, StudyResult, nothing_learnt
 from core.plots.results import arm_words
 from core.plots.theme import figure, labels, plain
 
@@ -79,24 +79,26 @@ def forest_rows(result: StudyResult, of: Asked) -> list[ForestRow]:
 
 def over(result: StudyResult, of: Asked) -> str:
     """Name of what the claim is held against."""
-    return "none" if of == "reading" or result.planned is None else arm_words(result.planned.against)
+    planned = result.planned.against if result.planned else "its control"  # results of older versions
+    return "none" if of == "reading" else arm_words(result.control or planned)
 
 
 def study_answer(result: StudyResult) -> list[str]:
     """A sentence or two for every question, the claim's first; that nothing was learnt, where that is so."""
-    idle = [task.name for task in result.tasks if not task.learnt]
-    if len(idle) == len(result.tasks):
+    if nothing_learnt(result.tasks):
         return [NOTHING]
+    idle = [task.name for task in result.tasks if not task.learnt]
     also = [f"No tagger learnt anything on {', '.join(idle)}, which counts all the same."] if idle else []
     return [*(_answered(result, of) for of in asked(result)), *also]
 
 
 def _answered(result: StudyResult, of: Asked) -> str:
     asks, rows = question(result, of), forest_rows(result, of)
-    n, named = len(result.tasks), {row.name: row for row in rows if row.answer}
+    n, named, answer = len(result.tasks), {row.name: row for row in rows if row.answer}, asks.these.answer
+    assert answer  # something was learnt
     where = "on this task" if n == 1 else f"on these {n} tasks on average"
-    these = f"{of.capitalize()} {_DID[asks.these.answer]} {where}: {named[THESE].points} points of score over "
-    if asks.others is None:
+    these = f"{of.capitalize()} {_DID[answer]} {where}: {named[THESE].points} points of score over "
+    if asks.others is None or not asks.others.answer:
         return f"{these}{over(result, of)}. One task says nothing of others like it."
     wide = f", which is wide as there are only {n} tasks" if n < FEW else ""
     return f"{these}{over(result, of)}. {_HOLDS[asks.others.answer]}: {named[OTHERS].points}{wide}."

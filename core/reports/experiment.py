@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from core.artifacts.finding import Finding, name_of
+from core.artifacts.arm_words import name_of, reads
+from core.artifacts.finding import Finding
 from core.artifacts.leaderboard import SWAPPED, ArmRow, FurtherTest, against, swapped
 from core.artifacts.taggers import TypeScores, Unfound
 from core.plots.results import (
@@ -50,10 +51,10 @@ class Report:
     """An experiment's results and how they came about, as the report prints them.
 
     rows: the leaderboard's. main: the line that the verdict is about; None where nothing was judged. task: the name of
-    the text that was tested on. types, examples: of `main` beside what it is measured against. hours: of computing.
-    begun: a sentence that says which experiment and when. finding: its verdict. missing: why the command would not
-    repeat it, a phrase each. unfound: types that no arm got right. planned: what the planned test came to, a sentence.
-    overlap: what was both trained on and tested. multipliers: what choosing was worth, in a sentence.
+    the text that was tested on. types, examples: of `main` beside what it is measured against. seeds: that all was
+    trained under. hours: of computing. begun: a sentence that says which experiment and when. finding: its verdict.
+    missing: why the command would not repeat it, a phrase each. unfound: types that no arm got right. planned: what the
+    planned test came to. overlap: what was both trained on and tested. multipliers: what choosing was worth.
     """
 
     rows: Sequence[ArmRow]
@@ -80,7 +81,7 @@ class Report:
 def experiment_document(report: Report, cover: Cover) -> Document:
     """The report in parts."""
     first: list[Part] = [
-        Facts(answer_facts(_asked(report), report.finding, _spent(report)), leading=True),
+        Facts(answer_facts(_asked(report), report.finding, spent(report.hours)), leading=True),
         *([Text(report.multipliers)] if report.multipliers else []),
         *(Text(words, strong=True) for words in (unfound_words(report.unfound), report.overlap) if words),
         *_picture(report.rows),
@@ -118,18 +119,18 @@ def answer_facts(asked: str, finding: Finding, spent: str) -> list[tuple[str, st
     return [(name, words) for name, words in rows if words]
 
 
+def spent(hours: float) -> str:
+    """Cost in words, as a report says it first."""
+    return f"{hours_words(hours)} of computing, on this machine; nothing left it."
+
+
 def _asked(report: Report) -> str:
     kinds = [kind.type for kind in report.types[:4]]
     more = f" and {len(report.types) - 4} more kinds" if len(report.types) > 4 else ""
     sought = f"finds {', '.join(kinds)}{more}" if kinds else "finds names, parties, places and the like"
-    reads = report.main.sentences if report.main else 0
     name = name_of(report.main, report.rows) if report.main else "what was tried"
-    by = f"after it has read {name}" if reads else f"with {name}"
+    by = f"after it has read {name}" if report.main and reads(report.main) else f"with {name}"
     return f"Does a program that {sought} in the text “{report.task}” do better {by}?"
-
-
-def _spent(report: Report) -> str:
-    return f"{hours_words(report.hours)} of computing, on this machine; nothing left it."
 
 
 def _picture(rows: Sequence[ArmRow]) -> list[Part]:
@@ -201,10 +202,12 @@ def _compared(report: Report) -> list[Part]:
         counted = {row.arm: f" Of its mentions {row.changed_words}." for row in report.rows if row.changed_words}
         named = {row.arm: f"{row.about}{counted.get(row.arm, '')}" for row in report.rows}
         parts.append(Items(list(named.items())))
+    n = len(report.seeds)  # trainings that are one step are all made before an early end is known
+    longer = [f"; {line_name(row)} {len(row.micro_f1)} times" for row in report.rows if len(row.micro_f1) > n]
     alike = (
         f"Every variant starts from the encoder {report.encoder} with the settings “{report.preset}”, and was trained "
-        f"{len(report.seeds)} {'time' if len(report.seeds) == 1 else 'times'}, since chance plays a part (seeds "
-        f"{', '.join(map(str, report.seeds))})."
+        f"{n} {'time' if n == 1 else 'times'}, since chance plays a part (seeds "
+        f"{', '.join(map(str, report.seeds))}){''.join(longer)}."
     )
     if swapped(report.rows):
         alike = f"{alike} {SWAPPED}"

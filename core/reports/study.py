@@ -5,10 +5,9 @@ from dataclasses import dataclass
 
 from core.artifacts.finding import Finding
 from core.artifacts.study import StudyResult
-from core.plots.results import hours_words
 from core.plots.study import OTHERS, THESE, Asked, asked, forest_rows, over, question, study_answer
 from core.reports.drawing import Interval, intervals
-from core.reports.experiment import TITLE, CorpusRow, answer_facts, corpora_parts, repeated
+from core.reports.experiment import TITLE, CorpusRow, answer_facts, corpora_parts, repeated, spent
 from core.reports.parts import Code, Cover, Document, Facts, Heading, Part, Picture, Table, Text
 
 _COLOURS = {"yes": "#009E73", "no evidence": "#8F8F8F", "worse": "#D55E00"}
@@ -33,19 +32,22 @@ class StudyReport:
 def study_document(report: StudyReport, cover: Cover) -> Document:
     """The report in parts."""
     result = report.result
-    spent = f"{hours_words(sum(result.hours.values()))} of computing, on this machine; nothing left it."
     names = ", ".join(f"“{task.name}”" for task in result.tasks)
     question_asked = f"Does choosing what a program reads make it better at finding entities in {names}?"
     if result.choosing is None:
         question_asked = f"Is a program with {result.arm} better at finding entities in {names}?"
-    first: list[Part] = [Facts(answer_facts(question_asked, report.finding, spent), leading=True)]
+    first: list[Part] = [
+        Facts(answer_facts(question_asked, report.finding, spent(sum(result.hours.values()))), leading=True)
+    ]
     second: list[Part] = []
+    answers = study_answer(result)  # one a question, and more; of all only one where nothing was learnt
     for number, of in enumerate(asked(result)):
         drawn, cells = _results(result, of)
         first += [Heading(_HEADINGS[of]), *drawn]
-        second += [Heading(_HEADINGS[of]), Text(study_answer(result)[number]), *cells]
+        second += [Heading(_HEADINGS[of]), *map(Text, answers[number : number + 1]), *cells]
     second = [
         *second,
+        *map(Text, answers[len(asked(result)) :]),
         Heading("What was compared"),
         Text(_compared(report)),
         Heading("How sure"),
@@ -90,7 +92,7 @@ def _results(result: StudyResult, of: Asked) -> tuple[list[Part], list[Part]]:
     drawn = intervals(shown, f"points of 100 more than {'without' if than == 'none' else than}; at 0 no difference")
     words = f"Difference to {than} on every task with its interval, {THESE} and {OTHERS}; the table has them too"
     f1s = {task.name: f"{task.f1:.2f}" for task in result.tasks}
-    cells = [(row.name, "" if row.answer else f1s[row.name], row.points, row.answer or "") for row in rows]
+    cells = [(row.name, "" if row.answer else f1s.get(row.name, ""), row.points, row.answer or "") for row in rows]
     heads = ("Task", "Score (F1)", f"Difference to {than} (interval)", "Answer")
     lacking = question(result, of).lacking
     table: list[Part] = [Table(heads, cells, (1, 2)), *([Text(lacking, strong=True)] if lacking else [])]

@@ -94,10 +94,15 @@ def futile(look: Look, looks: tuple[int, ...], number: int, effect: float) -> Bo
     return hopeless
 
 
-def ending(look: Look, looks: Sequence[int], number: int, effect: float) -> Ending | None:
-    """Reason that the experiment ends at this look; None: it goes on."""
+def ending(look: Look, looks: Sequence[int], number: int, effect: float, *, side: int | None = None) -> Ending | None:
+    """Reason that the experiment ends at this look; None: it goes on.
+
+    side: of 0 that the shown interval is on, 1 or -1; 0 where it holds 0, beside which nothing may be called shown.
+    None where it is Student's, as p is, so that the two agree.
+    """
     at = tuple(looks)
-    if sign := int(shown(look, at, number)):
+    sign = int(shown(look, at, number))
+    if sign and side in (sign, None):
         return "shown" if sign > 0 else "worse"
     if number == len(at) - 1:
         return "complete"

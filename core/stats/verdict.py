@@ -129,10 +129,10 @@ def _tested(pairs: Mapping[str, Resampled], level: float, planned: Mapping[str, 
     return tests
 
 
-def _open(test: Tested, gain: str, unit: str) -> str:
+def _open(test: Tested, gain: str, arm: Arm) -> str:
     """A sentence on a test that concludes nothing."""
     if not test.gap.sign:
-        return f"{gain}: the interval holds 0. {needed(test.gap, unit)}"
+        return f"{gain}: the interval holds 0. {needed(test.gap, arm.unit, one_lot=arm.one_lot)}"
     side = "above" if test.gap.sign > 0 else "below"
     return f"{gain}: {side} 0, but p = {test.gap.p:.3f} where the test asks for {test.asked:.2g}."
 
@@ -146,7 +146,7 @@ def _judge(arm: Arm, against_none: Tested, against_random: Tested | None) -> Ver
     if helped < 0:
         word, why = "hurts", f"{gain}: the whole interval is below 0."
     elif helped == 0:
-        why = _open(against_none, gain, arm.unit)
+        why = _open(against_none, gain, arm)
     elif random is None or against_random is None:
         word = "helped"
         why = (
@@ -163,7 +163,7 @@ def _judge(arm: Arm, against_none: Tested, against_random: Tested | None) -> Ver
         why = f"{gain}, but against {arm.control} {_points(random)}: choosing is not shown to help. That does better."
     elif against_random.sign == 0:
         word = "helped"
-        against = _open(against_random, f"Against {arm.control} {_points(random)}", arm.unit)
+        against = _open(against_random, f"Against {arm.control} {_points(random)}", arm)
         why = f"{gain}: above 0, but choosing is not shown to help. {against}"
     else:
         word, why = "improves", f"{gain}, and against {arm.control} {_points(random)}: both above 0."
@@ -231,14 +231,20 @@ def lacking(delta: float, falling: float, fixed: float, n: int, power: float = P
     return Lacking(repetitions=repetitions, sentences=sentences, corpora=(falling + fixed) / allowed)
 
 
-def needed(gap: Difference, unit: str = "seeds") -> str:
+def needed(gap: Difference, unit: str = "seeds", *, one_lot: bool = False) -> str:
     """A sentence on what is lacking to settle a difference of the size that was seen, by the parts of its variance.
 
     unit: what each evaluation stands for: seeds (of taggers), or replicates, each with a pre-training of its own.
+    one_lot: all rest on one pre-training, whose luck is in no part of it, so that no number can be told.
     """
     n = min(len(gap.system), len(gap.other))
     if n < 2:
         return "One seed says nothing about the spread between seeds; run at least 3, better 5."
+    if one_lot:
+        return (
+            "Lacking are pre-trainings: there is one, and no number of taggers or test sentences tells how far others "
+            "would come out; let every seed repeat the whole pipeline."
+        )
     size = abs(gap.delta)
     if size < LEVEL:
         return f"The two are level; more {unit} would only show more closely how level."

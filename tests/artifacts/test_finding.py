@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from core.artifacts.finding import IDLE, Finding, of_experiment, of_study, repetitions_to_settle
+from core.artifacts.finding import IDLE, Finding, main, of_experiment, of_study, repetitions_to_settle
 from core.artifacts.leaderboard import ArmRow, ExperimentResult, PlannedTest, Word
 from core.artifacts.study import Conclusion, Question, StudyResult, TaskRow
 from core.stats.pooled import Estimate
@@ -57,6 +57,10 @@ ROWS: Mapping[str, tuple[ArmRow, tuple[str, str, str]]] = {
         line("no evidence", delta=1.0, interval=(-1.0, 3.0), estimate=replace(GAIN, falling=0.01, fixed=0.5)),
         ("Not shown", "Only a gain above", "Next: about 4.3 times as many labelled test sentences; repeating alone"),
     ),
+    "one pre-training": (
+        line("no evidence", delta=1.0, interval=(-1.0, 3.0), estimate=replace(GAIN, fixed=0.5), pretrain_run="r"),
+        ("Not shown", "Only a gain above", "Next: 6 repetitions in each of which choice and reading are made anew too"),
+    ),
     "reading helped": (
         line("helped", estimate_random=replace(GAIN, delta=0.9, fixed=0.0), **BY_LOT),
         ("Reading helped, choosing is not shown to", "+0.9 over as much random text (-1.0 to +2.8)", "Next: 9 repetitions"),
@@ -79,7 +83,11 @@ ROWS: Mapping[str, tuple[ArmRow, tuple[str, str, str]]] = {
     ),
     "below by lot": (
         line("below control", "skl:2", delta_random=-2.0, interval_random=(-3.0, -1.0)),
-        ("No: a part taken by lot does better than borrowed labels", "-2.0 over a part", "Next: leave it; a part taken"),
+        (
+            "No: with a part taken by lot the tagger does better than with borrowed labels",
+            "-2.0 over a part taken by lot (-3.0 to -1.0)",
+            "Next: leave it; with a part taken by lot the tagger is better.",
+        ),
     ),
     "harm": (
         line("hurts", "vectors:law", delta=-2.0, interval=(-3.0, -1.0)),
@@ -97,6 +105,33 @@ def test_what_how_sure_and_what_next_follow_from_the_verdict(case: str) -> None:
         assert begins in part
         assert not PRIVATE.search(part)
     assert told.parts == [part for part in (told.what, told.sure, told.next) if part]
+
+
+@pytest.mark.parametrize(
+    ("arm", "read", "asked", "control"),
+    [
+        ("classifier", 1333, "choosing", "after as much random text"),
+        ("tapt", 1333, "choosing", "after as much random text"),
+        ("lm:law", 1333, "reading the source", "with the language model as it came"),
+        ("skl:2", 0, "choosing", "with a part taken by lot"),
+        ("dataaug", 0, "changing the copies", "with unchanged copies"),
+        ("random2low:20%", 0, "changing the copies", "with unchanged copies"),
+        ("highc2low:20%", 0, "changing the copies", "with unchanged copies"),
+        ("miner", 0, "comparing names", "with a plain tagger of spans"),
+    ],
+)
+def test_an_arm_is_held_against_its_own_control_in_words(arm: str, read: int, asked: str, control: str) -> None:
+    fields: dict[str, Any] = {"sentences": read, "delta_random": 2.9, "interval_random": (1.0, 4.8), "chose": "yes"}
+    better = finding(line("improves", arm, **fields))
+    assert better.what.startswith(f"Yes, {asked} paid: {'after reading' if control.startswith('after') else 'with'} ")
+    assert f", and better than {control}." in better.what
+    assert f"+2.9 over {control.split(' ', 1)[1]} (" in better.sure
+    helped = finding(line("helped", arm, **fields | {"chose": "no evidence"})).what
+    assert f"helped, {asked} is not shown to: " in helped
+    assert f"but not surely better than {control}." in helped
+    below = finding(line("below control", arm, **fields | {"delta_random": -2.9, "chose": "worse"}))
+    assert below.what.startswith(f"No: {control} the tagger does better than ")
+    assert below.next == f"Next: leave it; {control} the tagger is better."
 
 
 @pytest.mark.parametrize(
@@ -128,6 +163,49 @@ def test_the_claim_comes_first_and_what_is_sure_of_others_is_named_beside_it() -
     )
     assert "it does worse with a language model of law" in told
     assert finding(*others, claim).what.startswith("Yes: after reading the chosen 10% of the big corpus (classifier)")
+
+
+def test_the_claim_comes_first_in_a_quick_look_too_and_what_else_is_sure_is_called_exploratory() -> None:
+    """No test is planned there; the leaderboard itself says which lines are exploratory."""
+    claim = line("helped", "knn", delta_random=0.9, interval_random=(-1.0, 2.8), chose=None)
+    other = line("improves", delta_random=2.9, interval_random=(1.0, 4.8), exploratory=True)
+    words = finding(other, claim)
+    assert words.what.startswith("Reading helped, choosing is not shown to: after reading the chosen 10% of the big ")
+    assert words.what.endswith(
+        " Besides, not asked beforehand and so exploratory: it also does better with the chosen 10% of the big corpus "
+        "(classifier)."
+    )
+    assert not any(PRIVATE.search(part) for part in words.parts)
+    board = ExperimentResult(leaderboard=[NONE, other, claim], curve=[], hours={})
+    assert main(board) is claim
+
+
+@pytest.mark.parametrize(
+    ("row", "also"),
+    [
+        (line("below control", helped="yes"), " Reading helped, whatever was read."),
+        (line("below control", "skl:2", helped="yes"), " It does better than without, all the same."),
+        (line("below control", helped="no evidence"), ""),
+    ],
+)
+def test_below_its_control_an_arm_may_help_all_the_same(row: ArmRow, also: str) -> None:
+    row = replace(row, delta_random=-2.0, interval_random=(-3.0, -1.0), chose="worse")
+    what = finding(row).what
+    assert what.startswith("No: ")
+    assert what.removesuffix(also).endswith((" (up to 2).", " of the big corpus."))
+    assert ("Reading helped" in what, "all the same" in what) == ("Reading" in also, "same" in also)
+
+
+def test_a_claim_that_is_not_tested_lends_its_place_to_no_other() -> None:
+    claim = line("not tested", "dataaug", changed=5, wanted=100)
+    other = line("improves", "lpft", exploratory=True)
+    words = finding(other, claim)
+    assert words.what.startswith("Not tested, as too few labels could be changed: changed copies of its training sen")
+    assert words.what.endswith(
+        "Besides, not asked beforehand and so exploratory: it also does better with training in two stages."
+    )
+    assert (words.sure, words.next[:25]) == ("", "Next: ask for a lower sha")
+    assert main(ExperimentResult(leaderboard=[NONE, other, claim], curve=[], hours={})) is None
 
 
 def test_what_would_settle_it_is_a_number_too_and_the_one_that_is_said() -> None:
@@ -196,6 +274,21 @@ def test_a_study_says_it_for_these_and_for_others(these: Conclusion, others: Con
     assert ("could have been seen" in told.sure) == (these.answer == "no evidence")
     assert ("Reading helped, whatever was read" in told.what) == (these.answer != "yes")
     assert not any(PRIVATE.search(part) for part in told.parts)
+
+
+def test_a_study_says_what_was_asked_of_its_arm() -> None:
+    question = Question(these=mean("yes"), others=None, between=None, lacking="")
+    result = StudyResult(
+        arm="dataaug",
+        budget="",
+        tasks=[task(1.0)],
+        reading=question,
+        choosing=question,
+        planned=None,
+        replicates=6,
+        hours={},
+    )
+    assert of_study(result).what == "Yes: changing the copies helped on this task."
 
 
 def test_a_study_in_which_nothing_was_learnt_says_nothing_and_one_task_nothing_of_others() -> None:

@@ -124,6 +124,16 @@ def test_it_is_asked_again_of_more_repetitions(home: Path, monkeypatch: pytest.M
     assert "Ask again" not in buttons(opened("home.py"))
 
 
+def test_a_chance_is_that_of_the_gain_beside_it(home: Path) -> None:
+    """An experiment that is asked again keeps the gain that it was to find."""
+    finished.corpora(home)
+    asked = find_out.options(6)
+    for effect, words in ((1.0, "a single point"), (2.5, "2.5 points")):
+        wanted = {**asked, "effect": effect}
+        chance = experiments.foresight(wanted).plans[0].chance
+        assert f"; a gain of {words} shows in {100 * chance:.0f} of 100 cases." in find_out.plan(wanted).shows
+
+
 def test_a_choice_that_was_taken_by_lot_is_not_asked_about(home: Path) -> None:
     made = finished.corpora(home)
     marks = {name: made[name].fingerprint for name in ("task", "domain")}

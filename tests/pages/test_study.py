@@ -1,11 +1,13 @@
 """A study on the page Results: the answers, the forest plots and their table, the report."""
 
+import csv
 import json
 from dataclasses import replace
 from html import unescape
 from pathlib import Path
 
 from core.facade import deliver, figures, studies
+from core.recipes.experiment.collapsed import NOTHING
 from tests import finished
 from tests.pages.test_pages import opened, opened_on, texts
 
@@ -63,6 +65,48 @@ def test_a_claim_without_a_control_and_one_replicate_are_said_as_they_are(home: 
     assert "One task says nothing of others like it" in unescape(texts(app))
     assert len(app.get("plotly_chart")) == 1
     assert page_has_one_question(run.id)
+
+
+def test_choosing_is_over_its_control_where_no_test_was_planned_too(home: Path) -> None:
+    """A single replicate, by which nothing is tested."""
+    run = finished.study(home, (0.2, 2.0), replicates=1)
+    result = studies.board(run.id)
+    assert result.planned is None
+    assert [figures.over(result, of) for of in figures.asked(result)] == ["random 10%", "none"]
+    assert figures.over(replace(result, control=""), "choosing") == "its control"
+    assert "points of score over random 10%" in figures.study_answer(result)[0]
+    assert "Difference to random 10%" in unescape(finished.html_report(run.id))
+
+
+def test_where_no_tagger_learnt_anything_nothing_is_answered(home: Path) -> None:
+    run = finished.study(home, (1.2, 1.0, 1.1), idle=(0, 1, 2))
+    result = studies.board(run.id)
+    assert result.planned is None
+    assert result.choosing
+    asked = (result.choosing, result.reading)
+    assert [(one.these.answer, one.others and one.others.answer, one.lacking) for one in asked] == [
+        (None, None, "")
+    ] * 2
+    table = deliver.study_markdown(run.id)
+    assert table.split("\n")[0] == NOTHING
+    assert "no evidence" not in table
+    assert "level" not in table
+    lines = list(csv.DictReader(deliver.study_csv(run.id).decode("utf-8-sig").splitlines()))
+    assert [(line["helped"], line["chose"]) for line in lines] == [("", "")] * 5
+    page = unescape(finished.html_report(run.id))
+    assert "No tagger learnt anything" in page
+    assert "p = " not in page
+    app = opened_on(PAGE, run.id)
+    assert not app.exception
+    shown = unescape(texts(app)).replace("\u2060", "")
+    assert "No tagger learnt anything" in shown
+    assert "no evidence: " not in shown
+    assert "p = " not in shown
+
+
+def test_a_task_on_which_nothing_was_learnt_is_named_in_the_report_too(home: Path) -> None:
+    run = finished.study(home, (1.2, 1.0, 1.1), idle=(1,))
+    assert "No tagger learnt anything on task 1, which counts all the same." in finished.html_report(run.id)
 
 
 def page_has_one_question(run_id: str) -> bool:

@@ -114,6 +114,8 @@ def test_leaderboard(finished: str) -> None:
     assert rows["classifier"]["verdict"] in ("helped", "hurts", "no evidence")  # a quick look never says "improves"
     assert rows["classifier"]["chose"] is None
     assert rows["classifier"]["why"]
+    assert rows["classifier"]["seeds_needed"].startswith("Lacking are pre-trainings: there is one")
+    assert "pre-trainings" not in rows["none"]["seeds_needed"]
     assert rows["classifier"]["interval_random"] is not None
     assert (rows["none"]["sentences"], rows["none"]["pretrain_run"]) == (0, None)
     for row in rows.values():

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from core.artifacts import finding
+from core.artifacts.arm_words import name_of
 from core.corpora.library import Library
 from core.errors import ConfigError
 from core.facade import results, runs
@@ -72,7 +72,7 @@ def test_an_experiment_trains_it_beside_its_control(corpora: Library) -> None:  
     )
     assert board.ceiling_words in tables.as_markdown(board)
     miner = next(row for row in board.leaderboard if row.arm == "miner")
-    assert finding.name_of(miner, board.leaderboard) == "names of a type read alike"
+    assert name_of(miner, board.leaderboard) == "names of a type read alike"
     config = ExperimentConfig.parse({**GIVEN, "arms": ("miner",), "finetune": {"epochs": 1}})
     seconds = Seconds(config, TIMED, {name: corpora.find(name) for name in ("train", "dev", "test")})
     none, span, copied = (seconds.finetune(0, cell) for cell in config.cells)

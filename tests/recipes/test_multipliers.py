@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from html import unescape
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -20,13 +21,15 @@ from core.errors import ConfigError
 from core.facade import deliver, experiments, reports, results, runs
 from core.recipes import RECIPES
 from core.recipes.base import Job, Recipe
+from core.recipes.experiment import multipliers as asked_for
 from core.recipes.experiment.config import ExperimentConfig
 from core.recipes.finetune import FinetuneConfig
 from core.results import Evaluation
 from core.runs.store import Run, RunStore, is_run_id
 from core.stats.multipliers import Worth
+from core.stats.verdict import Answer
 from core.text.sentence import Prediction
-from tests.finished import TIMED, fine_tuned, pretrained
+from tests.finished import ARM_ROW, TIMED, fine_tuned, pretrained
 from tests.pages.test_pages import opened, texts
 from tests.recipes.test_experiment import OPTIONS, fill
 
@@ -152,6 +155,30 @@ def test_a_plan_says_what_it_costs_and_counts_what_is_finished(finished: Run) ->
 def test_what_cannot_tell_it_is_refused(options: dict[str, Any], words: str) -> None:
     with pytest.raises(ConfigError, match=words):
         ExperimentConfig.parse({**ASKED, **options})
+
+
+@pytest.mark.parametrize(
+    ("helped", "chose", "surely"),
+    [
+        ("yes", "yes", (True, True, True)),
+        ("yes", "no evidence", (False, False, True)),
+        ("no evidence", "no evidence", (False, False, False)),
+        ("no evidence", "yes", (True, True, False)),
+    ],
+)
+def test_none_of_it_is_surer_than_the_claim(
+    helped: Answer, chose: Answer, surely: tuple[bool, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = ExperimentConfig.parse(ASKED)
+    lines: Any = [SimpleNamespace(cell=cell) for cell in config.cells]
+    for name, value in (("worth", ONE), ("_tested", []), ("_tokens", 1.0)):
+        monkeypatch.setattr(asked_for, name, lambda *_, value=value: value)
+    assert config.claimed
+    row = replace(ARM_ROW, arm=config.claimed.arm.name, budget="8", helped=helped, chose=chose)
+    worths = asked_for.multipliers(config, lines, [row], (6, 12, 24))
+    assert worths
+    assert tuple(one and one.lo == ONE.lo for one in (worths.text, worths.labels, worths.labels_none)) == surely
+    assert ("(95% interval 8 to 55)" in worths.words.partition("Reading and")[0]) == surely[1]
 
 
 ONE = Worth(size=25, times=2.1, lo=1.3, hi=3.2, most=4, replicates=6)

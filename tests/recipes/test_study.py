@@ -200,6 +200,15 @@ def test_all_tasks_together_decide_when_it_ends(deltas: tuple[float, ...], numbe
         assert "4 of 6 replicates on each of 2 tasks" in planned.why
 
 
+def test_a_task_without_a_difference_to_its_control_leaves_no_test_over_all() -> None:
+    """Its difference to `none` is the answer to another question."""
+    config = StudyConfig.parse(TEXTS)
+    tasks = [task(1.4, n=6), replace(task(1.5, n=6), choosing=None, choosing_interval=None, too_few="3 of 90 changed")]
+    assert planned_test(config, tasks[:1] * 2, 2)
+    assert planned_test(config, tasks, 2) is None
+    assert questions.choosing(config, tasks, 6, None) is None
+
+
 @pytest.mark.parametrize(
     ("tasks", "answers", "lacking"),
     [

@@ -13,11 +13,12 @@ import pypdfium2
 import pytest
 
 from core.artifacts.finding import Finding
-from core.artifacts.leaderboard import ArmRow
+from core.artifacts.leaderboard import ArmRow, PlannedTest
 from core.artifacts.taggers import TwoReadings, TypeScores
 from core.cli.main import main
 from core.errors import ConfigError
-from core.facade import reports
+from core.facade import reports, results
+from core.recipes.base import as_json
 from core.reports import CorpusRow, Cover, Document, Report, examples, experiment_document, html, pdf
 from core.reports import docx as as_docx
 from core.reports.drawing import Interval, Label, intervals
@@ -113,6 +114,30 @@ def test_the_fonts_are_embedded_and_the_word_document_has_its_author_and_its_pic
     assert word.core_properties.author == "A. Lawyer"
     [picture] = word.inline_shapes
     assert "points" in picture._inline.docPr.get("descr") or "without" in picture._inline.docPr.get("descr")
+
+
+def test_after_an_early_end_it_counts_what_was_trained(home: Path) -> None:
+    run = finished.experiment(home, finished.corpora(home), finished.LINES)
+    assert "was trained 3 times, since chance plays a part (seeds 1, 2, 3)." in finished.html_report(run.id)
+    board = results.board(run.id)
+    rows = [row if row.arm == "none" else replace(row, micro_f1=row.micro_f1[:2]) for row in board.leaderboard]
+    planned = PlannedTest(
+        arm="classifier",
+        budget="10",
+        against="random 10",
+        looks=(2, 3),
+        replicates=2,
+        ended="shown",
+        p=0.01,
+        bound=0.02,
+        effect=1.0,
+        chance=0.9,
+        why="It ended there, 1 replicate early.",
+    )
+    finished.returned(run, as_json(replace(board, leaderboard=rows, planned=planned)))
+    page = finished.html_report(run.id)
+    assert planned.why in page
+    assert "was trained 2 times, since chance plays a part (seeds 1, 2); none 3 times." in page
 
 
 def test_sentences_of_the_test_text_are_left_out_where_that_is_asked(runs: tuple[str, str]) -> None:

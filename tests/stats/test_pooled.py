@@ -32,6 +32,16 @@ def test_the_mean_on_these_corpora_is_held_and_choosing_is_rarely_called_helpful
                 assert 0.93 <= ended.covers(effect).mean() <= 0.97, (looks, lots, effect)
 
 
+@pytest.mark.parametrize("corpora", [3, 5])
+@pytest.mark.parametrize("lots", [0.0, 0.4, 0.8])
+def test_the_same_holds_where_halves_are_swapped(corpora: int, lots: float) -> None:
+    swapped = tuple(one.by_halves(2 * one.n_sentences) for one in worlds(corpora, lots))
+    for effect in (0.0, 1.0):
+        ended = simulate(swapped, (2, 4, 6), effect, planned=1.0, experiments=4000)
+        assert 0.93 <= ended.covers(effect).mean() <= 0.97, effect
+        assert effect or (ended.sign > 0).mean() <= 0.05
+
+
 @pytest.mark.parametrize("apart", [0.3, 0.6])
 def test_what_others_like_these_would_show_is_held_by_as_few_as_two(apart: float) -> None:
     for corpora in (2, 3, 5):

@@ -293,6 +293,17 @@ def test_one_lot_shows_that_an_arm_helped_never_that_choosing_did() -> None:
     assert (worse.verdict, worse.chose) == ("helped", None)
 
 
+def test_what_one_lot_lacks_is_pre_trainings() -> None:
+    """Not test sentences, however few there are, nor taggers' seeds."""
+    world = World(np.random.default_rng(10), 40, seed=0.0, sentence=0.3, both=0.3)
+    system, none = world.arm(0.15, 4), world.arm(0.1, 4)
+    for one_lot in (True, False):
+        found = verdicts({"it": Arm(system=system, random=None, one_lot=one_lot)}, none, draws=2000)["it"]
+        assert found.verdict == "no evidence"
+        assert ("Lacking are pre-trainings: there is one, " in found.why) == one_lot
+        assert ("Lacking are test sentences" in found.why) != one_lot
+
+
 @pytest.mark.parametrize("n", [2, 3, 6, 10])
 def test_replicates_cry_that_choosing_helped_in_at_most_5_of_100_and_taggers_of_one_lot_far_oftener(n: int) -> None:
     """Pre-trainings differ by .8 F1 (sd), taggers by about 1; choosing is worth nothing."""
@@ -390,7 +401,11 @@ def ended(arms: Sequence[tuple[list[Evaluation], list[Evaluation]]], looks: tupl
     """How an experiment, or a study of several, ends. arms: the claim's replicates and its control's, by corpus."""
     for number, n in enumerate(looks):
         gaps = [resample(system[:n], other[:n], 100, 0).difference(0.95) for system, other in arms]
-        if why := ending(pooled([Estimate.of(gap) for gap in gaps]).look, looks, number, effect):
+        side = None  # a study's interval is Student's
+        if len(arms) == 1 and gaps[0].p <= 0.1:  # an experiment's takes many draws
+            gaps = [resample(arms[0][0][:n], arms[0][1][:n], 2000, 0).difference(0.95)]
+            side = gaps[0].sign
+        if why := ending(pooled([Estimate.of(gap) for gap in gaps]).look, looks, number, effect, side=side):
             return why
     raise AssertionError("the last look is the end")
 
@@ -429,6 +444,7 @@ def test_what_is_needed_is_seeds_or_sentences() -> None:
     assert "seeds a variant would settle" in needed(gap)
     assert "Lacking are pre-trainings" in needed(gap, "replicates")
     assert "replicates a variant would settle" in needed(gap, "replicates")
+    assert needed(gap, one_lot=True).startswith("Lacking are pre-trainings: there is one, and no number of taggers")
     small = World(np.random.default_rng(10), 40, seed=0.0, sentence=0.3, both=0.3)
     assert "40 test sentences are too few" in needed(compare(small.arm(0.15, 4), small.arm(0.1, 4)))
 

@@ -46,7 +46,10 @@ def result(
     judgements = _judgements(lines, seed, report, claim, planned.bound if planned else ALPHA)
     by_cell = {line.cell: line for line in lines}
     baselines = [by_cell[rivals.baseline(line.cell, list(by_cell))] for line in lines]
-    rows = [_row(*each, seed, store) for each in zip(lines, judgements, baselines, strict=True)]
+    rows = [
+        replace(_row(*each, seed, store), exploratory=bool(claim) and each[0].cell.arm.judged and each[0].cell != claim)
+        for each in zip(lines, judgements, baselines, strict=True)
+    ]
     runs = [run for line in lines for chain in line.chains for run in (*chain.added, *chain.tuned.values())]
     return ExperimentResult(
         leaderboard=sorted(rows, key=lambda row: -row.dev_mean),
@@ -204,10 +207,10 @@ def _judged(verdict: Verdict, cell: Cell) -> Judgement:
 
 def _row(line: FinishedLine, judgement: Judgement, baseline: FinishedLine, seed: int, store: RunStore) -> ArmRow:
     """baseline: the line of the `none` that it is measured against."""
-    first, test = line.chains[0], _tested(line.finetunes)
+    first, test, none = line.chains[0], _tested(line.finetunes), judgement.none
     dev = [f1 for run in line.finetunes for f1 in results.read(run, FinetuneResult).dev.micro_f1]
     read = [results.read(chain.pretrain, PretrainResult) for chain in line.chains if chain.pretrain]
-    none, unit = judgement.none, "replicates" if first.replicate.number else "seeds"
+    unit, one_lot = ("replicates", False) if first.replicate.number else ("seeds", line.cell.arm.pretrains)
     by_kind = {kind: seconds / 3600 for kind, seconds in hours.spent(line.runs, store).items()}
     return ArmRow(
         arm=line.cell.arm.name,
@@ -232,7 +235,7 @@ def _row(line: FinishedLine, judgement: Judgement, baseline: FinishedLine, seed:
         chose=judgement.chose,
         why=judgement.why,
         **_differences(judgement),
-        seeds_needed=needed(none, unit) if none and judgement.word not in UNSETTLED else "",
+        seeds_needed=needed(none, unit, one_lot=one_lot) if none and judgement.word not in UNSETTLED else "",
         welch=judgement.welch,
         hours=by_kind,
         gpu_hours=sum(by_kind.values()),

@@ -20,7 +20,8 @@ from core.recipes.experiment.arms import NONE, RANDOM, Cell, find
 from core.recipes.experiment.labels import Part
 from core.recipes.experiment.replicates import Replicate
 from core.results import Evaluation
-from core.stats.multipliers import worth
+from core.stats.multipliers import Worth, worth
+from core.stats.verdict import Answer
 
 if TYPE_CHECKING:
     from core.recipes.experiment.config import ExperimentConfig
@@ -87,14 +88,23 @@ def multipliers(
     system, random, *more = by_cell[claim], *(by_cell[cell] for cell in _random(claim))
     text = worth(_tested(system), {_tokens(line): _tested(line) for line in (random, *more)})
     row = next(row for row in rows if (row.arm, row.budget) == (claim.arm.name, claim.budget))
-    if text and row.chose != "yes":  # by the planned test, whose words nothing here may contradict
-        text = replace(text, lo=None)
     none = next(line for line in lines if line.cell.arm.name == NONE)
     first = _tested(system, sizes[0], sizes[-1])
     labels, labels_none = (
         worth(first, {size: _tested(line, size, sizes[-1]) for size in sizes}) for line in (random, none)
     )
-    return Multipliers(arm=claim.arm.name, budget=claim.budget, text=text, labels=labels, labels_none=labels_none)
+    return Multipliers(
+        arm=claim.arm.name,
+        budget=claim.budget,
+        text=_no_surer(text, row.chose),
+        labels=_no_surer(labels, row.chose),
+        labels_none=_no_surer(labels_none, row.helped),
+    )
+
+
+def _no_surer(worth: Worth | None, answer: Answer | None) -> Worth | None:
+    """Down to nothing, where that is not the claim's answer: no word here may contradict it."""
+    return replace(worth, lo=None) if worth and answer != "yes" else worth
 
 
 def _tokens(line: "FinishedLine") -> float:

@@ -6,12 +6,12 @@ from dataclasses import replace
 import numpy as np
 
 from core.artifacts.leaderboard import PlannedTest
-from core.recipes.experiment import beside, changed, rivals
+from core.recipes.experiment import beside, changed, collapsed, rivals
 from core.recipes.experiment.config import ExperimentConfig
 from core.recipes.experiment.stages import FinishedLine
 from core.stats import sequential
-from core.stats.bootstrap import DRAWS, resample
-from core.stats.sequential import Look
+from core.stats.bootstrap import DRAWS, Resampled, resample
+from core.stats.sequential import ALPHA, Look
 
 
 def planned_test(config: ExperimentConfig, lines: Sequence[FinishedLine], number: int) -> PlannedTest | None:
@@ -26,17 +26,12 @@ def planned_test(config: ExperimentConfig, lines: Sequence[FinishedLine], number
     control = rivals.control(claim, list(by_cell))
     line, other = by_cell[claim], by_cell[control or rivals.baseline(claim, list(by_cell))]
     quick = control and claim.arm.pretrains and not line.chains[0].replicate.number
-    if quick or changed.of_line(line).too_few:
+    if quick or changed.of_line(line).too_few or collapsed.nothing_learnt(lines, collapsed.collapsed_seeds(lines)):
         return None
     gap = resample(beside.of_line(line), beside.of_line(other), DRAWS, config.draw_seed)
-    variance = gap.var_seeds + gap.var_both
-    look = Look(
-        delta=np.array(gap.delta),
-        p=np.array(gap.p),
-        falling=np.array(variance),
-        fixed=np.array(gap.var_sentences - gap.var_both),
-    )
-    if (ended := sequential.ending(look, config.stops, number, config.effect)) is None:
+    look = _look(gap)
+    side = gap.difference(1 - ALPHA).sign  # of the interval that stands beside the answer
+    if (ended := sequential.ending(look, config.stops, number, config.effect, side=side)) is None:
         return None
     chance = float(sequential.conditional_power(look, config.stops, number, config.effect))
     bound = sequential.bounds(config.stops)[number]
@@ -56,15 +51,26 @@ def planned_test(config: ExperimentConfig, lines: Sequence[FinishedLine], number
     return replace(test, why=in_words(test, "replicates" if line.chains[0].replicate.number else "seeds"))
 
 
-def in_words(test: PlannedTest, what: str) -> str:
-    """what: replicates, or seeds where that is all that was made anew."""
+def _look(gap: Resampled) -> Look:
+    return Look(
+        delta=np.array(gap.delta),
+        p=np.array(gap.p),
+        falling=np.array(gap.var_seeds + gap.var_both),
+        fixed=np.array(gap.var_sentences - gap.var_both),
+    )
+
+
+def in_words(test: PlannedTest, unit: str, where: str = "") -> str:
+    """unit: replicates, or seeds where that is all that was made anew. where: on each of how many tasks."""
     n, of = test.replicates, test.looks[-1]
     claim = f"{test.arm} {test.budget}".strip()
-    after = f"all {of} {what}" if n == of else f"{n} of {of} {what}"
+    after = f"all {of} {unit}{where}" if n == of else f"{n} of {of} {unit}{where}"
     tested = (
         f"The claim, {claim} against {test.against}, after {after}: p = {test.p:.2g}, asked for is {test.bound:.2g}"
     )
-    early = f" It ended there, {of - n} {what if of - n > 1 else what[:-1]} early." if n < of else ""
+    if test.p <= test.bound and test.ended not in ("shown", "worse"):
+        tested = f"{tested}, but the interval holds 0"
+    early = f" It ended there, {of - n} {unit if of - n > 1 else unit[:-1]}{where} early." if n < of else ""
     had = f"were {test.effect:+g} points there, the end would show it in {test.chance:.0%} of cases"
     outcome = {
         "shown": "shown",

@@ -4,7 +4,7 @@ import csv
 import io
 from dataclasses import asdict
 
-from core.artifacts.leaderboard import SWAPPED, ExperimentResult, against, nothing_learnt, swapped
+from core.artifacts.leaderboard import EXPLORATORY, SWAPPED, ExperimentResult, against, nothing_learnt, swapped
 from core.recipes.experiment import beside, collapsed
 from core.stats.verdict import points
 
@@ -35,6 +35,7 @@ COLUMNS = (
     "micro_f1",
     "changed",
     "wanted",
+    "exploratory",
     "why",
 )
 HEADS = ("variant", "budget", "sentences read", "tokens", "score to decide by", "test score", "sd")
@@ -72,7 +73,9 @@ def as_markdown(result: ExperimentResult) -> str:
         gain = "" if row.verdict == "baseline" else points(row.delta, row.interval)
         sd = "" if row.sd is None else f"{row.sd:.2f}"
         cells = [row.arm, row.budget, f"{row.sentences:,}", f"{row.tokens:,}", f"{row.dev_mean:.2f}", f"{row.mean:.2f}"]
-        cells += [sd, gain, row.helped or row.verdict, row.chose or "", f"{row.gpu_hours:.2f}"]
+        also = EXPLORATORY * row.exploratory
+        answers = [f"{answer}{also}" if answer else "" for answer in (row.helped or row.verdict, row.chose)]
+        cells += [sd, gain, *answers, f"{row.gpu_hours:.2f}"]
         lines.append(f"| {' | '.join(cells)} |")
     counted = {row.arm: f" ({row.changed_words})" for row in result.leaderboard if row.changed_words}
     reasons = [

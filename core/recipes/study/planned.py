@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from core.artifacts.leaderboard import PlannedTest
-from core.artifacts.study import TaskRow
+from core.artifacts.study import TaskRow, nothing_learnt
 from core.recipes.experiment.arms import NONE
 from core.recipes.experiment.planned import in_words
 from core.recipes.study.config import StudyConfig
@@ -18,9 +18,10 @@ def planned_test(config: StudyConfig, tasks: Sequence[TaskRow], number: int) -> 
     By the experiments' results and the options alone, so that a resumed study ends where one that was never stopped
     does.
     """
-    if len(config.seeds) < 2:
+    estimates = claimed(config, tasks)
+    if len(config.seeds) < 2 or len(estimates) < len(tasks) or nothing_learnt(tasks):
         return None
-    mean = pooled(claimed(tasks))
+    mean = pooled(estimates)
     ended = sequential.ending(mean.look, config.stops, number, config.effect)
     if ended is None:
         return None
@@ -38,9 +39,10 @@ def planned_test(config: StudyConfig, tasks: Sequence[TaskRow], number: int) -> 
         why="",
     )
     where = f" on each of {len(tasks)} tasks" if len(tasks) > 1 else ""
-    return replace(test, why=in_words(test, f"{config.unit}{where}"))
+    return replace(test, why=in_words(test, config.unit, where))
 
 
-def claimed(tasks: Sequence[TaskRow]) -> list[Estimate]:
-    """The differences that the claim is about: to the control, or to `none` where it has none."""
-    return [task.choosing or task.reading for task in tasks]
+def claimed(config: StudyConfig, tasks: Sequence[TaskRow]) -> list[Estimate]:
+    """The differences that the claim is about: to the control, or to `none` where it has none. A task without a
+    difference to its control has none here: that to `none` would answer another question."""
+    return [task.choosing for task in tasks if task.choosing] if config.control else [task.reading for task in tasks]

@@ -6,7 +6,7 @@ from math import ceil
 
 import numpy as np
 
-from core.artifacts.study import Conclusion, Question, TaskRow
+from core.artifacts.study import Conclusion, Question, TaskRow, nothing_learnt
 from core.recipes.study.config import StudyConfig
 from core.stats.pooled import Estimate, Mean, between, corpora_needed, on_others, pooled
 from core.stats.sequential import ALPHA
@@ -16,7 +16,8 @@ from core.stats.verdict import ANSWERS, LEVEL, lacking
 def reading(config: StudyConfig, tasks: Sequence[TaskRow], replicates: int, bound: float | None) -> Question:
     """Whether the claim is above `none`. bound: the p that the planned test asked for; None: there was none."""
     own = ALPHA if config.control else bound
-    return _question([task.reading for task in tasks], tasks, config.unit, replicates, own or ALPHA)
+    question = _question([task.reading for task in tasks], tasks, config.unit, replicates, own or ALPHA)
+    return _unanswered(question) if nothing_learnt(tasks) else question
 
 
 def choosing(config: StudyConfig, tasks: Sequence[TaskRow], replicates: int, bound: float | None) -> Question | None:
@@ -24,7 +25,8 @@ def choosing(config: StudyConfig, tasks: Sequence[TaskRow], replicates: int, bou
     estimates = [task.choosing for task in tasks if task.choosing]
     if not config.control or len(estimates) < len(tasks):
         return None
-    return _question(estimates, tasks, config.unit, replicates, bound or ALPHA)
+    question = _question(estimates, tasks, config.unit, replicates, bound or ALPHA)
+    return _unanswered(question) if nothing_learnt(tasks) else question
 
 
 def _question(
@@ -39,6 +41,12 @@ def _question(
         others = replace(others, answer="no evidence")
     lacks = _lacking(mean, these, tasks, unit, replicates) or _tasks_lacking(others, float(deltas.var(ddof=1)))
     return Question(these=these, others=others, between=between(estimates), lacking=lacks)
+
+
+def _unanswered(question: Question) -> Question:
+    """The same differences, by which nothing is answered, as no tagger learnt anything."""
+    others = replace(question.others, answer=None) if question.others else None
+    return replace(question, these=replace(question.these, answer=None), others=others, lacking="")
 
 
 def _conclusion(mean: Mean, asked: float) -> Conclusion:

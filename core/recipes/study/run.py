@@ -38,6 +38,7 @@ def run(config: StudyConfig, job: Job) -> StudyResult:
     result = StudyResult(
         arm=config.claimed.arm.name,
         budget=config.claimed.budget,
+        control=str(config.control or ""),
         tasks=tasks,
         reading=questions.reading(config, tasks, replicates, bound),
         choosing=questions.choosing(config, tasks, replicates, bound),

@@ -3,7 +3,8 @@
 import csv
 import io
 
-from core.artifacts.study import Question, StudyResult
+from core.artifacts.study import Question, StudyResult, nothing_learnt
+from core.recipes.experiment.collapsed import NOTHING
 from core.stats.verdict import points
 
 COLUMNS = (
@@ -48,7 +49,8 @@ def _pooled(result: StudyResult, which: str) -> dict[str, object]:
 
 def as_markdown(result: StudyResult) -> str:
     """A table for people, and what is lacking."""
-    lines = [result.planned.why, ""] if result.planned else []
+    lines = [NOTHING, ""] if nothing_learnt(result.tasks) else []
+    lines += [result.planned.why, ""] if result.planned else []
     heads = ("task", "test sentences", "test F1", "none", "control", "reading helped", "choosing helped")
     lines += [f"| {' | '.join(heads)} |", "|---|---:|---:|---:|---:|---|---|"]
     for task in result.tasks:
@@ -69,4 +71,5 @@ def _answered(question: Question | None, which: str) -> str:
     if question is None:
         return ""
     one = getattr(question, which)
-    return f"{one.answer}: {points(one.delta, one.interval)}"
+    answer = f"{one.answer}: " if one.answer else ""
+    return f"{answer}{points(one.delta, one.interval)}"
