@@ -68,6 +68,8 @@ def _in_words(error: Exception) -> str:
 class _SilentContext(Silent):
     """The context of a process that has nothing to say."""
 
+    is_child = False
+
     def __init__(self, run: Run) -> None:
         self.run, self._checked = run, time.monotonic()
 
