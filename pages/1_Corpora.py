@@ -64,7 +64,8 @@ def main() -> None:
         if not sealed:
             picture("corpora")
         else:
-            _check()
+            with st.container():  # what it draws comes and goes, and must not move what is opened below
+                _check()
             for term, roles in CARDS:
                 _card(term, roles)
             against(None if st.session_state.get(ALL) else FEW)
