@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from hashlib import sha256
@@ -180,37 +180,28 @@ def to_sentences(table: pa.Table) -> list[Sentence]:
     Errors: ValueError for a rule of a newer version.
     """
     columns = table.to_pydict()
+    tokens: Iterable[tuple[str, ...]]
+    entities: Iterable[tuple[Entity, ...] | None]
+    if "tokens" in columns:
+        tokens = map(tuple, columns["tokens"])
+        entities = (tuple(Entity(**cell) for cell in cells) for cells in columns["entities"])
+    else:
+        tokens, entities = map(cutter(_rule(table)), columns["text"]), [None] * len(table)
     kept = (columns.get(name) or [None] * len(table) for name in KEPT)
-    named = zip(columns["id"], columns["text"], columns["doc"], *kept, strict=True)
-    if "tokens" not in columns:
-        cut = cutter(_rule(table))
-        return [
-            Sentence(
-                id=f"{id:016x}",
-                tokens=cut(text),
-                text=text,
-                doc=doc,
-                group=group,
-                file=file,
-                page=page,
-                columns=tuple(others or ()),
-            )
-            for id, text, doc, group, file, page, others in named
-        ]
     return [
         Sentence(
             id=f"{id:016x}",
-            tokens=tuple(tokens),
+            tokens=cut,
             text=text,
             doc=doc,
             group=group,
             file=file,
             page=page,
             columns=tuple(others or ()),
-            entities=tuple(Entity(**e) for e in entities),
+            entities=own,
         )
-        for (id, text, doc, group, file, page, others), tokens, entities in zip(
-            named, columns["tokens"], columns["entities"], strict=True
+        for id, text, cut, own, doc, group, file, page, others in zip(
+            columns["id"], columns["text"], tokens, entities, columns["doc"], *kept, strict=True
         )
     ]
 
