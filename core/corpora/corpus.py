@@ -54,6 +54,11 @@ class Corpus:
             for table in blocks(file, BLOCK, start, stop, None if text else ["id"]):
                 yield table.column("id").to_numpy(), to_sentences(table) if text else []
 
+    def texts(self, start: int, stop: int) -> list[str]:
+        """Texts of rows `start` to `stop` in order: nothing else is read, or cut into tokens."""
+        with self.opened() as file:
+            return [text for table in blocks(file, BLOCK, start, stop, ["text"]) for text in table["text"].to_pylist()]
+
     def take(self, rows: Sequence[int] | IntArray) -> list[Sentence]:
         """The sentences at `rows`, in the order asked for; reads only the row groups they lie in."""
         addresses = np.asarray(rows, dtype=np.int64)

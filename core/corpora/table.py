@@ -179,7 +179,9 @@ def to_sentences(table: pa.Table) -> list[Sentence]:
 
     Errors: ValueError for a rule of a newer version.
     """
-    columns = table.to_pydict()
+    # Most corpora have no documents, groups or files: a column that says nothing is not made into as many objects.
+    silent = [name for name in ("doc", *KEPT) if name in table.column_names and table[name].null_count == len(table)]
+    columns = table.drop_columns(silent).to_pydict()
     tokens: Iterable[tuple[str, ...]]
     entities: Iterable[tuple[Entity, ...] | None]
     if "tokens" in columns:
@@ -187,7 +189,7 @@ def to_sentences(table: pa.Table) -> list[Sentence]:
         entities = (tuple(Entity(**cell) for cell in cells) for cells in columns["entities"])
     else:
         tokens, entities = map(cutter(_rule(table)), columns["text"]), [None] * len(table)
-    kept = (columns.get(name) or [None] * len(table) for name in KEPT)
+    kept = (columns.get(name) or [None] * len(table) for name in ("doc", *KEPT))
     return [
         Sentence(
             id=f"{id:016x}",
@@ -201,7 +203,7 @@ def to_sentences(table: pa.Table) -> list[Sentence]:
             entities=own,
         )
         for id, text, cut, own, doc, group, file, page, others in zip(
-            columns["id"], columns["text"], tokens, entities, columns["doc"], *kept, strict=True
+            columns["id"], columns["text"], tokens, entities, *kept, strict=True
         )
     ]
 

@@ -20,7 +20,7 @@ from core.selection.parts import Arrays, Evidence, Parts
 from core.selection.spans import Spans
 from core.text.sentence import Sentence
 
-Reads = Literal["text", "vectors", "both", "spans"]
+Reads = Literal["ids", "text", "vectors", "both", "spans"]
 Model = Literal["mlm", "ner"]  # B1, a language model of T_C; B2, a tagger (SOURCES.md, B1 and B2)
 
 
@@ -28,7 +28,7 @@ Model = Literal["mlm", "ner"]  # B1, a language model of T_C; B2, a tagger (SOUR
 class Batch:
     """Some sentences, as much of them as the strategy reads.
 
-    ids: `(n,)` uint64. sentences: n of them, or none where the strategy reads vectors.
+    ids: `(n,)` uint64. sentences: n of them, or none where the strategy reads vectors or ids alone.
     vectors: `(n, d)` rows of length 1 (0 for an empty sentence), or None. spans: each tagger's entities in them.
     report: for the progress through these n of a strategy that takes longer than a moment.
     """
@@ -61,7 +61,7 @@ class Source:
 
     def batches(self, reads: Reads, start: int = 0, stop: int | None = None) -> Iterator[Batch]:
         """Rows `start` to `stop` in order, at most `BLOCK` at a time; nothing of the others is read."""
-        for ids, sentences in self.corpus.with_ids(start, stop, text=reads != "vectors"):
+        for ids, sentences in self.corpus.with_ids(start, stop, text=reads not in ("ids", "vectors")):
             rows = slice(start, start + len(ids))
             vectors = None if self.vectors is None else self.vectors[rows]
             spans = tuple(tagger_spans.part(rows.start, rows.stop) for tagger_spans in self.spans)
@@ -104,7 +104,8 @@ class Strategy(ABC):
     name, unit: of its scores. prefer: which end of them is wanted. in_short: which sentences those are, in a few words.
     topical: whether scores go by what a sentence is about; a control or a yardstick such as length does not.
     needs: roles beside T_C and D_C.
-    reads: whether `score` looks at sentences, at embeddings, at both, or at sentences and predicted entities.
+    reads: whether `score` looks at ids alone, at sentences, at embeddings, at both, or at sentences and predicted
+    entities.
     models: what is trained for it first; embeddings, if it reads them, are then these models', side by side.
     summary, trust: one sentence on what it does, one on when to trust it (shown on the page).
     Options: its options; `options` holds them.

@@ -134,7 +134,7 @@ def main() -> None:
             out.writelines(islice(lines(args.data), args.rows))
         a, b = scratch / "undisturbed.jsonl", scratch / "resumed.jsonl"
         words = command(scratch / "home-b", scratch, args.data, args.strategy, b)
-        text_only = selections.STRATEGIES[args.strategy].reads == "text"
+        text_only = selections.STRATEGIES[args.strategy].reads in ("ids", "text")
         half = args.rows / (score.CHUNK if text_only else embed.CHUNK) / 2
         run(words, kill_at=half)
         killed = chunks_done(scratch / "home-b")

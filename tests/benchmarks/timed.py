@@ -89,7 +89,7 @@ class Ship:
     exact: bool = True
 
     def read(self, start: int, stop: int, about: Mapping[str, Any]) -> list[str]:
-        return [sentence.text for sentences in self.corpus.batches(start, stop) for sentence in sentences]
+        return self.corpus.texts(start, stop)
 
     def open(self, report: Reporter) -> Opened:
         return Opened(compute=lambda texts, report: np.zeros((len(texts), self.dimension), np.float16))

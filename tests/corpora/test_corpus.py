@@ -22,6 +22,7 @@ from core.corpora.library import Library
 from core.corpora.readers import read
 from core.errors import CorpusError
 from core.selection.base import Source
+from core.selection.strategies.baselines import Random
 from core.text.sentence import Entity, Sentence, sentence_id
 from core.text.words import clean, tokenize
 from tests.conftest import Seal
@@ -269,7 +270,11 @@ def test_a_chunk_reads_its_own_rows_and_a_file_s_footer_is_parsed_once(
     assert groups == [(i, None) for i in (1, 2, 3, 4)]
     (ids,) = (batch.ids for batch in Source(corpus=corpus).batches("vectors", 17, 19))
     assert groups[4:] == [(4, ["id"])]
-    assert footers == [True, False, False, False]
+    (drawn,) = Source(corpus=corpus).batches(Random.reads, 17, 19)
+    assert (drawn.ids.tolist(), drawn.sentences, groups[5:]) == (ids.tolist(), [], [(4, ["id"])])
+    assert corpus.texts(7, 9) == ["sentence 7", "sentence 8"]  # all that is sent to be embedded
+    assert groups[6:] == [(1, ["text"]), (2, ["text"])]
+    assert footers == [True, False, False, False, False, False]
     assert table._footer.cache_info().misses == parsed + 1
     texts = [sentence.text for batch in batches for sentence in batch.sentences]
     assert texts == [f"sentence {i}" for i in range(4, 20)]

@@ -37,7 +37,7 @@ class EmbedWork:
         return f"embedding {self.corpus.name}"
 
     def read(self, start: int, stop: int, about: About) -> list[str]:
-        return [sentence.text for sentence in chain.from_iterable(self.corpus.batches(start, stop))]
+        return self.corpus.texts(start, stop)
 
     def open(self, report: Reporter) -> Opened:
         from core.models.encoder import Encoder

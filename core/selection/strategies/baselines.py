@@ -7,7 +7,7 @@ import numpy as np
 
 from core.reporter import Reporter
 from core.results import FloatArray, IntArray, Role
-from core.selection.base import Batch, Source, Strategy
+from core.selection.base import Batch, Reads, Source, Strategy
 from core.selection.parts import Arrays, Evidence, Part, Parts
 from core.stats.draws import uniform
 
@@ -19,6 +19,7 @@ class Random(Strategy):
     in_short: ClassVar[str] = "by lot: a control"
     topical: ClassVar[bool] = False
     unit: ClassVar[str] = "chance"
+    reads: ClassVar[Reads] = "ids"
     summary: ClassVar[str] = "Picks sentences by lot, the same ones for the same seed."
     trust: ClassVar[str] = "Always run it beside another strategy: what random text does is not the strategy's merit."
 
