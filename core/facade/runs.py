@@ -28,7 +28,7 @@ from core.runs.events import State
 from core.runs.executors import share
 from core.runs.run import Result
 from core.runs.store import Run as Run
-from core.runs.where import LOCAL, ON
+from core.runs.where import LOCAL, ON, shares
 from core.runs.where import Node as Node
 from core.runs.where import Where as Where
 
@@ -83,8 +83,9 @@ def places() -> tuple[str, ...]:
 
 
 def place(run_id: str) -> Where:
-    """Place where a run computes, or computed last. Errors: RunError."""
-    return Where.read(store().get(run_id).path)
+    """Place where a run computes, or computed last, with the machines that were at it. Errors: RunError."""
+    where = Where.read(path := store().get(run_id).path)
+    return replace(where, nodes=(*where.nodes, *shares(path)))
 
 
 def begun(kind: str, options: Mapping[str, object]) -> Run | None:

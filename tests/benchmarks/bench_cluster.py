@@ -4,7 +4,10 @@
 
 engine          chunks that sleep, here and by one and two workers of Ray: what the engine takes beyond them, begins in
 ship            chunks of 8,192 sentences out and their vectors back: the head's processor time a chunk
-embed-local, embed-one, embed-two      real sentences embedded here, by one worker, by two: one checksum, seconds
+embed-local, embed-one, embed-two, embed-nodes      real sentences embedded here, by one worker, by two, by two nodes:
+                one checksum, seconds
+frozen          chunks that sleep, on two nodes, of which one stands still once ten are there: what the rest take
+experiment      three arms by three seeds of a tiny encoder, alone; by two shares, of which one is killed at a training
 audit-make; audit-local, audit-two     --rows real sentences with planted copies; duplicates found here, by two workers
 head-make; head-stubs, head-score, head-choose     a corpus of --rows short rows; ids read chunk by chunk; `score` of
                 all (random) and their order; a choice of a thousandth, sealed: seconds a chunk, peak memory
@@ -19,13 +22,16 @@ import argparse
 import json
 import os
 import resource
+import shutil
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from datetime import UTC, datetime
 from hashlib import sha256
+from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -36,14 +42,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from core.artifacts.leaderboard import read as read_experiment
 from core.corpora.corpus import ABOUT, BLOCK, SENTENCES, Corpus
 from core.corpora.hygiene import Audit
 from core.corpora.library import Library
-from core.corpora.table import _PLAIN
+from core.corpora.table import _PLAIN, KEPT
 from core.facade import runs
 from core.recipes.parts.works import EmbedWork
 from core.recipes.score import CHUNK
-from core.runs.chunks import Work
+from core.runs.chunks import Array, Work
 from core.runs.context import RunContext
 from core.runs.events import Event
 from core.runs.executors import engine, spread
@@ -53,29 +60,54 @@ from core.runs.worker import execute
 from core.selection.choose import ranking
 from tests.benchmarks import bench_hygiene
 from tests.benchmarks.timed import Ship, Sleep, Stub, Timed
+from tests.clusters import token, two_nodes
+from tests.patience import until
+from tests.recipes.test_experiment import OPTIONS, fill
+from tests.recipes.test_fan import at_it
 
 Figures = dict[str, object]
 SENTENCES_EMBEDDED, LONGEST = 8 * 8192, 60  # sentences; characters, so that a worker alone has done within minutes
 SLEEPS, SECONDS = 80, 0.25
 
 
-def spread_out(home: Path, work: Work, n: int, size: int, workers: int) -> tuple[Figures, list[Path]]:
+def spread_out(
+    home: Path, work: Work, n: int, size: int, workers: int, cluster: str = "", freeze: Callable[[], None] | None = None
+) -> tuple[Figures, list[Path]]:
     """A run that is all this work, here (0) or by so many workers: seconds until its first chunk begins and from there
-    to the last, the chunks' processor time and the head's; and their files."""
+    to the last, the chunks' processor time and the head's; and their files.
+
+    cluster: where the workers are, as of `--on`. freeze: called once ten chunks are there; the figures then say how
+    many were left, and how long these took.
+    """
     run = RunStore(home).create("embed", {}, {}, seed=None, versions={}, key=str(time.time()))
     into = run.path / "timed"
     into.mkdir()
-    os.environ["WINNOW_ON"] = "ray" if workers else "local"
+    os.environ["WINNOW_ON"] = cluster or ("ray" if workers else "local")
     engine.PROCESSORS = workers or None
+    frozen = list[tuple[int, float]]()
+
+    def stop() -> None:
+        there = until(lambda: (n := len(list(run.chunks.glob("chunk-*.npy")))) >= 10 and n, "ten chunks are there")
+        assert freeze
+        freeze()
+        frozen.append((-(-n // size) - int(there), time.time()))
+
+    stopper = threading.Thread(target=stop)
+    if freeze:
+        stopper.start()
     paths = list[Path]()
 
     def function(context: RunContext) -> dict[str, object]:
         paths.extend(spread(context, n, size, Timed(work=work, into=into), "chunk", device=nullcontext)[0])
         return {}
 
-    begin, cpu = time.time(), time.process_time()
-    execute(run, function)
-    cpu = time.process_time() - cpu
+    def listen(event: Event) -> None:
+        if event.kind == "stage" and event.data["name"] == work.stage:
+            ready.append(time.process_time())
+
+    begin, cpu, ready = time.time(), time.process_time(), list[float]()
+    execute(run, function, listener=listen)
+    end = time.process_time()
     lines = [json.loads(line) for file in into.glob("*.jsonl") for line in file.read_text().splitlines()]
     chunks = [line for line in lines if work.exact or line["items"] != PROBED]
     first, last = min(line["begin"] for line in chunks), max(line["end"] for line in chunks)
@@ -84,10 +116,13 @@ def spread_out(home: Path, work: Work, n: int, size: int, workers: int) -> tuple
         "until the first chunk": round(first - begin, 1),
         "chunks": round(last - first, 1),
         "cpu in chunks": round(sum(line["cpu"] for line in chunks), 1),
-        "head cpu": round(cpu, 1),
+        "head cpu": round(end - cpu, 2),
+        "of these in chunks": round(end - ready[0], 2),
         "made": len(chunks),
         "of": -(-n // size),
     }
+    for left, since in frozen:
+        figures |= {"left": left, "these took": round(last - since, 1)}
     return figures, paths
 
 
@@ -97,18 +132,63 @@ def sleeping(home: Path, rows: int) -> Figures:
     return {"here": here, "one": one, "two": two, "two over one": round(ratio, 2)}
 
 
+def freezing(home: Path, rows: int) -> Figures:
+    """Beside what the node that is left would take for what is left."""
+    with token(), two_nodes() as (cluster, second):
+        work = Sleep(seconds=SECONDS)
+        figures, paths = spread_out(home, work, SLEEPS, 1, 2, cluster, second.freeze)
+        whole = sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()[:12]
+    expected = sha256(npy(np.zeros(1, np.int8)) * SLEEPS).hexdigest()[:12]
+    times = float(str(figures["these took"])) / (int(str(figures["left"])) * SECONDS)
+    return {**figures, "times the time of who is left": round(times, 2), "same bytes": whole == expected}
+
+
+def npy(array: Array) -> bytes:
+    file = BytesIO()
+    np.save(file, array)
+    return file.getvalue()
+
+
+def experimenting(home: Path, rows: int) -> Figures:
+    options = {**OPTIONS, "arms": ("none", "tapt", "classifier"), "seeds": (1, 2, 3)}
+    boards, trained_by = list[list[tuple[object, ...]]](), dict[str, int]()
+    words = [sys.executable, "-c", f"from core.facade import runs; runs.execute('experiment', {options!r})"]
+    for name, of in (("alone", 1), ("shared", 2)):
+        os.environ["WINNOW_HOME"] = str(home / f"experiment {name}")
+        shutil.rmtree(os.environ["WINNOW_HOME"], ignore_errors=True)
+        fill(Path(os.environ["WINNOW_HOME"]))
+        shares = [f"{number}/{of}" if of > 1 else "" for number in range(of)]
+        processes = [subprocess.Popen(words, env={**os.environ, "WINNOW_SHARE": share}) for share in shares]
+        if of > 1:
+            until(lambda: at_it(processes[1].pid), "the second process is at a training")  # noqa: B023
+            processes[1].kill()
+        assert processes[0].wait() == 0
+        store = RunStore(Path(os.environ["WINNOW_HOME"]))
+        (run,) = store.list("experiment")
+        workers = {(run.state().worker or (0,))[0] for kind in ("pretrain", "finetune") for run in store.list(kind)}
+        rows_of = read_experiment(run).leaderboard
+        boards.append([(row.arm, row.micro_f1, row.dev_f1, row.delta, row.interval, row.verdict) for row in rows_of])
+        trained_by[name] = len(workers)
+    return {"lines": boards[0], "trained by": trained_by, "same leaderboard": boards[0] == boards[1]}
+
+
 def shipping(home: Path, rows: int) -> Figures:
     figures, _ = spread_out(home, Ship(corpus=real(home, 24 * BLOCK)), 24 * BLOCK, BLOCK, 2)
-    return {**figures, "head ms a chunk": round(1000 * float(str(figures["head cpu"])) / 24, 1)}
+    return {**figures, "head ms a chunk": round(1000 * float(str(figures["of these in chunks"])) / 24, 1)}
 
 
-def embedded(home: Path, workers: int) -> Figures:
+def embedded(home: Path, workers: int, cluster: str = "") -> Figures:
     corpus = real(home, SENTENCES_EMBEDDED, LONGEST)
     options = {"pooling": "mean", "max_length": 128, "precision": "bf16", "allow_download": False}
     work = EmbedWork(corpus=corpus, encoder="minilm", options=options)
-    figures, paths = spread_out(home, work, len(corpus), 8192, workers)
+    figures, paths = spread_out(home, work, len(corpus), 8192, workers, cluster)
     whole = sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()[:12]
     return {**figures, "sentences": len(corpus), "sha256": whole}
+
+
+def embedded_by_nodes(home: Path, rows: int) -> Figures:
+    with token(), two_nodes() as (cluster, _):
+        return embedded(home, 2, cluster)
 
 
 def real(home: Path, n: int, longest: int = 10_000) -> Corpus:
@@ -178,7 +258,7 @@ def made_head(home: Path, rows: int) -> Figures:
     with pq.ParquetWriter(folder / SENTENCES, _PLAIN, compression="zstd", compression_level=1) as writer:
         for start in range(0, rows, BLOCK):
             number = np.arange(start, min(start + BLOCK, rows), dtype=np.uint64)
-            none = {name: pa.nulls(len(number), _PLAIN.field(name).type) for name in ("doc", "group", "file", "page")}
+            none = {name: pa.nulls(len(number), _PLAIN.field(name).type) for name in ("doc", *KEPT)}
             ids = pa.array(number * np.uint64(0x9E3779B97F4A7C15))
             columns = {"id": ids, "text": pc.cast(pa.array(number), pa.string())}
             lengths = pa.array((number % np.uint64(40) + np.uint64(5)).astype(np.int32))
@@ -258,6 +338,9 @@ PARTS: Mapping[str, Callable[[Path, int], Figures]] = {
     "embed-local": lambda home, rows: embedded(home, 0),
     "embed-one": lambda home, rows: embedded(home, 1),
     "embed-two": lambda home, rows: embedded(home, 2),
+    "embed-nodes": embedded_by_nodes,
+    "frozen": freezing,
+    "experiment": experimenting,
     "audit-make": made_audit,
     "audit-local": lambda home, rows: audited(home, rows, 0),
     "audit-two": lambda home, rows: audited(home, rows, 2),

@@ -16,7 +16,7 @@ from core.runs.data import Data
 from core.runs.events import EventLog, Kind
 from core.runs.lock import Worker
 from core.runs.store import Run
-from core.runs.where import Node, Where
+from core.runs.where import Deeds, Node, Where
 from pages.ui.runs import words as run_words
 from pages.ui.runs.outcome import outcome
 from pages.ui.runs.words import pace, stage
@@ -141,6 +141,14 @@ def test_a_run_shows_its_machines_and_can_go_on_elsewhere(
     app.selectbox(key="selection.run.where").select("local").run()
     app.button(key="selection.run.resume").click().run()
     assert resumed == [(run.id, "local")]
+
+
+def test_processes_that_share_a_run_are_shown_as_machines(begun: Callable[..., Run]) -> None:
+    run = begun(STARTED)
+    with Deeds(run.path, 1).at_work():
+        drawn = shown()
+    assert "1 at work" in texts(drawn)
+    assert "(share 1)" in texts(drawn)
 
 
 def test_no_page_says_that_all_stays_here_while_sentences_go_to_a_cluster(begun: Callable[..., Run]) -> None:

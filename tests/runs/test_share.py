@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -20,6 +21,7 @@ from core.runs.executors.share import Aside, Over, Share
 from core.runs.lock import Lock
 from core.runs.shared import run_or_reuse
 from core.runs.store import Run, RunStore
+from core.runs.where import Deeds, shares
 from core.runs.worker import attempt, execute
 from tests.conftest import ROOT
 from tests.runs.sharer import SIZE, N
@@ -55,8 +57,29 @@ def test_three_processes_make_the_bytes_of_one_also_when_one_is_killed(
     assert [path.read_bytes() for path in sorted(run.chunks.glob("chunk-*.npy"))] == expected
     assert run.state().state == "succeeded"
     assert len(list(run.path.glob("process-*"))) > 1
+    nodes = shares(run.path)
+    assert [node.name for node in nodes] == [f"{socket.gethostname()} (share {number})" for number in range(3)]
+    assert sum(node.chunks for node in nodes) in ((9, 10) if fate == "killed" else (10,))  # it may not have counted one
+    assert not any(node.workers for node in nodes)
     # The last to look may put its claim where all were swept away just then; nobody has one any more.
     assert not [path for path in (run.path / share.CLAIMS).glob("*") if Lock(path).held()]
+
+
+def test_who_shares_a_run_is_seen_while_it_does_and_what_it_made_afterwards(home: Path) -> None:
+    run = begun(home, "seen")
+    assert shares(run.path) == ()
+    first, other = Deeds(run.path, 2), Deeds(run.path, 10)
+    with first.at_work():
+        first.count_chunk()
+        first.count_chunk()
+        with other.at_work():
+            assert [(node.workers, node.chunks) for node in shares(run.path)] == [(1, 2), (1, 0)]
+    assert [(node.workers, node.chunks) for node in shares(run.path)] == [(0, 2), (0, 0)]
+    with first.at_work():  # begun again, it goes on counting
+        first.count_chunk()
+    assert shares(run.path)[0].chunks == 3
+    (run.path / "shares" / "2.json").write_text("[")
+    assert [node.name for node in shares(run.path)] == [f"{socket.gethostname()} (share 10)"]
 
 
 def test_one_share_alone_makes_all_of_it(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

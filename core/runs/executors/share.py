@@ -11,7 +11,7 @@ import re
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -24,7 +24,7 @@ from core.runs.executors.hello import compare
 from core.runs.lock import Lock
 from core.runs.run import Result, Run
 from core.runs.store import RunStore
-from core.runs.where import SHARE
+from core.runs.where import SHARE, Deeds
 from core.runs.worker import Recipe, execute
 
 CLAIMS = "claims"  # the folder of a run in which its chunks' locks lie
@@ -101,6 +101,7 @@ def make(chunks: Chunks, work: Work, device: Callable[[], Any], own: Share, *, l
     if not left and over:  # before a model is loaded for nothing
         raise Over
     order = sorted(left, key=lambda i: (i - own.number) % own.of)
+    deeds = Deeds(chunks.context.root.path, own.number)
     with device():
         opened = work.open(chunks.context)
         compare(chunks, work, opened)
@@ -119,6 +120,7 @@ def make(chunks: Chunks, work: Work, device: Callable[[], Any], own: Share, *, l
                             with suppress(FileNotFoundError):  # swept away by who began anew: made again
                                 chunks.keep(i, array)
                                 left.remove(i)
+                                deeds.count_chunk()
                             at_work = True
             if left and not at_work:
                 time.sleep(_LOOK)
@@ -148,6 +150,12 @@ def take_part(run: Run, recipe: Recipe, store: RunStore, helped: Helped, *, list
 
     Errors: as of `execute`; RunError where the process that worked on it failed.
     """
+    own = share()
+    with Deeds(run.path, own.number).at_work() if own else nullcontext():
+        return _part(run, recipe, store, helped, listener)
+
+
+def _part(run: Run, recipe: Recipe, store: RunStore, helped: Helped, listener: Listener | None) -> Result:
     while True:
         try:
             return execute(run, recipe, listener=listener)
