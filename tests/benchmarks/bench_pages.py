@@ -1,7 +1,7 @@
 """How long a person waits for pages.
 
     python -m tests.benchmarks.bench_pages            4_Explore: selection to map, its first paint, a change of page
-    python -m tests.benchmarks.bench_pages --every    every page's first paint and a click, on the legal sample
+    python -m tests.benchmarks.bench_pages --every    every page's first paint, a click, and its opening from the menu
     python -m tests.benchmarks.bench_pages --every --rows 1000000    the same with so many rows behind it
     ... --rounds 1    a try: each once in place of five times
     python -m tests.benchmarks.bench_pages --finished    from the press that opens the finished sample to its road
@@ -19,6 +19,7 @@ browser spends. So the first paint in a new browser is told twice: under playwri
 import argparse
 import json
 import os
+import re
 import shutil
 import statistics
 import subprocess
@@ -49,6 +50,8 @@ ROUNDS = 5
 WHOLE = """() => document.querySelector('h1')?.checkVisibility() && !document.querySelector('[data-testid=stSkeleton]')
     && document.querySelector('[data-testid=stApp][data-test-script-state=notRunning]')
     && performance.timeOrigin + performance.now()"""
+# The same, once it is another page than that of this heading.
+TURNED = f"before => document.querySelector('h1')?.innerText !== before && ({WHOLE})()"
 # Milliseconds from a click until the script that it begins has ended.
 ANSWERED = """button => new Promise(answered => {
     const app = document.querySelector("[data-testid=stApp]"), start = performance.now();
@@ -98,6 +101,20 @@ def answer(page: Page) -> float:
     """Seconds until a click has been answered."""
     settled(page)
     return float(page.locator(".st-key-frame-expert input").evaluate(ANSWERED)) / 1000
+
+
+def turned(page: Page, name: str) -> float:
+    """Seconds from a click on a page's name in the menu, on Home, until all of it is drawn."""
+    link = page.get_by_test_id("stSidebar").get_by_role("link")
+    link.filter(has_text="Home").click()
+    expect(page).to_have_title(re.compile("^Home"))
+    settled(page)
+    before = page.locator("h1").inner_text()
+    started = link.filter(has_text=name).evaluate(
+        "link => { const now = performance.timeOrigin + performance.now(); link.click(); return now; }"
+    )
+    drawn = page.wait_for_function(TURNED, arg=before).json_value()
+    return float(drawn - started) / 1000
 
 
 def first_paint_alone(address: str) -> float:
@@ -198,12 +215,15 @@ def every_page(server: Server, playwright: Playwright, rows: int, rounds: int) -
     print(f"made in {seconds(lambda: chosen(rows)):.0f} s", flush=True)
     server.start()
     page = opened(playwright)
-    print("| page | first paint | server | a click | server |\n|---|---|---|---|---|", flush=True)
+    print("| page | first paint | server | a click | server | from the menu | server |", flush=True)
+    print("|---|---|---|---|---|---|---|", flush=True)
     for name, path in PAGES.items():
         address = f"{server.url}/{path}"
         first_paint(page, address, WHOLE)  # what the server and the browser fetch once
         painted = row(server, partial(first_paint, page, address, WHOLE), rounds)
-        print(f"| {name} | {painted} | {row(server, partial(answer, page), rounds)} |", flush=True)
+        clicked = row(server, partial(answer, page), rounds)
+        opening = "" if name == "Home" else row(server, partial(turned, page, name), rounds)
+        print(f"| {name} | {painted} | {clicked} | {opening or ' | '} |", flush=True)
 
 
 def finished(server: Server, playwright: Playwright) -> None:
