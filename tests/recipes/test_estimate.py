@@ -152,3 +152,13 @@ def test_an_experiment_on_new_text_goes_by_what_was_timed_on_other(home: Path) -
     assert cost.basis == "A training of this kind was timed on this machine for a few seconds."
     assert experiments.cost_if_known({**ASKED, "encoder": "tiny"}) is None
     assert experiments.cost_if_known({**ASKED, "axis": ("encoder:tiny",)}) is None
+
+
+def test_classifiers_go_by_the_speed_of_their_encoder_whatever_network_was_timed_last(home: Path) -> None:
+    fill(home)
+    timed(home, TIMED)
+    alone = training.difficulty_estimate({"train": "train"})
+    timed(home, SLOW, network="bilstm")
+    assert training.difficulty_estimate({"train": "train"}) == alone
+    cost = experiments.cost({**SPLITS, "arms": ("none", "random2low:20%"), "seeds": (1,)})
+    assert sum(step.seconds for step in cost.steps if step.kind == "difficulty") == pytest.approx(alone)  # shared
