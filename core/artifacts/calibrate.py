@@ -1,6 +1,6 @@
 """How fast a machine trains and embeds with an encoder, as `calibrate` runs have measured it."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from core.artifacts import result
@@ -30,10 +30,16 @@ class CalibrateResult:
     pieces: Mapping[str, float]
 
 
-def newest(store: RunStore, encoder: str, machine: str) -> CalibrateResult | None:
-    """The newest of an encoder on a machine; None where it was never timed there."""
-    for run in store.list("calibrate"):
-        here = (run.manifest.config["encoder"], run.manifest.config["machine"]) == (encoder, machine)
-        if here and run.state().state == "succeeded":
-            return result.read(run, CalibrateResult)
-    return None
+def newest(store: RunStore, machine: str, texts: Collection[str] = (), **asked: object) -> CalibrateResult | None:
+    """The newest of a machine with the options `asked`; None where it was never timed so.
+
+    texts: fingerprints of corpora; one that was timed on more of them goes before a newer one.
+    """
+    runs = [
+        run
+        for run in store.list("calibrate", state="succeeded")
+        if run.manifest.config["machine"] == machine
+        and all(run.manifest.config.get(name) == value for name, value in asked.items())
+    ]
+    runs.sort(key=lambda run: -len({*texts} & {*run.manifest.inputs.values()}))
+    return result.read(runs[0], CalibrateResult) if runs else None

@@ -4,12 +4,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from core.artifacts import result
+from core import cards
+from core.artifacts import calibrate, result
 from core.artifacts.calibrate import CalibrateResult
 from core.config import Config, fields_with
 from core.errors import ConfigError, InputError, RunError
 from core.facade.corpora import open_sample, roles, set_role
-from core.facade.home import home, store
+from core.facade.home import home, library, store
 from core.facade.runs import with_corpora
 from core.recipes import RECIPES
 from core.recipes.base import Options, plan
@@ -107,7 +108,7 @@ def calibrated(run_id: str) -> CalibrateResult:
 def cost(options: Mapping[str, object]) -> Cost:
     """Estimate the cost of an experiment with these options; what is finished already costs nothing.
 
-    Errors: RunError while the calibration that it needs has not finished; ConfigError, CorpusError.
+    Errors: RunError where this machine was never timed for its encoder and network; ConfigError, CorpusError.
     """
     config = ExperimentConfig.parse(dict(options))
     measured = {encoder: timed(config, encoder) for encoder in ("", *config.encoders)}
@@ -117,13 +118,31 @@ def cost(options: Mapping[str, object]) -> Cost:
     return whole.ended() if store().finished(wanted.key) else whole
 
 
+def cost_if_known(options: Mapping[str, object]) -> Cost | None:
+    """The same; None where this machine was never timed so."""
+    config = ExperimentConfig.parse(dict(options))
+    known = all(_timed(config, encoder) for encoder in ("", *config.encoders))
+    return cost(options) if known else None
+
+
 def timed(config: ExperimentConfig, encoder: str = "") -> CalibrateResult:
     """Speed of this machine with an experiment's encoder, or one of its axis. Errors: RunError."""
-    recipe = RECIPES["calibrate"]
-    measured = store().finished(plan(recipe, recipe.config.parse(calibration_options(config, encoder)), home()).key)
+    measured = _timed(config, encoder)
     if measured is None:
         raise RunError("experiment: this machine has not been timed for this encoder; run the calibration first.")
-    return result.read(measured, CalibrateResult)
+    return measured
+
+
+def _timed(config: ExperimentConfig, encoder: str) -> CalibrateResult | None:
+    """The speed as it was measured on the experiment's texts, else on as many of them as it ever was."""
+    recipe = RECIPES["calibrate"]
+    wanted = recipe.config.parse(calibration_options(config, encoder))
+    if run := store().finished(plan(recipe, wanted, home()).key):
+        return result.read(run, CalibrateResult)
+    alike = {name: getattr(wanted, name) for name in ("encoder", "network", "hidden")}
+    texts = [library().find(name).fingerprint for name in (config.task, config.train, config.domain) if name]
+    measured = calibrate.newest(store(), cards.machine(), texts, **alike)
+    return measured and replace(measured, pieces={"domain": measured.pieces["task"], **measured.pieces})
 
 
 def foresight(options: Mapping[str, object]) -> Foresight:

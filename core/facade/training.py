@@ -22,7 +22,6 @@ from core.recipes.finetune import FinetuneConfig
 from core.recipes.parts import estimate as estimates
 from core.recipes.parts.network import begins_from_encoder as begins_from_encoder
 from core.recipes.parts.preflight import Preflight as Preflight
-from core.recipes.parts.preflight import calibrated, root
 from core.recipes.parts.preflight import preflight as estimate
 from core.recipes.pretrain import PretrainConfig
 from core.results import FloatArray, IntArray
@@ -93,17 +92,17 @@ def preflight(kind: str, options: Mapping[str, object]) -> Preflight:
 def difficulty_estimate(options: Mapping[str, object]) -> float | None:
     """Seconds that a `difficulty` run will take; None: this machine has not been timed for its encoder."""
     config = DifficultyConfig.parse(dict(options))
-    measured = calibrated(store(), config.encoder)
+    train = library().find(config.train)
+    measured = estimates.Speeds(store()).of_classifiers(config.encoder, [train.fingerprint])
     if measured is None:
         return None
-    train = library().find(config.train)
     pieces = measured.pieces["train"] * train.n_tokens / len(train)
     return estimates.difficulty(config, train, measured, pieces=pieces)
 
 
 def root_encoder(init: str) -> str:
     """The encoder that `init`, perhaps the id of a finished pre-training, goes back to."""
-    return root(init, store())
+    return estimates.root(init, store())
 
 
 def halved(run_id: str) -> tuple[str, dict[str, object]] | None:

@@ -191,26 +191,30 @@ def pseudo_perplexity(
     """
     import torch
 
+    from core.models.transfer import to_device
+
     special, mask = set(lm.tokenizer.all_special_ids), int(lm.tokenizer.mask_token_id)
-    device, end, total, count, done = lm.model.device, time.monotonic() + seconds, 0.0, 0, 0
+    device, end, count, done = lm.model.device, time.monotonic() + seconds, 0, 0
     was_training = lm.model.training
     lm.model.eval()
     with torch.inference_mode():
+        # Summed where it is computed: to read each loss the host would wait for a card that could be at the next.
+        total = torch.zeros((), dtype=torch.float64, device=device)
         for row in rows:
             report.check()
             if time.monotonic() > end and count:
                 break
             places = np.array([i for i, piece in enumerate(row.tolist()) if piece not in special], dtype=np.int64)
-            ids = torch.from_numpy(row.astype(np.int64)).to(device)
+            ids = to_device(torch.from_numpy(row.astype(np.int64)), device)
             # A row is repeated once a place, each copy with another place masked, in batches of about `pieces`.
-            for part in np.array_split(places, max(-(-len(places) * len(row) // pieces), 1)):
+            n_parts = min(-(-len(places) * len(row) // pieces), len(places))
+            for part in np.array_split(places, n_parts) if n_parts else ():
                 lines = torch.arange(len(part), device=device)
-                at = torch.from_numpy(part).to(device)
+                at = to_device(torch.from_numpy(part), device)
                 batch = ids.repeat(len(part), 1)
                 batch[lines, at] = mask
-                if len(part):
-                    total += float(lm.loss(batch, None, lines * len(row) + at, ids[at]))
-                    count += len(part)
+                total += lm.loss(batch, None, lines * len(row) + at, ids[at]).double()
+            count += len(places)
             done += 1
     lm.model.train(was_training)
-    return (math.exp(min(total / count, 700.0)) if count else math.nan), done
+    return (math.exp(min(float(total) / count, 700.0)) if count else math.nan), done

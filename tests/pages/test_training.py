@@ -30,7 +30,7 @@ from core.stats.calibration import Abstaining, Calibration
 from core.text.sentence import Entity, Sentence, sentence_id
 from pages.ui.widgets import plain
 from tests.conftest import Seal
-from tests.finished import ARM_ROW, fine_tuned, pretrained
+from tests.finished import ARM_ROW, TIMED, fine_tuned, pretrained
 from tests.pages.test_pages import opened, texts
 
 PAGE = "pages/5_Training.py"
@@ -436,6 +436,27 @@ def test_an_earlier_training_says_how_long_the_next_will_take(parts: dict[str, s
     assert told.memory_gb is not None
     assert light.memory_gb is not None
     assert light.memory_gb < told.memory_gb  # neither gradients nor moments of the encoder's own weights
+
+
+@pytest.mark.usefixtures("expert")
+def test_who_has_timed_this_machine_once_sees_an_experiment_s_time_at_once(
+    parts: dict[str, str], started: list[Any]
+) -> None:
+    app = choose(opened(PAGE), "training.kind", "experiment")
+    assert "Time this machine (under a minute)" in labels(app)
+    finish(made("calibrate", task=parts["dev"], train=parts["dev"]), TIMED)  # on other text
+    app = choose(opened(PAGE), "training.kind", "experiment")
+    assert metrics(app)["Time, about"] != "not known yet"
+    assert "was timed on this machine" in texts(app)
+    assert "Time this machine (under a minute)" not in labels(app)
+    choose(app, "training.kind", "finetune")
+    assert metrics(app)["Time, about"] != "not known yet"
+    choose(app, "training.finetune.preset", "custom")
+    choose(app, "training.finetune.network", "bilstm")  # which is another speed
+    assert metrics(app)["Time, about"] == "not known yet"
+    button(app, "Time this machine (under a minute)").click().run()
+    [(kind, options)] = started
+    assert (kind, options["network"]) == ("calibrate", "bilstm")
 
 
 def test_a_processor_is_told_of_with_an_honest_time(parts: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:

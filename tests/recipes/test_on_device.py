@@ -26,7 +26,8 @@ from core.models.memory import give_back
 from core.models.tagger import Tagger
 from core.recipes import RECIPES, calibrate, embed, finetune, predict, pretrain, rank, score, tag
 from core.recipes.base import Job
-from core.recipes.parts import difficulty_folds, preflight, ranks
+from core.recipes.parts import difficulty_folds, ranks
+from core.recipes.parts.estimate import Speeds
 from core.recipes.parts.on_device import on_device
 from core.reporter import Silent
 from core.runs.context import RunContext
@@ -35,6 +36,7 @@ from core.runs.store import Run, RunStore
 from core.runs.worker import execute
 from core.training import pretrain as mlm_training
 from core.training.mlm_settings import Settings as MlmSettings
+from core.training.settings import TaggerSettings
 from tests.conftest import Seal
 from tests.fake_cards import H100, T4, V100, Driver, seen_by_torch
 from tests.recipes.test_experiment import fill
@@ -328,11 +330,13 @@ def test_a_speed_seen_on_another_device_is_no_estimate(
         return {}
 
     execute(run, work)
-    assert preflight._rate_seen(RunStore(home), "finetune", "tiny") is None
+    assert Speeds(RunStore(home)).of(TaggerSettings(), "tiny", ()) is None
     timed = calibrate.CalibrateConfig(encoder="tiny", task="t", train="l")
     assert timed.settled().machine == cards.processor()
     driver.shows(H100)
-    assert preflight._rate_seen(RunStore(home), "finetune", "tiny") == 90_000
+    known = Speeds(RunStore(home)).of(TaggerSettings(), "tiny", ())
+    assert known
+    assert known.speed.b == 1 / 90_000
     assert timed.settled().machine == "NVIDIA H100"
 
 

@@ -10,7 +10,7 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 from core.errors import Cancelled
 from core.reporter import Reporter, Silent
-from core.results import FloatArray, Role
+from core.results import Role
 from core.selection import make_strategy
 from core.selection.base import Batch, Source, Strategy
 from core.selection.strategies.pseudo import PseudoPerplexity, _Pass
@@ -124,7 +124,7 @@ def test_sampled_hides_what_it_asks_for_and_depends_on_id_and_seed(
     seen: list[_Pass] = []
     whole = PseudoPerplexity._losses
 
-    def spy(self: PseudoPerplexity, looks: Sequence[_Pass]) -> FloatArray:
+    def spy(self: PseudoPerplexity, looks: Sequence[_Pass]) -> torch.Tensor:
         seen.extend(looks)
         return whole(self, looks)
 

@@ -6,6 +6,7 @@
 import math
 import time
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
@@ -29,19 +30,25 @@ from core.models.bilstm import LAYOUTS, BiLstmTagger
 from core.models.classifier import new_classifier
 from core.models.encoder import Encoder
 from core.models.masking import Masking
-from core.models.mlm import MaskedLM
-from core.models.taggers import new_tagger
+from core.models.mlm import MaskedLM, pseudo_perplexity
+from core.models.taggers import new_span_tagger, new_tagger
 from core.models.transfer import without_reading_masks
 from core.models.word_features import build_vocabulary
 from core.recipes import calibrate
 from core.reporter import Silent
+from core.results import Role
+from core.selection import make_strategy
+from core.selection.base import Batch, Source
+from core.text.paired import Paired
+from core.text.sentence import Sentence
 from core.training import arguments as training_arguments
 from core.training import classify, mlm_settings, mlm_trainer, pretrain
 from core.training.classify_settings import ClassifySettings
 from core.training.examples import tokenised
 from core.training.settings import Settings
 from core.training.steps import Step, Steps
-from tests.conftest import sentence
+from tests.conftest import Seal, sentence
+from tests.stand_ins import tiny_mlm
 
 ROWS = [sentence(f"Acme Ltd pays {i}", [(0, 2, "ORG")]) for i in range(9)]
 
@@ -79,6 +86,8 @@ def card(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(torch.optim, "AdamW", lambda *args, fused, **kw: adam(*args, foreach=False, **kw))
     monkeypatch.setattr(torch.Tensor, "pin_memory", lambda tensor: tensor)
     monkeypatch.setattr(torch, "inference_mode", lambda on=True: torch.set_grad_enabled(not on))  # nor does this
+    monkeypatch.setattr(AttentionMaskInterface, "_global_mapping", {**AttentionMaskInterface._global_mapping})
+    without_reading_masks()  # as whoever takes a card has it
     with FakeTensorMode(allow_non_fake_inputs=True), Card() as card:
         yield card
 
@@ -99,23 +108,41 @@ def on_the_card(module: Any) -> Any:
     return module
 
 
-def a_tagger(head: Any = "crf", **options: Any) -> Any:
+def a_tagger(new: Any = new_tagger, **options: Any) -> Any:
     with unset_fake_temporarily():
-        tagger = new_tagger("tiny", ["ORG"], head=head, device="cpu", precision="fp32", **options)
+        tagger = new("tiny", ["ORG"], device="cpu", precision="fp32", **options)
     return on_the_card(tagger)
 
 
-@pytest.mark.parametrize("head", ["softmax", "crf"])
-def test_a_step_of_fine_tuning_waits_for_nothing(card: Card, head: str) -> None:
-    """Nor do two devices meet in it, here and below."""
-    tagger = a_tagger(head)
-    batch = send_to_device(tagger.batch(ROWS), tagger.device, non_blocking=True)  # as accelerate is told for a card
-    tagger(**batch)["loss"].backward()
+def learnt(tagger: Any, rows: Sequence[Sentence], n_words: Any = None) -> None:
+    """A step's gradients."""
+    batch = send_to_device(tagger.batch(rows), tagger.device, non_blocking=True)  # as accelerate is told for a card
+    tagger(**batch, num_items_in_batch=n_words)["loss"].backward()
     assert tagger.model.get_input_embeddings().weight.grad.device.type == "lazy"
+
+
+@pytest.mark.parametrize(
+    "options", [{"head": "softmax"}, {"head": "crf"}, {"head": "memm"}, {"layers": "mix"}], ids=str
+)
+def test_a_step_of_fine_tuning_waits_for_nothing(card: Card, options: dict[str, Any]) -> None:
+    """Nor do two devices meet in it, here and below."""
+    tagger = a_tagger(**options)
+    learnt(tagger, ROWS)
+    assert tagger.mix is None or tagger.mix.weights.grad.device.type == "lazy"
     assert not card.waits
 
 
-@pytest.mark.parametrize("head", ["softmax", "crf"])
+@pytest.mark.parametrize("contrast", [{}, {"beta": 0.01, "gamma": 0.001}], ids=["alone", "contrast"])
+def test_a_step_of_a_tagger_of_spans_waits_for_nothing(card: Card, contrast: dict[str, Any]) -> None:
+    tagger = a_tagger(new_span_tagger, **contrast)
+    rows = [Paired.of(row, ROWS[0], (((0, 2), (0, 2)),)) for row in ROWS] if contrast else ROWS
+    learnt(tagger, rows, torch.full((), 36, device="lazy"))  # of all parts, as the Trainer counts them
+    assert tagger.span.classes.weight.grad.device.type == "lazy"
+    assert tagger.contrast is None or tagger.contrast.critic.score[0].weight.grad.device.type == "lazy"
+    assert not card.waits
+
+
+@pytest.mark.parametrize("head", ["softmax", "crf", "memm"])
 def test_a_step_of_a_recurrent_tagger_waits_for_nothing(card: Card, head: Any) -> None:
     with unset_fake_temporarily():
         vocabulary = build_vocabulary(ROWS)
@@ -189,13 +216,41 @@ def test_a_step_of_a_classifier_waits_for_nothing_but_when_it_tells_its_loss(car
 
 
 @pytest.mark.parametrize("asked", ["tag", "predict"])
-@pytest.mark.parametrize("constrained", [False, True])
-def test_a_batch_is_decoded_on_the_card_and_comes_back_at_once(card: Card, asked: str, *, constrained: bool) -> None:
-    tagger = a_tagger(constrained=constrained)
-    inputs = [x for x in (*tagger.features(ROWS).values(), "mask") if not isinstance(x, int)]
+@pytest.mark.parametrize(
+    "options",
+    [{"constrained": False}, {"constrained": True}, {"head": "memm"}, {"layers": "mix"}, {"new": new_span_tagger}],
+    ids=["free", "constrained", "memm", "mix", "span"],
+)
+def test_a_batch_is_decoded_on_the_card_and_comes_back_at_once(card: Card, asked: str, options: dict[str, Any]) -> None:
+    tagger = a_tagger(**options)
+    inputs = [x for x in tree_leaves(tagger.features(ROWS)) if isinstance(x, Tensor)]
     assert len(getattr(tagger, asked)(ROWS)) == len(ROWS)
     assert not card.waits
-    assert card.copies == {"to cpu": 1, "to lazy": len(inputs)}
+    assert card.copies == {"to cpu": 1, "to lazy": len(inputs) + 1}  # the mask
+
+
+@pytest.mark.parametrize("method", ["exact", "sampled", "one-pass"])
+def test_pseudo_perplexity_is_asked_without_a_wait(card: Card, method: str, seal: Seal, tmp_path: Path) -> None:
+    strategy = make_strategy("pseudo-perplexity", {"method": method}, 0)
+    with unset_fake_temporarily():
+        task = Source(corpus=seal(["a b"], "t"), model=tiny_mlm(tmp_path))
+        strategy.prepare({Role.TASK: task}, Silent())
+    on_the_card(strategy._lm.model)  # type: ignore[attr-defined]
+    texts = [sentence(text) for text in ("Acme Ltd pays", "Acme Ltd pays 1", "a much longer text than the other two")]
+    scores = strategy.score(Batch(ids=np.arange(3, dtype=np.uint64), sentences=texts))
+    assert scores.shape == (3,)
+    assert not card.waits
+    assert card.copies["to cpu"] >= 2  # a batch's losses at once
+
+
+def test_pseudo_perplexity_before_and_after_pre_training_waits_once(card: Card) -> None:
+    with unset_fake_temporarily():
+        lm = MaskedLM.load("tiny", device="cpu")
+    on_the_card(lm.model)
+    rows = [np.array([2, *range(10, 10 + n), 3], dtype=np.int32) for n in (2, 5, 9)]
+    _, n = pseudo_perplexity(lm, rows, pieces=24, report=Silent())
+    assert n == len(rows)
+    assert card.waits == {"_local_scalar_dense": 1}  # the sum over all of them
 
 
 def test_sentences_are_embedded_without_a_wait(card: Card) -> None:

@@ -19,6 +19,7 @@ from core.recipes.experiment.halves import resized
 from core.recipes.experiment.seconds import Seconds
 from core.recipes.experiment.stages import Stages
 from core.recipes.experiment.steps import CHECK, Step, in_order, lines
+from core.recipes.parts.estimate import Speeds
 from core.reporter import Silent
 from core.runs.context import RunContext
 from core.runs.store import Run, RunStore
@@ -41,7 +42,7 @@ class Priced:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
     """steps: in the order in which they are run. memory_gb, disk_gb: at most, 10^9 bytes. wall: seconds that they take
-    with `at_once` made at once, as this machine's cards allow."""
+    with `at_once` made at once, as this machine's cards allow. basis: what trainings' seconds rest on, sentences."""
 
     steps: tuple[Priced, ...]
     device: str
@@ -49,6 +50,7 @@ class Cost:
     disk_gb: float
     wall: float = 0.0
     at_once: int = 1
+    basis: str = ""
 
     def ended(self) -> "Cost":
         """The cost of an experiment that has finished: nothing, also where it ended early."""
@@ -115,7 +117,8 @@ def cost(
     corpora = {role: job.corpus(name) for role, name in names.items() if name}
     corpora = resized(config, corpora) if config.cross else corpora
     further = {role: [job.corpus(name) for name in getattr(config, role)] for role in ("sources", "also_test")}
-    seconds = Seconds(config, measured, corpora, **further, others=others or {})
+    speeds = Speeds(RunStore(home))
+    seconds = Seconds(config, measured, corpora, **further, others=others or {}, speeds=speeds)
     planned = lines(Stages(config, job), measured.pieces["task"])
     steps = [step for block in in_order(planned, config.stops) for step in block]
     runs = _look(job, steps)
@@ -130,7 +133,8 @@ def cost(
     n = at_once()
     together = wall(steps, takes, n) if n > 1 else sum(takes.values())
     sizes = {"memory_gb": largest.memory_gb, "disk_gb": disk_gb}
-    return Cost(steps=priced, device=measured.device, **sizes, wall=together, at_once=n)
+    basis = " ".join(seconds.basis)
+    return Cost(steps=priced, device=measured.device, **sizes, wall=together, at_once=n, basis=basis)
 
 
 def _look(job: Job, steps: Iterable[Step]) -> dict[Step, Run]:

@@ -1,6 +1,6 @@
 """How long an experiment's steps take on this machine, from a `calibrate` run; trainings as `estimate` has them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from copy import copy
 
 from core.artifacts.calibrate import CalibrateResult
@@ -12,8 +12,11 @@ from core.recipes.experiment.caps import tokens_read
 from core.recipes.experiment.config import ExperimentConfig
 from core.recipes.experiment.replicates import Replicate
 from core.recipes.parts import estimate
-from core.recipes.parts.estimate import START, Read, Speed
+from core.recipes.parts.estimate import START, Read, Speed, Speeds
+from core.recipes.parts.network import begins_from_encoder
 from core.selection import STRATEGIES, strategy_options
+from core.training.mlm_settings import MlmSettings
+from core.training.settings import TaggerSettings
 
 AUDIT, SCORE = 4e-6, 2e-6  # seconds a token, of flagging and of scoring once embedded
 SKIPGRAM = 2e-5  # seconds a token of a source, of word vectors in five epochs on two cores
@@ -24,7 +27,8 @@ class Seconds:
     """Seconds of single stages. What several lines share is counted with the first that asks for it.
 
     measured: the result of `calibrate`. corpora: by role, those that are there. others: the same result of every
-    encoder of the axis.
+    encoder of the axis. speeds: what trainings go by; None: by `measured`. basis: what those that were asked for rest
+    on, sentences.
     """
 
     def __init__(
@@ -36,9 +40,11 @@ class Seconds:
         also_test: Sequence[Corpus] = (),
         *,
         others: Mapping[str, CalibrateResult] | None = None,
+        speeds: Speeds | None = None,
     ) -> None:
         self.config, self.measured, self.corpora = config, measured, corpora
         self.sources, self.also_test, self.others = sources, also_test, others or {}
+        self.encoder, self.speeds, self.basis = config.encoder, speeds, dict[str, None]()
         self.embeds = 0  # of D_C
         self._counted: set[tuple[str, ...]] = set()
 
@@ -53,7 +59,8 @@ class Seconds:
         folds = self._folds(strategy.name) if "ner" in models else 1
         seconds += domain.n_tokens * SCORE
         if models and self._first("B1", drawn):
-            seconds += self._mlm(len(self.corpora["task"]), self.corpora["task"].n_tokens)
+            task = self.corpora["task"]
+            seconds += self._mlm(len(task), task.n_tokens, [task])
         if "ner" in models and self._first("B2", str(folds), drawn):
             seconds += self.finetune(0) / len(self.config.seeds) * folds
         one_pass = self._pieces("domain") * self.measured.embed[1]
@@ -77,7 +84,7 @@ class Seconds:
         if self.config.fixed != "none":
             reads = [self._reads(c) for c in self.config.cells if c.arm.pretrains and c.arm.budget != WHOLE]
             sentences, tokens = max(reads, default=(sentences, tokens))
-        return self._mlm(sentences, tokens)
+        return self._mlm(sentences, tokens, self._texts(cell.arm))
 
     def halves(self) -> float:
         """Copies found among all labelled sentences, then sealed."""
@@ -99,7 +106,9 @@ class Seconds:
         chosen = DifficultyOptions.parse({"preset": config.preset, **config.difficulty})
         share = (part[0] or len(train)) / len(train)
         pieces = self._read(train).pieces / len(train)
-        return estimate.difficulty(chosen, train, self.measured, pieces=pieces, share=share)
+        encoder = config.difficulty_encoder or config.encoder
+        measured = self.speeds.of_classifiers(encoder, [train.fingerprint]) if self.speeds else None
+        return estimate.difficulty(chosen, train, measured or self.measured, pieces=pieces, share=share)
 
     def rebuild(self) -> float:
         """Mentions and contexts changed, then sealed."""
@@ -116,10 +125,10 @@ class Seconds:
         n = size or len(train)
         n = min(n, arm.size * (1 if arm.bin in ("", "none") else 2)) if arm and arm.size else n
         read = self._labelled(arm, n)
-        own = config.tagger_settings.model_copy(update=arm.tagger if arm else {})
+        own = config.tagger_settings.model_copy(update={**config.tagger, **(arm.tagger if arm else {})})
         read = read.with_copies if own.beta or own.gamma else read
         time = estimate.tagger(
-            self._tagger,
+            self._tagger(own, states=bool(arm and arm.states)),
             own.training(read.sentences).planned(read.sentences),
             seeds,
             train=read,
@@ -135,12 +144,22 @@ class Seconds:
         if measured is None:
             return None
         other = copy(self)
-        other.measured, other.others = measured, {}
+        other.encoder, other.measured, other.others = cell.arm.encoder, measured, {}
         return other
 
-    @property
-    def _tagger(self) -> Speed:
-        return Speed.measured(self.measured, "tagger", "train").of_network(self.config.network)
+    def _tagger(self, settings: TaggerSettings, *, states: bool = False) -> Speed:
+        """states: whether a recurrent tagger reads an encoder's."""
+        encoder = self.encoder if states or begins_from_encoder(settings.network) else ""
+        usual = Speed.measured(self.measured, "tagger", "train")
+        return self._speed(usual, settings, encoder, [self.corpora["train"]]).of_network(settings.network)
+
+    def _speed(
+        self, usual: Speed, settings: MlmSettings | TaggerSettings, encoder: str, texts: Collection[Corpus]
+    ) -> Speed:
+        """The speed of such a training, `usual` where no runs are asked."""
+        known = self.speeds.of(settings, encoder, [text.fingerprint for text in texts]) if self.speeds else None
+        self.basis |= {known.basis: None} if known else {}
+        return known.speed if known else usual
 
     def _labelled(self, arm: Arm | None, n: int) -> Read:
         """Text that an epoch reads of `n` of L_C, and of what an arm adds to them."""
@@ -170,10 +189,17 @@ class Seconds:
         smallest = min((corpus.n_tokens for corpus in self.sources), default=0)
         return tokens_read(cell.budget, self.config.cap_tokens, smallest)
 
-    def _mlm(self, sentences: int, tokens: float) -> float:
-        settings = self.config.mlm_settings
-        speed, held_out = Speed.measured(self.measured, "mlm", "task"), len(self.corpora["dev"])
+    def _mlm(self, sentences: int, tokens: float, texts: Collection[Corpus]) -> float:
+        settings, held_out = self.config.mlm_settings, len(self.corpora["dev"])
+        speed = self._speed(Speed.measured(self.measured, "mlm", "task"), settings, self.encoder, texts)
         return estimate.mlm(speed, settings, sentences=sentences, tokens=tokens, held_out=held_out).expected
+
+    def _texts(self, arm: Arm) -> list[Corpus]:
+        """Corpora that a line's MLM reads of."""
+        if arm.source:
+            return list(self.sources)
+        roles = ["task"] * arm.task + ["domain"] * bool(arm.strategy)
+        return [self.corpora[role] for role in roles]
 
     def _reads(self, cell: Cell) -> tuple[int, float]:
         """(sentences, tokens) that a line's MLM reads, flags not known yet."""
@@ -200,7 +226,8 @@ class Seconds:
     def _read(self, corpus: Corpus) -> Read:
         """Text that a tagger reads of a labelled corpus."""
         neighbours = 2 * self.config.tagger_settings.context * len(corpus)
-        return Read(sentences=len(corpus), pieces=corpus.n_tokens * self._tagger.pieces + neighbours)
+        pieces = self._tagger(self.config.tagger_settings).pieces
+        return Read(sentences=len(corpus), pieces=corpus.n_tokens * pieces + neighbours)
 
     def _folds(self, strategy: str) -> int:
         options = strategy_options(strategy, self.config.strategies.get(strategy, {})).model_dump()

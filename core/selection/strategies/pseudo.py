@@ -16,6 +16,8 @@ from core.results import FloatArray, IntArray, Prefer, Role
 from core.selection.base import AdaptedOptions, Batch, Model, Source, Strategy
 
 if TYPE_CHECKING:
+    import torch
+
     from core.models.mlm import MaskedLM
 
 _SHARE = 0.15  # of a sentence's pieces hidden at a time under `sampled`
@@ -104,12 +106,16 @@ class PseudoPerplexity(Strategy):
             report.note("one-pass: these scores are not probabilities, for every piece sees itself.")
 
     def score(self, batch: Batch) -> FloatArray:
+        import torch
+
+        from core.models.transfer import fetched
+
         n, reads = len(batch.sentences), self._reads([sentence.text for sentence in batch.sentences])
         loss, guesses = np.zeros(n), np.zeros(n)
-        for passes in self._groups(reads, batch):
+        groups = self._groups(reads, batch)
+        for passes, losses in fetched((group, torch.cat(self._halved.each(group, self._losses))) for group in groups):
             owners = np.repeat([pass_.read.sentence for pass_ in passes], [len(pass_.targets) for pass_ in passes])
-            losses = np.concatenate(self._halved.each(passes, self._losses))
-            loss += np.bincount(owners, weights=losses, minlength=n)
+            loss += np.bincount(owners, weights=losses.numpy(), minlength=n)
             guesses += np.bincount(owners, minlength=n)
         with np.errstate(invalid="ignore"):  # a sentence without pieces: 0 / 0, "could not be scored"
             return np.exp(loss / guesses)
@@ -174,9 +180,11 @@ class PseudoPerplexity(Strategy):
         share = {"exact": 0.0, "sampled": _SHARE, "one-pass": 1.0}[self.options.method]
         return min(usual, int(_WIDTH / share)) if share else usual
 
-    def _losses(self, passes: Sequence[_Pass]) -> FloatArray:
-        """-log p of every target piece, pass by pass; the shortest sentence first."""
+    def _losses(self, passes: Sequence[_Pass]) -> "torch.Tensor":
+        """-log p of every target piece, float64 on the model's device, pass by pass; the shortest sentence first."""
         import torch
+
+        from core.models.transfer import to_device
 
         width = len(passes[-1].read.ids)
         tokens = np.full((len(passes), width), self._lm.tokenizer.pad_token_id or 0, dtype=np.int64)
@@ -187,10 +195,8 @@ class PseudoPerplexity(Strategy):
             tokens[line, list(pass_.masked)] = self._lm.tokenizer.mask_token_id
         at = np.concatenate([line * width + np.asarray(pass_.targets) for line, pass_ in enumerate(passes)])
         pieces = np.concatenate([np.asarray(pass_.read.ids)[list(pass_.targets)] for pass_ in passes])
-        inputs, places, gold = (torch.from_numpy(part).to(self._lm.model.device) for part in (tokens, at, pieces))
-        mask = None if attend.all() else torch.from_numpy(attend).to(inputs.device)  # without padding: a faster kernel
+        parts = [tokens, at, pieces, *([] if attend.all() else [attend])]  # without padding: a faster kernel
+        inputs, places, gold, *mask = to_device([torch.from_numpy(part) for part in parts], self._lm.model.device)
         with torch.inference_mode():
-            logits = self._lm.logits(inputs, mask, places)
-            losses = torch.nn.functional.cross_entropy(logits, gold, reduction="none")
-            result: FloatArray = losses.double().cpu().numpy()
-        return result
+            logits = self._lm.logits(inputs, mask[0] if mask else None, places)
+            return torch.nn.functional.cross_entropy(logits, gold, reduction="none").double()

@@ -61,9 +61,9 @@ def _single(kind: str, options: Mapping[str, Any]) -> float | None:
 
 
 def _experiment(options: Mapping[str, Any]) -> float | None:
-    if runs.finished("calibrate", experiments.calibration(options)) is None:
+    cost = experiments.cost_if_known(options)
+    if cost is None:
         return None
-    cost = experiments.cost(options)
     done = sum(step.finished for step in cost.steps)
     with st.container(horizontal=True):
         st.metric("Runs to make", f"{len(cost.steps) - done:,}", width="content", help=f"{done} are finished already.")
@@ -71,7 +71,8 @@ def _experiment(options: Mapping[str, Any]) -> float | None:
     cards = (
         f" {cost.at_once} runs at once, one a GPU; {duration(cost.seconds)} of GPU in all." if cost.at_once > 1 else ""
     )
-    st.caption(f"Time: this encoder was timed on this machine, on your text, for a few seconds.{cards}")
+    if cost.basis:
+        st.caption(f"Time: {cost.basis}{cards}")
     with st.expander("Run by run", icon=":material/table:"):
         rows = [f"| {step.kind} | {step.line} {step.what} | {_seconds(step)} |" for step in cost.steps]
         st.markdown("\n".join(["| Run | Variant | Time |", "| :-- | :-- | --: |", *rows]))
@@ -125,8 +126,11 @@ def _time_it(kind: str, options: Mapping[str, Any]) -> None:
 
 def _calibration(kind: str, options: Mapping[str, Any]) -> dict[str, Any] | None:
     if kind == "experiment":
-        return experiments.calibration(options)
+        wanted = [experiments.calibration(options, encoder) for encoder in ("", *experiments.encoders(options))]
+        return next((one for one in wanted if runs.finished("calibrate", one) is None), None)
     roles, encoder = corpora.roles(), training.root_encoder(options["init"])
     if not {"task", "train"} <= roles.keys():
         return None
-    return {"encoder": encoder, "task": roles["task"], "train": roles["train"], "domain": roles.get("domain", "")}
+    network = {name: options[name] for name in ("network", "hidden") if options.get(name)}
+    texts = {"task": roles["task"], "train": roles["train"], "domain": roles.get("domain", "")}
+    return {"encoder": encoder, **network, **texts}
