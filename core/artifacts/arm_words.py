@@ -1,8 +1,9 @@
 """Arms in words, for who does not know their names: what one adds, what it must beat beside nothing, what that asks."""
 
 from collections.abc import Mapping, Sequence
+from statistics import mean
 
-from core.artifacts.leaderboard import ArmRow, split_name
+from core.artifacts.leaderboard import ArmRow, ExperimentResult, split_name
 from core.config import Budget
 
 JUDGED = ("improves", "helped", "hurts", "below control", "no evidence")  # the surest first
@@ -70,3 +71,17 @@ def asked_by_control(arm: str) -> str:
 
 def _head(arm: str) -> str:
     return split_name(arm)[0].partition(":")[0]
+
+
+def overlap_in_short(result: ExperimentResult) -> str:
+    """Sentences that were learnt from and tested too, and how far they move the scores, for a reader who trains no
+    models; nothing where there are none."""
+    if not (shared := result.train_in_test):
+        return ""
+    n = shared.exact + shared.near
+    moved = [abs(row.mean - mean(row.unseen_f1)) for row in result.leaderboard if row.unseen_f1]
+    without = f"; without what they share no score moves by more than {max(moved):.1f} points" if moved else ""
+    return (
+        f"{n:,} of the sentences learnt from stand{'s' * (n == 1)}, word for word or nearly, among those decided by or "
+        f"tested on{without}."
+    )

@@ -12,6 +12,7 @@ from core import __version__
 from core import reports as printed
 from core.artifacts import finding as findings
 from core.artifacts import leaderboard, taggers
+from core.artifacts.arm_words import overlap_in_short
 from core.artifacts.leaderboard import ArmRow
 from core.artifacts.taggers import TypeScores
 from core.errors import ConfigError, CorpusError, RunError
@@ -107,6 +108,7 @@ def _experiment(run_id: str, cover: Cover, examples: bool) -> Document:
         unfound=unfound_types(run_id),
         planned=summary.planned.why if summary.planned else "",
         overlap=" ".join(filter(None, (summary.overlap_words, summary.ceiling_words))),
+        overlap_in_short=overlap_in_short(summary),
         multipliers=summary.multipliers.words if summary.multipliers else "",
     )
     return printed.experiment_document(report, cover)

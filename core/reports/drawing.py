@@ -11,6 +11,7 @@ WIDTH, ROW, BELOW = 700, 28, 44  # of the whole, of a row with a name of one lin
 LABELS, GAP, REACH = 250, 10, 435  # the names' right end, what is left beside it, the scale's length
 NAME, LINE = 14.0, 17  # a name's letters, and its lines where it has several
 ROOM = 0.84  # of LABELS that our letters may take: a browser's own are wider
+EDGE = 0.04  # of the scale, left free at both ends
 GREY = "#888888"
 
 
@@ -63,7 +64,7 @@ class Drawing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interval:
-    """A line of the drawing. bold: a mean of others."""
+    """A line of the drawing. bold: what is asked about, or a mean of others."""
 
     name: str
     value: float
@@ -81,6 +82,8 @@ def intervals(rows: Sequence[Interval], unit: str) -> Drawing | None:
     if not rows:
         return None
     low, high = min(0.0, *(row.low for row in rows)), max(0.0, *(row.high for row in rows))
+    step = _round_step((high - low) / 6)
+    low, high = low - EDGE * (high - low), high + EDGE * (high - low)  # so that no line looks cut off
     names = [_broken(row.name, bold=row.bold) for row in rows]
     heights = [ROW + LINE * (len(lines) - 1) for lines in names]
     factor, bottom = REACH / ((high - low) or 1), sum(heights)
@@ -101,7 +104,6 @@ def intervals(rows: Sequence[Interval], unit: str) -> Drawing | None:
             Dot(x=x(row.value), y=y, radius=7 if row.bold else 6, colour=row.colour),
         ]
     shapes.append(Stroke(x1=x(low), y1=bottom, x2=x(high), y2=bottom))
-    step = _round_step((high - low) / 6)
     for mark in (step * i for i in range(ceil(low / step), floor(high / step) + 1)):
         shapes.append(Stroke(x1=x(mark), y1=bottom, x2=x(mark), y2=bottom + 5))
         words = f"{mark:+.4g}" if mark else "0"

@@ -17,7 +17,7 @@ from core.plots.results import (
     rate_words,
     unfound_words,
 )
-from core.reports.drawing import Interval, intervals
+from core.reports.drawing import GREY, Interval, intervals
 from core.reports.examples import Examples
 from core.reports.parts import Code, Cover, Document, Facts, Heading, Items, Part, Picture, Quote, Table, Text
 
@@ -54,7 +54,8 @@ class Report:
     the text that was tested on. types, examples: of `main` beside what it is measured against. seeds: that all was
     trained under. hours: of computing. begun: a sentence that says which experiment and when. finding: its verdict.
     missing: why the command would not repeat it, a phrase each. unfound: types that no arm got right. planned: what the
-    planned test came to. overlap: what was both trained on and tested. multipliers: what choosing was worth.
+    planned test came to. overlap: what was both trained on and tested, and in short for the first page. multipliers:
+    what choosing was worth.
     """
 
     rows: Sequence[ArmRow]
@@ -75,6 +76,7 @@ class Report:
     unfound: Sequence[Unfound] = ()
     planned: str = ""
     overlap: str = ""
+    overlap_in_short: str = ""
     multipliers: str = ""
 
 
@@ -83,8 +85,9 @@ def experiment_document(report: Report, cover: Cover) -> Document:
     first: list[Part] = [
         Facts(answer_facts(_asked(report), report.finding, spent(report.hours)), leading=True),
         *([Text(report.multipliers)] if report.multipliers else []),
-        *(Text(words, strong=True) for words in (unfound_words(report.unfound), report.overlap) if words),
-        *_picture(report.rows),
+        *([Text(unfound, strong=True)] if (unfound := unfound_words(report.unfound)) else []),
+        *([Text(report.overlap_in_short)] if report.overlap_in_short else []),
+        *_picture(report.rows, report.main),
         *_examples(report.examples),
         *_kinds(report.types[:KINDS], len(report.types) - KINDS),
     ]
@@ -125,25 +128,26 @@ def spent(hours: float) -> str:
 
 
 def _asked(report: Report) -> str:
-    kinds = [kind.type for kind in report.types[:4]]
-    more = f" and {len(report.types) - 4} more kinds" if len(report.types) > 4 else ""
+    kinds, others = [kind.type for kind in report.types[:5]], len(report.types) - 5
+    more = f" and {others} more kind{'s' * (others > 1)}" if others > 0 else ""
     sought = f"finds {', '.join(kinds)}{more}" if kinds else "finds names, parties, places and the like"
     name = name_of(report.main, report.rows) if report.main else "what was tried"
     by = f"after it has read {name}" if report.main and reads(report.main) else f"with {name}"
-    return f"Does a program that {sought} in the text “{report.task}” do better {by}?"
+    return f"Does a tagger, a program that {sought} in text, do better on “{report.task}” {by}?"
 
 
-def _picture(rows: Sequence[ArmRow]) -> list[Part]:
-    """Intervals about zero, a line an arm."""
+def _picture(rows: Sequence[ArmRow], main: ArmRow | None) -> list[Part]:
+    """Intervals about zero, a line an arm: the one that is asked about first, controls as grey as what they are for."""
     shown = [
         Interval(
-            name=f"{_plain_name(row, rows)} {_SIGN[row.verdict]}",
+            name=_plain_name(row, rows),
             value=row.delta,
             low=row.interval[0],
             high=row.interval[1],
-            colour=VERDICT_MARKS[row.verdict].colour,
+            colour=GREY if row.verdict == "control" else VERDICT_MARKS[row.verdict].colour,
+            bold=row is main,
         )
-        for row in rows
+        for row in sorted(rows, key=lambda row: row is not main)
         if row.verdict != "baseline" and known_interval(row)
     ]
     over = "without" if against(rows) == "none" else against(rows)
@@ -161,12 +165,12 @@ def _examples(examples: Examples | None) -> list[Part]:
     if examples is None or not examples.shown:
         return []
     head = (
-        f"Of {examples.sentences:,} test sentences {examples.better:,} were read right only with it, "
+        f"Of {examples.sentences:,} test sentences {examples.better:,} were right only with what was tried, "
         f"{examples.worse:,} only without. {'Some' if len(examples.shown) > 1 else 'One'} of them:"
     )
     parts: list[Part] = [Heading("In the text"), Text(head)]
     for one in examples.shown:
-        rows = (("labelled", one.labelled), ("without", one.without), ("with", one.having), ("from", one.place))
+        rows = (("by a person", one.labelled), ("without", one.without), ("with", one.having), ("from", one.place))
         parts += [Quote(one.text), Facts([row for row in rows if row[1]])]
     return parts
 
@@ -175,16 +179,13 @@ def _kinds(types: Sequence[TypeScores], more: int) -> list[Part]:
     if not types:
         return []
     rows = [
-        (kind.type, f"{kind.mentions:,}", f"{kind.a:.0f}", f"{kind.b:.0f}", f"{kind.b - kind.a:+z.0f}")
+        (kind.type, f"{kind.mentions:,}", f"{kind.a:.1f}", f"{kind.b:.1f}", f"{kind.b - kind.a:+z.1f}")
         for kind in types
     ]
     also = f" {more:,} more on the next page." if more > 0 else ""
     text = f"Of 100, where 100 is all found and nothing invented; chance alone moves such figures by some points.{also}"
-    return [
-        Heading("By kind"),
-        Table(("Kind", "In the test", "Without", "With", "Difference"), rows, (1, 2, 3, 4)),
-        Text(text),
-    ]
+    heads = ("Kind", "Mentions in the test", "Without", "With", "Difference")
+    return [Heading("By kind"), Text(text), Table(heads, rows, (1, 2, 3, 4))]
 
 
 def _compared(report: Report) -> list[Part]:
@@ -281,7 +282,7 @@ def _how_sure(report: Report) -> list[Part]:
     )
     reasons = [(line_name(row), row.why) for row in report.rows if row.verdict != "baseline"]
     planned = [Text(report.planned, strong=True)] if report.planned else []
-    return [*planned, Text(text), Items(reasons)]
+    return [*planned, Text(text), Items(reasons), *([Text(report.overlap)] if report.overlap else [])]
 
 
 def _cost(report: Report) -> list[Part]:

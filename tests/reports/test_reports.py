@@ -6,12 +6,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import docx
 import pypdfium2
 import pytest
 
+from core.artifacts.arm_words import overlap_in_short
+from core.artifacts.evaluations import TrainInTest
 from core.artifacts.finding import Finding
 from core.artifacts.leaderboard import ArmRow, PlannedTest
 from core.artifacts.taggers import TwoReadings, TypeScores
@@ -21,8 +24,8 @@ from core.facade import reports, results
 from core.recipes.base import as_json
 from core.reports import CorpusRow, Cover, Document, Report, examples, experiment_document, html, pdf
 from core.reports import docx as as_docx
-from core.reports.drawing import Interval, Label, intervals
-from core.reports.parts import Text
+from core.reports.drawing import GREY, Dot, Interval, Label, intervals
+from core.reports.parts import Picture, Text
 from core.stats.mistakes import mistakes
 from core.text.sentence import Entity, Sentence, sentence_id
 from tests import finished
@@ -169,7 +172,7 @@ def test_nobodys_markup_is_obeyed_and_figures_are_said_once() -> None:
     for words in ("run &lt;x&gt;", "a &amp; b", "a&lt;b&gt;0", "Leases &lt;2026&gt;", "“leases &amp; &lt;more&gt;”"):
         assert words in page
     assert "All in all 2.0 h of computing" in page
-    assert "<td class=n>+10</td>" in page  # with less without
+    assert "<td class=n>+10.4</td>" in page  # with less without
     assert "2 more on the next page" in page
 
 
@@ -186,6 +189,32 @@ def test_control_characters_of_a_corpus_do_not_spoil_a_file() -> None:
     assert docx.Document(BytesIO(as_docx(document))).paragraphs
 
 
+def test_what_is_asked_about_is_drawn_first_and_a_control_in_grey() -> None:
+    control = replace(
+        ARM_ROW, arm="random", budget="10%", verdict="control", delta=1.0, interval=(-1.0, 3.0), sentences=9
+    )
+    first, second = rows()[1:]
+    page = experiment_document(report(rows=[rows()[0], control, first, second], main=second), COVER)
+    (picture,) = (part for part in page.first if isinstance(part, Picture))
+    names = " ".join(shape.text for shape in picture.drawing.shapes if isinstance(shape, Label) and shape.bold)
+    assert "a<b>1" in names
+    assert "a<b>0" not in names
+    assert [shape.colour for shape in picture.drawing.shapes if isinstance(shape, Dot)][1] == GREY
+
+
+def test_what_was_learnt_from_and_tested_is_in_short_on_the_first_page_and_whole_on_the_second() -> None:
+    document = experiment_document(report(overlap="All of it.", overlap_in_short="In short."), COVER)
+    assert Text("In short.") in document.first
+    assert Text("All of it.") in document.second
+    one = replace(ARM_ROW, mean=80.0, unseen_f1=(79.0, 80.6))
+    result: Any = SimpleNamespace(train_in_test=TrainInTest(exact=1, near=1), leaderboard=[one])
+    assert overlap_in_short(result) == (
+        "2 of the sentences learnt from stand, word for word or nearly, among those decided by or tested on; without "
+        "what they share no score moves by more than 0.2 points."
+    )
+    assert not overlap_in_short(SimpleNamespace(train_in_test=TrainInTest()))  # type: ignore[arg-type]
+
+
 def test_intervals_are_drawn_to_a_scale_with_round_marks() -> None:
     drawing = intervals([Interval(name="a", value=1.5, low=-7.0, high=4.5, colour="#000000")], "points")
     assert drawing
@@ -193,10 +222,10 @@ def test_intervals_are_drawn_to_a_scale_with_round_marks() -> None:
     wide = intervals([Interval(name="a", value=0.1, low=-0.3, high=0.7, colour="#000000")], "points")
     assert wide
     assert [float(shape.text) for shape in marks(wide.shapes)] == [-0.2, 0, 0.2, 0.4, 0.6]
-    scale = 435 / 11.5
+    scale, left = 435 / (11.5 * 1.08), 260 + 0.04 * 435 / 1.08  # a twenty-fifth is left free at both ends
     page = html(experiment_document(report(rows=[rows()[0], replace(rows()[1], interval=(-7.0, 4.5))]), COVER))
-    assert f'x1="{260:.1f}" x2="{260 + 11.5 * scale:.1f}"' in page
-    assert f'cx="{260 + 8.5 * scale:.1f}"' in page
+    assert f'x1="{left:.1f}" x2="{left + 11.5 * scale:.1f}"' in page
+    assert f'cx="{left + 8.5 * scale:.1f}"' in page
     assert intervals([], "points") is None
 
 
