@@ -68,6 +68,16 @@ def answers(row: ArmRow) -> tuple[str, str]:
     return f"{row.helped or row.verdict}{also}", f"{row.chose}{also}" if row.chose else not_asked
 
 
+def all_read(rows: Sequence[ArmRow]) -> bool:
+    """Whether pre-training is all that arms differ in."""
+    return all(row.sentences for row in rows if row.verdict != "baseline")
+
+
+def asked_first(rows: Sequence[ArmRow]) -> str:
+    """Head of the first of the two answers, in a table."""
+    return "Reading helped" if all_read(rows) else "Helped"
+
+
 def interval_words(row: ArmRow) -> str:
     """An arm's difference to its baseline and its interval, in words; "" of `none` itself."""
     return "" if row.verdict == "baseline" else difference_words(row)

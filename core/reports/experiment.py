@@ -9,7 +9,9 @@ from core.artifacts.leaderboard import SWAPPED, ArmRow, FurtherTest, against, sw
 from core.artifacts.taggers import TypeScores, Unfound
 from core.plots.results import (
     VERDICT_MARKS,
+    all_read,
     answers,
+    asked_first,
     hours_words,
     interval_words,
     known_interval,
@@ -215,11 +217,6 @@ def _compared(report: Report) -> list[Part]:
     return [Text(text), *parts, Text(alike)] if parts else [Text(f"{text} {alike}")]
 
 
-def all_read(rows: Sequence[ArmRow]) -> bool:
-    """Whether pre-training is all that arms differ in."""
-    return all(row.sentences for row in rows if row.verdict != "baseline")
-
-
 def corpora_parts(corpora: Sequence[CorpusRow], missing: Sequence[str]) -> list[Part]:
     """The corpora of a run, and why it cannot be repeated where some are gone."""
     rows = [(c.role, c.name, f"{c.sentences:,}", c.fingerprint[:16]) for c in corpora]
@@ -237,13 +234,12 @@ def _results(report: Report) -> list[Part]:
         spread = f"{row.mean:.2f}" + ("" if row.sd is None else f" ± {row.sd:.2f}")
         helped, chose = answers(row)
         rows.append((line_name(row), _read(row), spread, interval_words(row), f"{_SIGN[row.verdict]} {helped}", chose))
-    question = "Reading helped" if all_read(report.rows) else "Helped"
     heads = (
         "Variant",
         "Sentences (words) read",
         "Score ± spread",
         "Difference (interval)",
-        question,
+        asked_first(report.rows),
         "Choosing helped",
     )
     return [Text(text), Table(heads, rows, (1, 2, 3)), *_further(report.rows)]

@@ -452,7 +452,7 @@ def training(one: Walk) -> None:
     page.get_by_text(LARGER, exact=True).click()  # within the other expander
     settled(page)
     expect(one.button("training.fetch")).to_be_disabled()
-    tick(page, re.compile("^Ask "))
+    tick(page, "I agree that mpnet is fetched from there")
     one.press("training.fetch", starts="fetch")
     file = one.server.data / "few.vec"
     file.write_text("of 1 2\n", encoding="utf-8")

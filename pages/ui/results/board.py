@@ -70,7 +70,7 @@ def leaderboard(run_id: str) -> None:
     with right:
         gaps = "; ".join(f"{_name(row)} {figures.interval_words(row)}" for row in rows[:30])
         chart(figures.differences(rows), "results.gaps", f"Score less that of {results.against(rows)}: {gaps}")
-    columns = COLUMNS | {"none": f"Against {results.against(rows)}"}
+    columns = COLUMNS | {"helped": figures.asked_first(rows), "none": f"Against {results.against(rows)}"}
     table([_line(row) for row in rows], columns, "Leaderboard: every variant's scores and verdict", wrapped=())
     _further(rows)
     with st.expander("Why each verdict, and what would settle it", expanded=True, icon=":material/gavel:"):
@@ -84,7 +84,7 @@ def leaderboard(run_id: str) -> None:
 
 COLUMNS = {
     "arm": "Variant",
-    "helped": "Helped",
+    "helped": "Helped",  # what did, its rows say
     "chose": "Choosing helped",
     "f1": "Test score",
     "none": "Against",  # what, its rows say

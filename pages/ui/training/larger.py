@@ -36,10 +36,10 @@ def _ask(wanted: Encoder) -> None:
         "of them is installed or run, and a file is kept only if it is the one that was published (sha256)."
     )
     agreed = st.checkbox(
-        f"Ask {plain(hosts)} for {wanted.name}",
+        f"I agree that {wanted.name} is fetched from there",  # escaped names would be read aloud sign by sign
         key=AGREED,
-        help="It learns what is fetched, and what pip says of this machine: its Python and its system. No text of "
-        "yours is sent.",
+        help="Who is asked learns what is fetched, and what pip says of this machine: its Python and its system. No "
+        "text of yours is sent.",
     )
     help = None if agreed else "Agree above first."
     if pressed(f"Get {wanted.name}", "training.fetch", icon=":material/download:", disabled=not agreed, help=help):
