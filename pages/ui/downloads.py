@@ -31,4 +31,4 @@ def _why(error: BaseException) -> str:
 
 def answer_in_our_words() -> None:
     """Put ours in the place of Streamlit's, for every window that is opened from now on."""
-    app_session.DeferredFileHandler = Downloads  # type: ignore[misc]
+    app_session.DeferredFileHandler = Downloads  # type: ignore[attr-defined]
