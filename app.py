@@ -31,6 +31,7 @@ from core.facade.removals import sweep
 from pages.ui.ahead import Ahead
 from pages.ui.door import Door
 from pages.ui.doorstep import AT_ONCE, Doorstep
+from pages.ui.downloads import answer_in_our_words
 from pages.ui.nowhere import Nowhere
 
 ROOT = Path(__file__).resolve().parent
@@ -41,6 +42,7 @@ try:
     serving()
     settle()
     sweep()
+    answer_in_our_words()
     parts = [Middleware(Door, mode=door.mode()), Middleware(Nowhere), Middleware(Ahead)]
     app = App(ROOT / "home.py", middleware=parts)
 except WinnowError as error:

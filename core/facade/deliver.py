@@ -134,8 +134,9 @@ def figure_page(run_id: str, figure: "go.Figure") -> bytes:
 
 @exporting
 def take_bytes(run_id: str, path: Path) -> bytes:
-    """A file of a run, as the browser downloads it."""
-    return path.read_bytes()
+    """A file of a run, as the browser downloads it. Errors: as of `read_back`."""
+    with read_back(path):
+        return path.read_bytes()
 
 
 @exporting

@@ -35,6 +35,7 @@ PAGES = {
     "Deliver": (("pages/6_Results.py", "Results", ":material/leaderboard:"),),
     "Sources": (("pages/9_Papers.py", "Papers", ":material/menu_book:"),),
 }
+BUG = "This is a bug in Winnow"
 STRIP_POLL, STRIP_MOST = 2.0, 3  # seconds; runs
 ABOUT = "**Winnow** finds the part of a big corpus that is worth pre-training on. Nothing leaves this machine."
 _theme = st.components.v2.component("winnow_theme", js=(ASSETS / "theme.js").read_text(encoding="utf-8"))
@@ -79,13 +80,17 @@ def guard(buttons: str | None = None) -> Iterator[None]:
     except WinnowError as error:
         st.error(plain(str(error)), title="This did not work", icon=":material/error:")
     except Exception as error:  # noqa: BLE001  told neutrally
-        _log_file()
-        logger.error("a page failed\n%s", errors.for_the_log(error))
-        where = plain(str(machine_home() / "app.log"))
-        text = f"Your data and your runs are as they were. Details are in the log, {where}; reload the page to go on."
-        st.error(text, title="This is a bug in Winnow", icon=":material/bug_report:")
+        st.error(plain(bug(error)), title=BUG, icon=":material/bug_report:")
     if buttons is not None:
         forget_presses(buttons)
+
+
+def bug(error: BaseException) -> str:
+    """What is said of an error that nobody raised on purpose; its traceback goes to the log."""
+    _log_file()
+    logger.error("a page failed\n%s", errors.for_the_log(error))
+    log = machine_home() / "app.log"
+    return f"Your data and your runs are as they were. Details are in the log, {log}; reload the page to go on."
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from core.facade import preferences, projects
 from core.facade.errors import ProjectError
+from core.facade.home import home, on_disk
 from core.facade.projects import LONGEST_NAME, Project
 from pages.ui.presses import pressed
 from pages.ui.widgets import command_lines, plain, size
@@ -88,7 +89,7 @@ def later(work: Callable[[], T]) -> Callable[[], T]:
 
 
 def _within(slug: str, work: Callable[[], T]) -> T:
-    with projects.within(slug):
+    with projects.within(slug), on_disk(home()):
         return work()
 
 

@@ -1,7 +1,9 @@
-"""Removing a corpus, in a browser: a popover that leads to the run which is in the way."""
+"""Removing, in a browser: a popover that leads to the run which is in the way; a download of what is gone."""
 
 import re
+import shutil
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from core.facade import corpora as facade_corpora
@@ -9,7 +11,7 @@ from core.facade import runs
 from core.facade.home import store
 from core.recipes.base import register
 from tests.browser.driver import Server, settled
-from tests.finished import at_work, corpora
+from tests.finished import LINES, at_work, corpora, experiment
 
 
 def test_the_popover_links_to_the_run_at_work(server: Server, page: Page) -> None:
@@ -31,3 +33,18 @@ def test_the_popover_links_to_the_run_at_work(server: Server, page: Page) -> Non
         expect(page).to_have_url(re.compile(rf"/Training\?run={run.id}$"))
         expect(page.get_by_role("button", name="Stop and keep", exact=True)).to_be_visible()
     assert facade_corpora.find("my train")
+
+
+def test_a_download_of_a_run_that_is_gone_is_told_in_words_of_ours(
+    server: Server, page: Page, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WINNOW_HOME", str(server.home))
+    run = experiment(server.home, corpora(server.home), LINES[:2])
+    page.goto(f"{server.url}/Results?run={run.id}")
+    settled(page)
+    page.get_by_role("tab", name="Take away").click()
+    settled(page)
+    shutil.rmtree(run.path)  # by another window, or by hand
+    page.get_by_role("button", name="Table (.csv)").click()
+    expect(page.get_by_test_id("stDownloadButtonError")).to_contain_text(f"run '{run.id}': is not in ")
+    settled(page)

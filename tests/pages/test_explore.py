@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 import shlex
 import shutil
 import subprocess
@@ -664,6 +665,8 @@ def test_two_selections_are_compared(made: tuple[str, str, str]) -> None:
     ):
         assert f"| {name} | {n:,} |" in said
     assert "domain.pdf, page 7<" in said
+    ids = re.findall(r'<td class="w-whole">([0-9a-f]{16})</td>', said)  # none is broken into lines
+    assert len(ids) == min(len(ours & theirs), 8)
     assert len(app.get("plotly_chart")) == 2
 
 

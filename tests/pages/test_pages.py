@@ -278,7 +278,7 @@ def test_a_wrong_encoding_names_the_field_that_mends_it(trio: dict[str, Corpus])
     app = opened("pages/1_Corpora.py")
     app.file_uploader[0].upload("vertrag.csv", "Nr;Text\n1;Der Käufer zahlt.\n".encode("latin-1")).run()
     assert "byte 0xe4 is not UTF" in app.error[0].value
-    assert "Choose it in **Encoding**, above" in app.error[0].value
+    assert "Choose its encoding in **Encoding**, above" in app.error[0].value
     assert "All corpora" in texts(app)
     app.selectbox(key="corpora.encoding").select("cp1252").run()
     assert not app.error
@@ -289,7 +289,7 @@ def test_first_rows_that_would_not_be_taken_say_their_line(home: Path) -> None:
     app = opened("pages/1_Corpora.py")
     app.file_uploader[0].upload("latin.txt", "A line.\nUn café.\n".encode("latin-1")).run()
     assert plain("latin.txt line 2: byte 0xe9 is not UTF-8.") in app.warning[0].value
-    assert "**Encoding**, above" in app.warning[0].value
+    assert "Choose its encoding in **Encoding**, above" in app.warning[0].value
 
 
 def test_mixed_tags_say_their_line(home: Path) -> None:

@@ -12,6 +12,7 @@ from core.corpora.library import Library
 from core.errors import CorpusError
 from core.facade import corpora, deliver, runs
 from core.facade.home import home
+from pages.ui.results.take import NO_MODELS
 from pages.ui.results.trial import READ, TRIES
 from pages.ui.runs.words import title
 from tests.pages.test_pages import opened, texts
@@ -70,6 +71,22 @@ def test_a_typed_sentence_comes_back_with_its_entities_in_colour(taggers: tuple[
     assert re.search(r'<mark class="w-entity" style="--c:[^"]+">Ly <small>LOC</small></mark>', said)
     assert "&lt;" in said
     assert "<b>" not in said
+
+
+def test_a_tagger_whose_model_is_gone_is_not_offered(taggers: tuple[str, str]) -> None:
+    """Neither to be tried nor to be taken away; where none is left that is said, and is no error."""
+    good, bad = taggers
+    shutil.rmtree(deliver.model_folder(good))
+    for name, key in (("Try a sentence", "results.try.model"), ("Take away", "results.take.model")):
+        app = tab(opened(PAGE), name)
+        [offered] = app.selectbox(key=key).options
+        assert offered.endswith(f"({bad[-4:]})")
+    shutil.rmtree(deliver.model_folder(bad))
+    for name in ("Try a sentence", "Take away"):
+        app = tab(opened(PAGE), name)
+        assert [info.value for info in app.info] == [NO_MODELS]
+        assert not app.error
+        assert not app.get("download_button")
 
 
 def test_a_colour_is_a_type_whatever_is_typed(taggers: tuple[str, str]) -> None:

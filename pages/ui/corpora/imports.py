@@ -22,7 +22,7 @@ from pages.ui.widgets import plain
 UPLOADED, BY_PATH = "Upload a file", "A path on this machine"
 SCHEMES = ("iob1", "iob2", "bioes", "bilou", "io")
 ENCODINGS = ("utf-8", "cp1252", "latin-1", "utf-16")
-CHOOSE_ENCODING = "Choose it in **Encoding**, above: cp1252 is the usual one of files from Windows."
+CHOOSE_ENCODING = "Choose its encoding in **Encoding**, above: cp1252 is the usual one of files from Windows."
 RUN = "corpora.run"
 REFUSED = "corpora.refused"  # why the last upload was not taken
 

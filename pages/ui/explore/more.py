@@ -53,7 +53,7 @@ def compare(choice_id: str, map_run: str | None) -> None:
     )
     columns = {"id": "Id", "score": "Score", "text": "Sentence"}
     rows = insights.side_examples(choice_id, other, side)
-    table(rows, with_place(columns, rows), SIDE_WORDS[side])
+    table(rows, with_place(columns, rows), SIDE_WORDS[side], wrapped=("text", "place"))
 
 
 def _both(choice_id: str, map_run: str | None, other: str) -> None:

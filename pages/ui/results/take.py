@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from core.facade import commands, deliver, reports, results, runs, terms
+from core.facade import commands, deliver, reports, results, runs, taggers, terms
 from core.facade.reports import Cover
 from core.facade.results import TaggerRow
 from pages.ui.frame import guard
@@ -22,6 +22,10 @@ REPORTS: Mapping[reports.Format, tuple[str, str]] = {
     "docx": ("Report (.docx)", "application/vnd.openxmlformats-officedocument.wordprocessingml.document"),
     "html": ("Report (.html)", "text/html"),
 }
+NO_MODELS = (
+    "None of these taggers is on this machine: they were removed to make room, or left out of a project that was "
+    "exported, as in the finished sample. To have one, remove its training on the page Runs and start it again."
+)
 ZIP_LIMIT = 200_000_000  # bytes that a browser is handed at once
 COLUMNS = {
     "name": "Training",
@@ -85,7 +89,19 @@ def take_away(run_id: str | None, arms: Mapping[str, str]) -> None:
     if run_id is not None:
         _report(run_id)
     if arms:
-        _model(arms)
+        st.subheader("A tagger", anchor=False)
+        st.caption("An ordinary Hugging Face folder with its card; loads anywhere, without code of ours.")
+        if here := with_models(arms):
+            _model(here)
+
+
+def with_models(arms: Mapping[str, str]) -> Mapping[str, str]:
+    """Taggers whose model is still here; said in its place where that is none."""
+    known = taggers.here()
+    here = {run: name for run, name in arms.items() if run in known}
+    if not here:
+        st.info(NO_MODELS, icon=":material/link_off:")
+    return here
 
 
 def _report(run_id: str) -> None:
@@ -147,8 +163,6 @@ def _file(label: str, data: Any, name: str, mime: str, kind: Any = "secondary") 
 
 
 def _model(arms: Mapping[str, str]) -> None:
-    st.subheader("A tagger", anchor=False)
-    st.caption("An ordinary Hugging Face folder with its card; loads anywhere, without code of ours.")
     run_id = st.selectbox("Tagger", list(arms), format_func=arms.__getitem__, key="results.take.model")
     folder = deliver.model_folder(run_id)
     big = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())

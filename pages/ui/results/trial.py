@@ -8,6 +8,7 @@ from core.facade import deliver, runs
 from core.facade.corpora import Sentence
 from pages.ui.presses import submitted
 from pages.ui.results.pair import apart
+from pages.ui.results.take import with_models
 from pages.ui.runs.panel import run_panel
 from pages.ui.widgets import entity_html, plain, sentence_list
 
@@ -17,6 +18,8 @@ READ = "results.try.read"  # {finetune run: the sentences that its try found}: i
 
 def try_it(arms: Mapping[str, str]) -> None:
     """Text in, entities in colour out; tagged in runs of their own, for no page loads a model."""
+    if not (arms := with_models(arms)):
+        return
     with st.form("results.try.form"):
         left, right = st.columns(2)
         model = left.selectbox("Tagger", list(arms), format_func=arms.__getitem__, key="results.try.model")
