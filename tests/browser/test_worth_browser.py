@@ -84,7 +84,9 @@ def test_both_answers_are_the_same_on_results_on_the_road_and_in_the_report(
 
 
 def test_a_study_draws_every_task_and_both_means_for_each_question(server: Server, page: Page, home: Path) -> None:
+    """In a narrow window too."""
     run = finished.study(home, (0.2, 2.0, 0.8))
+    page.set_viewport_size({"width": 800, "height": 900})
     page.goto(f"{server.url}/Results?run={run.id}")
     settled(page)
     result = studies.board(run.id)
@@ -101,6 +103,12 @@ def test_a_study_draws_every_task_and_both_means_for_each_question(server: Serve
         alt = plot.get_attribute("aria-label") or ""
         assert alt.startswith(f"Points of the score over {figures.over(result, of)}, ")
         assert [row for row in rows if f"{row.name} {row.points}" not in alt] == []
+        whole, title = plot.bounding_box(), plot.locator(".xtitle").bounding_box()
+        assert whole
+        assert title
+        assert whole["x"] <= title["x"] <= title["x"] + title["width"] <= whole["x"] + whole["width"]
+    table = page.get_by_role("table", name=re.compile("^The claim on every task"))
+    assert table.locator("thead th").all_text_contents()[:3] == ["Task", "Choosing helped", "Reading helped"]
 
 
 def shown(part: Locator) -> str:

@@ -32,10 +32,9 @@ def study(run_id: str) -> None:
     if result.planned:
         st.markdown(plain(result.planned.why))
     asked = figures.asked(result)
-    for column, of in zip(st.columns(len(asked)), asked, strict=True):
-        with column:
-            _forest(result, of)
-    heads = COLUMNS | {of: f"{of.capitalize()} helped" for of in asked}
+    for of in asked:
+        _forest(result, of)
+    heads = {"name": COLUMNS["name"], **{str(of): f"{of.capitalize()} helped" for of in asked}, **COLUMNS}
     table(_lines(result), heads, "The claim on every task, on these on average, and on others like these", wrapped=())
     st.caption(HOW)
     _experiments(result)
