@@ -1,5 +1,6 @@
 """The page Assisting in its states: empty, set up, scored, the line moved, types mapped, a wrong pair of corpora."""
 
+import re
 from dataclasses import replace
 from html import unescape
 
@@ -73,6 +74,7 @@ def test_types_of_one_corpus_can_be_mapped(pair: tuple[Corpus, Corpus]) -> None:
     app.selectbox(key=f"assisting.assisting.{pair[0].fingerprint}").select(pair[1].fingerprint).run()
     boxes = {box.label: box for box in app.selectbox if (box.key or "").startswith("assisting.type.")}
     assert [label.split()[0] for label in boxes] == ["GPE", "ORG"]
+    assert all(re.fullmatch(r"[A-Z]+ \(\d+\)", label) for label in boxes)  # a corpus's name, escaped, would be spelt
     gpe, org = boxes.values()
     assert gpe.options == ["stays as it is", "is left out", "is LOC", "is ORG", "is PER"]
     assert org.options == ["stays as it is", "is left out"]  # the primary corpus is trained on as it is

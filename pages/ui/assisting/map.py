@@ -53,13 +53,17 @@ def _from_file(data: bytes) -> tuple[str, ...]:
 
 def _picked(names: Sequence[str], corpus: Corpus, may_be: Sequence[str], key: str) -> list[str]:
     """may_be: what the types may be called; none for the primary corpus, which is trained on as it is."""
+    if not names:
+        return []
     pairs = []
-    columns = st.columns(min(4, len(names))) if names else []
+    # Its name is not in the labels, whose escaped letters a screen reader would spell.
+    st.markdown(f"Types of **{plain(corpus.name)}**:")
+    columns = st.columns(min(4, len(names)))
     for index, name in enumerate(names):
         choices = [STAYS, OUT, *(f"is {other}" for other in may_be)]
         with columns[index % len(columns)]:
             choice = st.selectbox(
-                f"{plain(name)} ({corpus.types[name]:,} in {plain(corpus.name)})",
+                f"{plain(name)} ({corpus.types[name]:,})",
                 choices,
                 key=f"{key}.{name}",
             )

@@ -36,10 +36,11 @@ def survey_button(run_id: str, target: str) -> None:
 def _ask(run_id: str, target: str, sources: list[str]) -> None:
     with st.form(f"{_key(run_id, target)}.form", clear_on_submit=True):
         st.subheader("What do people think?", anchor=False)
+        st.markdown(f"About **{plain(target)}**:")  # not in a label, whose escaped letters a screen reader would spell
         left, middle, right = st.columns(3)
         key = _key(run_id, target)
         first = left.selectbox("This source", sources, 0, key=f"{key}.first")
-        second = middle.selectbox(f"is closer to {plain(target)} than", sources, 1, key=f"{key}.second")
+        second = middle.selectbox("is closer to it than", sources, 1, key=f"{key}.second")
         person = right.text_input("Who answers (initials will do)", key=f"{key}.person")
         rating = st.radio("Do you agree?", list(WORDS), 2, WORDS.__getitem__, horizontal=True, key=f"{key}.rating")
         kept = submitted("Keep the answer", "similarity.survey.keep", type="primary", icon=":material/check:")
