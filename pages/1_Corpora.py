@@ -8,10 +8,10 @@ from core.facade import corpora, figures, intake, ratios, results, runs, terms
 from core.facade.corpora import Corpus
 from core.facade.terms import Term
 from pages.ui.corpora.imports import RUN, importer
+from pages.ui.corpora.intake_outcome import intake_outcome
 from pages.ui.corpora.ratios import against
 from pages.ui.corpora.report import report
 from pages.ui.corpora.splits import splits
-from pages.ui.corpora.taken import taken
 from pages.ui.corpora.uploads import OPEN
 from pages.ui.empty import picture, sample_buttons
 from pages.ui.frame import looked, page, spoilt_files
@@ -80,7 +80,7 @@ def _import_run() -> None:
         return
     several = runs.get(run_id).manifest.kind == intake.KIND
     if run_panel(run_id, RUN, stopped=STOPPED_SEVERAL if several else STOPPED).state == "succeeded":
-        (taken if several else report)(run_id)
+        (intake_outcome if several else report)(run_id)
 
 
 def _audits(roles: Mapping[str, str]) -> dict[str, dict[str, object]]:

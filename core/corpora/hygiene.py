@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from core.corpora.corpus import BLOCK, Corpus
-from core.corpora.edits import SIMILARITY
+from core.corpora.edit_similarity import SIMILARITY
 from core.corpora.numbers import Numbers, Reading
 from core.corpora.phases import Phase, Phases, here
 from core.corpora.pile import Pile

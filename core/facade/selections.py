@@ -104,12 +104,12 @@ def kept(choice_id: str) -> SelectResult:
 
     Without them where D_C was removed since. Errors: RunError.
     """
-    came_to, changes, budget = result(choice_id), edits(choice_id), kept_budget(choice_id)
+    outcome, changes, budget = result(choice_id), edits(choice_id), kept_budget(choice_id)
     if changes or budget != run_of(choice_id).manifest.config["budget"]:
         with suppress(CorpusError):
             selected, tokens = _size(choice_id, budget, changes.added.tobytes(), changes.removed.tobytes())
-            return replace(came_to, selected=selected, tokens=tokens)
-    return came_to
+            return replace(outcome, selected=selected, tokens=tokens)
+    return outcome
 
 
 @kept_per_home(64)

@@ -79,7 +79,7 @@ def within(states: FloatArray, train: Sequence[Sentence], types: Sequence[str], 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ahead:
+class ProbeGain:
     """Points of F1 by which one probe is ahead of another. lo, hi: of the interval."""
 
     delta: float
@@ -87,7 +87,7 @@ class Ahead:
     hi: float
 
 
-def ahead(system: Evaluation, other: Evaluation, level: float) -> Ahead:
+def probe_gain(system: Evaluation, other: Evaluation, level: float) -> ProbeGain:
     """The difference of two probes on the same sentences, which are drawn with replacement for its interval."""
     n = len(system.gold)
     counts = np.vstack([np.ones(n), np.random.default_rng(0).multinomial(n, np.full(n, 1 / n), size=DRAWS)])
@@ -97,4 +97,4 @@ def ahead(system: Evaluation, other: Evaluation, level: float) -> Ahead:
     ]
     delta, *draws = (f1[0] - f1[1]).tolist()
     lo, hi = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2])
-    return Ahead(delta=delta, lo=float(lo), hi=float(hi))
+    return ProbeGain(delta=delta, lo=float(lo), hi=float(hi))

@@ -14,9 +14,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 _CAPITAL = re.compile("[A-Z]")  # a byte-level vocabulary writes spaces and accents as capitals of other alphabets
-CASED = (
-    0.01  # share of a vocabulary with a capital from which it is called cased; uncased ones have special names alone
-)
+CASED = 0.01
 UNKNOWN, OFTEN = 0.01, 0.05  # shares from which a word is said
 MANY = 2.0  # pieces a word from which it is; an encoder of the text's own language takes 1.1 to 1.5
 

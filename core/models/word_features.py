@@ -153,7 +153,7 @@ class CharCnn(nn.Module):
         return torch.cat([values.masked_fill(over, float("-inf")).amax(2) for values in features], 1)
 
 
-def spelt(words: Sequence[str], letters: dict[str, int]) -> Tensor:
+def letter_indices(words: Sequence[str], letters: dict[str, int]) -> Tensor:
     """`(u, c)` letter indices of `words`. letters: {letter: index from 2 on}."""
     width = min(max(map(len, words)), LONGEST)
     table = np.zeros((len(words), width), dtype=np.int64)

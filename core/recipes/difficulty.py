@@ -22,7 +22,7 @@ from core.difficulty.pvi import entropy, interval
 from core.errors import CorpusError
 from core.models.fingerprint import fingerprint
 from core.recipes.base import Job
-from core.recipes.parts.difficulty_folds import Questions, answers, nothing_to_tell
+from core.recipes.parts.difficulty_folds import Questions, answers, constant_answers
 from core.results import FloatArray
 
 
@@ -85,7 +85,7 @@ def run(config: DifficultyConfig, job: Job) -> DifficultyResult:
     corpus = job.corpus(config.train)
     job.context.stage("reading the mentions")
     questions, notes = _questions(config, corpus)
-    results = answers(config, questions, job) if len(questions.types) > 1 else nothing_to_tell(questions)
+    results = answers(config, questions, job) if len(questions.types) > 1 else constant_answers(questions)
     notes += _window_notes(results.cut, results.window)
     for note in notes:
         job.context.note(note)

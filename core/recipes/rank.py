@@ -19,7 +19,7 @@ from core.models.fingerprint import fingerprint
 from core.recipes.base import Job
 from core.recipes.finetune import model_folder
 from core.recipes.parts.on_device import on_device
-from core.recipes.parts.tested import labelled, types_of
+from core.recipes.parts.tagger_scores import labelled, types_of
 from core.results import FloatArray
 from core.runs.parts import Parts
 from core.runs.store import is_run_id
@@ -157,7 +157,7 @@ def _proposal(states: "States", sample: Labelled, job: Job) -> Proposal:
 
     The topmost, not the best: training moves all layers and closes most of such a gap, and what is cut off is lost.
     """
-    from core.measures.probe import ahead, within
+    from core.measures.probe import probe_gain, within
 
     job.context.stage("asking within train which layer to read")
     top = len(states)
@@ -171,7 +171,7 @@ def _proposal(states: "States", sample: Labelled, job: Job) -> Proposal:
     level = 1 - (1 - LEVEL) / (top - 1)  # so that one of so many seldom wins by luck
     last = tables[-1].f1()
     for layer in range(top - 1, 0, -1):
-        by = ahead(tables[layer - 1], tables[-1], level)
+        by = probe_gain(tables[layer - 1], tables[-1], level)
         if by.lo > 0:
             why = (
                 f"Within train a linear probe scores {tables[layer - 1].f1():.1f} from layer {layer} and {last:.1f} "

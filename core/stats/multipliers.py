@@ -150,4 +150,4 @@ def _variances(weights: FloatArray, moves: FloatArray, tested: BoolArray) -> tup
     """
     m, gaps = moves.shape[-1], np.tensordot(weights, moves, axes=1)
     of_sentences = float((gaps.mean(axis=0) ** 2).sum()) * m / max(m - 1, 1)
-    return of_sentences, min(crossed.luck(gaps, tested), of_sentences)
+    return of_sentences, min(crossed.interaction_variance(gaps, tested), of_sentences)

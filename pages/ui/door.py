@@ -74,13 +74,13 @@ class Door:
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         if scope["type"] == "http" and _is_key(dict(query).get("key")):
             rest = urlencode([(name, value) for name, value in query if name != "key"])
-            answer = _onward("/" + scope["path"].lstrip("/") + (f"?{rest}" if rest else ""), headers)
+            answer = _redirect("/" + scope["path"].lstrip("/") + (f"?{rest}" if rest else ""), headers)
             answer.set_cookie(cookie, door.key(), httponly=True, samesite="strict")
             return answer
         return PlainTextResponse(NO_KEY.format(why=why), status_code=403)
 
 
-def _onward(path: str, headers: Headers) -> Response:
+def _redirect(path: str, headers: Headers) -> Response:
     """Go to the address without the key. A browser that another page sent here (the file that a start opens) shows its
     cookie to a page of ours alone, not to a redirection."""
     redirection = RedirectResponse(path, status_code=303)

@@ -111,7 +111,7 @@ def _margins(pages: Sequence[Sequence[Line]]) -> set[tuple[int, int]]:
             if n_numbers > _NUMBERS:  # a table's row: the next page may have another like it
                 continue
             places.setdefault(key, []).append((number, i, rows[i].bottom))
-            if i in (0, len(rows) - 1) and _NUMBER.fullmatch(rows[i].text) and _apart(rows, i):
+            if i in (0, len(rows) - 1) and _NUMBER.fullmatch(rows[i].text) and _stands_alone(rows, i):
                 margins.add((number, i))
     margins |= _numbered(pages)
     least = 2 if len(pages) < 4 else max(3, len(pages) // 8)
@@ -136,7 +136,7 @@ def _numbered(pages: Sequence[Sequence[Line]]) -> set[tuple[int, int]]:
     return {place for places in counted.values() if len(places) >= _EDGE for place in places}
 
 
-def _apart(rows: Sequence[Line], i: int) -> bool:
+def _stands_alone(rows: Sequence[Line], i: int) -> bool:
     """Whether a first or last row stands by itself: its text begins anew after a gap."""
     if len(rows) < 3:
         return len(rows) == 2

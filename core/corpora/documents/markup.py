@@ -84,8 +84,8 @@ def decoded(data: bytes, encoding: str | None) -> str:
     """The text of a page in the encoding asked for, else in the one that it names."""
     named = _CHARSET.search(data[:4096]) or _XML_CHARSET.match(data[:400])
     marked = data.startswith((b"\xff\xfe", b"\xfe\xff"))
-    tried = ["utf-16" if marked else "utf-8-sig", encoding or "", named[1].decode() if named else "", "cp1252"]
-    for codec in tried:
+    encodings = ["utf-16" if marked else "utf-8-sig", encoding or "", named[1].decode() if named else "", "cp1252"]
+    for codec in encodings:
         try:
             return data.decode(codec)
         except (UnicodeError, LookupError):

@@ -263,7 +263,7 @@ class Stages:
         options = {"preset": config.tagger_preset, "allow_download": config.allow_download, **config.finetune}
         options |= {**config.tagger, **self._borrowed(cell, pretrain)}
         if cell.arm.assisting:
-            options |= self.labels.lent(cell, replicate, labels, part)
+            options |= self.labels.assisting_options(cell, replicate, labels, part)
         init = pretrain.id if pretrain and cell.arm.adapts else cell.arm.encoder or config.encoder
         train, tests = self.labels.train(cell, labels, part), (config.test, *config.also_test)
         given = {"train": train, "dev": config.dev, "test": tests, "seeds": replicate.seeds}

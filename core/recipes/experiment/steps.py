@@ -196,7 +196,7 @@ def _labels(place: Place, part: Part) -> tuple[Step, ...]:
         check = step(
             kind=CHECK,
             needs=(*place.needs, *needs),
-            options=lambda runs: within(runs).lent(cell, replicate, [runs[s] for s in needs], part),
+            options=lambda runs: within(runs).assisting_options(cell, replicate, [runs[s] for s in needs], part),
         )
         return (*needs, check)
     if not cell.arm.rebuild:

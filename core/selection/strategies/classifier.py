@@ -148,7 +148,10 @@ class DomainClassifier(Strategy):
             report.check()
             others = np.flatnonzero(folds != fold)
             model = LogisticRegression(
-                C=self.options.regularisation, class_weight="balanced", solver="liblinear", random_state=self.seed
+                C=self.options.regularisation,
+                class_weight="balanced",
+                solver="liblinear",
+                random_state=self.seed,
             )
             taught = rows if held is None else rows[np.flatnonzero(held != fold)]
             model.fit(_stacked(taught, rest[others]), np.repeat([1, 0], [taught.shape[0], len(others)]))

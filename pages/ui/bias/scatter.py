@@ -9,7 +9,7 @@ from core.facade import bias, figures
 from core.facade.figures import FloatArray
 from pages.ui.bias.parts import ROWS, download, marked, mention_table
 from pages.ui.frame import guard, looked
-from pages.ui.remains import text_gone
+from pages.ui.orphaned import text_gone
 from pages.ui.widgets import chart
 
 STEP = 0.05  # bits

@@ -125,7 +125,7 @@ def _actions(choice_id: str, map_run: str, kinds: IntArray, points: IntArray) ->
             selections.edit(choice_id, "remove", selected)
             st.rerun()
     if len(flagged):
-        _also_flagged(choice_id, flagged)
+        _add_flagged(choice_id, flagged)
     elif not len(clean) and not len(selected):
         st.caption("All of these are of the task text, so there is nothing to add to the choice or to remove from it.")
 
@@ -138,7 +138,7 @@ def _add(choice_id: str, rows: IntArray) -> None:
         st.rerun()
 
 
-def _also_flagged(choice_id: str, rows: IntArray) -> None:
+def _add_flagged(choice_id: str, rows: IntArray) -> None:
     """Filtered sentences that a flag keeps out: a hand may overrule it, by a second button."""
     st.caption(f"Flagged and left out: {state.flagged(choice_id, rows)}.")
     if pressed(f"Add also the {len(rows):,} flagged", "explore.add-flagged", icon=":material/flag:"):

@@ -12,9 +12,9 @@ from core.facade.insights import Which
 from core.facade.selections import Format, Selection
 from pages.ui.choice import in_list
 from pages.ui.frame import guard, looked
+from pages.ui.orphaned import orphaned, span_words
 from pages.ui.presses import pressed
 from pages.ui.project import later, page_link, switch_page
-from pages.ui.remains import remains, span_words
 from pages.ui.runs.links import EXPLORE, TRAINING
 from pages.ui.selection.budget import controls
 from pages.ui.selection.meter import meter
@@ -43,7 +43,7 @@ def selected(choice_id: str) -> None:
     """Everything below the run panel; a pure function of the scores and the choice, so a slider may drive it."""
     run_id = choices.run_of(choice_id)
     if "domain" in results.removed_inputs(run_id):
-        remains(choice_id)
+        orphaned(choice_id)
         same_command(commands.command("select", runs.get(run_id).manifest.config))
         return
     controls(choice_id)
@@ -52,7 +52,7 @@ def selected(choice_id: str) -> None:
     meter(choice_id, len(chosen.rows))
     _numbers(choice_id, chosen)
     command = _export(choice_id, str(chosen.budget), keep, chosen)
-    _onwards(choice_id)
+    _next_pages(choice_id)
     _distribution(choice_id, ranked)
     _withheld(ranked)
     _examples(choice_id, ranked, keep)
@@ -61,7 +61,7 @@ def selected(choice_id: str) -> None:
     same_command(command)
 
 
-def _onwards(choice_id: str) -> None:
+def _next_pages(choice_id: str) -> None:
     """The ways to Explore and Training; the first press begins the map too where there is none to draw."""
     run_id = choices.run_of(choice_id)
     label = "See selected and filtered sentences on a map"

@@ -49,7 +49,7 @@ def start_from(kind: str) -> str:
     return picked if kind == "finetune" else _as_encoder(picked)
 
 
-def also_from(kind: str) -> tuple[str, ...]:
+def encoder_axis(kind: str) -> tuple[str, ...]:
     """Encoders that every arm is run from too, as an axis; the one to start from among them changes nothing."""
     names = _encoders()
     picked = st.multiselect(
