@@ -190,6 +190,7 @@ class Assisted:
                 in_primary=int(primary[row].sum()),
                 in_assisting=int(assisting[row].sum()),
             )
+            # Rounded: what drifts alike but for the last digits goes by how often it occurs.
             for row in np.lexsort((-often, -self.skl.round(6))).tolist()
         ]
 

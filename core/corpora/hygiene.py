@@ -142,6 +142,7 @@ def differing(text: str, other: str, most: int = 3) -> str:
     own, others = tokenize(text), tokenize(other)
     places = [
         f"{' '.join(own[a:b]) or '(nothing)'} -> {' '.join(others[c:d]) or '(nothing)'}"
+        # Without autojunk, which would pass over words that a long text has often.
         for change, a, b, c, d in SequenceMatcher(None, own, others, autojunk=False).get_opcodes()
         if change != "equal"
     ]

@@ -103,6 +103,7 @@ def _with_others(seen: Mapping[Path, Look], listing: Listing) -> list[Look]:
 def _like(others: Sequence[Look], file: Path, name: str) -> Look:
     size = file.stat().st_size
     if not others:
+        # A guess: about 100 bytes a sentence, where no file like it was looked into.
         return Look(name=name, bytes=size, sentences=max(size // 100, 1))
     a_byte = sum(each.sentences for each in others) / max(sum(each.bytes for each in others), 1)
     about = max(round(a_byte * size), 1)
@@ -152,6 +153,7 @@ def _first(file: Path, kind: Kind, listing: Listing) -> tuple[list[Sentence], fl
     else:
         ledger.judge_encoding()
         return sentences, min(FIRST_PAGES / max(ledger.report.pages, 1), 1.0)
+    # Never 1, which would say that all of them were counted.
     return sentences, min(max(*done, 1) / size, 0.999)
 
 

@@ -47,6 +47,7 @@ def board_csv(run_id: str) -> bytes:
 def _harmless(table: str) -> bytes:
     rows, out = csv.reader(io.StringIO(table)), io.StringIO()
     for row in rows:
+        # A negative number begins as a formula does and is none.
         csv.writer(out, lineterminator="\n").writerow([cell if _is_number(cell) else harmless(cell) for cell in row])
     return out.getvalue().encode("utf-8-sig")
 

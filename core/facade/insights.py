@@ -118,6 +118,7 @@ def overlap_curve(choice_id: str, other: str) -> list[tuple[int, int]]:
     longest = n
     for name in (choice_id, other):
         free = scored(name).free(withheld(_keep(name, None)))
+        # What may not be chosen stands behind every budget.
         place = np.full(n, 2 * n)
         place[free] = np.arange(1, len(free) + 1)
         worst, longest = np.maximum(worst, place), min(longest, len(free))

@@ -139,6 +139,7 @@ def further_columns(map_run: str) -> dict[str, bool]:
 def _is_number(text: str) -> bool:
     """Whether `text` is a finite number, written as one."""
     try:
+        # Python alone takes 1_000 for a number.
         return bool(np.isfinite(float(text))) and "_" not in text
     except ValueError:
         return False

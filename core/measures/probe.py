@@ -31,6 +31,7 @@ def probed(
 
     types: of `train`.
     """
+    # A unit that never moves has no spread to be divided by.
     mean, spread = states.mean(0, dtype=np.float64), states.std(0, dtype=np.float64).clip(min=1e-6)
     x, y = (torch.from_numpy(((part - mean) / spread).astype(np.float32)) for part in (states, other))
     weight, bias = _fit(x, torch.from_numpy(tag_codes(train, types)), 4 * len(types) + 1)
@@ -40,6 +41,7 @@ def probed(
 def _fit(x: Tensor, codes: Tensor, n_tags: int) -> tuple[Tensor, Tensor]:
     """Weights `(d, k)` and biases `(k,)`, from zero: the same for the same words."""
     weight, bias = torch.zeros(x.shape[1], n_tags, requires_grad=True), torch.zeros(n_tags, requires_grad=True)
+    # Convex, by its penalty strictly: there is one minimum, and from zero the way to it is the same.
     optimizer = torch.optim.LBFGS([weight, bias], max_iter=ROUNDS, history_size=10, line_search_fn="strong_wolfe")
 
     def loss() -> Tensor:

@@ -116,8 +116,10 @@ def _judged(rows: Sequence[Advised]) -> Rule:
     right = sum(row.advice == row.better for row in advised)
     clear = [row for row in advised if row.clear]
     by_target = [_right_by_chance(list(group)) for _, group in groupby(advised, key=lambda row: row.target)]
+    # What is right of one target says nothing of another, so the laws convolve.
     law = reduce(np.convolve, by_target, np.ones(1))
     chance = float(law @ np.arange(len(law)))
+    # Summed probabilities may end a hair above 1.
     p = min(float(law[right:].sum()), 1.0) if len(advised) >= ENOUGH else None
     clear_right = sum(row.advice == row.better for row in clear)
     sentence = (

@@ -90,7 +90,7 @@ class BiLstmTagger(Tagger):
         self._states = FrozenStates(layout.states) if layout.states else None
         if self._states and layout.layers < 2:
             raise ModelError(f"{layout.states}: its states join at the second BiLSTM; choose a network with two.")
-        self.mix = nn.Parameter(torch.zeros(self._states.layers)) if self._states else None
+        self.mix = nn.Parameter(torch.zeros(self._states.layers)) if self._states else None  # softmax: all alike
         self.scale = nn.Parameter(torch.ones(1)) if self._states else None
         self.characters = CharCnn(len(letters), layout.letter_size, layout.filters, layout.widths, layout.dropout)
         self.towers = nn.ModuleList(

@@ -58,6 +58,7 @@ def best_disjoint(scores: FloatArray) -> list[tuple[Entity, int]]:
     sure = scores[starts, lengths, kind]
     candidates = zip((-sure).tolist(), starts.tolist(), (starts + lengths + 1).tolist(), kind.tolist(), strict=True)
     free, kept = np.ones(n, dtype=np.bool_), []
+    # Of equally sure ones the first, then the shorter, as tuples are ordered.
     for _, start, end, number in sorted(candidates):
         if free[start:end].all():
             free[start:end] = False

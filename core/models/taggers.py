@@ -188,6 +188,7 @@ def _emission_model(init: str, types: Sequence[str], allow_download: bool) -> "P
         id2label=names,
         # Two BIOES tags share an IOB2 name; back from names to tags the first of them counts, whatever its place.
         label2id={name: i for i, name in reversed(names.items())},
+        # An encoder that was fine-tuned has a last layer of other tags; `_begin` draws it anew anyhow.
         ignore_mismatched_sizes=True,
         dtype=torch.float32,
     )

@@ -112,6 +112,7 @@ def run(config: AssistConfig, job: Job) -> AssistResult:
         whole, n = job.corpus(shared["all"].assisting), next(numbers)
         if table.kept < len(whole):
             parts.next(n, "random")
+            # At least a draw a seed, for each is trained under one of them in turn.
             draws = range(1, max(DRAWS, len(config.seeds)) + 1)
             extras = [random_part(whole, table.kept, draw, config.network, job.library) for draw in draws]
             rows.append(_row(config, job, "random", math.inf, extras, share=share))
@@ -196,6 +197,7 @@ def _table(rows: Sequence[AssistRow], share: str) -> AssistTable:
     alone = rows[0]
     of_share = [row for row in rows if row.share == share]
     whole = next(row for row in of_share if row.arm == "all")
+    # Thresholds rise, and max keeps the first of equals.
     best = max((row for row in of_share if row.arm.startswith("skl:")), key=lambda row: row.dev_mean)
     assert best.threshold is not None
     return AssistTable(

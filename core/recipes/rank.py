@@ -109,6 +109,7 @@ def _sample(sentences: Sequence[Sentence], most: int) -> list[Sentence]:
     spoken = [sentence for sentence in sentences if sentence.tokens]
     order = np.random.default_rng(0).permutation(len(spoken))
     words = np.cumsum([len(spoken[row].tokens) for row in order])
+    # One at least, though it alone has more words.
     n = max(int(np.searchsorted(words, most, side="right")), 1)
     return [spoken[row] for row in sorted(order[:n].tolist())]
 

@@ -66,6 +66,7 @@ def _ranks(training: Training) -> FloatArray:
         mentions = np.flatnonzero((kinds == kind) & ~np.isnan(training.context))
         # By hand: scipy.stats takes a second to load, for which no page should wait.
         _, places, times = np.unique(training.context[mentions], return_inverse=True, return_counts=True)
+        # Equal values share the middle of their places.
         ranks[mentions] = (np.cumsum(times) - (times - 1) / 2)[places] / max(len(mentions), 1)
     return ranks
 

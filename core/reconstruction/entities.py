@@ -63,6 +63,7 @@ def _redundant(training: Training, mentions: Sequence[int], rng: Random) -> list
         extra += others
     alike: dict[tuple[str, str], list[int]] = defaultdict(list)
     for mention in sorted(stays):
+        # Sorted, for a set of words has another order in every process.
         for word in sorted({word.casefold() for word in training.names[mention] if is_content_word(word)}):
             alike[training.kinds[mention], word].append(mention)
     kept, gone = set[int](), set[int]()

@@ -22,6 +22,7 @@ def chance_f1(gold: Sequence[Sentence], predictions: Sequence[Prediction]) -> fl
     sentences = Counter(lengths)
     right = 0.0
     for (length, kind, words), n in predicted.items():
+        # Places that a span of so many words has in all sentences of this length.
         right += n * labelled[length, kind, words] / (sentences[length] * (length - words + 1))
     # Hits of a lot spread as Poisson's law has it at most: two standard deviations above their mean.
     return min(percent_f1(right + 2 * sqrt(right), predicted.total(), labelled.total()), 100.0)

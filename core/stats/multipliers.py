@@ -106,6 +106,7 @@ def multiples(
 def _crossing(ratios: FloatArray, delta: FloatArray) -> FloatArray:
     """Multiple at which the difference `(g, ...)` first comes down to 0."""
     down = delta <= 0
+    # Down from the start is told apart below; here there must be a place before it.
     at = np.maximum(down.argmax(axis=0), 1)
     before, after = (np.take_along_axis(delta, i[None], axis=0)[0] for i in (at - 1, at))
     logs = np.log(ratios)

@@ -125,6 +125,7 @@ def corpora_needed(delta: float, variance: float, power: float = 0.8) -> int:
 
     ratio = variance / delta**2
     n = 2
+    # Bounded, for a delta next to 0 asks for corpora without end.
     while n < 1000 and n < ratio * float(stdtrit(n - 1, 0.975) + stdtrit(n - 1, power)) ** 2:
         n += 1
     return n

@@ -17,7 +17,7 @@ from core.stats.bootstrap import replicates_part, seeds_part
 from core.stats.pooled import Mean, fixed_effects, random_effects
 from core.stats.spread import Spread
 
-EXPERIMENTS = 4000
+EXPERIMENTS = 4000  # a chance of one in two is then known to within 1.6 points
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

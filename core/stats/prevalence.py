@@ -54,6 +54,7 @@ def prevalence(task: FloatArray, domain: FloatArray, quantiles: Sequence[float] 
 
 
 def _above(task: FloatArray, domain: FloatArray, quantile: float) -> QuantileCount:
+    # A score that some sentence of T_C has, so that the share above it is never 0.
     threshold = float(np.quantile(task, quantile, method="higher"))
     n, m = int((task >= threshold).sum()), int((domain >= threshold).sum())
     share, count = clopper_pearson(n, len(task)), clopper_pearson(m, len(domain))
@@ -62,6 +63,7 @@ def _above(task: FloatArray, domain: FloatArray, quantile: float) -> QuantileCou
         threshold=threshold,
         task=n,
         domain=m,
+        # The ends that lie furthest out together: fewest of D_C by the largest share, and the other way round.
         low=len(domain) * count[0] / share[1],
         about=min(m * len(task) / n, len(domain)),
         high=min(len(domain) * count[1] / share[0], len(domain)),

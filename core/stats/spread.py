@@ -88,6 +88,7 @@ def measured(arms: Sequence[Sequence[Evaluation]], replicates: Sequence[Sequence
         return replace(spread, repeated=len(lines)) if spread else None
     whole = _measured(lines)
     assert whole
+    # By chance less than the seeds' own, which is no variance.
     beyond = sqrt(max(whole.seeds**2 - spread.seeds**2, 0.0))
     # The persistent part too by replicates, where it can be: one pre-training's own goes with its arm.
     persistent = whole.sentences if len(lines) > 1 else spread.sentences

@@ -225,6 +225,7 @@ def lacking(delta: float, falling: float, fixed: float, n: int, power: float = P
     allowed = delta**2 / float(ndtri(0.975) + ndtri(power)) ** 2  # the variance that would settle it
     repetitions, sentences = n, 1.0
     if fixed < allowed:
+        # One more at least: what is there has not settled it.
         repetitions = max(ceil(n * falling / (allowed - fixed)), n + 1)
     else:  # what is allowed is shared: the repetitions get what they take, half of it at most
         repetitions = n if falling <= allowed / 2 else ceil(2 * n * falling / allowed)

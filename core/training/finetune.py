@@ -54,6 +54,7 @@ class Finetuning(Durable):
             model=tagger,
             args=arguments,
             train_dataset=train,
+            # The Trainer evaluates only where it has something; `evaluate` reads dev itself.
             eval_dataset=[None],
             data_collator=self._collate,
             optimizers=(optimizer_of(tagger, settings), None),
@@ -63,6 +64,7 @@ class Finetuning(Durable):
         self.threads: Threads | None = None
         work = f"tagger, {settings.batch_size} sentences"
         self._smaller = Smaller(tagger, work, tagger.device, events.report)
+        # Threads are laid into a model of transformers; a recurrent network has none.
         alone = arguments.world_size == 1 and tagger.device.type == "cpu" and hasattr(tagger, "model")
         self._n_parts = settings.parts if alone else 1
         self._began = time.monotonic()

@@ -96,6 +96,7 @@ class Steps(torch.utils.data.Dataset[Step]):
 def pieces_until(steps: Steps, pieces: int) -> int:
     """Number of steps until the model has seen `pieces` real pieces."""
     seen = step = 0
+    # Bounded: rows without a piece would never come to the end.
     for epoch in range(10**6):
         rows, order = steps._plan(epoch)
         lengths = steps.examples.lengths_of(rows[order])

@@ -130,6 +130,7 @@ def _answer(path: Path, format: str, ledger: Ledger) -> Any:
     request = (str(path), stat.st_mtime_ns, stat.st_size, format, encoding, most)
     if (known := _last.get(request)) is not None:
         return known
+    # One at a time: a document may have 50 million letters.
     _last.clear()
     values: dict[str, Any] = {"path": str(path), "format": format, "encoding": encoding, "most": most}
     ask = partial(_reader.ask, path.name, lambda: ledger.tick(0))

@@ -77,6 +77,7 @@ def score_split(
         lot=chance_f1(gold, best),
         macro_f1=table.macro_f1(),
         calibration=calibration(sure, right, tagger.crf.temperature),
+        # Of no sentence there is no score, and of all of them it is the one above.
         unseen_f1=table.of(~seen).f1() if seen is not None and seen.any() and not seen.all() else None,
     )
 

@@ -51,6 +51,7 @@ def _unanswered(question: Question) -> Question:
 
 def _conclusion(mean: Mean, asked: float) -> Conclusion:
     delta, half, p = float(mean.delta), float(mean.half()), float(mean.p)
+    # F1 ends at 0 and 100, and so does a difference.
     low, high = max(delta - half, -100.0), min(delta + half, 100.0)
     if not float(mean.dof):
         low, high = -100.0, 100.0

@@ -67,6 +67,7 @@ class NgramPerplexity(Strategy):
         for n, table in enumerate(self._model.tables):
             of_order = {f"keys{n}": table.keys, f"log_probs{n}": table.log_probs, f"backoffs{n}": table.backoffs}
             arrays = {**arrays, **of_order}
+        # The key's name is that of scores which were kept before; `explain` looks for it.
         return {**arrays, "anew": np.ones(1, np.bool_)} if self._words is retokenized else arrays
 
     @staticmethod
