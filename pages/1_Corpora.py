@@ -99,6 +99,7 @@ def _check() -> None:
             for role in todo:
                 runs.start("audit", audits[role], on)
             st.rerun()
+    # Runs are listed newest first: of several on one corpus only the last counts.
     seen = set()
     for run in runs.listed("audit"):
         corpus = run.manifest.inputs["corpus"]
@@ -137,6 +138,7 @@ def _card(term: Term, roles: tuple[str, ...]) -> None:
 
 def _role(role: str, held: str | None) -> None:
     """Draw who plays the part; the heading names it where there is only one."""
+    # The key holds who plays the part: one given in another window or by a command fills the field anew.
     term, key = corpora.ROLES[role], f"corpora.pick.{role}.{held}"
     if role in ("task", "domain"):
         chosen = corpus_picker(term.title, key, held, label_visibility="collapsed")

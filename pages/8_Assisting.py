@@ -50,6 +50,7 @@ def _setup(labelled: Mapping[str, Corpus]) -> None:
     with columns[1]:
         others = [corpus for mark, corpus in labelled.items() if mark != primary]
         label = "Assisting: the corpus to borrow from"
+        # The key holds the primary corpus: what was to be borrowed from may have become just that.
         assisting = corpus_picker(label, f"assisting.assisting.{primary}", None, others)
     if primary is None or assisting is None:
         return

@@ -96,6 +96,7 @@ def _foreign(scope: Scope, headers: Headers) -> Response | None:
     and no page can change what it says. Other sites and other ports of this machine may only link here.
     """
     hosts, origins = headers.getlist("host"), headers.getlist("origin")
+    # Of two names, the one that is looked at here need not be the one that is answered to.
     if len(hosts) != 1 or not LOOPBACK.fullmatch(hosts[0]):
         return PlainTextResponse(FOREIGN_NAME, status_code=403)
     secure = "s" if scope["scheme"] in ("https", "wss") else ""
@@ -131,6 +132,7 @@ def _protected(send: Send) -> Send:
 
 async def _refuse(answer: Response, scope: Scope, receive: Receive, send: Send) -> None:
     if scope["type"] == "websocket":
+        # What asks for the connection must be taken before it can be turned down.
         await receive()
         await send({"type": "websocket.close", "code": 1008})  # before it is accepted: 403
         return
@@ -140,9 +142,11 @@ async def _refuse(answer: Response, scope: Scope, receive: Receive, send: Send) 
 def _cookies(headers: Headers) -> Mapping[str, str]:
     try:
         return {name: morsel.value for name, morsel in SimpleCookie(headers.get("cookie", "")).items()}
+    # Other servers on this host set cookies too; a malformed one makes a visitor without a key, not an error.
     except CookieError:
         return {}
 
 
 def _is_key(text: str | None) -> bool:
+    # As slow for every wrong key: its letters cannot be guessed one by one by the time it takes.
     return text is not None and compare_digest(text.encode(), door.key().encode())

@@ -39,6 +39,7 @@ def type_map(primary: Corpus, other: Corpus) -> list[str]:
         pairs = list(_from_file(file.getvalue()))
         st.caption(f"From the file: {plain(', '.join(pairs))}.")
         return pairs
+    # What a type is called between two corpora says nothing of it between two others.
     key = f"assisting.type.{primary.fingerprint[:8]}.{other.fingerprint[:8]}"
     pairs = _picked([name for name in unshared if name in other.types], other, sorted(primary.types), key)
     return pairs + _picked([name for name in unshared if name in primary.types], primary, (), key)

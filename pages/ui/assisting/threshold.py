@@ -55,6 +55,7 @@ def _numbers(counts: Kept) -> None:
         st.metric("Kept", f"{counts.kept:,}", width="content", help=f"of {counts.of:,} sentences")
         st.metric("Dropped", f"{counts.of - counts.kept:,}", width="content")
         st.metric("Kept of all", f"{counts.kept / counts.of:.1%}", width="content")
+        # Nothing is kept where the threshold is below every score.
         share = counts.sharing_nothing / max(counts.kept, 1)
         st.metric(
             "Kept only because nothing is shared",

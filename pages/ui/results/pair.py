@@ -59,6 +59,7 @@ def _alike(arms: Mapping[str, str]) -> tuple[int, int]:
     names = list(arms)
     if _of_experiment(arms):
         base = next(i for i, name in enumerate(arms.values()) if _is_none(name))
+        # A: the first line that is not `none`.
         return (0 if base else min(1, len(names) - 1)), base
     pairs = combinations(range(min(len(names), LOOKED_AT)), 2)
     alike = (places for places in pairs if not results.differing_settings(*(names[place] for place in places)))

@@ -199,6 +199,7 @@ def share(state: RunState) -> float:
     now = time.time()
     left = state.left(now)
     if left is not None:
+        # In the first moment both may be 0.
         return min(state.elapsed(now) / max(state.elapsed(now) + left, 1.0), 1.0)
     return min(state.done / state.total, 1.0) if state.total else 0.0
 
@@ -217,6 +218,7 @@ def brief(state: RunState) -> str:
 
 def out_of(elapsed: float, all_of_it: float) -> str:
     """Seconds of seconds, in the unit of the longer time."""
+    # Up to one and a half of the next unit the smaller one says more.
     for most, unit, seconds, digits in ((90, "s", 1, 0), (5400, "min", 60, 0), (math.inf, "h", 3600, 1)):
         if all_of_it < most:
             return f"{elapsed / seconds:.{digits}f} of about {all_of_it / seconds:.{digits}f} {unit}"

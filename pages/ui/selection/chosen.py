@@ -56,6 +56,7 @@ def selected(choice_id: str) -> None:
     _distribution(choice_id, ranked)
     _withheld(ranked)
     _examples(choice_id, ranked, keep)
+    # By hand all of it may have been taken out.
     _lengths(choice_id, chosen if len(chosen.rows) else ranked)
     _comparison(choice_id)
     same_command(command)
@@ -100,9 +101,11 @@ def _export(choice_id: str, budget: str, keep: Sequence[str], chosen: Selection)
             required=True,
             key="selection.format",
         )
+        # Not every system takes % and : in a file's name.
         name = f"choice-{choices.at(choice_id).mark}-{budget.replace('%', 'pct').replace(':', '-')}"
         name += "" if kind == "folder" else f".{kind}"
         write = partial(selections.export, choice_id, budget, keep, format=kind)
+        # About 8 bytes a token.
         large = 8 * int(selections.scored(choice_id).lengths[chosen.rows].sum()) >= LARGEST_DOWNLOAD
         if large or kind == "folder":
             asked = pressed("Export", "selection.export", type="primary", icon=":material/folder:")

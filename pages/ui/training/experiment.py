@@ -64,6 +64,7 @@ def options() -> dict[str, Any] | None:
     try:
         asked = {**picked, **cross, **further, **lines, **encoder, **rare, **experiments.stage_options(typed, stages)}
         asked["arms"] = (*lines["arms"], *arms)
+        # Tried now, so that what is wrong with it is said before Start.
         experiments.calibration(asked)
     except ConfigError as error:
         st.info(plain(str(error)))
@@ -272,6 +273,7 @@ def _advanced() -> tuple[tuple[str, ...], list[str]]:
         return arms, stages
     arms_key, key = "training.experiment.typed.arms", "training.experiment.typed"
     arms, stages = st.session_state.get(TYPED, ((), []))
+    # Fields that were not shown have lost what stood in them.
     st.session_state.setdefault(arms_key, ", ".join(arms))
     st.session_state.setdefault(key, "\n".join(stages))
     with st.expander("Type variants and options", icon=":material/terminal:"):
