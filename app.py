@@ -28,11 +28,11 @@ from core.facade.errors import WinnowError
 from core.facade.home import private, serving
 from core.facade.projects import settle
 from core.facade.removals import sweep
-from pages.ui.ahead import Ahead
+from pages.ui.connection_limit import BACKLOG, ConnectionLimit
 from pages.ui.door import Door
-from pages.ui.doorstep import AT_ONCE, Doorstep
 from pages.ui.downloads import answer_in_our_words
-from pages.ui.nowhere import Nowhere
+from pages.ui.not_found import NotFound
+from pages.ui.preload import Preload
 
 ROOT = Path(__file__).resolve().parent
 
@@ -43,7 +43,7 @@ try:
     settle()
     sweep()
     answer_in_our_words()
-    parts = [Middleware(Door, mode=door.mode()), Middleware(Nowhere), Middleware(Ahead)]
+    parts = [Middleware(Door, mode=door.mode()), Middleware(NotFound), Middleware(Preload)]
     app = App(ROOT / "home.py", middleware=parts)
 except WinnowError as error:
     sys.exit(str(error))
@@ -87,8 +87,8 @@ def main() -> None:
     uvicorn.Server(
         uvicorn.Config(
             app,
-            http=Doorstep,
-            backlog=AT_ONCE,
+            http=ConnectionLimit,
+            backlog=BACKLOG,
             ws="websockets-sansio",
             ws_max_size=megabytes * 1_000_000,
             access_log=False,
@@ -132,8 +132,8 @@ def _opening(sockets: list[socket.socket], address: str) -> str:
     if door.mode() == "open":
         return address
     if door.mode() == "user":
-        Doorstep.sees_owners = all(door.sees_owner(bound.getsockname()[:2]) for bound in sockets)
-        if Doorstep.sees_owners:
+        ConnectionLimit.sees_owners = all(door.sees_owner(bound.getsockname()[:2]) for bound in sockets)
+        if ConnectionLimit.sees_owners:
             return address
         print("\n  This system does not show who connects, so the address below has your key in it: show it to nobody.")
     return f"{address}/?key={door.key()}"

@@ -7,7 +7,7 @@ from core.facade.home import home
 from pages.ui import road
 from pages.ui.empty import picture, sample_buttons
 from pages.ui.frame import local_badge, page, spoilt_files
-from pages.ui.nowhere import no_such_page
+from pages.ui.not_found import no_such_page
 from pages.ui.presses import pressed
 from pages.ui.project import open_project, page_link
 from pages.ui.runs.links import BELONGS, OPENS, RUNS, SELECTION

@@ -152,7 +152,7 @@ def opened(path: Path) -> BinaryIO:
     if not confined():
         return path.open("rb")
     root, real = _placed(path, None)
-    descriptor = _beneath(root, real)
+    descriptor = _open_below(root, real)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise PathError(f"{path.name[:200]}: is not a plain file; choose one that holds text.")
@@ -193,7 +193,7 @@ def _hidden(path: Path) -> bool:
     return any(part.startswith(".") for part in path.parts)
 
 
-def _beneath(root: Path, real: Path) -> int:
+def _open_below(root: Path, real: Path) -> int:
     """A descriptor of `real`, reached from `root` without a link. Errors: OSError."""
     *folders, name = real.relative_to(root).parts or (".",)
     descriptor = os.open(root, _FOLDER)

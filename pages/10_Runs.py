@@ -6,7 +6,7 @@ from core.facade import labels
 from core.facade.labels import RunRow
 from pages.ui.empty import empty
 from pages.ui.frame import page
-from pages.ui.runs import beside, one, table
+from pages.ui.runs import comparison, one, table
 from pages.ui.runs.links import SELECTION
 
 NEEDS = "Nothing has run yet. What runs stands here, to be named, compared and removed."
@@ -25,12 +25,12 @@ def main() -> None:
             one.one(ticked[0])
         else:
             _several(ticked)
-        beside.curves(ticked)
+        comparison.curves(ticked)
 
 
 def _several(ticked: list[RunRow]) -> None:
     one.flags(ticked)
-    beside.apart(ticked)
+    comparison.options(ticked)
 
 
 main()

@@ -8,10 +8,10 @@ from core.facade import corpora, figures, intake, ratios, results, runs, terms
 from core.facade.corpora import Corpus
 from core.facade.terms import Term
 from pages.ui.corpora.imports import RUN, importer
+from pages.ui.corpora.intake_outcome import intake_outcome
 from pages.ui.corpora.ratios import against
 from pages.ui.corpora.report import report
 from pages.ui.corpora.splits import splits
-from pages.ui.corpora.taken import taken
 from pages.ui.corpora.uploads import OPEN
 from pages.ui.empty import picture, sample_buttons
 from pages.ui.frame import looked, page, spoilt_files
@@ -80,7 +80,7 @@ def _import_run() -> None:
         return
     several = runs.get(run_id).manifest.kind == intake.KIND
     if run_panel(run_id, RUN, stopped=STOPPED_SEVERAL if several else STOPPED).state == "succeeded":
-        (taken if several else report)(run_id)
+        (intake_outcome if several else report)(run_id)
 
 
 def _audits(roles: Mapping[str, str]) -> dict[str, dict[str, object]]:
@@ -99,6 +99,7 @@ def _check() -> None:
             for role in todo:
                 runs.start("audit", audits[role], on)
             st.rerun()
+    # Runs are listed newest first: of several on one corpus only the last counts.
     seen = set()
     for run in runs.listed("audit"):
         corpus = run.manifest.inputs["corpus"]
@@ -137,6 +138,7 @@ def _card(term: Term, roles: tuple[str, ...]) -> None:
 
 def _role(role: str, held: str | None) -> None:
     """Draw who plays the part; the heading names it where there is only one."""
+    # The key holds who plays the part: one given in another window or by a command fills the field anew.
     term, key = corpora.ROLES[role], f"corpora.pick.{role}.{held}"
     if role in ("task", "domain"):
         chosen = corpus_picker(term.title, key, held, label_visibility="collapsed")

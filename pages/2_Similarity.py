@@ -12,7 +12,7 @@ from pages.ui.frame import page
 from pages.ui.presses import submitted
 from pages.ui.runs.links import attach, attached
 from pages.ui.runs.panel import run_panel
-from pages.ui.runs.words import took
+from pages.ui.runs.words import last_duration
 from pages.ui.similarity.guess import guessing
 from pages.ui.similarity.results import named, results
 from pages.ui.similarity.survey import asking
@@ -90,7 +90,7 @@ def _setup() -> None:
                 joined = _pick("Sources that count as one", known, [], "together")
                 options |= config_form(config, SAMPLING, "similarity")
                 options |= config_form(config, FINE, "similarity")
-        st.caption(plain(took("similarity")))
+        st.caption(plain(last_duration("similarity")))
         sent = submitted("Compare", "similarity.start", type="primary", icon=":material/balance:")
     if sent:
         attach(runs.start("similarity", {**options, "together": _together(options["source"], joined)}), RUN)

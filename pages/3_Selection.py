@@ -122,6 +122,7 @@ def _corpora() -> dict[str, Any]:
     for row in (("task", "domain"), ("train", "dev", "test")):
         for column, role in zip(st.columns(len(row)), row, strict=True):
             with column:
+                # The key holds the corpus in use: one given elsewhere since fills the field anew.
                 key, held = f"selection.{role}.{roles.get(role)}", roles.get(role)
                 picked[role] = term_picker(corpora.ROLES[role], key, held, NOTES[role]) or ""
     holdout = [fingerprint for fingerprint in (picked.pop("test"),) if fingerprint]

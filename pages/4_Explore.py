@@ -6,14 +6,14 @@ from core.facade import commands, maps, regions, results, runs, selections, term
 from core.facade.choices import run_of
 from core.facade.errors import Overtaken
 from pages.ui import choice
-from pages.ui.ahead import run_ahead
 from pages.ui.empty import empty
 from pages.ui.explore import health, more, panel, state, tag
 from pages.ui.explore import map as map_view
 from pages.ui.explore.controls import controls
 from pages.ui.frame import looked, page
+from pages.ui.orphaned import orphaned
+from pages.ui.preload import preload_chart
 from pages.ui.presses import pressed
-from pages.ui.remains import remains
 from pages.ui.runs.links import SELECTION
 from pages.ui.runs.panel import run_panel
 from pages.ui.runs.words import removed
@@ -34,7 +34,7 @@ def main() -> None:
         if choice_id is None:
             _nothing()
             return
-        run_ahead()
+        preload_chart()
         run_id = run_of(choice_id)
         choice.follow_address(choice_id)
         choice.say_refused()
@@ -46,7 +46,7 @@ def main() -> None:
             _tabs(choice_id)
         else:
             st.caption(f":material/link_off: {removed(run_id)}")
-            remains(choice_id)
+            orphaned(choice_id)
 
 
 def _nothing() -> None:

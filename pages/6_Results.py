@@ -124,6 +124,7 @@ def _arms(run_id: str | None, single: str) -> dict[str, str]:
             if run in here
         }
     rows = [row for row in results.tagger_rows() if row.f1 is not None]
+    # A stable sort: the others stay newest first.
     rows.sort(key=lambda row: row.run != single)
     return {row.run: f"{take.origin(row)} on {row.train} ({row.run[-4:]})" for row in rows}
 

@@ -14,7 +14,7 @@ from pages.ui.bias.scatter import scatter
 from pages.ui.bias.views import views
 from pages.ui.empty import empty
 from pages.ui.frame import page
-from pages.ui.remains import text_gone
+from pages.ui.orphaned import text_gone
 from pages.ui.widgets import same_command
 
 WHAT = (

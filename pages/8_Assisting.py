@@ -7,15 +7,15 @@ import streamlit as st
 from core.facade import assisting, corpora, runs, terms
 from core.facade.corpora import Corpus
 from pages.ui.assisting.drift import drift
-from pages.ui.assisting.kept import kept
 from pages.ui.assisting.map import options_form, type_map
 from pages.ui.assisting.sweep import sweep
+from pages.ui.assisting.threshold import threshold
 from pages.ui.empty import empty
 from pages.ui.frame import page
 from pages.ui.presses import submitted
 from pages.ui.runs.links import attach, attached
 from pages.ui.runs.panel import run_panel
-from pages.ui.runs.words import took
+from pages.ui.runs.words import last_duration
 from pages.ui.widgets import corpus_picker, plain
 
 RUN = "assisting.run"
@@ -50,13 +50,14 @@ def _setup(labelled: Mapping[str, Corpus]) -> None:
     with columns[1]:
         others = [corpus for mark, corpus in labelled.items() if mark != primary]
         label = "Assisting: the corpus to borrow from"
+        # The key holds the primary corpus: what was to be borrowed from may have become just that.
         assisting = corpus_picker(label, f"assisting.assisting.{primary}", None, others)
     if primary is None or assisting is None:
         return
     pairs = type_map(labelled[primary], labelled[assisting])
     with st.form("assisting.form", border=False):
         options = options_form()
-        st.caption(plain(took("skl")))
+        st.caption(plain(last_duration("skl")))
         sent = submitted("Score its sentences", "assisting.start", type="primary", icon=":material/balance:")
     if sent:
         wanted = {"primary": primary, "assisting": assisting, "type_map": pairs, **options}
@@ -75,7 +76,7 @@ def _results(run_id: str) -> None:
         )
     tabs = st.tabs(["Kept and dropped", "Which entities drift", "Does it help?"])
     with tabs[0]:
-        kept(run_id)
+        threshold(run_id)
     with tabs[1]:
         drift(run_id)
     with tabs[2]:

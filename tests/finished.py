@@ -31,11 +31,11 @@ from core.recipes.experiment import leaderboard
 from core.recipes.experiment.arms import Cell, find
 from core.recipes.experiment.replicates import Replicate
 from core.recipes.experiment.stages import FinishedChain, FinishedLine
-from core.recipes.parts.tested import all_seeds
+from core.recipes.parts.tagger_scores import all_seeds
 from core.recipes.study import questions
 from core.recipes.study import tables as study_tables
 from core.recipes.study.config import StudyConfig
-from core.recipes.study.planned import planned_test
+from core.recipes.study.interim_analysis import planned_test
 from core.reporter import Silent
 from core.results import Evaluation
 from core.runs import worker

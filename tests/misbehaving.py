@@ -1,4 +1,4 @@
-"""What a forged file may make of the process that reads it; see test_apart.py."""
+"""What a forged file may make of the process that reads it; see test_isolated.py."""
 
 import ctypes
 import os

@@ -22,7 +22,7 @@ FLOOR_0 = {
     "reporter",
     "files",
     "door",
-    "apart",
+    "isolated",
     "paths",
     "shown",
     "audit_log",

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from core import audit_log, projects
-from core.apart import Apart
 from core.cli.main import main, run_main
 from core.errors import MissingCorpus, ProjectError, RunError
 from core.facade import corpora, runs
 from core.facade import projects as facade
 from core.facade.home import home as here
 from core.facade.home import library, machine_home, unreadable
+from core.isolated import Isolated
 from core.models.offered import kept
 from core.paths import given_home, within
 from core.projects import FIRST, LONGEST_NAME, PROJECTS
@@ -97,7 +97,7 @@ def test_a_window_and_the_process_that_reads_for_it_are_about_one_project(
     two: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with within("leases"):
-        assert Apart("tests.portable.answering", "ask again", spare=False).ask("this") == str(two[1])
+        assert Isolated("tests.portable.answering", "ask again", spare=False).ask("this") == str(two[1])
 
 
 def test_one_training_at_a_time_whatever_project_it_is_of(two: tuple[Path, Path]) -> None:

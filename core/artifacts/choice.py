@@ -116,6 +116,7 @@ def keep(run: Run, choice: Choice, name: str) -> Choice:
     shelf = run.path / KEPT
     shelf.mkdir(exist_ok=True)
     mark = next(mark for mark in iter(lambda: secrets.token_hex(2), "") if not list(shelf.glob(f"*{mark}")))
+    # Under a name that is no choice's until it is whole: a killed process leaves no half one.
     draft = shelf / f".new-{mark}"
     draft.mkdir()
     try:

@@ -82,7 +82,7 @@ class DriftRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lent:
+class SharedLabels:
     """The sentences that a network may learn from too.
 
     assisting: the corpus's fingerprint. assisting_types: of what it is a part of, where that has others; else none.
@@ -190,6 +190,7 @@ class Assisted:
                 in_primary=int(primary[row].sum()),
                 in_assisting=int(assisting[row].sum()),
             )
+            # Rounded: what drifts alike but for the last digits goes by how often it occurs.
             for row in np.lexsort((-often, -self.skl.round(6))).tolist()
         ]
 
@@ -209,7 +210,7 @@ class Assisted:
             labelled=True,
         )
 
-    def lent(self, threshold: float, network: str, library: Library) -> Lent:
+    def shared_labels(self, threshold: float, network: str, library: Library) -> SharedLabels:
         """The kept sentences, for a network to learn from too.
 
         Errors: ConfigError, CorpusError where none is kept or the network cannot learn from them.
@@ -218,7 +219,7 @@ class Assisted:
         check_assisting(network, corpus, self.primary.types)
         types = {self.type_map.get(name, name) for name in self.assisting.types} - {""}
         more = network not in ON_ENCODER and types != set(corpus.types)
-        return Lent(assisting=corpus.fingerprint, assisting_types=tuple(sorted(types)) if more else ())
+        return SharedLabels(assisting=corpus.fingerprint, assisting_types=tuple(sorted(types)) if more else ())
 
     def export(self, threshold: float, path: Path, scheme: Scheme = "iob2") -> int:
         """Write the kept sentences as CoNLL; how many there are. Errors: ConfigError where none is kept."""
@@ -237,16 +238,16 @@ def mapped(assisting: Corpus, primary: Corpus, types: TypeMap, library: Library)
     )
 
 
-def random_part(whole: Corpus, n: int, draw: int, network: str, library: Library) -> Lent:
+def random_part(whole: Corpus, n: int, draw: int, network: str, library: Library) -> SharedLabels:
     """Draw as many sentences of a whole assisting corpus as a threshold keeps: what keeping those must beat."""
     if n >= len(whole):
-        return Lent(assisting=whole.fingerprint)
+        return SharedLabels(assisting=whole.fingerprint)
     rows = np.sort(np.random.default_rng(draw).choice(len(whole), n, replace=False))
     part = library.subset(
         whole, rows, name=f"{whole.name}, {n:,} at random, draw {draw}", origin={"from": whole.fingerprint}
     )
     more = network not in ON_ENCODER and set(whole.types) != set(part.types)
-    return Lent(assisting=part.fingerprint, assisting_types=tuple(sorted(whole.types)) if more else ())
+    return SharedLabels(assisting=part.fingerprint, assisting_types=tuple(sorted(whole.types)) if more else ())
 
 
 def _some(rows: IntArray, threshold: float) -> IntArray:

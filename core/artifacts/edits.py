@@ -54,7 +54,9 @@ class Edits:
                 "the last hand edits back."
             )
         kept = ~np.isin(chosen.rows, self.removed)
+        # One that the score takes by itself, as after a larger budget, stands where its score puts it.
         extra = self.added[~np.isin(self.added, chosen.rows)]
+        # Stable, over ascending rows: ties by row, as in every ranking.
         keys = scores.values[extra] * (-1 if scores.prefer == "high" else 1)
         rows = np.concatenate([chosen.rows[kept], extra[np.argsort(keys, kind="stable")]])
         gone = {"removed_by_hand": int((~kept).sum())} if not kept.all() else {}

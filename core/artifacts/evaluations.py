@@ -36,7 +36,7 @@ class SplitScores:
     """Scores of one tagger on one split, in percent.
 
     micro_f1, precision, recall: over exact entities, strict, as the tagger decodes. by_type: F1 by entity type.
-    decodings: micro F1 by how tags are decoded and read. lot: F1 that is no better than chance (`learning.by_lot`).
+    decodings: micro F1 by how tags are decoded and read. lot: F1 that is no better than chance (`learning.chance_f1`).
     macro_f1: mean F1 of the types that the split holds. calibration: how far the entities' confidences are right.
     unseen_f1: micro F1 of the split without the sentences that were trained on; None where none was, or all were.
     """

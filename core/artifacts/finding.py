@@ -146,6 +146,7 @@ def _could(interval: tuple[float, float] | None) -> str:
 
 
 def _known(interval: tuple[float, float]) -> bool:
+    # From -100 to 100 is what one seed leaves open: all.
     return interval[1] - interval[0] < 200
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from core.stats.prevalence import Above
+from core.stats.prevalence import QuantileCount
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,4 +19,4 @@ class PrevalenceResult:
     about: int
     task: int
     domain: int
-    quantiles: Sequence[Above]
+    quantiles: Sequence[QuantileCount]

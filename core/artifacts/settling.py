@@ -24,9 +24,9 @@ def settled_by(
         )
     if lacks.sentences == 1:
         return f"Next: {repetitions(enough, n, hours, each)}."
-    also = f", and {repetitions(enough, n, hours, each)}" if enough > n else ""
+    more = f", and {repetitions(enough, n, hours, each)}" if enough > n else ""
     return (
-        f"Next: about {lacks.sentences:.1f} times as many labelled test sentences{also}; repeating alone would not "
+        f"Next: about {lacks.sentences:.1f} times as many labelled test sentences{more}; repeating alone would not "
         "settle it."
     )
 

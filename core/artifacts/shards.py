@@ -47,6 +47,7 @@ class Shards:
     def _run(self, start: int, stop: int) -> FloatArray:
         first = int(np.searchsorted(self._starts, start, "right")) - 1
         parts = []
+        # An empty slice at the very end would begin behind the last part.
         for i in range(min(first, len(self._paths) - 1), len(self._paths)):
             low, high = max(start - self._starts[i], 0), stop - self._starts[i]
             parts.append(self._part(i)[low : max(high, low)])

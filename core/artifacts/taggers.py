@@ -63,7 +63,7 @@ class Novelty:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Apart:
+class OptionDifference:
     """An option in which two runs differ, and its values; None where one does not have it."""
 
     option: str
@@ -132,6 +132,7 @@ def decodings(runs: Iterable[Run]) -> dict[str, float]:
 def kept(run: Run) -> tuple[int, int]:
     """The seed whose tagger was kept, the best on dev: its place among the seeds, and itself."""
     f1s = read(run).dev.micro_f1
+    # Of equal ones the first, as the run itself has kept it.
     place = f1s.index(max(f1s))
     return place, run.manifest.config["seeds"][place]
 
@@ -239,21 +240,21 @@ def collapsed_seeds(run: Run) -> list[int]:
     return [seed for seed, good in zip(run.manifest.config["seeds"], learnt, strict=False) if not good]
 
 
-def config_differences(a: Run, b: Run) -> list[Apart]:
+def config_differences(a: Run, b: Run) -> list[OptionDifference]:
     """Every option in which two runs differ; corpora by fingerprint."""
     config_a, config_b = a.manifest.config, b.manifest.config
     return [
-        Apart(option=name, a=config_a.get(name), b=config_b.get(name))
+        OptionDifference(option=name, a=config_a.get(name), b=config_b.get(name))
         for name in dict.fromkeys((*config_a, *config_b))
         if name != "weights" and config_a.get(name) != config_b.get(name)
     ]
 
 
-def settings_apart(a: Run, b: Run) -> list[Apart]:
+def differing_settings(a: Run, b: Run) -> list[OptionDifference]:
     """Settings that two finished runs differ in beside what they start from."""
     settings_a, settings_b = _settings(a), _settings(b)
     return [
-        Apart(option=name, a=settings_a.get(name), b=settings_b.get(name))
+        OptionDifference(option=name, a=settings_a.get(name), b=settings_b.get(name))
         for name in dict.fromkeys((*settings_a, *settings_b))
         if name not in _SAME_ANYWAY and settings_a.get(name) != settings_b.get(name)
     ]

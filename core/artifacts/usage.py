@@ -70,6 +70,7 @@ def usage(corpus: Corpus, library: Library, store: RunStore) -> Usage:
         if outer.state().active or run.state().active:
             at_work = outer if outer.state().active else run
             active[at_work.id] = at_work
+        # What has ended comes to need nothing that was made from it.
         elif corpus.fingerprint in read:
             ended[outer.id] = outer
     derived = [sealed for mark, sealed in here.items() if corpus.fingerprint in lineage(mark, here) - {mark}]

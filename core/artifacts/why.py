@@ -105,6 +105,7 @@ def _copies(row: int, scored: Scored) -> list[Copy]:
 def verdict(row: int, rank: int | None, *, scored: Scored, chosen: Selection, edits: Edits, drop: Sequence[str]) -> str:
     """A sentence: selected and where, or what kept it out."""
     at, cut = np.flatnonzero(chosen.rows == row), len(chosen.rows)
+    # Hands come last and so are asked first: what the scores say of such a row does not count.
     if row in edits.removed:
         return "Taken out of the choice by hand."
     if len(at):
@@ -127,6 +128,7 @@ def _evidence(select: Run, row: int, scored: Scored, task: Corpus, library: Libr
     config = score_run.manifest.config
     domain_vectors = _vectors(store, score_run, scored.domain, Role.DOMAIN)
     task_vectors = _vectors(store, score_run, task, Role.TASK)
+    # Half of them explain nothing: a cosine needs both sides.
     known = domain_vectors is not None and task_vectors is not None
     return Evidence(
         sentence=scored.domain.take([row])[0],

@@ -151,7 +151,7 @@ def run_main() -> int:
         return 2
     except (Cancelled, KeyboardInterrupt, click.Abort):
         echo("cancelled", err=True)
-        return 130
+        return 130  # as shells say it of what Ctrl-C ended: 128 and SIGINT
     except WinnowError as error:
         echo(str(error), err=True)
         return 2

@@ -69,6 +69,7 @@ def config_options(config: type[Config], *, leave_out: tuple[str, ...] = ()) -> 
 
     def decorate(command: Command) -> Command:
         required_first = sorted(config.model_fields.items(), key=lambda named: not named[1].is_required())
+        # The last decorator's option stands first in the help.
         for name, field in reversed(required_first):
             extra = _extra(field)
             if name in leave_out or extra.get("hidden"):

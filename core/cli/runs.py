@@ -7,7 +7,7 @@ import click
 
 from core.cli.options import FILE, several
 from core.cli.terminal import echo, echo_json, json_option, note_spoilt, progress, remove_everything, report
-from core.facade import compared, labels, removals, runs
+from core.facade import labels, removals, run_comparison, runs
 from core.facade.labels import Label
 
 
@@ -83,7 +83,7 @@ def runs_label(
 @json_option
 def runs_diff(run_ids: Sequence[str], as_json: bool) -> None:
     """The options in which runs differ."""
-    rows = compared.differences(run_ids)
+    rows = run_comparison.differences(run_ids)
     result = {"runs": list(run_ids), "differences": {row.option: list(row.values) for row in rows}}
     lines = [f"{row.option:<28} {' | '.join(value or '-' for value in row.values)}" for row in rows]
     report(result, as_json, lines or "They were begun alike.")
@@ -95,7 +95,7 @@ def runs_diff(run_ids: Sequence[str], as_json: bool) -> None:
 @json_option
 def runs_curves(run_ids: Sequence[str], output: str, as_json: bool) -> None:
     """Write the curves of all trainings in RUNS: run, metric, type, seed, step, value."""
-    Path(output).write_text(compared.curves_csv(run_ids), encoding="utf-8")
+    Path(output).write_text(run_comparison.curves_csv(run_ids), encoding="utf-8")
     report({"runs": list(run_ids), "output": output}, as_json, output)
 
 

@@ -108,7 +108,7 @@ def _done(kind: str, values: dict[str, object]) -> Run:
 
 def _scores(run: Run) -> list[str]:
     """Lines about the result of an `evaluate` run: under every decoding, by type, by least confidence."""
-    result = results.tested(run.id)
+    result = results.evaluation(run.id)
     test = result.test
     lines = [
         f"run          {run.id}",

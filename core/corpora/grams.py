@@ -27,6 +27,7 @@ def mix(values: UIntArray) -> UIntArray:
     return values ^ (values >> np.uint64(31))
 
 
+# Odd, so that a product with it loses no bit of a word's hash.
 _ODD = mix(np.arange(1, 33, dtype=np.uint64)) | np.uint64(1)
 
 
@@ -59,6 +60,7 @@ class Words:
         inside = np.flatnonzero(np.arange(len(rows)) + n <= self.starts[1:][rows])
         total = np.zeros(len(inside), np.uint64)
         for i in range(n):
+            # A factor a place: the same words in another order are another n-gram.
             total += self.hashes[inside + i] * _ODD[i]
         return mix(total), rows[inside]
 

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from core.corpora.corpus import BLOCK, Corpus
-from core.corpora.edits import SIMILARITY
+from core.corpora.edit_similarity import SIMILARITY
 from core.corpora.numbers import Numbers, Reading
 from core.corpora.phases import Phase, Phases, here
 from core.corpora.pile import Pile
@@ -142,6 +142,7 @@ def differing(text: str, other: str, most: int = 3) -> str:
     own, others = tokenize(text), tokenize(other)
     places = [
         f"{' '.join(own[a:b]) or '(nothing)'} -> {' '.join(others[c:d]) or '(nothing)'}"
+        # Without autojunk, which would pass over words that a long text has often.
         for change, a, b, c, d in SequenceMatcher(None, own, others, autojunk=False).get_opcodes()
         if change != "equal"
     ]

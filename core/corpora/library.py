@@ -66,7 +66,7 @@ class Library:
                 sync(target)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
-        return self._also_named(target, name)
+        return self._add_name(target, name)
 
     def subset(self, corpus: Corpus, rows: IntArray, *, name: str, origin: Mapping[str, object]) -> Corpus:
         """The sentences at `rows`, in that order, sealed as a corpus of their own: same ids, same text."""
@@ -145,7 +145,7 @@ class Library:
             raise CorpusError(f"name: another corpus is called {name!r} already; choose another name.")
         return _names(path, lambda names: [name, *(other for other in names if other != name)])
 
-    def _also_named(self, path: Path, name: str) -> Corpus:
+    def _add_name(self, path: Path, name: str) -> Corpus:
         free = self._free(name, path.name) == name
         return _names(path, lambda names: [*names, name] if free and name not in names else names)
 

@@ -10,7 +10,6 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from core.apart import Apart
 from core.corpora.formats.detect import Kind, kind_of, suffix
 from core.corpora.formats.documents import FIRST_PAGES
 from core.corpora.formats.folders import ALL_PARTS, Listing, listed
@@ -19,6 +18,7 @@ from core.corpora.formats.one_file import sentences_of
 from core.corpora.grouped import Look
 from core.corpora.readers import proposed_scheme, turned_to
 from core.errors import ReadError, ResourceError, WinnowError
+from core.isolated import Isolated
 from core.text.content import is_content
 from core.text.schemes import Scheme
 from core.text.sentence import Sentence
@@ -31,8 +31,8 @@ _SECONDS = 1.5  # the same
 _SAMPLE, _WORDS = 500, 1_500  # sentences whose words are counted, and different words that are kept, a file
 _LONG = 80  # tokens of half of its rows: they are documents
 
-_apart = Apart(__name__, "import it by itself, with all options", SECONDS)
-ready = _apart.ready
+_process = Isolated(__name__, "import it by itself, with all options", SECONDS)
+ready = _process.ready
 
 
 def looks(paths: Sequence[Path]) -> list[Look]:
@@ -49,7 +49,7 @@ def looks(paths: Sequence[Path]) -> list[Look]:
 def _asked(paths: Sequence[Path], only: Sequence[str] | None) -> list[Look]:
     from pydantic import TypeAdapter  # not for the other process, which should be up soon
 
-    answered = _apart.ask(paths[0].name, paths=list(map(str, paths)), only=only)
+    answered = _process.ask(paths[0].name, paths=list(map(str, paths)), only=only)
     return TypeAdapter(list[Look]).validate_python(answered)
 
 
@@ -103,6 +103,7 @@ def _with_others(seen: Mapping[Path, Look], listing: Listing) -> list[Look]:
 def _like(others: Sequence[Look], file: Path, name: str) -> Look:
     size = file.stat().st_size
     if not others:
+        # A guess: about 100 bytes a sentence, where no file like it was looked into.
         return Look(name=name, bytes=size, sentences=max(size // 100, 1))
     a_byte = sum(each.sentences for each in others) / max(sum(each.bytes for each in others), 1)
     about = max(round(a_byte * size), 1)
@@ -152,6 +153,7 @@ def _first(file: Path, kind: Kind, listing: Listing) -> tuple[list[Sentence], fl
     else:
         ledger.judge_encoding()
         return sentences, min(FIRST_PAGES / max(ledger.report.pages, 1), 1.0)
+    # Never 1, which would say that all of them were counted.
     return sentences, min(max(*done, 1) / size, 0.999)
 
 

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from core.corpora.candidate_pairs import Bucketed, PairFinder, Pairs, run_sizes
 from core.corpora.grams import HASH_BITS, Gathered, UIntArray, mix
-from core.corpora.meetings import Meeting, Met, Pairs, run_sizes
 from core.corpora.phases import Array, Phase, Phases, pack, unpack
 from core.reporter import Reporter
 from core.results import IntArray
@@ -38,8 +38,8 @@ def near_sets(sets: Gathered, live: IntArray, threshold: float, phases: Phases) 
     # Two rounds: buckets of few rows all with all; then the rows of the large ones, dealt into buckets anew.
     large = list[IntArray]()
     bounds = _bounds(entries, row_bits)
-    met = Meeting(row_bits=row_bits, threshold=threshold, all_large=False)
-    for chunk in phases(_meetings_of("pairs", [entries] * (len(bounds) - 1), bounds, sets, met)):
+    finder = PairFinder(row_bits=row_bits, threshold=threshold, all_large=False)
+    for chunk in phases(_comparisons("pairs", [entries] * (len(bounds) - 1), bounds, sets, finder)):
         pairs, crowded = unpack(chunk, np.int64, np.int64)
         large.append(crowded)
         yield pairs[: len(pairs) // 2], pairs[len(pairs) // 2 :]
@@ -48,8 +48,8 @@ def near_sets(sets: Gathered, live: IntArray, threshold: float, phases: Phases) 
     width = -(-(1 << (64 - row_bits)) // max(-(-len(rows) // RANGE), 1))
     bounds = [*range(0, 1 << (64 - row_bits), width), 1 << (64 - row_bits)]
     again = [[chunk[salt] for chunk in dealt] for salt in range(_SPLITS) for _ in bounds[1:]] if len(rows) else []
-    met = Meeting(row_bits=row_bits, threshold=threshold, all_large=True)
-    for chunk in phases(_meetings_of("crowds", again, bounds, sets, met)):
+    finder = PairFinder(row_bits=row_bits, threshold=threshold, all_large=True)
+    for chunk in phases(_comparisons("crowds", again, bounds, sets, finder)):
         pairs, _ = unpack(chunk, np.int64, np.int64)
         yield pairs[: len(pairs) // 2], pairs[len(pairs) // 2 :]
 
@@ -100,22 +100,22 @@ def _bounds(entries: Sequence[Array], row_bits: int) -> list[int]:
     return [0, *(bound for bound in np.unique(inner).tolist() if bound), 1 << (64 - row_bits)]
 
 
-def _meetings_of(
-    name: str, entries: Sequence[Sequence[Array]], bounds: Sequence[int], sets: Gathered, met: Meeting
+def _comparisons(
+    name: str, entries: Sequence[Sequence[Array]], bounds: Sequence[int], sets: Gathered, finder: PairFinder
 ) -> Phase:
     """Rows that meet in one range of hashes, a chunk a range. entries: sorted, of each chunk; bounds: of the ranges,
     begun anew after the last."""
 
-    def read(start: int, stop: int) -> Met:
+    def read(start: int, stop: int) -> Bucketed:
         low, high = (start % (len(bounds) - 1) + i for i in (0, 1))
-        packed = np.sort(_between(entries[start], bounds[low], bounds[high], met.row_bits))
+        packed = np.sort(_between(entries[start], bounds[low], bounds[high], finder.row_bits))
         # A member of one row's prefix alone brings nobody together.
-        packed = packed[run_sizes(packed >> np.uint64(met.row_bits)) > 1]
-        own = packed & np.uint64((1 << met.row_bits) - 1)
+        packed = packed[run_sizes(packed >> np.uint64(finder.row_bits)) > 1]
+        own = packed & np.uint64((1 << finder.row_bits) - 1)
         rows, place = np.unique(own.astype(np.int64), return_inverse=True)
-        return Met(packed - own + place.astype(np.uint64), rows, sets.some(rows))
+        return Bucketed(packed - own + place.astype(np.uint64), rows, sets.some(rows))
 
-    return Phase(stage=_STAGE, name=name, n=len(entries), size=1, unit="parts", read=read, compute=met)
+    return Phase(stage=_STAGE, name=name, n=len(entries), size=1, unit="parts", read=read, compute=finder)
 
 
 def _between(entries: Sequence[Array], low: int, high: int, row_bits: int) -> UIntArray:

@@ -7,7 +7,7 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from core.corpora.edits import LONGEST
+from core.corpora.edit_similarity import LONGEST
 from core.corpora.grams import HASH_BITS, Lookup, UIntArray, WordHasher, Words, text_keys
 from core.corpora.phases import Array, pack, unpack
 from core.reporter import Reporter

@@ -52,6 +52,7 @@ def here(report: Reporter) -> Phases:
 def pack(*arrays: Array) -> UIntArray:
     """Several arrays as one, which `unpack` takes apart again."""
     sizes = np.array([array.nbytes for array in arrays], np.uint64)
+    # Each begins at a multiple of 8 bytes, as a view in any type asks.
     ends = np.cumsum(-(-sizes.astype(np.int64) // 8)) + len(arrays)
     packed = np.zeros(int(ends[-1]), np.uint64)
     packed[: len(arrays)] = sizes

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from core.corpora.edits import near_texts
+from core.corpora.candidate_pairs import Pairs
+from core.corpora.edit_similarity import near_texts
 from core.corpora.grams import Lookup, Ragged, UIntArray
-from core.corpora.meetings import Pairs
 from core.corpora.near import near_sets
 from core.corpora.numbers import SHORT, Numbers, Reading
 from core.corpora.phases import Phases

@@ -5,18 +5,18 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from core.apart import Apart
 from core.corpora.readers import Preview, ReadOptions, sniff
+from core.isolated import Isolated
 
-_apart = Apart(__name__, "import it by the command line, python -m core corpus add, if you trust it")
-ready = _apart.ready
+_process = Isolated(__name__, "import it by the command line, python -m core corpus add, if you trust it")
+ready = _process.ready
 
 
 def preview(path: Path, options: ReadOptions) -> Preview:
-    """`readers.sniff`, at most 20 seconds long. Errors: as of that; ResourceError as of `Apart.ask`."""
+    """`readers.sniff`, at most 20 seconds long. Errors: as of that; ResourceError as of `Isolated.ask`."""
     from pydantic import TypeAdapter  # not for the other process, which should be up soon
 
-    return TypeAdapter(Preview).validate_python(_apart.ask(path.name, path=str(path), options=asdict(options)))
+    return TypeAdapter(Preview).validate_python(_process.ask(path.name, path=str(path), options=asdict(options)))
 
 
 def answer(path: str, options: Mapping[str, Any]) -> dict[str, object]:

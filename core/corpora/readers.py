@@ -127,7 +127,7 @@ def read(
         for done.file, (file, kind) in enumerate(zip(files, kinds, strict=True)):
             if kind is not None:
                 sentences = sentences_of(file, kind, scheme or "io", turned_to(file, kind, listing, ledger))
-                yield from sentences if len(files) == 1 else _as_far_as_it_goes(sentences, kind, ledger)
+                yield from sentences if len(files) == 1 else _noting_errors(sentences, kind, ledger)
         ledger.judge_encoding()
     finally:
         ledger.close()
@@ -181,7 +181,7 @@ def _first_readable(listing: Listing, options: ReadOptions) -> tuple[Kind, Path]
     raise first
 
 
-def _as_far_as_it_goes(sentences: Iterator[Sentence], kind: Kind, ledger: Ledger) -> Iterator[Sentence]:
+def _noting_errors(sentences: Iterator[Sentence], kind: Kind, ledger: Ledger) -> Iterator[Sentence]:
     """The sentences of one file of many; a document that cannot be read is a rejected row, and the others are read."""
     try:
         yield from sentences

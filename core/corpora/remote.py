@@ -48,7 +48,7 @@ def fetch(address: str, folder: Path, say: Callable[[str], None] = lambda _: Non
     folder.mkdir(parents=True, exist_ok=True)
     copies = []
     for info in _files(system, path, address):
-        copy = _free(_beneath(folder, PurePosixPath(info.path), PurePosixPath(path)))
+        copy = _free(_path_below(folder, PurePosixPath(info.path), PurePosixPath(path)))
         say(f"fetching {copy.name}" + (f" ({info.size:,} bytes)" if info.size else ""))
         with copy.open("wb") as out:
             try:
@@ -134,7 +134,7 @@ def _files(system: "FileSystem", path: str, address: str) -> "list[FileInfo]":
     return [info]
 
 
-def _beneath(folder: Path, path: PurePosixPath, top: PurePosixPath) -> Path:
+def _path_below(folder: Path, path: PurePosixPath, top: PurePosixPath) -> Path:
     """Path of a copy: below `folder`, whatever the other side calls its files."""
     inside = path.relative_to(top) if path != top else PurePosixPath(path.name)
     name = "_".join(part for part in inside.parts if part not in ("..", ".", "/"))

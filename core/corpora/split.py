@@ -123,6 +123,7 @@ def _ends(text: str, start: int, match: re.Match[str]) -> bool:
 
 def _ends_by_word(text: str, start: int, match: re.Match[str], following: str) -> bool:
     """Whether a full stop after a word ends a sentence, when what follows could begin one."""
+    # No word of the lists is so long; without an end, text without blanks would take quadratic time.
     low = max(start, match.start() - 40)
     word = _last_word(text, low, match.start())
     before = text[low : match.start() - len(word)].rstrip()

@@ -137,7 +137,7 @@ def export(run_id: str, threshold: float, path: Path) -> int:
     return get(run_id).export(threshold, path)
 
 
-def types_apart(primary: Corpus, assisting: Corpus) -> list[str]:
+def unshared_types(primary: Corpus, assisting: Corpus) -> list[str]:
     """The types that only one of two corpora has, what a type map is for."""
     return sorted(set(primary.types) ^ set(assisting.types))
 

@@ -105,6 +105,7 @@ def take_up(choice_id: str) -> None:
     if now is None or now.id != choice_id:
         latest = max((_since(choice)[0] for choice in listed()), default=0.0)
         with journal.changing(home()):
+            # After the one before, also where the clock was set back or both came within a moment.
             files.describe(at(choice_id), taken=round(max(time.time(), latest + 0.001), 3))
 
 

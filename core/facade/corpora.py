@@ -37,7 +37,7 @@ from core.text.sentence import Entity as Entity
 from core.text.sentence import Sentence as Sentence
 
 ROLES = {"task": TASK, "domain": DOMAIN, "train": TRAIN, "dev": DEV, "test": TEST}
-preview_soon = previews.ready  # starts what makes the next `preview` quick, and returns at once
+warm_preview = previews.ready  # starts what makes the next `preview` quick, and returns at once
 CUT_ANYWAY = frozenset(format for format, _ in DOCUMENTS.values()) - {"xlsx"}  # formats whose text has no rows
 _SAMPLES = Path(__file__).resolve().parents[2] / "assets" / "samples"
 

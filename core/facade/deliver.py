@@ -28,7 +28,7 @@ from core.text.words import clean, tokenize
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-TRIED = "sentences to try"  # the corpus of a try, gone again once that was shown
+TRIAL = "sentences to try"  # the corpus of a try, gone again once that was shown
 
 
 def exports() -> Path:
@@ -47,6 +47,7 @@ def board_csv(run_id: str) -> bytes:
 def _harmless(table: str) -> bytes:
     rows, out = csv.reader(io.StringIO(table)), io.StringIO()
     for row in rows:
+        # A negative number begins as a formula does and is none.
         csv.writer(out, lineterminator="\n").writerow([cell if _is_number(cell) else harmless(cell) for cell in row])
     return out.getvalue().encode("utf-8-sig")
 
@@ -154,12 +155,12 @@ def try_sentences(model_run: str, text: str) -> str:
     lines = [line for line in map(clean, text.splitlines()) if line]
     if not lines:
         raise ConfigError("try: there is no sentence; type one.")
-    sentences = [Sentence(id=sentence_id(line), tokens=tokenize(line), text=line, doc=TRIED) for line in lines]
-    corpus = library().seal(sentences, name=TRIED, origin={"typed": True})
+    sentences = [Sentence(id=sentence_id(line), tokens=tokenize(line), text=line, doc=TRIAL) for line in lines]
+    corpus = library().seal(sentences, name=TRIAL, origin={"typed": True})
     return start("predict", {"model": model_run, "corpus": corpus.fingerprint})
 
 
-def tried(run_id: str) -> list[Sentence]:
+def tagged_sentences(run_id: str) -> list[Sentence]:
     """The sentences of a finished `predict` run, tagged."""
     return predictions.read(store().get(run_id))
 
@@ -171,8 +172,8 @@ def forget_try(run_id: str) -> None:
     """
     with suppress(RunError):
         typed = store().get(run_id).manifest.config["corpus"]
-        name = library().recall(typed).origin.get("names", [TRIED])
-        if name == [TRIED]:
+        name = library().recall(typed).origin.get("names", [TRIAL])
+        if name == [TRIAL]:
             remove_run(run_id)
             if not any(run.manifest.inputs.get("corpus") == typed for run in store().list()):
                 with suppress(CorpusError):

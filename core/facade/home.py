@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 from core import projects
-from core.apart import serving
 from core.artifacts import choice, labels, reviews, roles
 from core.config import offline
 from core.corpora.library import Library
 from core.files import on_disk, read_object
+from core.isolated import serving
 from core.paths import confine, given_home, home, machine_home, private
 from core.recipes import RECIPES
 from core.runs.store import RunStore

@@ -118,6 +118,7 @@ def overlap_curve(choice_id: str, other: str) -> list[tuple[int, int]]:
     longest = n
     for name in (choice_id, other):
         free = scored(name).free(withheld(_keep(name, None)))
+        # What may not be chosen stands behind every budget.
         place = np.full(n, 2 * n)
         place[free] = np.arange(1, len(free) + 1)
         worst, longest = np.maximum(worst, place), min(longest, len(free))
@@ -196,7 +197,7 @@ def overlap(choice_id: str, other: str, n: int = 5) -> Overlap:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Remains:
+class Orphaned:
     """The part of a finished `select` run that is left without D_C and T_C.
 
     bins: all scores as a histogram. chosen: `(k,)` scores of what it selected, best first. drawn: `(m,)` x, y and
@@ -211,13 +212,13 @@ class Remains:
     drawn: tuple[FloatArray, FloatArray, IntArray] | None
 
 
-def remains(choice_id: str) -> Remains:
+def orphaned(choice_id: str) -> Orphaned:
     """A finished selection whose corpora were removed."""
     select, selected = run_of(choice_id), result(choice_id)
     score = store().get(selected.score_run)
     values, scoring = read_values(score), read_result(score, ScoreResult)
     sealed = library().recall(selected.corpus)
-    return Remains(
+    return Orphaned(
         bins=figures.score_bins(values),
         chosen=values[read_rows(select)],
         unit=scoring.unit,

@@ -21,7 +21,7 @@ from core.corpora.proposal import propose
 from core.corpora.proposal import task_of_train as task_of_train
 from core.facade.home import kept_per_home, store
 
-look_soon = looks.ready  # starts what makes the next `proposal` quick, and returns at once
+warm_proposal = looks.ready  # starts what makes the next `proposal` quick, and returns at once
 
 
 def is_several(path: Path) -> bool:

@@ -16,9 +16,9 @@ from core.artifacts import map as map_files
 from core.artifacts import vectors as vectors_of
 from core.artifacts.map import CLASSES as CLASSES
 from core.artifacts.map import MapResult as MapResult
-from core.artifacts.mapped import Hits as Hits
-from core.artifacts.mapped import Mapped as Mapped
-from core.artifacts.mapped import MapRow as MapRow
+from core.artifacts.map_view import Hits as Hits
+from core.artifacts.map_view import MapRow as MapRow
+from core.artifacts.map_view import MapView as MapView
 from core.artifacts.result import read as read_result
 from core.corpora.columns import distinct_values, stored, value_names
 from core.corpora.columns import placed as has_places
@@ -95,7 +95,7 @@ def result(map_run: str) -> MapResult:
     return read_result(_run(map_run), MapResult)
 
 
-def get(map_run: str) -> Mapped:
+def get(map_run: str) -> MapView:
     """A finished map: `n` points, `xy (2 or 3, n)`, `rows (n,)`, `n_task`, `fitted (n,)`, `cluster (n,)`, `clusters`
     (names and sizes), `selection` (the choice's id), `seed`, `of` (sentences of T_C and D_C in all)."""
     run_id, _, selection = map_run.partition("@")
@@ -103,9 +103,9 @@ def get(map_run: str) -> Mapped:
 
 
 @kept_per_home(4)
-def _get(run_id: str) -> Mapped:
+def _get(run_id: str) -> MapView:
     """Kept in memory for the last few maps."""
-    return Mapped.read(store().get(run_id), library())
+    return MapView.read(store().get(run_id), library())
 
 
 def classes(map_run: str, budget: str | None = None, keep: Sequence[str] | None = None) -> IntArray:
@@ -139,6 +139,7 @@ def further_columns(map_run: str) -> dict[str, bool]:
 def _is_number(text: str) -> bool:
     """Whether `text` is a finite number, written as one."""
     try:
+        # Python alone takes 1_000 for a number.
         return bool(np.isfinite(float(text))) and "_" not in text
     except ValueError:
         return False

@@ -108,8 +108,10 @@ def remove(wanted: str) -> Project:
     _refuse_active(project)
     project = _on_its_own(project)
     with _changing(_root()), store_of(project.folder).critical():
+        # Again under the locks: one may have begun since, and the move into a folder of its own takes its time.
         _refuse_active(project)
         with noted("remove", corpora=_corpora(project), runs=[run.id for run in store_of(project.folder).list()]):
+            # Gone by one rename, however long the deletion takes; `settle` ends one that was killed.
             grave = project.folder.with_name(f".removed-{project.slug}")
             shutil.rmtree(grave, ignore_errors=True)
             project.folder.rename(grave)

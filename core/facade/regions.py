@@ -98,6 +98,7 @@ def region_of(map_run: str, token: str) -> Region:
     if ":" not in token:
         token = next((each for each, name in named_regions(map_run).items() if name == token), token)
     kind, _, value = token.partition(":")
+    # From an address: no map has as many points, and `int` refuses thousands of digits.
     mapped, number = get(map_run), int(value) if value.isdecimal() and len(value) < 10 else -1
     if kind in SHAPES:
         for kept in (_read_back(map_run, _file(token)), kept_region(map_run)):

@@ -15,7 +15,7 @@ from core.artifacts.finding import Finding as Finding
 from core.artifacts.leaderboard import ArmRow as ArmRow
 from core.artifacts.leaderboard import ExperimentResult as ExperimentResult
 from core.artifacts.leaderboard import FurtherTest as FurtherTest
-from core.artifacts.taggers import Apart, Novelty, TypeScores, Unfound
+from core.artifacts.taggers import Novelty, OptionDifference, TypeScores, Unfound
 from core.artifacts.taggers import TwoReadings as TwoReadings
 from core.config import fields_with
 from core.errors import ConfigError, CorpusError, RunError, WinnowError
@@ -47,7 +47,7 @@ def tuned(run_id: str) -> FinetuneResult:
     return tagger_tables.read(store().get(run_id))
 
 
-def tested(run_id: str) -> EvaluateResult:
+def evaluation(run_id: str) -> EvaluateResult:
     """Result of a finished `evaluate` run. Errors: RunError."""
     return result.read(store().get(run_id), EvaluateResult)
 
@@ -156,7 +156,7 @@ def unfound_types(run_id: str) -> list[Unfound]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ApartInWords:
+class OptionDifferenceInWords:
     """An option in which two runs differ, and its values, as people read them."""
 
     option: str
@@ -164,10 +164,10 @@ class ApartInWords:
     b: str
 
 
-def settings_apart(a: str, b: str) -> list[ApartInWords]:
+def differing_settings(a: str, b: str) -> list[OptionDifferenceInWords]:
     """The settings that set two `finetune` runs apart beside what they start from."""
     first, second = store().get(a), store().get(b)
-    return _in_words(tagger_tables.settings_apart(first, second), first)
+    return _in_words(tagger_tables.differing_settings(first, second), first)
 
 
 @kept_per_home(32)
@@ -213,16 +213,16 @@ def collapsed_seeds(run_id: str) -> list[int]:
     return tagger_tables.collapsed_seeds(store().get(run_id))
 
 
-def option_differences(a: str, b: str) -> list[ApartInWords]:
+def option_differences(a: str, b: str) -> list[OptionDifferenceInWords]:
     """Every option in which two runs differ."""
     first, second = store().get(a), store().get(b)
     return _in_words(tagger_tables.config_differences(first, second), first)
 
 
-def _in_words(rows: Sequence[Apart], run: Run) -> list[ApartInWords]:
+def _in_words(rows: Sequence[OptionDifference], run: Run) -> list[OptionDifferenceInWords]:
     """rows: options of a run's kind; their corpora by name."""
     return [
-        ApartInWords(
+        OptionDifferenceInWords(
             option=row.option.replace("_", " "),
             a=value_in_words(run, row.option, row.a),
             b=value_in_words(run, row.option, row.b),

@@ -104,12 +104,12 @@ def kept(choice_id: str) -> SelectResult:
 
     Without them where D_C was removed since. Errors: RunError.
     """
-    came_to, changes, budget = result(choice_id), edits(choice_id), kept_budget(choice_id)
+    outcome, changes, budget = result(choice_id), edits(choice_id), kept_budget(choice_id)
     if changes or budget != run_of(choice_id).manifest.config["budget"]:
         with suppress(CorpusError):
             selected, tokens = _size(choice_id, budget, changes.added.tobytes(), changes.removed.tobytes())
-            return replace(came_to, selected=selected, tokens=tokens)
-    return came_to
+            return replace(outcome, selected=selected, tokens=tokens)
+    return outcome
 
 
 @kept_per_home(64)
@@ -141,6 +141,7 @@ def score_range(choice_id: str) -> tuple[float, float, int]:
     """`(lowest, highest, decimals)` of a choice's scores, rounded outwards, some thousand steps apart."""
     edges = score_bins(choice_id).edges
     low, high = float(edges[0]), float(edges[-1])
+    # 500 to 5,000 steps from end to end; where all scores are equal, the size of one sets the step.
     decimals = -math.floor(math.log10((high - low or abs(high) or 1.0) / 500))
     step = 10.0**-decimals
     return round(math.floor(low / step) * step, decimals), round(math.ceil(high / step) * step, decimals), decimals
@@ -159,6 +160,7 @@ def budget_in(choice_id: str, unit: Unit) -> str:
         case "tokens":
             value = max(int(about.lengths[now.rows].sum()), 1)
         case "fraction":
+            # In the slider's steps, and its first one at least.
             value = max(round(len(now.rows) / len(about.domain), 3), 0.001)
         case "threshold":  # rounded so that the last one taken stays in
             down = about.scores.prefer == "high"
@@ -166,6 +168,7 @@ def budget_in(choice_id: str, unit: Unit) -> str:
             decimals = max(
                 score_range(choice_id)[2], 3 - math.floor(math.log10(abs(worst) or 1.0))
             )  # four digits at least
+            # Away from what is taken, so that the worst of it still is.
             value = round((math.floor if down else math.ceil)(worst * 10.0**decimals) / 10.0**decimals, decimals)
     return str(Budget(value=value, unit=unit))
 

@@ -51,6 +51,7 @@ def names(run_ids: Sequence[str]) -> dict[str, str]:
     for run in store().list("experiment", state="succeeded"):
         for row in leaderboard.read(run).leaderboard:
             for finetune in row.finetunes:
+                # A tagger that experiments share is called as the newest of them calls it.
                 arms.setdefault(finetune, line_name(row))
     names = {run_id: arms.get(run_id) or _named(store().get(run_id)) for run_id in run_ids}
     several = [name for name in set(names.values()) if list(names.values()).count(name) > 1]

@@ -26,6 +26,7 @@ def spool(name: str, stream: BinaryIO) -> str:
 def spool_all(files: Sequence[tuple[str, BinaryIO]]) -> str:
     """The same for several files at once; one token for all. A name that comes twice is numbered."""
     for name, stream in files:
+        # All of them before any is copied, which takes long.
         refuse_known(file_name(name), stream.read(1024))
         stream.seek(0)
     folder = home() / "uploads" / os.urandom(6).hex()
@@ -57,6 +58,7 @@ def file_name(name: str) -> str:
     name = "".join(char for char in Path(name).name if char.isprintable()) or "upload"
     if len(name.encode()) <= _LONGEST_NAME:
         return name
+    # Two of them, as of .csv.gz.
     endings = "".join(Path(name).suffixes[-2:])[-20:].encode()
     return (name.encode()[: _LONGEST_NAME - len(endings)] + endings).decode("utf-8", "ignore")
 

@@ -63,6 +63,7 @@ def nearest(
     base = torch.from_numpy(np.ascontiguousarray(targets, dtype=np.float32))
     width = -(-len(base) // _GROUPS)
     padding = width * _GROUPS - len(base)
+    # What fills the last group up is infinitely far, so it is nobody's neighbour.
     squares = torch.cat([(base * base).sum(1), base.new_full((padding,), torch.inf)])
     across = torch.cat([-2 * base, base.new_zeros(padding, base.shape[1])]).T.contiguous()
     steps = width * torch.arange(_GROUPS)[None, :, None]
@@ -136,6 +137,7 @@ def place(
     neighbours, distances = nearest(points, fitted, min(k, len(fitted)), report=report)
     # Beyond the nearest: in many dimensions all distances are alike but for what they exceed the least by.
     beyond = distances - distances[:, :1]
+    # Where all are as far as the nearest they weigh alike.
     weights = np.exp(-beyond / np.maximum(beyond.mean(axis=1, keepdims=True), 1e-9))
     weights /= weights.sum(axis=1, keepdims=True)
     coordinates = np.asarray(coordinates)[neighbours]

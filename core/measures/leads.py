@@ -105,6 +105,7 @@ def _holm(p: Sequence[float]) -> list[bool]:
     """Whether Holm's procedure keeps each test at `LEVEL`."""
     kept = [False] * len(p)
     for place, at in enumerate(sorted(range(len(p)), key=p.__getitem__)):
+        # It steps down: the first that fails takes all behind it along, whatever their own p.
         if p[at] > LEVEL / (len(p) - place):
             break
         kept[at] = True

@@ -31,6 +31,7 @@ def probed(
 
     types: of `train`.
     """
+    # A unit that never moves has no spread to be divided by.
     mean, spread = states.mean(0, dtype=np.float64), states.std(0, dtype=np.float64).clip(min=1e-6)
     x, y = (torch.from_numpy(((part - mean) / spread).astype(np.float32)) for part in (states, other))
     weight, bias = _fit(x, torch.from_numpy(tag_codes(train, types)), 4 * len(types) + 1)
@@ -40,6 +41,7 @@ def probed(
 def _fit(x: Tensor, codes: Tensor, n_tags: int) -> tuple[Tensor, Tensor]:
     """Weights `(d, k)` and biases `(k,)`, from zero: the same for the same words."""
     weight, bias = torch.zeros(x.shape[1], n_tags, requires_grad=True), torch.zeros(n_tags, requires_grad=True)
+    # Convex, by its penalty strictly: there is one minimum, and from zero the way to it is the same.
     optimizer = torch.optim.LBFGS([weight, bias], max_iter=ROUNDS, history_size=10, line_search_fn="strong_wolfe")
 
     def loss() -> Tensor:
@@ -79,7 +81,7 @@ def within(states: FloatArray, train: Sequence[Sentence], types: Sequence[str], 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ahead:
+class ProbeGain:
     """Points of F1 by which one probe is ahead of another. lo, hi: of the interval."""
 
     delta: float
@@ -87,7 +89,7 @@ class Ahead:
     hi: float
 
 
-def ahead(system: Evaluation, other: Evaluation, level: float) -> Ahead:
+def probe_gain(system: Evaluation, other: Evaluation, level: float) -> ProbeGain:
     """The difference of two probes on the same sentences, which are drawn with replacement for its interval."""
     n = len(system.gold)
     counts = np.vstack([np.ones(n), np.random.default_rng(0).multinomial(n, np.full(n, 1 / n), size=DRAWS)])
@@ -97,4 +99,4 @@ def ahead(system: Evaluation, other: Evaluation, level: float) -> Ahead:
     ]
     delta, *draws = (f1[0] - f1[1]).tolist()
     lo, hi = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2])
-    return Ahead(delta=delta, lo=float(lo), hi=float(hi))
+    return ProbeGain(delta=delta, lo=float(lo), hi=float(hi))

@@ -115,9 +115,11 @@ def _judged(rows: Sequence[Advised]) -> Rule:
     advised = [row for row in rows if row.advice and row.better]
     right = sum(row.advice == row.better for row in advised)
     clear = [row for row in advised if row.clear]
-    by_target = [_by_lot(list(group)) for _, group in groupby(advised, key=lambda row: row.target)]
+    by_target = [_right_by_chance(list(group)) for _, group in groupby(advised, key=lambda row: row.target)]
+    # What is right of one target says nothing of another, so the laws convolve.
     law = reduce(np.convolve, by_target, np.ones(1))
     chance = float(law @ np.arange(len(law)))
+    # Summed probabilities may end a hair above 1.
     p = min(float(law[right:].sum()), 1.0) if len(advised) >= ENOUGH else None
     clear_right = sum(row.advice == row.better for row in clear)
     sentence = (
@@ -141,7 +143,7 @@ def _judged(rows: Sequence[Advised]) -> Rule:
     )
 
 
-def _by_lot(rows: Sequence[Advised]) -> np.ndarray:
+def _right_by_chance(rows: Sequence[Advised]) -> np.ndarray:
     """`(m + 1,)` chances of 0 to m right answers for one target, were its advice dealt out to its sources by lot."""
     from scipy.stats import hypergeom
 

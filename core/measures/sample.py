@@ -61,6 +61,7 @@ def capped(lengths: IntArray, cap: int | None, seed: int) -> IntArray:
     # A shuffle cut short, not a draw of n: a smaller cap then gives a part of the larger sample.
     order = np.random.default_rng(seed).permutation(len(lengths))
     n = int(np.searchsorted(np.cumsum(lengths[order], dtype=np.int64), cap, side="right"))
+    # One at least, though it is longer than the cap.
     return np.sort(order[: max(n, 1)])
 
 

@@ -50,6 +50,7 @@ def chance(grid: Grid, outcomes: Outcomes, *, seed: int = 0) -> Chance | None:
     known = np.flatnonzero(np.isfinite(r[0]))
     if not len(known):
         return None
+    # A hair of slack: the same numbers added up in another order differ in their last digits.
     at_least = (r >= r[0] - SAME).mean(axis=0)
     return Chance(
         by_measure={grid.measures[m]: float(at_least[m]) for m in known},
@@ -80,6 +81,7 @@ def _rs(close: FloatArray, outcomes: Outcomes, target: int, orders: IntArray) ->
     mean, sd, runs = (table[target, sources] for table in (outcomes.mean, outcomes.sd, outcomes.runs))
     # Scaled, so that what does not vary is told from what hardly does by one threshold.
     there, x, y = np.isfinite(close), _scaled(close), _scaled(mean[:, None])[:, 0]
+    # In the unit of y, whose standard deviation is 1.
     spread = sd / max(float(mean.std()), SAME)
     w = np.maximum(runs, 1)
     weight, once, twice = (values[orders] for values in (w, w * y, w * (y * y + spread * spread)))

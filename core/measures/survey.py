@@ -51,6 +51,7 @@ def read_answers(text: str, name: str = "the table") -> list[Answer]:
     Errors: ReadError with the line and what to do.
     """
     lines = text.splitlines()
+    # A spreadsheet writes semicolons where the comma is the decimal mark; the head tells.
     rows = csv.DictReader(lines, delimiter=max(",;\t", key=(lines or [""])[0].count), skipinitialspace=True)
     rows.fieldnames = [column.strip("\ufeff ").lower() for column in rows.fieldnames or ()]
     if lacking := [column for column in _COLUMNS if column not in rows.fieldnames]:

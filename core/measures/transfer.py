@@ -40,6 +40,7 @@ def log_me(states: FloatArray, labels: IntArray) -> float:
     n, d = features.shape
     squared, axes = np.linalg.eigh(features.T @ features)  # of the singular values; cheaper than those of (n, d)
     squared = squared.clip(min=0)
+    # Below that they are rounding, as `numpy.linalg.matrix_rank` has it.
     kept = squared > squared.max(initial=0) * max(n, d) * np.finfo(np.float64).eps
     targets = _targets(labels)
     along = (axes[:, kept].T @ (features.T @ targets)) ** 2 / squared[kept, None]  # of each target, squared
@@ -59,6 +60,7 @@ def _evidence(squared: FloatArray, along: FloatArray, n: int, d: int, length: fl
         used = (squared / (squared + ratio)).sum()
         weights = (squared * along / (squared + ratio) ** 2).sum()
         error = (along * (ratio / (squared + ratio)) ** 2).sum() + beyond
+        # States that tell a target exactly leave no error, and those that tell nothing of it no weights.
         prior, noise = used / max(weights, 1e-12), (n - used) / max(error, 1e-12)
         if abs(prior / noise - ratio) <= SETTLED * ratio:
             break

@@ -106,16 +106,16 @@ def _effect(grid: Grid, outcome: Outcomes) -> Effect:
     table: dict[str, dict[str, Coefficient]] = {measure: {} for measure in grid.measures}
     for r in correlations(grid, outcome):
         table[r.measure][r.convention] = Coefficient(value=r.value, interval=r.interval, targets=r.targets)
-    by_measure, by_lot = regrets(grid, outcome), chance(grid, outcome)
-    sentence = _sentence(table, by_measure, dict(zip(grid.measures, grid.prefer, strict=True)), by_lot)
-    return Effect(name=outcome.name, correlations=table, chance=by_lot, regrets=by_measure, sentence=sentence)
+    by_measure, by_chance = regrets(grid, outcome), chance(grid, outcome)
+    sentence = _sentence(table, by_measure, dict(zip(grid.measures, grid.prefer, strict=True)), by_chance)
+    return Effect(name=outcome.name, correlations=table, chance=by_chance, regrets=by_measure, sentence=sentence)
 
 
 def _sentence(
     table: Mapping[str, Mapping[str, Coefficient]],
     regrets: Sequence[Regret],
     prefer: Mapping[str, Prefer],
-    by_lot: Chance | None,
+    by_chance: Chance | None,
 ) -> str:
     """The sentence on the measure that went with F1 most, how sure that is, and the cost of following it."""
     # By the printed convention (SOURCES.md, Prediction of F1); the others stand in the table beside it. Turned so that
@@ -133,21 +133,21 @@ def _sentence(
         f"95% interval {r.interval[0]:.2f} to {r.interval[1]:.2f}" if r.interval else "no interval below four targets"
     )
     regret = next(row for row in regrets if row.measure == best)
-    sure += _by_lot(by_lot, len(by_sense))
+    sure += _chance_words(by_chance, len(by_sense))
     return (
         f"{title(best).capitalize()} goes with the score most closely, r = {r.value:.3f} over {over} ({sure}); taking "
         f"the source it puts first lost {regret.mean:.2f} points on average, a source drawn by lot {regret.random:.2f}."
     )
 
 
-def _by_lot(by_lot: Chance | None, measures: int) -> str:
+def _chance_words(by_chance: Chance | None, measures: int) -> str:
     """Probability that chance does as well: asked of the best of several, for that one was picked by looking."""
-    if by_lot is None:
+    if by_chance is None:
         return ""
     of = f"the best of {measures} measures" if measures > 1 else "one measure"
-    orders = f"all {by_lot.orders:,} orders" if by_lot.exact else f"{by_lot.orders:,} orders drawn by lot"
-    doubt = "" if by_lot.best <= LEVEL else ", so this may well be chance"
-    p = f"p = {by_lot.best:.2g}" if by_lot.best >= 1e-4 else "p below 0.0001"
+    orders = f"all {by_chance.orders:,} orders" if by_chance.exact else f"{by_chance.orders:,} orders drawn by lot"
+    doubt = "" if by_chance.best <= LEVEL else ", so this may well be chance"
+    p = f"p = {by_chance.best:.2g}" if by_chance.best >= 1e-4 else "p below 0.0001"
     return f"; {p} for {of}, by shuffling the sources of each target in {orders}{doubt}"
 
 

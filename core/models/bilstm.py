@@ -25,7 +25,7 @@ from core.models.hub import VOCABULARY, WEIGHTS
 from core.models.recurrent import Tower
 from core.models.states import FrozenStates
 from core.models.tagger import IGNORED, Features, Tagger, labels_of
-from core.models.word_features import UNKNOWN, CharCnn, Vectors, Vocabulary, place, spelt
+from core.models.word_features import UNKNOWN, CharCnn, Vectors, Vocabulary, letter_indices, place
 from core.text.cut import Cut
 from core.text.sentence import Sentence
 
@@ -90,7 +90,7 @@ class BiLstmTagger(Tagger):
         self._states = FrozenStates(layout.states) if layout.states else None
         if self._states and layout.layers < 2:
             raise ModelError(f"{layout.states}: its states join at the second BiLSTM; choose a network with two.")
-        self.mix = nn.Parameter(torch.zeros(self._states.layers)) if self._states else None
+        self.mix = nn.Parameter(torch.zeros(self._states.layers)) if self._states else None  # softmax: all alike
         self.scale = nn.Parameter(torch.ones(1)) if self._states else None
         self.characters = CharCnn(len(letters), layout.letter_size, layout.filters, layout.widths, layout.dropout)
         self.towers = nn.ModuleList(
@@ -183,7 +183,7 @@ class BiLstmTagger(Tagger):
         arrays = {"words": words, "spelling": spelling, "turned": turned}
         return {
             **{name: torch.from_numpy(array) for name, array in arrays.items()},
-            "letters": spelt(list(distinct), self._letters),
+            "letters": letter_indices(list(distinct), self._letters),
             "pieces": int(lengths.sum()),
             **({"states": self._states.of(sentences)} if self._states else {}),
         }
@@ -214,10 +214,10 @@ class BiLstmTagger(Tagger):
     ) -> list[dict[str, Any]]:
         """One, and another for the chains where they have a rate: everything is new here. head_learning_rate is not
         used."""
-        apart = self.in_chains() if chain_learning_rate else set()
+        with_own_rate = self.in_chains() if chain_learning_rate else set()
         trained = [p for p in self.parameters() if p.requires_grad]
-        chains = [p for p in trained if id(p) in apart]
-        groups = [{"params": [p for p in trained if id(p) not in apart], "lr": learning_rate}]
+        chains = [p for p in trained if id(p) in with_own_rate]
+        groups = [{"params": [p for p in trained if id(p) not in with_own_rate], "lr": learning_rate}]
         return [*groups, {"params": chains, "lr": chain_learning_rate}] if chains else groups
 
     def write(self, folder: Path) -> None:

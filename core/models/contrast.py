@@ -24,7 +24,7 @@ class Critic(nn.Module):
         return -(scores.diagonal() - scores.logsumexp(1)).mean()
 
 
-def apart(own: Tensor, other: Tensor) -> Tensor:
+def half_squared_distance(own: Tensor, other: Tensor) -> Tensor:
     """The mean over pairs of half the squared distance."""
     return ((own - other) ** 2).sum(-1).mean() / 2
 
@@ -38,5 +38,5 @@ class Contrast(nn.Module):
         self.beta, self.gamma, self.critic = beta, gamma, Critic(width)
 
     def forward(self, own: Tensor, other: Tensor) -> Tensor:
-        loss: Tensor = self.beta * apart(own, other) + self.gamma * self.critic(own, other)
+        loss: Tensor = self.beta * half_squared_distance(own, other) + self.gamma * self.critic(own, other)
         return loss

@@ -103,7 +103,7 @@ class LinearChain(CRF):  # type: ignore[misc]  # torchcrf has no types
         heat = temperature or self.temperature
         scores = self._scores(self.constrained)
         if self.head == "memm":
-            emissions = _paid(emissions.double(), mask, scores.follow.double())
+            emissions = _memm_emissions(emissions.double(), mask, scores.follow.double())
         near = self._near(emissions, heat)
         scores = Scores(*(part.double() / heat for part in scores))
         emissions = emissions.double() / heat
@@ -150,7 +150,7 @@ def _greedy(emissions: Tensor, mask: Tensor, scores: Scores) -> Tensor:
     return torch.stack(path, 1)
 
 
-def _paid(emissions: Tensor, mask: Tensor, follow: Tensor) -> Tensor:
+def _memm_emissions(emissions: Tensor, mask: Tensor, follow: Tensor) -> Tensor:
     """Emissions under which a CRF gives every sequence the probability that a `memm` does.
 
     What the next word's tags sum to after a tag is taken from that tag beforehand, so that all sums together are those

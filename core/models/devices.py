@@ -38,6 +38,7 @@ def pick_device(name: str = "auto") -> "torch.device":
         return torch.device("cpu") if failure(card) else card
     try:
         device = torch.device(name)
+        # A name may be well-formed and name nothing; only asking for room there tells.
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError) as error:
         raise ResourceError(f"device: {name!r} is not on this machine; give auto, cpu, cuda or cuda:1.") from error
@@ -153,6 +154,7 @@ def side_by_side(
     torch.set_num_threads(1)
     try:
         with single_threads(threads) as pool:
+            # Two a thread: none is idle while the caller is at a result.
             waiting = deque(pool.submit(work, item) for item in islice(upcoming, 2 * threads))
             while waiting:
                 yield waiting.popleft().result()

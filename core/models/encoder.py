@@ -231,6 +231,7 @@ def length_groups(lengths: IntArray, budget: int) -> Iterator[IntArray]:
 
 def longest(model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase") -> int:
     """Pieces the position table holds; RoBERTa's starts after the padding piece's index."""
+    # Relative positions have no table and no end: 512 then, as of BERT.
     most = min(int(getattr(model.config, "max_position_embeddings", 0) or 512), int(tokenizer.model_max_length))
     for name, module in model.named_modules():
         if name.endswith("position_embeddings") and getattr(module, "padding_idx", None) is not None:

@@ -3,11 +3,11 @@
 from functools import lru_cache
 from pathlib import Path
 
-from core.apart import Apart, is_serving
+from core.isolated import Isolated, is_serving
 from core.models.hub import BUNDLED, TINY, folder_of, located
 from core.models.model_files import files, fingerprint_of
 
-_apart = Apart(__name__, "start this by the command line if you trust the model")
+_process = Isolated(__name__, "start this by the command line if you trust the model")
 
 
 def fingerprint(name: str, *, allow_download: bool = False) -> str:
@@ -20,7 +20,7 @@ def fingerprint(name: str, *, allow_download: bool = False) -> str:
         return "tiny-1"
     if name == BUNDLED or not is_serving():
         return answer(name, allow_download=allow_download)
-    return _answer_apart(name, _state(folder_of(name, allow_download=allow_download)))
+    return _answer_isolated(name, _state(folder_of(name, allow_download=allow_download)))
 
 
 def answer(name: str, *, allow_download: bool = False) -> str:
@@ -30,9 +30,9 @@ def answer(name: str, *, allow_download: bool = False) -> str:
 
 
 @lru_cache(maxsize=32)
-def _answer_apart(name: str, state: tuple[object, ...]) -> str:
+def _answer_isolated(name: str, state: tuple[object, ...]) -> str:
     """state: there for the cache alone."""
-    return str(_apart.ask(name, name=name))
+    return str(_process.ask(name, name=name))
 
 
 def _state(folder: Path) -> tuple[object, ...]:

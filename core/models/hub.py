@@ -160,6 +160,7 @@ def load_model(
 
     auto_class = auto_class or AutoModel
     if name == TINY:
+        # Always the same weights, and the caller's draws go on as if there had been none.
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(0)
             return tiny_model(auto_class, kw)

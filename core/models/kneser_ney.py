@@ -19,7 +19,7 @@ from core.reporter import Reporter
 from core.results import BoolArray, FloatArray, IntArray
 
 BOS, UNK, EOS = 0, 1, 2
-FALLBACK = (0.5, 1.0, 1.5)
+FALLBACK = (0.5, 1.0, 1.5)  # as of KenLM's --discount_fallback
 
 Discounts = tuple[float, float, float]
 Ids = npt.NDArray[np.int32]

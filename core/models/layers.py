@@ -23,6 +23,7 @@ class LayerMix(nn.Module):
 
     def __init__(self, model: "PreTrainedModel") -> None:
         super().__init__()
+        # Zeros under a softmax: at first every layer counts alike.
         self.weights = nn.Parameter(torch.zeros(model.config.num_hidden_layers + 1))
         self.gamma = nn.Parameter(torch.ones(()))
         self._on = True

@@ -77,6 +77,7 @@ class Masking:
 
     def _uniform(self, epoch: int, rows: IntArray, places: IntArray, draw: int) -> FloatArray:
         """`(n,)` in [0, 1), one a piece. draw: which of several at the same place."""
+        # There are three draws a place: times 4 keeps those of two seeds apart.
         start = _mix(np.array([self.seed * 4 + draw], dtype=np.uint64)) + np.uint64(epoch)
         hashed = _mix(_mix(_mix(start) + rows.astype(np.uint64)) + places.astype(np.uint64))
         return (hashed >> np.uint64(11)).astype(np.float64) * 2.0**-53  # as many bits as a float64 holds

@@ -69,11 +69,11 @@ class Halved:
                     raise
             # Not while the error is handled: its frames hold what is to be given back.
             self.parts = 2 * parts
-            give_back()
+            release_memory()
             keep_parts(self._work, self._device, self.parts)
 
 
-def give_back() -> None:
+def release_memory() -> None:
     """Let go of what nobody uses any more; the most that was taken is counted anew.
 
     A tagger, a Trainer and a language model refer to themselves, so that they and Adam's moments stay until they are

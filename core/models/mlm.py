@@ -202,6 +202,7 @@ def pseudo_perplexity(
         total = torch.zeros((), dtype=torch.float64, device=device)
         for row in rows:
             report.check()
+            # One row at least, however slow the machine is.
             if time.monotonic() > end and count:
                 break
             places = np.array([i for i, piece in enumerate(row.tolist()) if piece not in special], dtype=np.int64)
@@ -217,4 +218,5 @@ def pseudo_perplexity(
             count += len(places)
             done += 1
     lm.model.train(was_training)
+    # exp(710) is beyond a float64: who knows nothing gets a large number, not an error.
     return (math.exp(min(float(total) / count, 700.0)) if count else math.nan), done

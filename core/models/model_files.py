@@ -42,6 +42,7 @@ def state(folder: Path) -> list[tuple[object, ...]]:
     no account can set back the time at which the system saw a change."""
     states: list[tuple[object, ...]] = []
     for path in (folder, *files(folder)):
+        # A link, and what it leads to: either may be swapped.
         for look in (os.lstat, os.stat):
             with suppress(OSError):
                 at = look(path)

@@ -115,5 +115,6 @@ def _spans(ends: Sequence[int], room: int) -> list[tuple[int, int]]:
 
 
 def _unknown(tokenizer: "PreTrainedTokenizerBase") -> int:
+    # Byte-level vocabularies may have no unknown piece; another that is no word does as well.
     candidates = (tokenizer.unk_token_id, tokenizer.mask_token_id, tokenizer.pad_token_id)
     return next((int(piece) for piece in candidates if piece is not None), 0)

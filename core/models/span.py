@@ -45,7 +45,7 @@ def numbers(n: int) -> Mapping[Place, int]:
     return {place: number for number, place in enumerate(places(n))}
 
 
-def best_apart(scores: FloatArray) -> list[tuple[Entity, int]]:
+def best_disjoint(scores: FloatArray) -> list[tuple[Entity, int]]:
     """The surest spans that are something, none overlapping a surer one: `type` is the class's number.
 
     scores: `(n, MOST, t + 1)` log-probabilities of the span that begins at a word and is so long less one.
@@ -58,6 +58,7 @@ def best_apart(scores: FloatArray) -> list[tuple[Entity, int]]:
     sure = scores[starts, lengths, kind]
     candidates = zip((-sure).tolist(), starts.tolist(), (starts + lengths + 1).tolist(), kind.tolist(), strict=True)
     free, kept = np.ones(n, dtype=np.bool_), []
+    # Of equally sure ones the first, then the shorter, as tuples are ordered.
     for _, start, end, number in sorted(candidates):
         if free[start:end].all():
             free[start:end] = False
@@ -238,7 +239,7 @@ class SpanTagger(PieceTagger):
             for row, columns in zip(rows, decoded.numpy(), strict=True):
                 n = len(sentences[row].tokens)
                 logits = columns[:, :n].T.reshape(n, MOST, -1).astype(np.float64)
-                kept = best_apart(_log_softmax(logits))
+                kept = best_disjoint(_log_softmax(logits))
                 entities = tuple(Entity(start=e.start, end=e.end, type=self.types[kind - 1]) for e, kind in kept)
                 tagged[row] = Tags(*(tuple(encode(entities, n, "bioes")),) * 4)
                 chosen = [logits[e.start, e.end - e.start - 1] for e, _ in kept]

@@ -241,6 +241,7 @@ def _confident(tags: Sequence[str], sums: Sequence[FloatArray]) -> Iterator[Pred
     """The entities of a sentence's tags, how sure they are by every pair of `sums`."""
     entities = prediction_of(tags).entities
     for first, last in zip(sums[::2], sums[1::2], strict=True):
+        # By rounding a hair above 0, which is more than certain.
         sure = tuple(math.exp(min(first[e.start] + last[e.end - 1], 0.0)) for e in entities)
         yield Prediction(entities=entities, confidence=sure)
 

@@ -88,11 +88,11 @@ class EncoderTagger(PieceTagger):
         drawn: Collection[str] = self.model.__dict__.get("drawn", ())  # what is random learns as the last layer does
         layer |= {id(p) for name, p in self.model.named_parameters() if name in drawn}
         trained = [p for p in self.parameters() if p.requires_grad]
-        apart = chain if chain_learning_rate else set()  # else the chain goes with the layer
+        with_own_rate = chain if chain_learning_rate else set()  # else the chain goes with the layer
         groups: list[dict[str, Any]] = [
             {"params": [p for p in trained if id(p) not in chain | layer], "lr": learning_rate},
-            {"params": [p for p in trained if id(p) in (chain | layer) - apart], "lr": head_learning_rate},
-            {"params": [p for p in trained if id(p) in apart], "lr": chain_learning_rate},
+            {"params": [p for p in trained if id(p) in (chain | layer) - with_own_rate], "lr": head_learning_rate},
+            {"params": [p for p in trained if id(p) in with_own_rate], "lr": chain_learning_rate},
         ]
         return [*groups[:2], *(group for group in groups[2:] if group["params"])]
 
@@ -188,6 +188,7 @@ def _emission_model(init: str, types: Sequence[str], allow_download: bool) -> "P
         id2label=names,
         # Two BIOES tags share an IOB2 name; back from names to tags the first of them counts, whatever its place.
         label2id={name: i for i, name in reversed(names.items())},
+        # An encoder that was fine-tuned has a last layer of other tags; `_begin` draws it anew anyhow.
         ignore_mismatched_sizes=True,
         dtype=torch.float32,
     )

@@ -14,9 +14,8 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 _CAPITAL = re.compile("[A-Z]")  # a byte-level vocabulary writes spaces and accents as capitals of other alphabets
-CASED = (
-    0.01  # share of a vocabulary with a capital from which it is called cased; uncased ones have special names alone
-)
+# Share of a vocabulary with a capital from which it is called cased; uncased ones have special names alone.
+CASED = 0.01
 UNKNOWN, OFTEN = 0.01, 0.05  # shares from which a word is said
 MANY = 2.0  # pieces a word from which it is; an encoder of the text's own language takes 1.1 to 1.5
 
@@ -42,6 +41,7 @@ def vocabulary_fit(
     tokenizer: "PreTrainedTokenizerBase", sentences: Sequence[Sentence], max_length: int
 ) -> VocabularyFit:
     """Fit of `tokenizer` to the words of `sentences`."""
+    # A tokenizer that knows no limit names one of 1e30.
     of_word = Pieces(tokenizer, tokenizer.model_max_length if tokenizer.model_max_length < 1e6 else 8192)
     words = list(chain.from_iterable(sentence.tokens for sentence in sentences))
     capital = [word for word in words if word != word.lower()]

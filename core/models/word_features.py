@@ -68,6 +68,7 @@ def build_vocabulary(sentences: Iterable[Sentence], vectors: Vectors | None = No
     """Vocabulary as training sentences write it; a form met once and without a vector of its own is rare."""
     counts = Counter(token for sentence in sentences for token in sentence.tokens)
     with_vector = set(vectors.words) if vectors else set()
+    # Rare ones last, so that a single index tells them from the others; then by word, for equal counts.
     order = sorted(counts, key=lambda word: (counts[word] == 1 and word not in with_vector, -counts[word], word))
     return Vocabulary(
         words=tuple(order),
@@ -153,7 +154,7 @@ class CharCnn(nn.Module):
         return torch.cat([values.masked_fill(over, float("-inf")).amax(2) for values in features], 1)
 
 
-def spelt(words: Sequence[str], letters: dict[str, int]) -> Tensor:
+def letter_indices(words: Sequence[str], letters: dict[str, int]) -> Tensor:
     """`(u, c)` letter indices of `words`. letters: {letter: index from 2 on}."""
     width = min(max(map(len, words)), LONGEST)
     table = np.zeros((len(words), width), dtype=np.int64)

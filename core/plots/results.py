@@ -64,8 +64,8 @@ def answers(row: ArmRow) -> tuple[str, str]:
         return row.verdict, ""
     # A choice with one S_C and one pre-training of each: nothing is known of what other draws would come to.
     not_asked = "a quick look cannot tell" if row.delta_random is not None else ""
-    also = EXPLORATORY * row.exploratory
-    return f"{row.helped or row.verdict}{also}", f"{row.chose}{also}" if row.chose else not_asked
+    mark = EXPLORATORY * row.exploratory
+    return f"{row.helped or row.verdict}{mark}", f"{row.chose}{mark}" if row.chose else not_asked
 
 
 def all_read(rows: Sequence[ArmRow]) -> bool:

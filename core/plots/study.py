@@ -88,8 +88,8 @@ def study_answer(result: StudyResult) -> list[str]:
     if nothing_learnt(result.tasks):
         return [NOTHING]
     idle = [task.name for task in result.tasks if not task.learnt]
-    also = [f"No tagger learnt anything on {', '.join(idle)}, which counts all the same."] if idle else []
-    return [*(_answered(result, of) for of in asked(result)), *also]
+    note = [f"No tagger learnt anything on {', '.join(idle)}, which counts all the same."] if idle else []
+    return [*(_answered(result, of) for of in asked(result)), *note]
 
 
 def _answered(result: StudyResult, of: Asked) -> str:

@@ -2,19 +2,19 @@
 
 from pathlib import Path
 
-from core.apart import Apart
 from core.corpora.formats.arrow import look_through
 from core.errors import ProjectError, ReadError
+from core.isolated import Isolated
 
 _SECONDS = 900
-_apart = Apart(__name__, "a project's file that does so was damaged or forged", _SECONDS, spare=False)
+_process = Isolated(__name__, "a project's file that does so was damaged or forged", _SECONDS, spare=False)
 
 
 def refuse_forged(folder: Path, label: str) -> None:
     """Errors: ProjectError, ResourceError for a table that cannot be read, or that kills whoever reads it."""
     if tables := [str(path) for path in sorted(folder.rglob("*.parquet"))]:
         try:
-            _apart.ask(label, paths=tables)
+            _process.ask(label, paths=tables)
         except ReadError as error:
             raise ProjectError(f"{label}: a table in it cannot be read; export the project again.") from error
 

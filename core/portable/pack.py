@@ -130,6 +130,7 @@ def _put(archive: zipfile.ZipFile, name: str, path: Path) -> Entry:
 
 
 def _info(name: str, size: int) -> zipfile.ZipInfo:
+    # Times stand in the list, to the nanosecond; a zip knows every second second alone.
     info = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
     info.compress_type = zipfile.ZIP_STORED if name.endswith(_STORED) else zipfile.ZIP_DEFLATED
     info.external_attr = 0o600 << 16

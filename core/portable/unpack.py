@@ -133,7 +133,7 @@ def _placed(archive: zipfile.ZipFile, label: str, entries: Mapping[str, Entry], 
         for entry_name in sorted(entries):
             _write(archive, entry_name, entries[entry_name], draft, label)
         refuse_forged(draft, label)
-        _as_they_were(draft)
+        _restore_folders(draft)
         with locked(root / LOCK, patience=30):
             write(draft, new_name(root, name))
             sync_all(draft)
@@ -144,7 +144,7 @@ def _placed(archive: zipfile.ZipFile, label: str, entries: Mapping[str, Entry], 
     return read(target)
 
 
-def _as_they_were(draft: Path) -> None:
+def _restore_folders(draft: Path) -> None:
     """Restore what a file lacks of folders: empty ones of runs, and when a corpus came, by which they are listed."""
     for run in filter(Path.is_dir, (draft / "runs").glob("*")):
         for part in PARTS:

@@ -14,9 +14,9 @@ from core.artifacts.rejects import AddResult, Cut
 from core.artifacts.rejects import path as rejects_of
 from core.config import Config, option
 from core.corpora.corpus import Corpus
+from core.corpora.dry_run import dry_run
 from core.corpora.formats.ledger import Format
 from core.corpora.readers import ReadOptions, ReadReport, read, sniff
-from core.corpora.trial import tried
 from core.corpora.uploads import forget, forget_unpacked, still_needed, sweep, uploaded
 from core.errors import OptionsError, ReadError
 from core.files import read_object, write_atomic
@@ -151,7 +151,7 @@ def _reading(config: AddConfig) -> ReadOptions:
 def _sealed(config: AddConfig, job: Job, path: Path, rejects: Path) -> AddResult:
     name = shown(config.name) or proposed_name(path, len(config.others))
     options = _reading(config)
-    tried(path, options)
+    dry_run(path, options)
     preview = sniff(path, options)
     cut = _cut(config, preview.marks)
     options = replace(options, tokens="blanks" if cut.rule == "blanks" else "words")

@@ -20,7 +20,7 @@ from pydantic import field_validator
 from core.artifacts import evaluations, taggers
 from core.artifacts import result as results
 from core.artifacts.assist import AssistResult, AssistRow, AssistTable, AssistVerdict
-from core.artifacts.drift import Assisted, Lent, random_part
+from core.artifacts.drift import Assisted, SharedLabels, random_part
 from core.artifacts.evaluations import FinetuneResult
 from core.config import option
 from core.errors import ConfigError
@@ -98,20 +98,21 @@ def run(config: AssistConfig, job: Job) -> AssistResult:
     assisted = Assisted.read(child, job.library)
     limits = {"monolingual": 0.0, **{f"skl:{limit:g}": limit for limit in config.thresholds}, "all": math.inf}
     # Every arm's sentences before the first training: what cannot work fails at once, not after hours.
-    lent = {arm: assisted.lent(limit, config.network, job.library) for arm, limit in limits.items() if limit}
-    parts = Parts(job.context, [1.0] * (1 + len(config.shares) * (len(lent) + 1)))
+    shared = {arm: assisted.shared_labels(limit, config.network, job.library) for arm, limit in limits.items() if limit}
+    parts = Parts(job.context, [1.0] * (1 + len(config.shares) * (len(shared) + 1)))
     numbers = count()
     parts.next(next(numbers), "monolingual")
     rows = [_row(config, job, "monolingual", 0.0)]
     tables = []
     for share in config.shares:
-        for arm, extra in lent.items():
+        for arm, extra in shared.items():
             parts.next(next(numbers), arm)
             rows.append(_row(config, job, arm, limits[arm], (extra,), share=share))
         table = _table(rows, share)
-        whole, n = job.corpus(lent["all"].assisting), next(numbers)
+        whole, n = job.corpus(shared["all"].assisting), next(numbers)
         if table.kept < len(whole):
             parts.next(n, "random")
+            # At least a draw a seed, for each is trained under one of them in turn.
             draws = range(1, max(DRAWS, len(config.seeds)) + 1)
             extras = [random_part(whole, table.kept, draw, config.network, job.library) for draw in draws]
             rows.append(_row(config, job, "random", math.inf, extras, share=share))
@@ -134,18 +135,24 @@ def _check(config: AssistConfig, job: Job) -> None:
 
 
 def _row(
-    config: AssistConfig, job: Job, arm: str, threshold: float, lent: Sequence[Lent] = (), *, share: str = "none"
+    config: AssistConfig,
+    job: Job,
+    arm: str,
+    threshold: float,
+    shared: Sequence[SharedLabels] = (),
+    *,
+    share: str = "none",
 ) -> AssistRow:
     """One arm's trainings; two thresholds that keep the same sentences are one run.
 
-    lent: nothing for what is primary alone; several are draws, each with a seed of its own.
+    shared: nothing for what is primary alone; several are draws, each with a seed of its own.
     """
-    given = [_options(config, extra, share) for extra in lent or (None,)]
+    given = [_options(config, extra, share) for extra in shared or (None,)]
     if len(given) > 1:
         given = [{**one, "seeds": (seed,)} for one, seed in zip(given, cycle(config.seeds), strict=False)]
     runs = [job.child("finetune", **{**one, "train": config.primary, "test": (config.test,)}) for one in given]
     finished = [results.read(run, FinetuneResult) for run in runs]
-    n_primary, kept = len(job.corpus(config.primary)), len(job.corpus(lent[0].assisting)) if lent else 0
+    n_primary, kept = len(job.corpus(config.primary)), len(job.corpus(shared[0].assisting)) if shared else 0
     epochs, batch = mean(n for one in finished for n in one.epochs), finished[0].settings["batch_size"]
     # In turn, both corpora are repeated to the larger one's size.
     size = max(n_primary, kept) if config.preset == "paper" else n_primary
@@ -163,12 +170,12 @@ def _row(
         sd=stdev(test) if len(test) > 1 else None,
         run=runs[0].id,
         runs=[run.id for run in runs],
-        steps=round(epochs * math.ceil(size / batch)) * (2 if lent and config.preset == "paper" else 1),
+        steps=round(epochs * math.ceil(size / batch)) * (2 if shared and config.preset == "paper" else 1),
         passes=round(epochs * size / n_primary, 1),
     )
 
 
-def _options(config: AssistConfig, lent: Lent | None, share: str) -> dict[str, object]:
+def _options(config: AssistConfig, shared: SharedLabels | None, share: str) -> dict[str, object]:
     """Options of a fine-tuning, alike for all arms but for what it learns from."""
     names = {"dev", "network", "init", "preset", "seeds", "hidden", "epochs", "batch_size", "learning_rate"}
     options: dict[str, object] = config.model_dump(include=names)
@@ -179,8 +186,8 @@ def _options(config: AssistConfig, lent: Lent | None, share: str) -> dict[str, o
         usual = MULTILINGUAL if config.network == "charcnn" else None
         # No arm ends before another: as many steps for all.
         options |= {"hidden": config.hidden or usual, "patience": TO_THE_END}
-    if lent:
-        options |= {**lent.options, "share": share, "assisting_weight": config.assisting_weight}
+    if shared:
+        options |= {**shared.options, "share": share, "assisting_weight": config.assisting_weight}
         options |= {name: getattr(config, name) for name in ("assisting_vectors", "imported_assisting_vectors")}
     return options
 
@@ -190,6 +197,7 @@ def _table(rows: Sequence[AssistRow], share: str) -> AssistTable:
     alone = rows[0]
     of_share = [row for row in rows if row.share == share]
     whole = next(row for row in of_share if row.arm == "all")
+    # Thresholds rise, and max keeps the first of equals.
     best = max((row for row in of_share if row.arm.startswith("skl:")), key=lambda row: row.dev_mean)
     assert best.threshold is not None
     return AssistTable(

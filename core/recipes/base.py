@@ -12,7 +12,7 @@ from core.corpora.corpus import Corpus
 from core.corpora.library import Library
 from core.models import hub
 from core.runs.context import RunContext
-from core.runs.run import wherever
+from core.runs.run import relative_to_home
 from core.runs.shared import run_or_reuse
 from core.runs.store import Run, RunStore, is_run_id, run_key
 from core.runs.versions import versions
@@ -183,7 +183,7 @@ def plan(recipe: Recipe, config: Config, home: Path) -> Plan:
     config, inputs = resolve(_precise(config.settled()), Library(home))
     seed = getattr(config, "seed", None)
     key = run_key(
-        recipe.kind, wherever(config.model_dump(mode="json"), home), inputs, seed=seed, code_version=__version__
+        recipe.kind, relative_to_home(config.model_dump(mode="json"), home), inputs, seed=seed, code_version=__version__
     )
     return Plan(recipe.kind, config, inputs, key)
 

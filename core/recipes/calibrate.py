@@ -109,6 +109,7 @@ def _memory_gb(device: str) -> float:
         import torch
 
         return torch.cuda.max_memory_allocated() / 1e9
+    # Linux counts KiB, macOS bytes.
     unit = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e9
 
@@ -143,7 +144,7 @@ def _time_mlm(lm: "MaskedLM", sample: Sequence[Sentence], report: Reporter) -> L
     texts = [sentence.text for sentence in sample]
     examples = tokenised([texts], lm.tokenizer, max_length=128, n=len(texts), report=Silent())
     masking = Masking.of(lm.tokenizer)
-    optimizer = torch.optim.AdamW(lm.model.parameters(), lr=0.0, fused=True)
+    optimizer = torch.optim.AdamW(lm.model.parameters(), lr=0.0, fused=True)  # as slow, and the model stays
     lm.model.train()
     stretch = STRETCH if device.type == "cpu" else math.inf
     layout = {"pieces": PIECES.get(device.type, PIECES["cpu"]), "pad": int(lm.tokenizer.pad_token_id or 0), "total": 0}
@@ -196,6 +197,7 @@ def _precision(device: "torch.device", *, on: bool = True) -> "torch.autocast":
 def _new_tagger(config: CalibrateConfig, train: Sequence[Sentence]) -> "Tagger":
     from core.models.taggers import new_span_tagger, new_tagger
 
+    # Without labels any type will do: only the time is asked for.
     types = sorted({entity.type for s in train for entity in s.entities or ()}) or ["X"]
     if config.network == "span":
         return new_span_tagger(config.encoder, types, allow_download=config.allow_download)
@@ -239,6 +241,7 @@ def _time_tagger(tagger: "Tagger", sample: Sequence[Sentence], report: Reporter)
 def _time_embedding(encoder: "Encoder", sample: Sequence[Sentence], lm: "MaskedLM") -> Line:
     """A whole sample at once: batches are sorted by length, so their size is the encoder's own affair."""
     texts = [sentence.text for sentence in sample]
+    # The first call warms up what all others find warm.
     encoder.encode(texts[:64], Silent())
     started = time.perf_counter()
     encoder.encode(texts, Silent())
@@ -261,6 +264,7 @@ def _line(step: Callable[[int, int], int], sizes: Sequence[int], report: Reporte
             timings.append((pieces, time.perf_counter() - started))
             if time.perf_counter() > end:
                 break
+        # The fastest: other work can only slow a step down.
         points.append(min(timings, key=lambda point: point[1] / max(point[0], 1)))
     (n, t), (m, u) = points
     # Other work may make the small step as slow as the large one: a piece never counts for less than a quarter of the

@@ -22,7 +22,7 @@ from core.difficulty.pvi import entropy, interval
 from core.errors import CorpusError
 from core.models.fingerprint import fingerprint
 from core.recipes.base import Job
-from core.recipes.parts.difficulty_folds import Questions, answers, nothing_to_tell
+from core.recipes.parts.difficulty_folds import Questions, answers, constant_answers
 from core.results import FloatArray
 
 
@@ -85,7 +85,7 @@ def run(config: DifficultyConfig, job: Job) -> DifficultyResult:
     corpus = job.corpus(config.train)
     job.context.stage("reading the mentions")
     questions, notes = _questions(config, corpus)
-    results = answers(config, questions, job) if len(questions.types) > 1 else nothing_to_tell(questions)
+    results = answers(config, questions, job) if len(questions.types) > 1 else constant_answers(questions)
     notes += _window_notes(results.cut, results.window)
     for note in notes:
         job.context.note(note)
@@ -175,7 +175,7 @@ def _in_bin(values: FloatArray) -> BinBits:
 
 
 def _bits(value: float) -> float:
-    return round(float(value), 4) + 0.0
+    return round(float(value), 4) + 0.0  # no -0.0
 
 
 def _questions(config: DifficultyConfig, corpus: Corpus) -> tuple[Questions, list[str]]:
@@ -196,6 +196,7 @@ def _questions(config: DifficultyConfig, corpus: Corpus) -> tuple[Questions, lis
             f"{corpus.name}: all its entities are in one {grouped_by}, so no model can judge what it has not seen;"
             f" give more {grouped_by}s{', or group by sentence' if grouped_by == 'document' else ''}."
         )
+    # A group is judged as one, so there are no more folds than groups.
     n = min(config.folds, n_groups)
     labels = np.array([types.index(instance.type) for instance in chosen], dtype=np.int64)
     repeats = config.repeats or (3 if config.preset == "paper" else 1)
@@ -204,6 +205,7 @@ def _questions(config: DifficultyConfig, corpus: Corpus) -> tuple[Questions, lis
         types=types,
         labels=labels,
         grouped_by=grouped_by,
+        # A thousand apart, so that runs under neighbouring seeds share no repeat.
         folds=[folds(number, labels, n, config.seed + 1000 * repeat) for repeat in range(repeats)],
     )
     return questions, _notes(counts, n, config.folds, grouped_by)

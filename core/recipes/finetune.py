@@ -32,7 +32,7 @@ from core.recipes.parts.overlap import Overlap, overlap
 from core.recipes.parts.pretrained_words import WordVectorOptions, with_vector
 from core.recipes.parts.seeds import Seeds, dealt
 from core.recipes.parts.tagger_card import card
-from core.recipes.parts.tested import all_seeds, labelled, note_unlearnt, tested, types_of, without_mix
+from core.recipes.parts.tagger_scores import all_seeds, labelled, note_unlearnt, score_split, types_of, without_mix
 from core.runs.parts import Parts
 from core.runs.store import RunStore, is_run_id
 from core.text.cut import Cut, learn
@@ -106,7 +106,7 @@ class Splits:
 
 def run(config: FinetuneConfig, job: Job) -> FinetuneResult:
     """Artifacts: a model (of the seed that is best on dev), and what `artifacts.evaluations` lists."""
-    from core.models.memory import give_back
+    from core.models.memory import release_memory
 
     check_network(config)
     splits = _read(config, job)
@@ -118,7 +118,7 @@ def run(config: FinetuneConfig, job: Job) -> FinetuneResult:
                 for seed in left:
                     parts.next(seeds.own.index(seed), f"seed {seed}")
                     _settle(config, job, splits, seed, seeds)
-                    give_back()  # else two seeds' weights and moments lie on the card
+                    release_memory()  # else two seeds' weights and moments lie on the card
         outcomes = seeds.wait(job.context)
     for outcome in outcomes:
         if outcome.seed not in seeds.own:
@@ -186,7 +186,7 @@ def _settle(config: FinetuneConfig, job: Job, splits: Splits, seed: int, seeds: 
     fit_temperature(tagger, splits.dev, job.context)
     names = ["dev", *map(evaluations.split_name, range(len(splits.tests)))]
     results = [
-        tested(job, tagger, gold, splits.all_types, evaluations.part(name, seed), seen=seen)
+        score_split(job, tagger, gold, splits.all_types, evaluations.part(name, seed), seen=seen)
         for name, gold, seen in zip(names, (splits.dev, *splits.tests), splits.overlap.seen, strict=True)
     ]
     planned = asdict(settings.planned(len(splits.train))).items()

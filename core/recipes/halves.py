@@ -17,7 +17,7 @@ from core.corpora.shares import dealt
 from core.errors import ConfigError
 from core.recipes.audit import Flagging
 from core.recipes.base import Job
-from core.recipes.parts.tested import labelled
+from core.recipes.parts.tagger_scores import labelled
 from core.results import IntArray
 from core.text.sentence import Sentence
 

@@ -166,6 +166,7 @@ def _fit(config: MapConfig, report: Reporter, vectors: FloatArray) -> dict[str, 
     report.stage("finding topics")
     from sklearn.cluster import KMeans
 
+    # k-means asks for as many different points as clusters.
     k = min(config.clusters, len(np.unique(points, axis=0)))
     centres = KMeans(k, n_init=1, random_state=config.seed).fit(points).cluster_centers_
     return {"mean": pca.mean, "axes": pca.axes, "points": points, "coordinates": coordinates, "centres": centres}

@@ -15,7 +15,7 @@ from core.models.fingerprint import fingerprint
 from core.recipes.base import Job
 from core.recipes.finetune import model_folder
 from core.recipes.parts.on_device import on_device
-from core.recipes.parts.tested import labelled, over_seeds, tested, types_of
+from core.recipes.parts.tagger_scores import labelled, over_seeds, score_split, types_of
 from core.runs.store import is_run_id
 from core.text.neighbours import in_context
 
@@ -78,7 +78,7 @@ def evaluate(config: EvaluateConfig, job: Job) -> EvaluateResult:
         tagger.crf.constrained = config.constrained
         gold = in_context(gold, tagger.context)
         types = sorted({*tagger.types, *types_of(gold)})
-        result = tested(job, tagger, gold, types, split_name(0), seen=None)
+        result = score_split(job, tagger, gold, types, split_name(0), seen=None)
     return EvaluateResult(
         model=config.model,
         test=over_seeds([result], [evaluations.read_table(job.context.run, split_name(0))]),

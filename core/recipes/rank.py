@@ -19,7 +19,7 @@ from core.models.fingerprint import fingerprint
 from core.recipes.base import Job
 from core.recipes.finetune import model_folder
 from core.recipes.parts.on_device import on_device
-from core.recipes.parts.tested import labelled, types_of
+from core.recipes.parts.tagger_scores import labelled, types_of
 from core.results import FloatArray
 from core.runs.parts import Parts
 from core.runs.store import is_run_id
@@ -109,6 +109,7 @@ def _sample(sentences: Sequence[Sentence], most: int) -> list[Sentence]:
     spoken = [sentence for sentence in sentences if sentence.tokens]
     order = np.random.default_rng(0).permutation(len(spoken))
     words = np.cumsum([len(spoken[row].tokens) for row in order])
+    # One at least, though it alone has more words.
     n = max(int(np.searchsorted(words, most, side="right")), 1)
     return [spoken[row] for row in sorted(order[:n].tolist())]
 
@@ -157,7 +158,7 @@ def _proposal(states: "States", sample: Labelled, job: Job) -> Proposal:
 
     The topmost, not the best: training moves all layers and closes most of such a gap, and what is cut off is lost.
     """
-    from core.measures.probe import ahead, within
+    from core.measures.probe import probe_gain, within
 
     job.context.stage("asking within train which layer to read")
     top = len(states)
@@ -171,7 +172,7 @@ def _proposal(states: "States", sample: Labelled, job: Job) -> Proposal:
     level = 1 - (1 - LEVEL) / (top - 1)  # so that one of so many seldom wins by luck
     last = tables[-1].f1()
     for layer in range(top - 1, 0, -1):
-        by = ahead(tables[layer - 1], tables[-1], level)
+        by = probe_gain(tables[layer - 1], tables[-1], level)
         if by.lo > 0:
             why = (
                 f"Within train a linear probe scores {tables[layer - 1].f1():.1f} from layer {layer} and {last:.1f} "

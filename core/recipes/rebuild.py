@@ -21,7 +21,7 @@ from core.models.fingerprint import fingerprint
 from core.models.hub import load_tokenizer
 from core.recipes.base import Job
 from core.recipes.parts.rebuildable import held_out, refuse_tests
-from core.recipes.parts.tested import labelled
+from core.recipes.parts.tagger_scores import labelled
 from core.reconstruction import pools
 from core.reconstruction.augment import by_tokenizer, dataaug
 from core.reconstruction.contexts import low2high, random2high

@@ -12,7 +12,7 @@ from core.corpora.corpus import Corpus
 from core.errors import CorpusError
 from core.recipes.base import Job
 from core.recipes.parts.finds import finds
-from core.recipes.parts.tested import labelled
+from core.recipes.parts.tagger_scores import labelled
 from core.reconstruction.finds import new_names
 from core.reconstruction.names import Known
 from core.reconstruction.robustness import Robust, cross_category, misspelt, unseen

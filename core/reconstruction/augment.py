@@ -92,6 +92,7 @@ def guard(training: Training, split: Split) -> dict[str, set[str]]:
     # Rounded before sorting: equal PMIs leave log with different last bits, and the order would hang on them.
     def best(pieces: Counter[str]) -> list[str]:
         pmi = {piece: log(times * n / (total[piece] * pieces.total())) for piece, times in pieces.items()}
+        # Rounded: of pieces that differ in the last digits alone the commoner one comes first.
         return sorted(pieces, key=lambda piece: (-round(pmi[piece], 9), -pieces[piece], piece))
 
     return {kind: set(best(pieces)[: int(GUARDED * len(pieces))]) for kind, pieces in counts.items()}

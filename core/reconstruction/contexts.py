@@ -42,7 +42,7 @@ def random2high(training: Training, ladder: Sequence[Pools], rate: float, seed: 
     rows = list(training.by_row(range(len(training))))
     poor = np.ones(len(training), dtype=np.bool_)
     plan = _plan(training, high, rng.sample(rows, len(rows)), poor, training.wanted(rate))
-    return _carried_out(training, plan, training.wanted(rate), rng=rng, kind="random2high")
+    return _apply(training, plan, training.wanted(rate), rng=rng, kind="random2high")
 
 
 def low2high(training: Training, ladder: Sequence[Pools], rate: float, seed: int) -> Rebuilt:
@@ -55,7 +55,7 @@ def low2high(training: Training, ladder: Sequence[Pools], rate: float, seed: int
     measured = [row for row, rank in order.items() if not np.isnan(rank)]
     measured.sort(key=lambda row: (order[row], row))
     plan = _plan(training, high, measured, ~high, training.wanted(rate))
-    return _carried_out(training, plan, training.wanted(rate), rng=Random(seed), kind="low2high")
+    return _apply(training, plan, training.wanted(rate), rng=Random(seed), kind="low2high")
 
 
 def _ranks(training: Training) -> FloatArray:
@@ -66,6 +66,7 @@ def _ranks(training: Training) -> FloatArray:
         mentions = np.flatnonzero((kinds == kind) & ~np.isnan(training.context))
         # By hand: scipy.stats takes a second to load, for which no page should wait.
         _, places, times = np.unique(training.context[mentions], return_inverse=True, return_counts=True)
+        # Equal values share the middle of their places.
         ranks[mentions] = (np.cumsum(times) - (times - 1) / 2)[places] / max(len(mentions), 1)
     return ranks
 
@@ -135,7 +136,7 @@ def _lending(training: Training, high: BoolArray, free: Mapping[int, Sequence[in
     }
 
 
-def _carried_out(training: Training, plan: _Plan, wanted: int, *, rng: Random, kind: str) -> Rebuilt:
+def _apply(training: Training, plan: _Plan, wanted: int, *, rng: Random, kind: str) -> Rebuilt:
     taken = Taken((sentence.text for sentence in training.sentences), training.closed)
     mover = _Mover(training=training, plan=plan, taken=taken, rng=rng, kind=kind)
     sentences, edits = list(training.sentences), list[Edit]()

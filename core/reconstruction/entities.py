@@ -63,6 +63,7 @@ def _redundant(training: Training, mentions: Sequence[int], rng: Random) -> list
         extra += others
     alike: dict[tuple[str, str], list[int]] = defaultdict(list)
     for mention in sorted(stays):
+        # Sorted, for a set of words has another order in every process.
         for word in sorted({word.casefold() for word in training.names[mention] if is_content_word(word)}):
             alike[training.kinds[mention], word].append(mention)
     kept, gone = set[int](), set[int]()
@@ -101,16 +102,16 @@ def _rebuilt(
             break
     sentences, edits = list(training.sentences), list[Edit]()
     taken = Taken((sentence.text for sentence in sentences), training.closed)
-    tried = set[int]()
+    visited = set[int]()
     while waiting and (lacking := wanted - len(edits)):
         batch, waiting = waiting[:lacking], waiting[lacking:]
         for row, mentions in training.by_row(batch).items():
-            if row not in tried and (edited := low.rename(row, mentions, taken, rng)):
+            if row not in visited and (edited := low.rename(row, mentions, taken, rng)):
                 original, places = training.sentences[row], training.places[mentions].tolist()
                 to, copy_of = (row, None) if in_place else (len(sentences), row)
                 edits += edits_of(original, edited, places, row=to, copy_of=copy_of, kind=kind)
                 sentences[to : to + 1] = [edited]
-            tried.add(row)
+            visited.add(row)
     return Rebuilt(sentences=sentences, edits=edits, wanted=wanted, reached=pools.reached)
 
 

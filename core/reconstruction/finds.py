@@ -16,15 +16,15 @@ def new_names(finds: Iterable[Find], known: Known, least: float) -> dict[str, li
     What begins or ends in a mark or function word, or is longer than any name of the type, is a slip of the tagger.
     """
     sure: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    spelt: dict[str, Name] = {}
+    spellings: dict[str, Name] = {}
     for name, kind, confidence in finds:
         if name and is_content_word(name[0]) and is_content_word(name[-1]) and known.is_new(name):
-            spelt.setdefault(folded(name), name)
+            spellings.setdefault(folded(name), name)
             sure[folded(name)][kind].append(confidence)
     longest = {kind: max(map(len, names)) for kind, names in known.names.items()}
     by_type: dict[str, list[Name]] = {}
     for key, kinds in sure.items():
         kind = max(kinds, key=lambda kind: sum(kinds[kind]))
-        if sum(kinds[kind]) >= least * len(kinds[kind]) and len(spelt[key]) <= longest.get(kind, 0):
-            by_type.setdefault(kind, []).append(spelt[key])
+        if sum(kinds[kind]) >= least * len(kinds[kind]) and len(spellings[key]) <= longest.get(kind, 0):
+            by_type.setdefault(kind, []).append(spellings[key])
     return by_type

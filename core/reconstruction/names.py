@@ -111,6 +111,7 @@ class NameMaker:
 
     def _chain(self, rng: Random) -> str:
         letters = _BEGIN * ORDER
+        # A chain may go round in letters for ever: it is cut where no name would be so long.
         while letters[-1] != _END and len(letters) < ORDER + LENGTHS.stop:
             letters += rng.choice(self._next[letters[-ORDER:]])
         return letters[ORDER:].rstrip(_END)

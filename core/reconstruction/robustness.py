@@ -128,6 +128,7 @@ def _other(names: Sequence[Name], name: Name, rng: Random) -> Name | None:
 
 def misspelt(test: Sequence[Sentence], known: Known, seed: int) -> Robust:
     """Typos: one edit in a word of each name, so that no entity of the training sentences is called so."""
+    # Sorted, for a set of letters has another order in every process, and a seed is to give the same again.
     rng, letters = Random(seed), "".join(sorted({letter for word in known.words for letter in word}))
 
     def choose_name(name: Name, kind: str) -> NewName | None:

@@ -42,6 +42,7 @@ def _letter(like: str, rng: Random, known: str) -> str:
         capital = like.isupper()
         # Case is laid on again: of a script's capitals few may be known.
         pool = {(c.upper() if capital else c.lower()) for c in known if _script(c) == script}
+        # Sorted, for a set of letters has another order in every process.
         return rng.choice(sorted(c for c in pool if len(c) == 1))
     return rng.choice(
         string.digits if like.isdigit() else string.ascii_uppercase if like.isupper() else string.ascii_lowercase

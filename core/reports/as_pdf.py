@@ -84,7 +84,7 @@ class _Pages:
         ready = "".join(char if self._has(char) else MISSING for char in shown(text))
         if fonts.leftwards(ready) or self._more:
             self._pdf.set_text_shaping(True)  # letters take the shape that their neighbours ask for
-        return self._counted(text, fonts.onwards(ready))
+        return self._counted(text, fonts.visual_order(ready))
 
     def _counted(self, text: str, ready: str) -> str:
         self._missing += ready.count(MISSING) - text.count(MISSING)

@@ -135,4 +135,5 @@ def _round_step(least: float) -> float:
     """The smallest of 1, 2 and 5 times a power of ten that is no less than `least`."""
     # A step that rounding left a hair below `least` still counts as no less, else the axis would lose half its marks.
     power: float = 10.0 ** floor(log10(least or 1.0))
+    # A hair of slack: a step that was worked out may be a last digit above a round one.
     return next(times * power for times in (1, 2, 5, 10) if times * power >= (least or 1.0) * 0.999)

@@ -85,7 +85,7 @@ class Report:
 def experiment_document(report: Report, cover: Cover) -> Document:
     """The report in parts."""
     first: list[Part] = [
-        Facts(answer_facts(_asked(report), report.finding, spent(report.hours)), leading=True),
+        Facts(answer_facts(_asked(report), report.finding, cost_in_words(report.hours)), leading=True),
         *([Text(report.multipliers)] if report.multipliers else []),
         *([Text(unfound, strong=True)] if (unfound := unfound_words(report.unfound)) else []),
         *([Text(report.overlap_in_short)] if report.overlap_in_short else []),
@@ -112,19 +112,19 @@ def experiment_document(report: Report, cover: Cover) -> Document:
     return Document(title=TITLE, about=report.begun, cover=cover, first=first, second=second)
 
 
-def answer_facts(asked: str, finding: Finding, spent: str) -> list[tuple[str, str]]:
+def answer_facts(asked: str, finding: Finding, cost: str) -> list[tuple[str, str]]:
     """Rows of what was asked, what came out, how sure, what to do, what it cost: the head of a report."""
     rows = [
         ("Asked", asked),
         ("Answer", finding.what),
         ("How sure", finding.sure),
         ("What to do", finding.next),
-        ("Cost", spent),
+        ("Cost", cost),
     ]
     return [(name, words) for name, words in rows if words]
 
 
-def spent(hours: float) -> str:
+def cost_in_words(hours: float) -> str:
     """Cost in words, as a report says it first."""
     return f"{hours_words(hours)} of computing, on this machine; nothing left it."
 
@@ -184,8 +184,8 @@ def _kinds(types: Sequence[TypeScores], more: int) -> list[Part]:
         (kind.type, f"{kind.mentions:,}", f"{kind.a:.1f}", f"{kind.b:.1f}", f"{kind.b - kind.a:+z.1f}")
         for kind in types
     ]
-    also = f" {more:,} more on the next page." if more > 0 else ""
-    text = f"Of 100, where 100 is all found and nothing invented; chance alone moves such figures by some points.{also}"
+    rest = f" {more:,} more on the next page." if more > 0 else ""
+    text = f"Of 100, where 100 is all found and nothing invented; chance alone moves such figures by some points.{rest}"
     heads = ("Kind", "Mentions in the test", "Without", "With", "Difference")
     return [Heading("By kind"), Text(text), Table(heads, rows, (1, 2, 3, 4))]
 

@@ -37,7 +37,7 @@ def leftwards(text: str) -> bool:
     return any(unicodedata.bidirectional(char) in LEFTWARDS for char in text)
 
 
-def onwards(text: str) -> str:
+def visual_order(text: str) -> str:
     """A line as fpdf2 sets it in the right order: marks behind words that go to the left, where the line does not."""
     strong = next((kind for kind in map(unicodedata.bidirectional, text) if kind in ("L", *LEFTWARDS)), "L")
     return text if strong != "L" or not leftwards(text) else _ENDS.sub(_MARK, text)

@@ -201,6 +201,7 @@ def _over(state: RunState, end: Ending | Literal["interrupted"], time: float | N
 def settle(state: RunState, *, locked: bool, cancel_requested: bool, launching: bool) -> RunState:
     """The state by the log, set against who is alive."""
     ended = state.state in ENDINGS
+    # The log still says how the attempt before ended, for the new one has not written yet.
     if launching and (ended or not locked):
         return replace(state, state="queued", ended=None, error=None, permanent=False, cancelling=cancel_requested)
     if ended:
@@ -214,6 +215,7 @@ def settle(state: RunState, *, locked: bool, cancel_requested: bool, launching: 
 
 def _progress(state: RunState, event: Event) -> RunState:
     done, total = event.data["done"], event.data["total"]
+    # From the stage's first report on: what a resumed one had before took no time here.
     since, first = state.stage_from or (event.time, done)
     seconds, gained = event.time - since, done - first
     rate = gained / seconds if seconds > 0 and gained > 0 else None

@@ -100,6 +100,7 @@ class Worker:
             return None
         with suppress(psutil.Error):
             process = psutil.Process(self.pid)
+            # A zombie has ended, only its parent has not asked yet.
             if self.same(self.pid, process.create_time()) and process.status() != psutil.STATUS_ZOMBIE:
                 return process
         return None
@@ -182,6 +183,7 @@ class Lock:
         except FileNotFoundError:
             return False
         try:
+            # Shared: two that look at once are no holders to each other.
             fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
             return True
@@ -214,6 +216,7 @@ def _flock(descriptor: int, patience: float) -> bool:
     deadline = time.monotonic() + patience
     while True:
         try:
+            # Asked again and again: flock knows no time limit.
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             if time.monotonic() >= deadline:

@@ -81,13 +81,13 @@ def here(value: Any, home: Path) -> Any:
     return value
 
 
-def wherever(value: Any, home: Path) -> Any:
+def relative_to_home(value: Any, home: Path) -> Any:
     """`value` (as JSON) with each path to what a run of this home made as it is within the home: the same in every
     place that the home may lie in."""
     if isinstance(value, dict):
-        return {name: wherever(part, home) for name, part in value.items()}
+        return {name: relative_to_home(part, home) for name, part in value.items()}
     if isinstance(value, list):
-        return [wherever(part, home) for part in value]
+        return [relative_to_home(part, home) for part in value]
     return value.removeprefix(f"{home}/") if isinstance(value, str) and value.startswith(f"{home}/runs/") else value
 
 

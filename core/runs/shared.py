@@ -82,6 +82,7 @@ def _waited_for(
     Errors: RunBusy where all are held, and it is not patient.
     """
     announced = None
+    # A round of all locks takes a fifth of a second, so that a wish to cancel is seen in between.
     while (taken := next((lock for lock in locks if lock.acquire(run, patience=0.2 / len(locks))), None)) is None:
         context.check()
         if not patient:

@@ -173,6 +173,7 @@ class RunStore:
             now = datetime.now(UTC)
             path = self.folder / f"{now:%Y%m%d-%H%M%S}-{kind}-{secrets.token_hex(2)}"
             try:
+                # The folder decides between two processes that drew one name in one second.
                 path.mkdir()
             except FileExistsError:
                 continue

@@ -10,17 +10,17 @@ WordsOf = Callable[[Sentence], Sequence[str]]
 
 
 def words_of(corpora: Sequence[Corpus]) -> list[WordsOf]:
-    """Functions that cut each corpus's sentences to words: `own` where all of them came cut, else as `anew` does."""
+    """Functions that cut each corpus's sentences to words: `own` where all of them came cut, else `retokenized`."""
     by_rule = [not corpus.labelled and corpus.tokens == "words" for corpus in corpora]
     # What our rule has cut need not be cut again.
-    return [own if rule or not any(by_rule) else anew for rule in by_rule]
+    return [own if rule or not any(by_rule) else retokenized for rule in by_rule]
 
 
 def own(sentence: Sentence) -> Sequence[str]:
     """A sentence's own tokens, but letters where no blanks part words: there annotators cut as they like."""
-    return anew(sentence) if unspaced(sentence.text) else sentence.tokens
+    return retokenized(sentence) if unspaced(sentence.text) else sentence.tokens
 
 
-def anew(sentence: Sentence) -> Sequence[str]:
+def retokenized(sentence: Sentence) -> Sequence[str]:
     """Its text cut by our rule, whoever cut it before."""
     return tokenize(sentence.text)

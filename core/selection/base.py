@@ -80,6 +80,7 @@ class Source:
     def learnable_rows(self) -> IntArray:
         """Rows, ascending, that `learnable` gives the vectors of."""
         assert self.norms is not None
+        # An empty sentence has no direction: as a row of zeros it would draw a mean towards nothing.
         return np.flatnonzero(self.norms > 0 if self.keep is None else (self.norms > 0) & self.keep)
 
     def learnable(self) -> tuple[FloatArray, FloatArray]:

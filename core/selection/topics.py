@@ -19,11 +19,13 @@ def best_k(task: FloatArray, seed: int) -> int:
 
     rows = np.unique(np.linspace(0, len(task) - 1, min(len(task), _SAMPLE)).astype(np.int64))
     sample = np.asarray(task[rows], dtype=np.float32)
+    # A silhouette needs one row more than there are clusters, and equal rows are one.
     most = min(MOST, len(np.unique(sample, axis=0)) - 1)
     scores = {
         k: float(silhouette_score(sample, KMeans(k, n_init=4, random_state=seed).fit_predict(sample)))
         for k in range(2, most + 1)
     }
+    # Of equal silhouettes the fewest topics: max keeps the first.
     return max(scores, key=scores.__getitem__, default=1)
 
 

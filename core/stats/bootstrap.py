@@ -184,7 +184,7 @@ def _by_replicate(
     seeds = both = dof = 0.0
     if min(n, m) > 1:
         _, by_sentence = crossed.f1_and_moves(tables)
-        both = min(crossed.luck(by_sentence[:n] - by_sentence[n:], tested), sentences)
+        both = min(crossed.interaction_variance(by_sentence[:n] - by_sentence[n:], tested), sentences)
         noise = np.var(gaps, ddof=1) / n
         seeds, dof = map(float, replicates_part(np.array(noise), np.array(both), np.array(sentences), n, m))
     return Resampled(

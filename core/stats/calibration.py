@@ -72,14 +72,17 @@ def best_temperature(confidence: FloatArray, right: BoolArray) -> float:
     """
     if min(right.sum(), (~right).sum()) < FEWEST:
         return 1.0
+    # A certainty that turned out wrong has an infinite loss.
     sure = np.clip(confidence, _EDGE, 1 - _EDGE)
     loss = -np.where(right[:, None], np.log(sure), np.log1p(-sure)).mean(axis=0)
     best = int(loss.argmin())
+    # At an end of the grid there is no third point for a parabola.
     if best in (0, len(TEMPERATURES) - 1):
         return TEMPERATURES[best]
     # A parabola through the three lowest points, in the logarithm: the grid is too coarse to be the answer.
     low, mid, high = loss[best - 1 : best + 2]
     shift = (low - high) / max(2 * (low - 2 * mid + high), _EDGE)
+    # Not beyond the neighbours: where the bottom is flat, the vertex may lie anywhere.
     return float(TEMPERATURES[best] * 1.25 ** np.clip(shift, -1, 1))
 
 

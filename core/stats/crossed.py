@@ -26,7 +26,7 @@ def f1_and_moves(tables: FloatArray) -> tuple[FloatArray, FloatArray]:
     return f1[:, 0], (200 * tp - f1 * spans) / whole
 
 
-def luck(gaps: FloatArray, tested: BoolArray) -> float:
+def interaction_variance(gaps: FloatArray, tested: BoolArray) -> float:
     """The variance of the mean difference by what single replicates make of single sentences. Infinite where no
     sentence was tested twice: then all that sentences do stands between replicates.
 

@@ -14,6 +14,7 @@ def uniform(ids: IntArray, seed: int) -> FloatArray:
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     x ^= x >> np.uint64(31)
+    # Half a step up: neither 0 nor 1 comes out, of which a Gumbel draw has no logarithm.
     return ((x >> np.uint64(11)).astype(np.float64) + 0.5) / 2.0**53
 
 

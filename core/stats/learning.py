@@ -10,7 +10,7 @@ from core.text.sentence import Entity, Prediction, Sentence
 LEAST = 2.0  # F1, percent: what one entity of a hundred brings where none is invented
 
 
-def by_lot(gold: Sequence[Sentence], predictions: Sequence[Prediction]) -> float:
+def chance_f1(gold: Sequence[Sentence], predictions: Sequence[Prediction]) -> float:
     """Micro F1, percent, that the predicted spans would exceed in about one of 40 cases, were they laid by lot.
 
     As many spans of the same types and lengths, each at any place that holds as many words in any sentence as long as
@@ -22,13 +22,14 @@ def by_lot(gold: Sequence[Sentence], predictions: Sequence[Prediction]) -> float
     sentences = Counter(lengths)
     right = 0.0
     for (length, kind, words), n in predicted.items():
+        # Places that a span of so many words has in all sentences of this length.
         right += n * labelled[length, kind, words] / (sentences[length] * (length - words + 1))
     # Hits of a lot spread as Poisson's law has it at most: two standard deviations above their mean.
     return min(percent_f1(right + 2 * sqrt(right), predicted.total(), labelled.total()), 100.0)
 
 
 def learnt(f1: float, lot: float) -> bool:
-    """Whether this F1 is that of a tagger that learnt something. lot: see `by_lot`; both in percent."""
+    """Whether this F1 is that of a tagger that learnt something. lot: see `chance_f1`; both in percent."""
     return f1 >= LEAST and f1 > lot
 
 

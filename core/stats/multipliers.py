@@ -106,6 +106,7 @@ def multiples(
 def _crossing(ratios: FloatArray, delta: FloatArray) -> FloatArray:
     """Multiple at which the difference `(g, ...)` first comes down to 0."""
     down = delta <= 0
+    # Down from the start is told apart below; here there must be a place before it.
     at = np.maximum(down.argmax(axis=0), 1)
     before, after = (np.take_along_axis(delta, i[None], axis=0)[0] for i in (at - 1, at))
     logs = np.log(ratios)
@@ -150,4 +151,4 @@ def _variances(weights: FloatArray, moves: FloatArray, tested: BoolArray) -> tup
     """
     m, gaps = moves.shape[-1], np.tensordot(weights, moves, axes=1)
     of_sentences = float((gaps.mean(axis=0) ** 2).sum()) * m / max(m - 1, 1)
-    return of_sentences, min(crossed.luck(gaps, tested), of_sentences)
+    return of_sentences, min(crossed.interaction_variance(gaps, tested), of_sentences)

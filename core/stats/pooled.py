@@ -73,7 +73,7 @@ class Mean:
         return np.where(known, width, 100.0)
 
 
-def on_these(delta: FloatArray, falling: FloatArray, fixed: FloatArray, dof: FloatArray) -> Mean:
+def fixed_effects(delta: FloatArray, falling: FloatArray, fixed: FloatArray, dof: FloatArray) -> Mean:
     """The mean over these very corpora. All `(corpora, ...)`."""
     n, each = len(delta), falling + fixed
     # Satterthwaite: every corpus's variance is known by its own degrees of freedom; one that is not known spoils all.
@@ -88,7 +88,7 @@ def on_these(delta: FloatArray, falling: FloatArray, fixed: FloatArray, dof: Flo
     )
 
 
-def on_others(delta: FloatArray) -> Mean:
+def random_effects(delta: FloatArray) -> Mean:
     """The mean over all corpora of which these, `(corpora, ...)` and two at least, are a sample.
 
     How far differences vary between corpora holds both what corpora make of the arms and what chance does, so no part
@@ -113,7 +113,7 @@ def between(estimates: Sequence[Estimate]) -> float:
 def pooled(estimates: Sequence[Estimate]) -> Mean:
     """The mean over the corpora that these estimates are of, one each."""
     columns = ("delta", "falling", "fixed", "dof")
-    return on_these(*(np.array([getattr(each, name) for each in estimates]) for name in columns))
+    return fixed_effects(*(np.array([getattr(each, name) for each in estimates]) for name in columns))
 
 
 def corpora_needed(delta: float, variance: float, power: float = 0.8) -> int:
@@ -125,6 +125,7 @@ def corpora_needed(delta: float, variance: float, power: float = 0.8) -> int:
 
     ratio = variance / delta**2
     n = 2
+    # Bounded, for a delta next to 0 asks for corpora without end.
     while n < 1000 and n < ratio * float(stdtrit(n - 1, 0.975) + stdtrit(n - 1, power)) ** 2:
         n += 1
     return n

@@ -135,6 +135,7 @@ def next_step(points: Mapping[int, Sequence[float]], size: int) -> Step:
     error = (counts * (f1 - slope[:, None] * shape) ** 2).sum(axis=1)
     held = error + width * np.minimum(slope, 0) ** 2  # a curve is flat where the best slope would fall
     step = x[:, -1] - x[:, -2]  # along the curve, not from the last mean, which has its own luck
+    # The estimate keeps to the exponents of `fit`; the flatter shapes are there for the bound alone.
     best = np.where(_EXPONENTS[0] > _SHAPES, inf, held).argmin()
     gain = float(max(slope[best], 0) * step[best])
     spread, dof = _pooled(runs)

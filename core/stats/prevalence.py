@@ -12,7 +12,7 @@ LEVEL = 0.95
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Above:
+class QuantileCount:
     """Count at one quantile of T_C's scores.
 
     threshold: the score there. task, domain: sentences that score no less. low, about, high: of D_C's sentences, how
@@ -35,7 +35,7 @@ class Prevalence:
     low: float
     about: float
     high: float
-    quantiles: Sequence[Above]
+    quantiles: Sequence[QuantileCount]
 
 
 def prevalence(task: FloatArray, domain: FloatArray, quantiles: Sequence[float] = QUANTILES) -> Prevalence:
@@ -53,15 +53,17 @@ def prevalence(task: FloatArray, domain: FloatArray, quantiles: Sequence[float] 
     )
 
 
-def _above(task: FloatArray, domain: FloatArray, quantile: float) -> Above:
+def _above(task: FloatArray, domain: FloatArray, quantile: float) -> QuantileCount:
+    # A score that some sentence of T_C has, so that the share above it is never 0.
     threshold = float(np.quantile(task, quantile, method="higher"))
     n, m = int((task >= threshold).sum()), int((domain >= threshold).sum())
     share, count = clopper_pearson(n, len(task)), clopper_pearson(m, len(domain))
-    return Above(
+    return QuantileCount(
         quantile=quantile,
         threshold=threshold,
         task=n,
         domain=m,
+        # The ends that lie furthest out together: fewest of D_C by the largest share, and the other way round.
         low=len(domain) * count[0] / share[1],
         about=min(m * len(task) / n, len(domain)),
         high=min(len(domain) * count[1] / share[0], len(domain)),

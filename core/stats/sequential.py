@@ -30,6 +30,7 @@ def bounds(looks: tuple[int, ...], alpha: float = ALPHA) -> tuple[float, ...]:
     from scipy.special import ndtr
 
     shares = np.asarray(looks, dtype=np.float64) / looks[-1]
+    # At 5% between 1.96, for a single look, and 2.24, for looking all the time.
     height = brentq(lambda height: _crossed(height, shares) - alpha, 1.0, 6.0, xtol=1e-8)
     return tuple((2 * ndtr(-height / np.sqrt(shares))).tolist())
 
@@ -71,6 +72,7 @@ def conditional_power(look: Look, looks: tuple[int, ...], number: int, effect: f
     now, end = looks[number], looks[-1]
     information = 1 / np.maximum(look.falling + look.fixed, 1e-12)
     final = 1 / np.maximum(look.falling * now / end + look.fixed, 1e-12)
+    # Where no replicate lessens anything no information is to come: it must not be divided by.
     more = np.maximum(final - information, 1e-12)
     # Student's p as the normal's z: with few replicates the difference over its error says too much.
     z = np.sign(look.delta) * -ndtri(np.clip(look.p, 1e-300, 1) / 2)

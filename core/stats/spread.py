@@ -26,7 +26,7 @@ class Spread:
     """Spread of F1 by chance, in points.
 
     seeds: sd of one arm's F1 between seeds. pretrainings: sd that S_C and pre-training add, where each replicate
-    has its own. both: the part of it that is a seed's luck with these very sentences.
+    has its own. both: the part of it that is a seed's extra with these very sentences.
     sentences: sd of a difference of two arms that other test sentences would make, however many seeds there are.
     trainings: on how many it was measured; 0: assumed. repeated: on how many lines of replicates `pretrainings` was;
     0: none, and it is assumed or does not matter. n_sentences: of the test set.
@@ -51,10 +51,10 @@ class Spread:
 
     def by_halves(self, pool: int) -> "Spread":
         """The same where halves of `pool` sentences are swapped: a replicate is tested on half of them, all on all."""
-        luck = self.both**2 * (2 * self.n_sentences / pool - 1)  # that fewer test sentences add
+        extra = self.both**2 * (2 * self.n_sentences / pool - 1)  # that fewer test sentences add
         return replace(
             self,
-            seeds=sqrt(max(self.seeds**2 + luck, 0.0)),
+            seeds=sqrt(max(self.seeds**2 + extra, 0.0)),
             both=self.both * sqrt(2 * self.n_sentences / pool),
             sentences=self.sentences * sqrt(self.n_sentences / pool),
             n_sentences=pool,
@@ -88,10 +88,11 @@ def measured(arms: Sequence[Sequence[Evaluation]], replicates: Sequence[Sequence
         return replace(spread, repeated=len(lines)) if spread else None
     whole = _measured(lines)
     assert whole
+    # By chance less than the seeds' own, which is no variance.
     beyond = sqrt(max(whole.seeds**2 - spread.seeds**2, 0.0))
     # The persistent part too by replicates, where it can be: one pre-training's own goes with its arm.
-    apart = whole.sentences if len(lines) > 1 else spread.sentences
-    return replace(spread, pretrainings=beyond, repeated=len(lines), sentences=apart)
+    persistent = whole.sentences if len(lines) > 1 else spread.sentences
+    return replace(spread, pretrainings=beyond, repeated=len(lines), sentences=persistent)
 
 
 def of_swapped(gaps: Sequence[Resampled]) -> Spread | None:

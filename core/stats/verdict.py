@@ -54,16 +54,17 @@ class Tested:
 class Arm:
     """An arm to be judged: its evaluations, one a seed, and those of its control, random S_C of as many tokens.
 
-    without, control: names of `none` and of the control beside this arm, for sentences. one_lot: all evaluations rest
-    on one S_C and one pre-training of each, so that nothing is known of what other draws of them would come to. none:
-    where that is another one than the other arms have. unit: what each evaluation stands for, seeds or replicates.
+    without, control: names of `none` and of the control beside this arm, for sentences. single_pretraining: all
+    evaluations rest on one S_C and one pre-training of each, so that nothing is known of what other draws of them would
+    come to. none: where that is another one than the other arms have. unit: what each evaluation stands for, seeds or
+    replicates.
     """
 
     system: Sequence[Evaluation]
     random: Sequence[Evaluation] | None
     without: str = "no pre-training"
     control: str = "a random choice of as many tokens"
-    one_lot: bool = False
+    single_pretraining: bool = False
     none: Sequence[Evaluation] | None = None
     unit: str = "seeds"
 
@@ -132,7 +133,7 @@ def _tested(pairs: Mapping[str, Resampled], level: float, planned: Mapping[str, 
 def _open(test: Tested, gain: str, arm: Arm) -> str:
     """A sentence on a test that concludes nothing."""
     if not test.gap.sign:
-        return f"{gain}: the interval holds 0. {needed(test.gap, arm.unit, one_lot=arm.one_lot)}"
+        return f"{gain}: the interval holds 0. {needed(test.gap, arm.unit, single_pretraining=arm.single_pretraining)}"
     side = "above" if test.gap.sign > 0 else "below"
     return f"{gain}: {side} 0, but p = {test.gap.p:.3f} where the test asks for {test.asked:.2g}."
 
@@ -153,7 +154,7 @@ def _judge(arm: Arm, against_none: Tested, against_random: Tested | None) -> Ver
             f"{gain}: above 0, but without a variant with a random choice of as many tokens nobody can tell the choice "
             "of sentences from the mere amount of text; add the variant random."
         )
-    elif arm.one_lot:
+    elif arm.single_pretraining:
         word = "helped"
         why = (
             f"{gain}: above 0. Against {arm.control} {_points(random)}, but by one choice and one pre-training of "
@@ -168,7 +169,7 @@ def _judge(arm: Arm, against_none: Tested, against_random: Tested | None) -> Ver
     else:
         word, why = "improves", f"{gain}, and against {arm.control} {_points(random)}: both above 0."
         why += few_seeds(none)
-    chose = None if against_random is None or arm.one_lot else ANSWERS[against_random.sign]
+    chose = None if against_random is None or arm.single_pretraining else ANSWERS[against_random.sign]
     if random and chose == "worse" and word != "hurts":
         word = "below control"
         why = why if helped else f"{why} Against {arm.control} {_points(random)}: that does better."
@@ -224,6 +225,7 @@ def lacking(delta: float, falling: float, fixed: float, n: int, power: float = P
     allowed = delta**2 / float(ndtri(0.975) + ndtri(power)) ** 2  # the variance that would settle it
     repetitions, sentences = n, 1.0
     if fixed < allowed:
+        # One more at least: what is there has not settled it.
         repetitions = max(ceil(n * falling / (allowed - fixed)), n + 1)
     else:  # what is allowed is shared: the repetitions get what they take, half of it at most
         repetitions = n if falling <= allowed / 2 else ceil(2 * n * falling / allowed)
@@ -231,16 +233,16 @@ def lacking(delta: float, falling: float, fixed: float, n: int, power: float = P
     return Lacking(repetitions=repetitions, sentences=sentences, corpora=(falling + fixed) / allowed)
 
 
-def needed(gap: Difference, unit: str = "seeds", *, one_lot: bool = False) -> str:
+def needed(gap: Difference, unit: str = "seeds", *, single_pretraining: bool = False) -> str:
     """A sentence on what is lacking to settle a difference of the size that was seen, by the parts of its variance.
 
     unit: what each evaluation stands for: seeds (of taggers), or replicates, each with a pre-training of its own.
-    one_lot: all rest on one pre-training, whose luck is in no part of it, so that no number can be told.
+    single_pretraining: all rest on one pre-training, whose luck is in no part of it, so that no number can be told.
     """
     n = min(len(gap.system), len(gap.other))
     if n < 2:
         return "One seed says nothing about the spread between seeds; run at least 3, better 5."
-    if one_lot:
+    if single_pretraining:
         return (
             "Lacking are pre-trainings: there is one, and no number of taggers or test sentences tells how far others "
             "would come out; let every seed repeat the whole pipeline."
@@ -261,8 +263,9 @@ def needed(gap: Difference, unit: str = "seeds", *, one_lot: bool = False) -> st
             f"settle a difference of {size:.2f}."
         )
     sentences = ceil(gap.n_sentences * lacks.sentences / 100) * 100
-    also = "" if more == n else f" and about {more:,} {unit} a variant"
+    more_runs = "" if more == n else f" and about {more:,} {unit} a variant"
     return (
         f"Lacking are test sentences: {gap.n_sentences:,} test sentences are too few to settle a difference of "
-        f"{size:.2f}. It would take about {sentences:,} of them{also}, or the same on {ceil(lacks.corpora):,} corpora."
+        f"{size:.2f}. It would take about {sentences:,} of them{more_runs}, or the same on {ceil(lacks.corpora):,} "
+        "corpora."
     )

@@ -26,6 +26,7 @@ def arguments_of(folder: Path, settings: Settings, seed: int, device: torch.devi
         seed=seed,
         data_seed=seed,
         num_train_epochs=settings.epochs,
+        # Of all processes and parts together a batch; rounded up, where they do not divide it.
         per_device_train_batch_size=-(-settings.batch_size // (settings.accumulation * world)),
         gradient_accumulation_steps=settings.accumulation,
         max_grad_norm=settings.clip,

@@ -42,6 +42,7 @@ class Epochs:
 
 def loss_of(tagger: Tagger, dev: Sequence[Sentence], moved: Callable[[Features], Features]) -> float:
     """The mean loss of a dev word, in sentences whose types the tagger knows. moved: to where the tagger is."""
+    # A type that the tagger lacks has no tag that could be right.
     known = [s for s in dev if s.tokens and {entity.type for entity in s.entities or ()} <= set(tagger.types)]
     total = words = 0.0
     tagger.eval()

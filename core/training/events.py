@@ -93,6 +93,7 @@ class EventCallback(TrainerCallback):  # type: ignore[misc]  # transformers is u
 
     def on_epoch_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kw: object) -> None:
         if self.cancelling:
+            # The checkpoint comes first: who resumes the training judges this epoch.
             control.should_evaluate = False
         control.should_log |= control.should_evaluate  # early stopping may make this the last point
 

@@ -83,9 +83,8 @@ def tokenised(
         ids = np.fromiter((piece for row in rows for piece in row.ids), np.int32, int(lengths.sum()))
         word = np.fromiter((-1 if at is None else at for row in rows for at in row.words), np.int32, len(ids))
         begins = (word < 0) | (word != np.concatenate([[-2], word[:-1]]))
-        begins[np.cumsum(lengths)[:-1]] = (
-            True  # a row's first piece, though the row before may end in a word of the same number
-        )
+        # A row's first piece begins a word, though the row before may end in one of the same number.
+        begins[np.cumsum(lengths)[:-1]] = True
         first = np.array([row.first for row in rows], dtype=np.bool_)
         parts.append(Examples(ids=ids, begins=begins, ends=np.cumsum(lengths), first=first))
         done += len(texts)

@@ -31,7 +31,7 @@ from core.training.arguments import arguments_of, optimizer_of
 from core.training.epochs import Epochs, loss_of
 from core.training.events import BEST, CHECKPOINT_SECONDS, Durable, EventCallback, Saved, last_checkpoint, listen
 from core.training.memory import Smaller, memory_watched
-from core.training.rows import Alone, Contrasted, Copies, Row, Shuffled, in_parts, judges, laid_out, words_of
+from core.training.rows import Contrasted, Copies, OneCorpus, Row, Shuffled, in_parts, judges, laid_out, words_of
 from core.training.settings import Settings
 from core.training.threads import Threads
 
@@ -42,7 +42,7 @@ class Finetuning(Durable):
     def __init__(
         self,
         tagger: Tagger,
-        train: Alone,
+        train: OneCorpus,
         dev: Sequence[Sentence],
         settings: Settings,
         *,
@@ -54,6 +54,7 @@ class Finetuning(Durable):
             model=tagger,
             args=arguments,
             train_dataset=train,
+            # The Trainer evaluates only where it has something; `evaluate` reads dev itself.
             eval_dataset=[None],
             data_collator=self._collate,
             optimizers=(optimizer_of(tagger, settings), None),
@@ -63,6 +64,7 @@ class Finetuning(Durable):
         self.threads: Threads | None = None
         work = f"tagger, {settings.batch_size} sentences"
         self._smaller = Smaller(tagger, work, tagger.device, events.report)
+        # Threads are laid into a model of transformers; a recurrent network has none.
         alone = arguments.world_size == 1 and tagger.device.type == "cpu" and hasattr(tagger, "model")
         self._n_parts = settings.parts if alone else 1
         self._began = time.monotonic()
@@ -251,7 +253,7 @@ def finetune(
     """Train `tagger` and leave it with the weights of its best epoch on dev.
 
     types: those that dev may hold, default all of `train` and `dev`. weights: what each training sentence's loss
-    counts for. assisting: sentences of another corpus to learn from too (`Joined`, `InTurn`), and what their loss
+    counts for. assisting: sentences of another corpus to learn from too (`Joined`, `Alternating`), and what their loss
     counts for. copies: of training sentences (`Contrasted`). folder: of checkpoints; from the last one training goes
     on, to the same end as if undisturbed. saved: is called with every checkpoint. stopped: is called where `Cancelled`
     ends it and there is a best epoch. Errors: Cancelled, ResourceError where memory runs out.

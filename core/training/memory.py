@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from core.errors import ResourceError, memory_ran_out
-from core.models.memory import FILE, give_back, keep_parts, parts_kept
+from core.models.memory import FILE, keep_parts, parts_kept, release_memory
 from core.reporter import Reporter
 
 Result = TypeVar("Result")
@@ -44,7 +44,7 @@ class Smaller:
             # Not while the error is handled: its frames hold what is to be given back.
             self.times = 2 * times
             self._model.zero_grad()  # of the parts before the one that was too large
-            give_back()
+            release_memory()
             keep_parts(self._work, self._device, self.times)
             self._report.note(
                 f"Memory ran out, so a step is now taken in {self.times} times as many parts; the steps are the same."

@@ -77,6 +77,7 @@ class Pretraining(Durable):
         listen(self, events)
 
     def get_train_dataloader(self) -> DataLoader[Step]:
+        # In their order, by no sampler: a step is drawn from its number alone.
         return DataLoader(self.steps, batch_size=1, collate_fn=lambda items: items[0])
 
     def train(self, *args: object, **kw: object) -> TrainOutput:
@@ -259,6 +260,7 @@ def _arguments(folder: Path, settings: Settings, rate: float, device: torch.devi
     arguments = TrainingArguments(
         output_dir=str(folder),
         seed=settings.seed,
+        # A row of the data set is a whole step, and the data set the whole training.
         num_train_epochs=1,
         per_device_train_batch_size=1,
         learning_rate=rate,

@@ -18,7 +18,7 @@ Copies = Callable[[Sentence, int], Sentence]  # a sentence and a draw: the sente
 PRIMARY, ASSISTING = 0, 1
 
 
-class Alone(Dataset[list[Row]]):
+class OneCorpus(Dataset[list[Row]]):
     """The sentences of one corpus: a key is a row."""
 
     def __init__(self, own: Sequence[Row]) -> None:
@@ -36,11 +36,11 @@ class Alone(Dataset[list[Row]]):
         return order
 
 
-class Joined(Alone):
+class Joined(OneCorpus):
     """A batch of the primary corpus and one of the assisting corpus in every step: a key is a row of each, and what the
     second counts for.
 
-    The primary batches are those of `Alone`, so that trainings under one seed differ by the added term alone. That is
+    The primary batches are those of `OneCorpus`, so that trainings under one seed differ by the added term alone:
     `weight` times the mean loss of an assisting word, beside the mean of a primary one (SOURCES.md, Assisting taggers).
     """
 
@@ -67,7 +67,7 @@ class Joined(Alone):
         return list(zip(at.tolist(), joined.tolist(), weights.tolist(), strict=True))
 
 
-class InTurn(Alone):
+class Alternating(OneCorpus):
     """A sentence a step, of the primary and of the assisting corpus in turn; the smaller one is repeated to the size of
     the other (Murthy et al. 2018, and their code)."""
 
@@ -88,11 +88,11 @@ class InTurn(Alone):
         return order
 
 
-class Contrasted(Alone):
+class Contrasted(OneCorpus):
     """Other rows whose primary sentences come with copies that are drawn anew in every epoch: a key is one of theirs,
     and a draw. The batches are theirs, so that trainings under one seed differ by the copies alone."""
 
-    def __init__(self, rows: Alone, copies: Copies) -> None:
+    def __init__(self, rows: OneCorpus, copies: Copies) -> None:
         super().__init__(rows.own)
         self.rows, self.copies = rows, copies
 
@@ -114,14 +114,14 @@ def laid_out(
     assisting: Sequence[Sentence],
     assisting_weight: float,
     settings: Settings,
-) -> Alone:
+) -> OneCorpus:
     """The sentences that have a word to learn from. weights: of `train`, 1 unless given."""
     own = [(s, w, PRIMARY) for s, w in zip(train, weights or [1.0] * len(train), strict=True) if s.tokens]
     other = [(sentence, assisting_weight, ASSISTING) for sentence in assisting if sentence.tokens]
     if not other:
-        return Alone(own)
+        return OneCorpus(own)
     if settings.in_turn:
-        return InTurn(own, other)
+        return Alternating(own, other)
     return Joined(own, other, assisting_weight, settings.batch_size)
 
 
@@ -153,7 +153,7 @@ def judges(dev: Sequence[Sentence], most: int) -> Sequence[Sentence]:
 class Shuffled(Sampler[Key]):
     """All rows in an order that depends on seed and epoch alone, so that a resumed epoch is the same one."""
 
-    def __init__(self, rows: Alone, seed: int) -> None:
+    def __init__(self, rows: OneCorpus, seed: int) -> None:
         self.rows, self.seed, self.epoch = rows, seed, 0
 
     def set_epoch(self, epoch: int) -> None:

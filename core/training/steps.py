@@ -96,6 +96,7 @@ class Steps(torch.utils.data.Dataset[Step]):
 def pieces_until(steps: Steps, pieces: int) -> int:
     """Number of steps until the model has seen `pieces` real pieces."""
     seen = step = 0
+    # Bounded: rows without a piece would never come to the end.
     for epoch in range(10**6):
         rows, order = steps._plan(epoch)
         lengths = steps.examples.lengths_of(rows[order])
@@ -107,7 +108,7 @@ def pieces_until(steps: Steps, pieces: int) -> int:
 
 
 def step_of(
-    examples: Examples, rows: IntArray, slots: IntArray, *, masking: Masking, epoch: int, like: "Steps | _Alone"
+    examples: Examples, rows: IntArray, slots: IntArray, *, masking: Masking, epoch: int, like: "Steps | _OneProcess"
 ) -> Step:
     """`rows`, masked as `slots` of `epoch`, in micro-batches of process `like.rank` of `like.world`."""
     lengths = examples.lengths_of(rows)
@@ -153,12 +154,12 @@ def _padded(lines: IntArray, lengths: IntArray, flat: Flat, pad: int) -> Micro:
 
 def fixed(examples: Examples, masking: Masking, *, pieces: int, pad: int) -> Iterator[Micro]:
     """All rows once, in batches of like length, under masks that are always the same: for a dev loss."""
-    like = _Alone(pieces, pad)
+    like = _OneProcess(pieces, pad)
     for part in near_equal(examples.lengths, pieces=pieces, rows=len(examples)):
         yield from step_of(examples, part, part, masking=masking, epoch=0, like=like)["micro"]
 
 
-class _Alone:
+class _OneProcess:
     """A stand-in for `Steps` of one process."""
 
     parts, rank, world, stretch = 1, 0, 1, STRETCH

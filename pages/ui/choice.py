@@ -114,6 +114,7 @@ def pick(shown: str, page: str, unfinished: Sequence[Run] = ()) -> None:
     labels |= {choice.id: in_list(choice) for choice in choices.listed()}
     if len(labels) < 2 or shown not in labels:
         return
+    # With what is shown in its key the field follows when another is taken up elsewhere.
     ids, key = list(labels), f"{page}.which.{shown}"
     look: dict[str, Any] = {"label_visibility": "collapsed", "width": "stretch"}
     picked = st.selectbox("The choice", ids, ids.index(shown), labels.__getitem__, key=key, **look)

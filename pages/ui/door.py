@@ -74,13 +74,13 @@ class Door:
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         if scope["type"] == "http" and _is_key(dict(query).get("key")):
             rest = urlencode([(name, value) for name, value in query if name != "key"])
-            answer = _onward("/" + scope["path"].lstrip("/") + (f"?{rest}" if rest else ""), headers)
+            answer = _redirect("/" + scope["path"].lstrip("/") + (f"?{rest}" if rest else ""), headers)
             answer.set_cookie(cookie, door.key(), httponly=True, samesite="strict")
             return answer
         return PlainTextResponse(NO_KEY.format(why=why), status_code=403)
 
 
-def _onward(path: str, headers: Headers) -> Response:
+def _redirect(path: str, headers: Headers) -> Response:
     """Go to the address without the key. A browser that another page sent here (the file that a start opens) shows its
     cookie to a page of ours alone, not to a redirection."""
     redirection = RedirectResponse(path, status_code=303)
@@ -96,6 +96,7 @@ def _foreign(scope: Scope, headers: Headers) -> Response | None:
     and no page can change what it says. Other sites and other ports of this machine may only link here.
     """
     hosts, origins = headers.getlist("host"), headers.getlist("origin")
+    # Of two names, the one that is looked at here need not be the one that is answered to.
     if len(hosts) != 1 or not LOOPBACK.fullmatch(hosts[0]):
         return PlainTextResponse(FOREIGN_NAME, status_code=403)
     secure = "s" if scope["scheme"] in ("https", "wss") else ""
@@ -131,6 +132,7 @@ def _protected(send: Send) -> Send:
 
 async def _refuse(answer: Response, scope: Scope, receive: Receive, send: Send) -> None:
     if scope["type"] == "websocket":
+        # What asks for the connection must be taken before it can be turned down.
         await receive()
         await send({"type": "websocket.close", "code": 1008})  # before it is accepted: 403
         return
@@ -140,9 +142,11 @@ async def _refuse(answer: Response, scope: Scope, receive: Receive, send: Send) 
 def _cookies(headers: Headers) -> Mapping[str, str]:
     try:
         return {name: morsel.value for name, morsel in SimpleCookie(headers.get("cookie", "")).items()}
+    # Other servers on this host set cookies too; a malformed one makes a visitor without a key, not an error.
     except CookieError:
         return {}
 
 
 def _is_key(text: str | None) -> bool:
+    # As slow for every wrong key: its letters cannot be guessed one by one by the time it takes.
     return text is not None and compare_digest(text.encode(), door.key().encode())

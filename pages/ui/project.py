@@ -32,6 +32,7 @@ def of_window() -> str | None:
 
 @lru_cache(maxsize=256)
 def _named(query: str) -> str | None:
+    # Of several, the last: so does `st.query_params`, which the rest of a page reads.
     return parse_qs(query).get(NAMED, [None])[-1]
 
 
@@ -53,6 +54,7 @@ def begin() -> None:
         st.error(plain(str(error)), icon=":material/folder_off:")
         _links(projects.listed())
         st.stop()
+    # Nothing that was typed, picked or found in one project may fill a field of another.
     if st.session_state.get(_SEEN, slug) != slug:
         st.session_state.clear()
     if several and st.session_state.get(_SEEN) != slug:

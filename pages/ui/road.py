@@ -85,6 +85,7 @@ def _next(stop: Stop, *, turn: bool) -> None:
     """The ways on from a stop. turn: whether it is the one to go to now."""
     page, before, after = NEXT[stop.name]
     at_work = bool(stop.run) and not stop.ready
+    # What is chosen has an address only once it is chosen; until then its run has.
     query = {"choice" if stop.name == "choice" and not at_work else "run": stop.run} if stop.run else None
     if stop.name == "report" and stop.ready:
         st.download_button(

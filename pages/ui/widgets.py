@@ -199,6 +199,7 @@ def _number(kind: Callable[[Any], Any], label: str, field: Any, common: dict[str
     low, high = _bounds(field, kind)
     if kind is int:
         return st.number_input(label, low, high, field.default, **common)  # type: ignore[no-any-return]
+    # 0 has no magnitude.
     step = 10.0 ** (floor(log10(abs(field.default))) - 1) if field.default else 0.1
     typed = st.number_input(label, low, high, field.default, step, format="%g", **common)
     return float(f"{typed:.12g}")  # 0.1 and 0.01 are 0.11, not 0.11000000000000001

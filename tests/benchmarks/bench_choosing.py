@@ -35,9 +35,9 @@ from core.facade import runs
 from core.facade.home import store
 from core.recipes.study import questions, tables
 from core.recipes.study.config import StudyConfig
-from core.recipes.study.planned import planned_test
+from core.recipes.study.interim_analysis import planned_test
 from core.results import Evaluation
-from core.runs import hours
+from core.runs import durations
 from core.runs.store import Run
 from core.stats.bootstrap import Difference, compare
 from core.stats.pooled import Estimate, pooled
@@ -139,13 +139,13 @@ def _halves(run: Run) -> Sequence[halves.Half]:
 def _figures(row: ArmRow, number: int, finetune: Run) -> dict[str, Any]:
     """One arm of a replicate: F1, what it read, seconds by kind of run."""
     here = store()
-    seconds = {kind: round(each, 1) for kind, each in hours.spent([finetune], here).items()}
+    seconds = {kind: round(each, 1) for kind, each in durations.by_kind([finetune], here).items()}
     read = {"sentences": 0, "tokens": 0}
     if row.pretrain_run:
         pretrain = here.get(finetune.manifest.config["init"])
         told = result.read(pretrain, PretrainResult)
         read = {"sentences": told.sentences, "tokens": told.tokens}
-        seconds |= {kind: round(each, 1) for kind, each in hours.spent([pretrain], here).items()}
+        seconds |= {kind: round(each, 1) for kind, each in durations.by_kind([pretrain], here).items()}
     return {"f1": row.micro_f1[number], "dev_f1": row.dev_f1[number], **read, "seconds": seconds}
 
 

@@ -21,7 +21,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from core.artifacts.mapped import Mapped  # noqa: E402
+from core.artifacts.map_view import MapView  # noqa: E402
 from core.artifacts.scores import Scored  # noqa: E402
 from core.corpora.columns import matches, stored  # noqa: E402
 from core.corpora.hygiene import Audit  # noqa: E402
@@ -73,7 +73,7 @@ def timed(name: str, function: Callable[[], Any], goal: float) -> None:
     print(f"{name:<58} {sorted(wall)[1]:6.3f} s ({sorted(cpu)[1]:.3f} CPU)   goal {goal:g} s")
 
 
-def world(home: Path, n: int) -> tuple[Mapped, Scored]:
+def world(home: Path, n: int) -> tuple[MapView, Scored]:
     """A sealed D_C of `n` sentences of made-up words, all on a map, with scores."""
     lots = np.random.default_rng(0)
     words = ["".join(letters) for letters in lots.choice(list("aeioubcdlmnprst"), (20_000, 6))]
@@ -87,7 +87,7 @@ def world(home: Path, n: int) -> tuple[Mapped, Scored]:
     library = Library(home)
     domain, task = (library.seal(sentences(k), name=name, origin={}) for k, name in ((n, "domain"), (2000, "task")))
     total = n + len(task)
-    found = Mapped(
+    found = MapView(
         run_id="map",
         selection="select",
         task=task,

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from core.artifacts import result
-from core.artifacts.drift import Assisted, Lent, random_part
+from core.artifacts.drift import Assisted, SharedLabels, random_part
 from core.artifacts.evaluations import FinetuneResult
 from core.corpora.library import Library
 from core.facade import runs
@@ -31,16 +31,16 @@ SMALLER = (
 )
 
 
-def arms(given: argparse.Namespace, train: str, assisting: str) -> Iterator[tuple[str, Lent | None, int]]:
+def arms(given: argparse.Namespace, train: str, assisting: str) -> Iterator[tuple[str, SharedLabels | None, int]]:
     """Name, sentences that are borrowed, and how many, of every arm."""
     library = Library(Path(os.environ["WINNOW_HOME"]))
     yield "alone", None, 0
     scored = runs.execute("skl", {"primary": train, "assisting": assisting})
     kept = Assisted.read(scored, library)
     whole = library.find(assisting)
-    lent = kept.lent(given.threshold, "charcnn", library)
+    lent = kept.shared_labels(given.threshold, "charcnn", library)
     n = len(library.find(lent.assisting))
-    yield "all", Lent(assisting=assisting), len(whole)
+    yield "all", SharedLabels(assisting=assisting), len(whole)
     yield f"skl:{given.threshold:g}", lent, n
     if n < len(whole):
         yield "random", random_part(whole, n, 1, "charcnn", library), n

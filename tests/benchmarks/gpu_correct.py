@@ -25,7 +25,7 @@ from core.models.crf import LinearChain, bioes_tags
 from core.models.devices import Precision, pick_device
 from core.models.encoder import Encoder
 from core.models.masking import Masking
-from core.models.memory import give_back
+from core.models.memory import release_memory
 from core.models.mlm import MaskedLM
 from core.models.taggers import new_tagger
 from core.models.transfer import to_device
@@ -72,7 +72,7 @@ def encoder(scope: Scope) -> Values:
         rank = float(spearmanr(vectors.astype(np.float32) @ query, usual @ query).statistic)
         values[precision] = {"least_cosine": cosine, "rank_correlation": rank}
         del there
-        give_back()
+        release_memory()
     right = values["fp32"]["least_cosine"] > 0.999 and values["bf16"]["rank_correlation"] > 0.995
     return {**values, "sentences": len(texts), "right": right}
 
@@ -272,7 +272,7 @@ def memory(scope: Scope) -> Values:
     """Embedding on a card that has not the memory for its usual batches: in smaller ones, to the same vectors."""
     texts = [" ".join(scope.written[i : i + 8]) for i in range(min(scope.texts, 512))]
     model = Encoder.load(scope.encoder, device=scope.device, precision="fp32")
-    give_back()
+    release_memory()
     before = torch.cuda.memory_allocated() if torch.cuda.is_available() else 0
     usual, _ = model.encode(texts)
     with _little_memory(before):
@@ -287,7 +287,7 @@ def _little_memory(before: int) -> Iterator[None]:
     """A card with a third of what was taken beyond `before`; on a processor one that is said to hold eight rows."""
     if torch.cuda.is_available():
         peak, total = torch.cuda.max_memory_allocated(), torch.cuda.get_device_properties(0).total_memory
-        give_back()
+        release_memory()
         torch.cuda.set_per_process_memory_fraction((before + max(peak - before, 2**26) / 3) / total)
         try:
             yield

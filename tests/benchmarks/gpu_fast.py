@@ -17,7 +17,7 @@ from core.facade import runs
 from core.models import hub
 from core.models.devices import pick_device, pick_dtype
 from core.models.encoder import Encoder
-from core.models.memory import give_back
+from core.models.memory import release_memory
 from core.models.mlm import MaskedLM
 from core.models.taggers import new_tagger
 from tests.benchmarks import bench_mlm
@@ -92,7 +92,7 @@ def mlm(scope: Scope) -> Values:
         lm = _large(scope)
         with tempfile.TemporaryDirectory() as folder, redirect_stdout(sys.stderr):  # a stock Trainer prints
             work(lm, texts, min(scope.steps, 10), bf16, Path(folder))
-            give_back()
+            release_memory()
             pieces, taken = work(lm, texts, scope.steps, bf16, Path(folder))
         values[name] = pieces / taken
         values[f"{name}_memory_gb"] = torch.cuda.max_memory_allocated() / 1e9 if not scope.rehearsal else None

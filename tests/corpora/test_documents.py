@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from core import apart
+from core import isolated
 from core.corpora.columns import placed
 from core.corpora.documents import zipped
 from core.corpora.formats import archives
@@ -28,7 +28,7 @@ RIGHT = ["The deposit is held in an account by", "the landlord. It bears interes
 @pytest.fixture
 def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Read here: that a process apart is asked is tried once, and starting one for each test is slow."""
-    monkeypatch.setattr(apart, "is_apart", lambda: True)
+    monkeypatch.setattr(isolated, "is_isolated", lambda: True)
 
 
 def load(path: Path, **options: object) -> tuple[list[Sentence], ReadReport]:
@@ -236,13 +236,13 @@ def test_the_server_reads_no_document_itself(tmp_path: Path, home: Path, monkeyp
     monkeypatch.setattr("core.corpora.documents.reading.answer", refuse)
     path = put(tmp_path / "a.pdf", lease())
     assert corpora.preview(path).rows[0].startswith("The landlord")
-    assert not apart.is_apart()
+    assert not isolated.is_isolated()
     assert load(path)[1].pages == 4
 
 
 def test_an_import_that_is_stopped_ends_its_reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever asks is asked each second whether to go on."""
-    from tests.test_apart import apart as ended
+    from tests.test_isolated import apart as ended
 
     def stop() -> None:
         raise Cancelled("stopped")

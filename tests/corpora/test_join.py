@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.corpora import edits, hygiene, meetings, near
+from core.corpora import candidate_pairs, edit_similarity, hygiene, near
+from core.corpora.candidate_pairs import BUCKET, run_sizes
 from core.corpora.grams import HASH_BITS, Gathered
 from core.corpora.hygiene import audit
-from core.corpora.meetings import BUCKET, run_sizes
 from core.corpora.near import near_sets
 from core.corpora.phases import Array, Phase, Phases, pack, unpack
 from core.reporter import Silent
@@ -59,8 +59,8 @@ def in_one_piece(sets: Gathered, live: IntArray, threshold: float) -> Found:
 
 
 def weighed(sets: Gathered, packed: Array, row_bits: int, threshold: float, *, all_large: bool) -> Found:
-    candidates = meetings._meetings(packed, row_bits, all_large=all_large)
-    pairs = meetings._weigh(sets, candidates, threshold, Silent())
+    candidates = candidate_pairs._candidates(packed, row_bits, all_large=all_large)
+    pairs = candidate_pairs._weigh(sets, candidates, threshold, Silent())
     return {pair for i, j in pairs for pair in zip(i.tolist(), j.tolist(), strict=True)}
 
 
@@ -110,7 +110,7 @@ def test_flags_and_clusters_do_not_depend_on_parts(seal: Seal, parts: int, monke
     one = audit(corpus, [split], Silent())
     monkeypatch.setattr(near, "RANGE", -(-len(texts) // parts))
     monkeypatch.setattr(hygiene, "SIZE", -(-len(texts) // parts))
-    monkeypatch.setattr(edits, "ROWS", -(-len(texts) // parts))
+    monkeypatch.setattr(edit_similarity, "ROWS", -(-len(texts) // parts))
     other = audit(corpus, [split], Silent(), phases=elsewhere(parts))
     assert one.mask.tolist() == other.mask.tolist()
     assert one.cluster.tolist() == other.cluster.tolist()

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.corpora import meetings, near
+from core.corpora import candidate_pairs, near
+from core.corpora.candidate_pairs import overlaps
 from core.corpora.grams import HASH_BITS, Lookup, Ragged, WordHasher
-from core.corpora.meetings import overlaps
 from core.corpora.near import near_sets, slots
 from core.corpora.phases import here
 from core.errors import Cancelled
@@ -66,8 +66,8 @@ def test_live_rows_alone_take_part() -> None:
 
 def test_a_full_rarity_table_and_rows_beyond_one_pass_cost_no_pair(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(near, "_ROWS", 7)
-    monkeypatch.setattr(meetings, "_ROWS", 7)
-    monkeypatch.setattr(meetings, "_PAIRS", 5)
+    monkeypatch.setattr(candidate_pairs, "_ROWS", 7)
+    monkeypatch.setattr(candidate_pairs, "_PAIRS", 5)
     rng = Random(4)
     rows = [row for _ in range(6) for row in family(rng, 12, 0.97)]
     assert found(rows) == true(rows)
@@ -112,7 +112,7 @@ def test_a_template_of_thousands_stays_linear(monkeypatch: pytest.MonkeyPatch) -
         weighed += len(i)
         return overlaps(sets, i, j)
 
-    monkeypatch.setattr(meetings, "overlaps", counting)
+    monkeypatch.setattr(candidate_pairs, "overlaps", counting)
     base = set(range(30))
     rows = [base | {1000 + i} for i in range(3000)]
     assert clusters(len(rows), found(rows)) == [0] * len(rows)

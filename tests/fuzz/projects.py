@@ -12,7 +12,7 @@ from random import Random
 
 from pydantic import TypeAdapter
 
-from core import apart
+from core import isolated
 from core.corpora import looks
 from core.corpora.grouped import PARTS, UNUSED, Look
 from core.corpora.library import Library
@@ -196,7 +196,7 @@ class Intake:
 
     def prepare(self) -> None:
         """Everything is read in this child."""
-        apart._apart.set()
+        isolated._isolated.set()
         use(Path("/nowhere"))
 
     def attempt(self, random: Random, folder: Path) -> str:

@@ -13,14 +13,14 @@ from typing import Any, get_args
 import numpy as np
 from pydantic import TypeAdapter
 
-from core import apart
+from core import isolated
 from core.corpora import uploads
 from core.corpora.corpus import Corpus
+from core.corpora.dry_run import dry_run
 from core.corpora.formats.ledger import Format, ReadOptions, ReadReport
 from core.corpora.formats.source import open_stream
 from core.corpora.library import Library
 from core.corpora.readers import Preview, labelled, read, sniff
-from core.corpora.trial import tried
 from core.corpora.word_vectors import read_vectors
 from core.errors import ConfigError, PathError, ReadError, ResourceError, WinnowError
 from core.text.schemes import SCHEMES
@@ -70,7 +70,7 @@ class Reading:
 
     def prepare(self) -> None:
         """Documents are read here, in this child; `attempt_apart` reads them where an import would."""
-        apart._apart.set()
+        isolated._isolated.set()
         for reader in ("openpyxl", "pypdfium2.raw", "striprtf.striprtf"):
             importlib.import_module(reader)
 
@@ -80,7 +80,7 @@ class Reading:
 
     def attempt_apart(self, random: Random, folder: Path) -> str:
         """As an import does: native code is tried in a process of its own first."""
-        apart._apart.clear()
+        isolated._isolated.clear()
         return self._attempt(random, folder, apart=True)
 
     def _attempt(self, random: Random, folder: Path, *, apart: bool) -> str:
@@ -93,7 +93,7 @@ class Reading:
         if apart:
             with suppress(ReadError, ConfigError, PathError):
                 try:
-                    tried(path, options)
+                    dry_run(path, options)
                 except ResourceError as error:
                     said(error, path)
                     return "refused"

@@ -10,7 +10,7 @@ from typing import get_args
 
 import pytest
 
-from core import apart
+from core import isolated
 from core.corpora.formats.ledger import Format
 from core.corpora.formats.source import _PACKED
 from core.corpora.readers import sniff
@@ -29,7 +29,7 @@ def test_every_reader_has_seeds() -> None:
 
 @pytest.mark.parametrize("name", SEEDS)
 def test_a_seed_is_taken_as_what_it_is(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(apart, "is_apart", lambda: True)  # a process for each would take minutes
+    monkeypatch.setattr(isolated, "is_isolated", lambda: True)  # a process for each would take minutes
     for i, seed in enumerate(SEEDS[name]):
         folder = tmp_path / str(i) / "in"
         monkeypatch.setenv("WINNOW_HOME", str(folder.parent / "home"))

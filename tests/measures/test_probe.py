@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from core.measures.probe import ahead, probed, tag_codes, within
+from core.measures.probe import probe_gain, probed, tag_codes, within
 from core.models.crf import bioes_tags
 from core.results import Evaluation, FloatArray
 from core.stats.scoring import evaluate
@@ -76,8 +76,8 @@ def read(gold: Sequence[Sentence], skill: float, seed: int) -> Evaluation:
 def test_an_interval_holds_the_truth_about_as_often_as_it_says() -> None:
     """Two readers of equal skill: their difference is 0, and an interval of 90% misses it in about a tenth."""
     gold = sentences(60, 9)
-    intervals = [ahead(read(gold, 0.6, 2 * i), read(gold, 0.6, 2 * i + 1), 0.9) for i in range(200)]
+    intervals = [probe_gain(read(gold, 0.6, 2 * i), read(gold, 0.6, 2 * i + 1), 0.9) for i in range(200)]
     missed = sum(not each.lo <= 0 <= each.hi for each in intervals)
     assert 8 <= missed <= 36
-    sure = ahead(read(gold, 0.9, 1), read(gold, 0.4, 2), 0.99)
+    sure = probe_gain(read(gold, 0.9, 1), read(gold, 0.4, 2), 0.99)
     assert 0 < sure.lo < sure.delta < sure.hi

@@ -17,7 +17,7 @@ from core.models.bilstm import ASSISTING, LAYOUTS, BiLstmTagger, Layout, Share
 from core.models.recurrent import BiLstm
 from core.models.tagger import IGNORED
 from core.models.taggers import load_tagger
-from core.models.word_features import UNKNOWN, CharCnn, Vectors, WordVectors, build_vocabulary, spelt
+from core.models.word_features import UNKNOWN, CharCnn, Vectors, WordVectors, build_vocabulary, letter_indices
 from core.text.sentence import Sentence
 from core.text.words import Tokens
 from tests.conftest import sentence
@@ -202,7 +202,7 @@ def test_only_words_seen_once_are_forgotten_while_training() -> None:
 def test_the_char_cnn_is_a_convolution_and_a_maximum() -> None:
     torch.manual_seed(0)
     network = CharCnn(2, 3, 2, (1, 2, 3), 0.0)
-    letters = spelt(["abc", "a"], {"a": 2, "b": 3})
+    letters = letter_indices(["abc", "a"], {"a": 2, "b": 3})
     assert letters.tolist() == [[2, 3, 1], [2, 0, 0]]
     for row, n in ((0, 3), (1, 1)):
         seen = network.letters(letters)[row, :n]

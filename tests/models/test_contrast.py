@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from core.models.contrast import Critic, apart
+from core.models.contrast import Critic, half_squared_distance
 
 
 def test_info_nce_is_the_mean_log_share_of_the_right_pair_and_the_critic_learns_from_it() -> None:
@@ -23,4 +23,7 @@ def test_info_nce_is_the_mean_log_share_of_the_right_pair_and_the_critic_learns_
 
 
 def test_the_distance_is_half_its_square() -> None:
-    assert float(apart(torch.tensor([[1.0, 2.0], [0.0, 0.0]]), torch.tensor([[1.0, 0.0], [3.0, 4.0]]))) == 29 / 4
+    assert (
+        float(half_squared_distance(torch.tensor([[1.0, 2.0], [0.0, 0.0]]), torch.tensor([[1.0, 0.0], [3.0, 4.0]])))
+        == 29 / 4
+    )

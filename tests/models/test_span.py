@@ -10,7 +10,7 @@ import torch
 from transformers import set_seed
 
 from core.models.networks import MOST, beyond
-from core.models.span import NOTHING, SpanTagger, best_apart, places
+from core.models.span import NOTHING, SpanTagger, best_disjoint, places
 from core.models.tagger import prediction_of
 from core.models.taggers import load_tagger, new_span_tagger
 from core.reporter import Silent
@@ -49,7 +49,7 @@ def test_the_surest_spans_win_and_none_overlap() -> None:
     for _ in range(200):
         logits = rng.normal(size=(int(rng.integers(1, 9)), MOST, 3))
         scores = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
-        assert [(e.start, e.end, kind) for e, kind in best_apart(scores)] == by_removal(scores)
+        assert [(e.start, e.end, kind) for e, kind in best_disjoint(scores)] == by_removal(scores)
 
 
 def test_the_loss_is_that_of_every_span_and_none_counts_half() -> None:

@@ -590,7 +590,9 @@ def test_a_try_is_a_run_that_leaves_no_corpus(home: Path, monkeypatch: pytest.Mo
 
     predict = finished.finish(home, "predict", {"model": run.id, "corpus": typed.fingerprint}, work)
     for _ in range(2):
-        assert [(e.start, e.end, e.type) for s in deliver.tried(predict.id) for e in s.entities or ()] == [(0, 1, "P")]
+        assert [(e.start, e.end, e.type) for s in deliver.tagged_sentences(predict.id) for e in s.entities or ()] == [
+            (0, 1, "P")
+        ]
     deliver.forget_try(predict.id)
     with pytest.raises(CorpusError):
         corpora.find(typed.fingerprint)

@@ -21,7 +21,7 @@ from core.models.fingerprint import fingerprint
 from core.models.taggers import load_tagger
 from core.recipes import RECIPES, calibrate
 from core.recipes.base import Job, plan
-from core.recipes.experiment import arms, beside, lineup, rivals, tables
+from core.recipes.experiment import arms, further_tests, lineup, rivals, tables
 from core.recipes.experiment import stages as stages_module
 from core.recipes.experiment.claim import as_much_as, claimed
 from core.recipes.experiment.config import ExperimentConfig
@@ -516,18 +516,18 @@ def test_each_test_set_is_set_against_none_on_itself(corpora: Library, tmp_path:
         SimpleNamespace(id=name, artifacts=tmp_path / name, manifest=SimpleNamespace(config=config))
         for name in ("arm", "none")
     )
-    (told,) = beside.also([system], [control], corpora, seed=0)  # type: ignore[list-item]
+    (told,) = further_tests.rows_of([system], [control], corpora, seed=0)  # type: ignore[list-item]
     assert told.test == "hard"
     assert told.micro_f1 == pytest.approx([60, 70])
     assert (told.mean, told.sd, told.delta) == pytest.approx((65, 50**0.5, 35))
     assert told.interval[0] < 35 < told.interval[1]
-    (same,) = beside.also([control], [control], corpora, seed=0)  # type: ignore[list-item]
+    (same,) = further_tests.rows_of([control], [control], corpora, seed=0)  # type: ignore[list-item]
     assert (same.delta, same.interval) == (0, (0, 0))
 
 
 def test_welch_stands_beside_the_verdict_in_words() -> None:
-    test, why = beside.with_welch([71.0, 72.0, 73.0], [60.0, 61.0, 62.0], "Why.")
+    test, why = further_tests.with_welch([71.0, 72.0, 73.0], [60.0, 61.0, 62.0], "Why.")
     assert test is not None
     assert test.dagger
     assert why.startswith("Why. Welch's two-sided test over seeds: t = 13.47, p = 0.000")
-    assert beside.with_welch([71.0], [60.0], "Why.") == (None, "Why.")
+    assert further_tests.with_welch([71.0], [60.0], "Why.") == (None, "Why.")

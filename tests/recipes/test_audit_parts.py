@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.corpora import edits, hygiene, near
+from core.corpora import edit_similarity, hygiene, near
 from core.corpora.hygiene import Audit
 from core.corpora.library import Library
 from core.errors import Cancelled
@@ -35,7 +35,7 @@ def options(seal: Seal, monkeypatch: pytest.MonkeyPatch) -> Options:
     words = " ".join(f"w{i}" for i in range(30))
     texts += [f"{words} x{i}" for i in range(100)]
     monkeypatch.setattr(near, "RANGE", 300)
-    monkeypatch.setattr(edits, "ROWS", 100)
+    monkeypatch.setattr(edit_similarity, "ROWS", 100)
     monkeypatch.setattr(hygiene, "SIZE", 250)
     return {"corpus": seal(texts).fingerprint, "held_out": (seal(held, "held").fingerprint,)}
 

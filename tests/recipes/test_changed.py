@@ -12,10 +12,10 @@ import pytest
 from core.artifacts import leaderboard
 from core.artifacts.finding import of_experiment
 from core.facade import results
-from core.recipes.experiment import changed
+from core.recipes.experiment import changed_labels
 from core.recipes.experiment import leaderboard as judging
 from core.recipes.experiment.arms import Cell, find
-from core.recipes.experiment.planned import planned_test
+from core.recipes.experiment.interim_analysis import planned_test
 from core.recipes.experiment.tables import as_csv, as_markdown
 from core.runs.run import Run
 from core.stats.verdict import verdicts
@@ -76,8 +76,8 @@ def line(arm: str, *counts: tuple[int, int], home: Path) -> Any:
 
 
 def test_replicates_count_by_their_mean_and_controls_not_at_all(home: Path) -> None:
-    assert changed.of_line(line(C, (70, 100), (88, 100), home=home)) == (79, 100)
-    assert changed.of_line(line("copies:random2low:10%", (1, 100), home=home)) == (0, 0)
+    assert changed_labels.of_line(line(C, (70, 100), (88, 100), home=home)) == (79, 100)
+    assert changed_labels.of_line(line("copies:random2low:10%", (1, 100), home=home)) == (0, 0)
 
 
 def test_the_claim_of_such_an_arm_is_not_tested(home: Path) -> None:

@@ -24,7 +24,7 @@ from core.recipes.experiment import arms, lineup, rivals
 from core.recipes.experiment.config import ExperimentConfig
 from core.recipes.experiment.plan_file import PlanFile
 from core.results import Evaluation
-from core.runs import hours
+from core.runs import durations
 from core.runs.data import Data
 from core.runs.events import Event
 from core.runs.store import RunStore
@@ -460,16 +460,16 @@ def test_hours_leave_out_waiting_and_what_nobody_worked_on() -> None:
         (150, "note", {"text": "over", "waiting_for": None}),
         (154, "succeeded", {}),
     )
-    assert list(hours._intervals(log)) == [(0, 5), (100, 101), (150, 154)]
+    assert list(durations._intervals(log)) == [(0, 5), (100, 101), (150, 154)]
 
 
 def test_hours_count_every_run_once(finished: str) -> None:
     store = RunStore(home())
     rows = {row["arm"]: row for row in facade_runs.get(finished).result()["leaderboard"]}
     line = [facade_runs.get(rows["classifier"][name]) for name in ("select_run", "pretrain_run", "finetune_run")]
-    spent = hours.spent(line, store)
+    spent = durations.by_kind(line, store)
     assert set(spent) == {"select", "score", "embed", "audit", "pretrain", "finetune"}
-    assert hours.spent([*line, *line], store) == spent
+    assert durations.by_kind([*line, *line], store) == spent
     state = facade_runs.state(rows["classifier"]["finetune_run"])
     assert state.ended is not None
     assert state.started is not None

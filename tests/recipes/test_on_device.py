@@ -22,7 +22,7 @@ from core import cards
 from core.errors import Cancelled, ResourceError
 from core.facade import runs
 from core.models import bilstm, classifier, devices, encoder, mlm, taggers, transfer, word_states
-from core.models.memory import give_back
+from core.models.memory import release_memory
 from core.models.tagger import Tagger
 from core.recipes import RECIPES, calibrate, embed, finetune, predict, pretrain, rank, score, tag
 from core.recipes.base import Job
@@ -303,7 +303,7 @@ def test_a_card_s_memory_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
     for name in ("empty_cache", "reset_peak_memory_stats"):
         monkeypatch.setattr(torch.cuda, name, lambda name=name: called.append(name))
-    give_back()
+    release_memory()
     assert called == ["empty_cache", "reset_peak_memory_stats"]
 
 
@@ -313,7 +313,7 @@ def test_the_machine_s_memory_is_given_back_too() -> None:
     held = [b"x" * 100_000 for _ in range(2_000)]
     del held[::2], held[::2], held[::2]
     before = psutil.Process().memory_info().rss
-    give_back()
+    release_memory()
     assert before - psutil.Process().memory_info().rss > 100_000_000
     assert held
 

@@ -11,9 +11,9 @@ import pytest
 from core.artifacts.leaderboard import PlannedTest
 from core.facade import results
 from core.plots.results import answers
-from core.recipes.experiment import beside, collapsed
+from core.recipes.experiment import collapsed, further_tests
 from core.recipes.experiment.arms import Cell, find
-from core.recipes.experiment.planned import in_words, planned_test
+from core.recipes.experiment.interim_analysis import in_words, planned_test
 from core.recipes.experiment.replicates import Replicate
 from core.recipes.experiment.tables import as_csv, as_markdown
 from core.results import Evaluation, IntArray
@@ -42,7 +42,7 @@ def lines(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     gold = rng.poisson(1.5, 20) + (rng.random(20) < 0.1) * rng.integers(5, 20, 20)
     tables = {CLAIM: arm(rng, gold, 0.75), RANDOM: arm(rng, gold, 0.6)}
     tables[NONE] = tables[RANDOM]
-    monkeypatch.setattr(beside, "of_line", lambda line: tables[line.cell])
+    monkeypatch.setattr(further_tests, "evaluations_of", lambda line: tables[line.cell])
     monkeypatch.setattr(collapsed, "collapsed_seeds", lambda lines: {line.cell: line.collapsed for line in lines})
     chains = [SimpleNamespace(replicate=Replicate(draw=0, seeds=(1, 2, 3), number=1))]
     return [SimpleNamespace(cell=cell, chains=chains, tables=tables[cell], collapsed=[1]) for cell in tables]

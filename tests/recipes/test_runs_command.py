@@ -10,7 +10,7 @@ import pytest
 
 from core.cli.main import run_main
 from core.corpora.corpus import Corpus
-from core.facade import compared, labels, removals, runs, training
+from core.facade import labels, removals, run_comparison, runs, training
 from tests import finished
 
 Call = Callable[..., str]
@@ -69,10 +69,10 @@ def test_the_diff_has_options_of_options_and_corpora_by_name(
     assert "learning rate" not in answer
     assert call("runs", "diff", one.id, one.id).strip() == "They were begun alike."
     experiment = finished.experiment(home, corpora, finished.LINES)
-    options = {row.option: row.values for row in compared.differences([one.id, experiment.id])}
+    options = {row.option: row.values for row in run_comparison.differences([one.id, experiment.id])}
     assert options["epochs"] == ("3", "")
     nested = finish(home, "experiment", {**runs.get(experiment.id).manifest.config, "finetune": {"epochs": 7}})
-    options = {row.option: row.values for row in compared.differences([experiment.id, nested])}
+    options = {row.option: row.values for row in run_comparison.differences([experiment.id, nested])}
     assert options["finetune: epochs"][1] == "7"
 
 

@@ -18,7 +18,7 @@ from core.recipes import calibrate
 from core.recipes.study import questions
 from core.recipes.study.config import StudyConfig
 from core.recipes.study.foresight import StudyChance, StudyForesight
-from core.recipes.study.planned import planned_test
+from core.recipes.study.interim_analysis import planned_test
 from core.runs.events import Event
 from core.stats.pooled import Estimate
 from core.stats.spread import assumed

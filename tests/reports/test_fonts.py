@@ -88,7 +88,7 @@ def right_edge(data: bytes) -> float:
     ],
 )
 def test_what_follows_a_word_to_the_left_goes_on_to_the_right(line: str, set_as: str) -> None:
-    assert fonts.onwards(line) == set_as
+    assert fonts.visual_order(line) == set_as
 
 
 @pytest.mark.usefixtures("bare")

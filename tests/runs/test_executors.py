@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from core import cards
-from core.corpora import edits, hygiene, near
+from core.corpora import edit_similarity, hygiene, near
 from core.corpora.hygiene import Audit
 from core.errors import Cancelled, ModelError, ResourceError
 from core.facade import runs
@@ -271,7 +271,7 @@ def test_duplicates_are_found_by_workers_of_one_engine_from_phase_to_phase(
     corpus, split = seal(texts), seal(held, "held")
     here = hygiene.audit(corpus, [split], Silent())
     monkeypatch.setattr(near, "RANGE", 200)
-    monkeypatch.setattr(edits, "ROWS", 50)
+    monkeypatch.setattr(edit_similarity, "ROWS", 50)
     monkeypatch.setattr(hygiene, "SIZE", 100)
 
     def began(session: on_ray.Session, address: str, context: RunContext, *, card: bool) -> None:

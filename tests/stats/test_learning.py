@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from core.stats.learning import LEAST, by_lot, learnt
+from core.stats.learning import LEAST, chance_f1, learnt
 from core.stats.scoring import evaluate
 from core.text.sentence import Entity, Prediction, Sentence
 
@@ -47,7 +47,7 @@ def share_that_learnt(guess: Guess, experiments: int = 200) -> float:
     for _ in range(experiments):
         gold = sentences(rng, 200)
         read = [Prediction(entities=tuple(sorted(guess(rng, each))), confidence=()) for each in gold]
-        good += learnt(evaluate(gold, read, TYPES).f1(), by_lot(gold, read))
+        good += learnt(evaluate(gold, read, TYPES).f1(), chance_f1(gold, read))
     return good / experiments
 
 
@@ -67,7 +67,7 @@ def test_guesses_reach_what_is_foretold() -> None:
         gold = sentences(rng, 300)
         read = [Prediction(entities=tuple(sorted(anywhere(rng, each))), confidence=()) for each in gold]
         f1s.append(evaluate(gold, read, TYPES).f1())
-        foretold.append(by_lot(gold, read))
+        foretold.append(chance_f1(gold, read))
     assert np.mean(np.array(f1s) > np.array(foretold)) <= 0.05
     assert np.mean(f1s) < np.mean(foretold) < np.mean(f1s) + 3 * np.std(f1s)
 
@@ -75,7 +75,7 @@ def test_guesses_reach_what_is_foretold() -> None:
 def test_next_to_nothing_is_nothing() -> None:
     gold = sentences(np.random.default_rng(2), 400)
     none = [Prediction(entities=(), confidence=())] * len(gold)
-    assert by_lot(gold, none) == 0.0
+    assert chance_f1(gold, none) == 0.0
     assert not learnt(0.0, 0.0)
     assert not learnt(LEAST - 0.01, 0.0)
     assert learnt(LEAST, 0.0)
@@ -89,4 +89,4 @@ def test_a_tagger_of_short_sentences_is_no_guesser() -> None:
         for i in range(90)
     ]
     read = [Prediction(entities=sentence.entities or (), confidence=()) for sentence in words]
-    assert learnt(100.0, by_lot(words, read))
+    assert learnt(100.0, chance_f1(words, read))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from core.stats.pooled import Estimate, between, corpora_needed, on_others, pooled
+from core.stats.pooled import Estimate, between, corpora_needed, pooled, random_effects
 from core.stats.power import simulate
 from core.stats.spread import Spread
 
@@ -76,7 +76,7 @@ def test_variances_add_and_degrees_of_freedom_are_those_of_satterthwaite() -> No
 def test_others_are_judged_by_how_far_corpora_differ() -> None:
     """The t-test of one sample."""
     deltas = [0.4, 1.3, 0.9]
-    mean = on_others(np.array(deltas))
+    mean = random_effects(np.array(deltas))
     assert float(mean.p) == pytest.approx(stats.ttest_1samp(deltas, 0).pvalue)
     low, high = stats.ttest_1samp(deltas, 0).confidence_interval()
     assert float(mean.delta - mean.half()) == pytest.approx(low)
@@ -91,4 +91,4 @@ def test_others_are_judged_by_how_far_corpora_differ() -> None:
 def test_as_many_corpora_as_are_said_to_be_lacking_show_it_in_80_of_100() -> None:
     n = corpora_needed(1.0, 1.5)
     draws = np.random.default_rng(0).normal(1.0, 1.5**0.5, size=(n, 20_000))
-    assert (on_others(draws).p < 0.05).mean() == pytest.approx(0.8, abs=0.04)
+    assert (random_effects(draws).p < 0.05).mean() == pytest.approx(0.8, abs=0.04)

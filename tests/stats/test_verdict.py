@@ -286,10 +286,10 @@ def test_two_questions_have_two_answers(skill: float, random: float | None, help
 def test_one_lot_shows_that_an_arm_helped_never_that_choosing_did() -> None:
     world = World(np.random.default_rng(6), 300, seed=0.03, sentence=0.5, both=0.1)
     none, random, system = (world.arm(skill, 5) for skill in (0.0, 0.5, 1.5))
-    found = verdicts({"it": Arm(system=system, random=random, one_lot=True)}, none, draws=2000)["it"]
+    found = verdicts({"it": Arm(system=system, random=random, single_pretraining=True)}, none, draws=2000)["it"]
     assert (found.verdict, found.helped, found.chose) == ("helped", "yes", None)
     assert "quick look" in found.why
-    worse = verdicts({"it": Arm(system=random, random=system, one_lot=True)}, none, draws=2000)["it"]
+    worse = verdicts({"it": Arm(system=random, random=system, single_pretraining=True)}, none, draws=2000)["it"]
     assert (worse.verdict, worse.chose) == ("helped", None)
 
 
@@ -297,11 +297,13 @@ def test_what_one_lot_lacks_is_pre_trainings() -> None:
     """Not test sentences, however few there are, nor taggers' seeds."""
     world = World(np.random.default_rng(10), 40, seed=0.0, sentence=0.3, both=0.3)
     system, none = world.arm(0.15, 4), world.arm(0.1, 4)
-    for one_lot in (True, False):
-        found = verdicts({"it": Arm(system=system, random=None, one_lot=one_lot)}, none, draws=2000)["it"]
+    for single_pretraining in (True, False):
+        found = verdicts(
+            {"it": Arm(system=system, random=None, single_pretraining=single_pretraining)}, none, draws=2000
+        )["it"]
         assert found.verdict == "no evidence"
-        assert ("Lacking are pre-trainings: there is one, " in found.why) == one_lot
-        assert ("Lacking are test sentences" in found.why) != one_lot
+        assert ("Lacking are pre-trainings: there is one, " in found.why) == single_pretraining
+        assert ("Lacking are test sentences" in found.why) != single_pretraining
 
 
 @pytest.mark.parametrize("n", [2, 3, 6, 10])
@@ -444,7 +446,9 @@ def test_what_is_needed_is_seeds_or_sentences() -> None:
     assert "seeds a variant would settle" in needed(gap)
     assert "Lacking are pre-trainings" in needed(gap, "replicates")
     assert "replicates a variant would settle" in needed(gap, "replicates")
-    assert needed(gap, one_lot=True).startswith("Lacking are pre-trainings: there is one, and no number of taggers")
+    assert needed(gap, single_pretraining=True).startswith(
+        "Lacking are pre-trainings: there is one, and no number of taggers"
+    )
     small = World(np.random.default_rng(10), 40, seed=0.0, sentence=0.3, both=0.3)
     assert "40 test sentences are too few" in needed(compare(small.arm(0.15, 4), small.arm(0.1, 4)))
 

@@ -21,12 +21,12 @@ CUT = ["The U.S. buyer , he said , pays $ 3,000.5 at once .", "Warum nicht , fra
     ],
 )
 def test_marks_are_counted_where_they_stand(texts: Sequence[str], expected: tuple[int, int]) -> None:
-    assert (marks(texts).n, marks(texts).apart) == expected
+    assert (marks(texts).n, marks(texts).spaced) == expected
 
 
 def test_a_rule_is_proposed_where_it_is_evident() -> None:
     assert (marks(RAW * 9).tokens, marks(CUT * 9).tokens) == ("words", "blanks")
     assert marks(CUT * 4).tokens == "words"  # too few to tell
     assert "too few" in marks(CUT * 4).why
-    assert (Marks(n=40, apart=30).tokens, Marks(n=40, apart=38).tokens) == ("words", "blanks")
-    assert Marks(n=40, apart=38).why.startswith("95% of 40 commas")
+    assert (Marks(n=40, spaced=30).tokens, Marks(n=40, spaced=38).tokens) == ("words", "blanks")
+    assert Marks(n=40, spaced=38).why.startswith("95% of 40 commas")

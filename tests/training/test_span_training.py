@@ -9,7 +9,7 @@ import torch
 from transformers import set_seed
 
 from core.errors import Cancelled
-from core.models.contrast import apart
+from core.models.contrast import half_squared_distance
 from core.models.span import SpanTagger
 from core.models.taggers import new_span_tagger
 from core.recipes.parts.other_names import OtherNames
@@ -17,7 +17,7 @@ from core.reporter import Reporter, Silent
 from core.text.paired import Paired
 from core.training.epochs import Epochs
 from core.training.finetune import finetune
-from core.training.rows import PRIMARY, Alone, Contrasted, in_parts
+from core.training.rows import PRIMARY, Contrasted, OneCorpus, in_parts
 from core.training.threads import Threads
 from tests.conftest import sentence
 from tests.training.test_finetune import DEV, SETTINGS, TRAIN, TYPES, Killed, Listener
@@ -97,9 +97,9 @@ def test_what_a_thread_drops_is_its_own_draw() -> None:
 
 
 def test_the_batches_are_those_of_the_plain_training_and_the_copies_new_ones() -> None:
-    paired = Contrasted(Alone(ROWS), COPY)
+    paired = Contrasted(OneCorpus(ROWS), COPY)
     first, second = (paired.keys(np.random.default_rng([1, epoch])) for epoch in (0, 1))
-    assert [key for key, _ in first] == Alone(ROWS).keys(np.random.default_rng([1, 0]))
+    assert [key for key, _ in first] == OneCorpus(ROWS).keys(np.random.default_rng([1, 0]))
     assert first == paired.keys(np.random.default_rng([1, 0]))
     copies = [{row: one.other.text for (row, _), one in _paired(paired, keys)} for keys in (first, second)]
     assert copies[0].keys() == copies[1].keys()
@@ -143,7 +143,7 @@ def test_the_contrast_is_of_the_same_name_here_and_there_and_counts_by_its_share
                     spans = features["spans"]
                     at = (spans["first"] == start) & (spans["last"] == end - 1)
                     into.append(tagger.represented(features, (1, len(sentence_.tokens)))[at][0])
-        assert added == pytest.approx(2 * float(apart(torch.stack(own), torch.stack(other))), rel=1e-4)
+        assert added == pytest.approx(2 * float(half_squared_distance(torch.stack(own), torch.stack(other))), rel=1e-4)
         rows = [(one, 1.0, PRIMARY) for one in whole]
         parts = [tagger.batch(*zip(*part, strict=True)) for part in in_parts(rows, tagger, 2)]
         assert sum(part["features"]["primary"] for part in parts) == words

@@ -18,7 +18,7 @@ from core.reporter import Reporter, Silent
 from core.text.sentence import Sentence
 from core.training import finetune as training
 from core.training.epochs import Epochs
-from core.training.rows import ASSISTING, PRIMARY, Alone, InTurn, Joined, Row
+from core.training.rows import ASSISTING, PRIMARY, Alternating, Joined, OneCorpus, Row
 from core.training.settings import Settings
 from tests.conftest import sentence
 from tests.training.test_finetune import DEV, TRAIN, TYPES, apart
@@ -105,13 +105,13 @@ def test_the_primary_batches_are_those_of_a_training_alone() -> None:
     for epoch in range(3):
         alone, beside = (
             corpora.keys(np.random.default_rng([4, epoch]))
-            for corpora in (Alone(own), Joined(own, rows(OTHER, 0.1, ASSISTING), 0.1, 8))
+            for corpora in (OneCorpus(own), Joined(own, rows(OTHER, 0.1, ASSISTING), 0.1, 8))
         )
         assert list(alone) == [key[0] for key in beside if isinstance(key, tuple)]
 
 
 def test_in_turn_a_step_is_a_sentence_of_one_corpus_and_then_of_the_other(tmp_path: Path) -> None:
-    corpora = InTurn(rows(TRAIN, 1.0, PRIMARY), rows(OTHER, 0.1, ASSISTING))
+    corpora = Alternating(rows(TRAIN, 1.0, PRIMARY), rows(OTHER, 0.1, ASSISTING))
     epoch = [corpora[key] for key in corpora.keys(np.random.default_rng(0))]
     assert [source for ((_, _, source),) in epoch] == [PRIMARY, ASSISTING] * len(TRAIN)
     assert {one.text for ((one, _, source),) in epoch if source == ASSISTING} == {one.text for one in OTHER}

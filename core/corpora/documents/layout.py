@@ -111,9 +111,10 @@ def _margins(pages: Sequence[Sequence[Line]]) -> set[tuple[int, int]]:
             if n_numbers > _NUMBERS:  # a table's row: the next page may have another like it
                 continue
             places.setdefault(key, []).append((number, i, rows[i].bottom))
-            if i in (0, len(rows) - 1) and _NUMBER.fullmatch(rows[i].text) and _apart(rows, i):
+            if i in (0, len(rows) - 1) and _NUMBER.fullmatch(rows[i].text) and _stands_alone(rows, i):
                 margins.add((number, i))
     margins |= _numbered(pages)
+    # A chapter's head stands on its own pages alone: a share of all of them is enough.
     least = 2 if len(pages) < 4 else max(3, len(pages) // 8)
     for key, same in places.items():
         heights = sorted(bottom for _, _, bottom in same)
@@ -136,7 +137,7 @@ def _numbered(pages: Sequence[Sequence[Line]]) -> set[tuple[int, int]]:
     return {place for places in counted.values() if len(places) >= _EDGE for place in places}
 
 
-def _apart(rows: Sequence[Line], i: int) -> bool:
+def _stands_alone(rows: Sequence[Line], i: int) -> bool:
     """Whether a first or last row stands by itself: its text begins anew after a gap."""
     if len(rows) < 3:
         return len(rows) == 2
@@ -146,6 +147,7 @@ def _apart(rows: Sequence[Line], i: int) -> bool:
 
 def _in_order(pieces: Sequence[Piece], depth: int = 0) -> Iterator[Line]:
     """Lines of one page, or of one column, as they are read."""
+    # Bounded: no page has columns in columns so deep, but a forged one may.
     gap = _column_gap(pieces) if depth < 4 else None
     if gap is None:
         rows = _rows(pieces)
@@ -187,6 +189,7 @@ def _column_gap(pieces: Sequence[Piece]) -> float | None:
     if len(pieces) < 2 * _COLUMN_LINES:
         return None
     low, high = min(piece.left for piece in pieces), max(piece.right for piece in pieces)
+    # A gap at the very edge is a margin, and parts no columns.
     candidates = range(int(low + 0.15 * (high - low)), int(low + 0.85 * (high - low)))
     lefts, rights = sorted(piece.left for piece in pieces), sorted(piece.right for piece in pieces)
     crossing = {x: bisect_left(lefts, x) - bisect_left(rights, x) for x in candidates}
@@ -243,6 +246,7 @@ def _pitch(lines: Sequence[Line]) -> float:
         for one, other in pairwise(lines)
         if one.page == other.page and one.edges == other.edges and 0 < one.bottom - other.bottom < 3 * one.height
     ]
+    # 1.2 is single spacing, where no two lines say otherwise.
     return median(steps) if steps else 1.2
 
 
@@ -255,6 +259,7 @@ def _goes_on(before: Line, line: Line, pitch: float) -> bool:
         return True
     closed = bool(_CLOSED.search(before.text))
     item = _ITEM.match(line.text) and (closed or (line.left <= before.left + 1 and not starts_low))
+    # Letters of another size are a heading's or a note's.
     if item or not 0.87 < line.height / before.height < 1.15:
         return False
     if before.page != line.page or before.edges != line.edges:

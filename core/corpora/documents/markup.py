@@ -35,6 +35,7 @@ class _Page(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if self._silent or tag in _SILENT:
+            # They have no end that could be waited for.
             if tag not in _VOID:
                 self._silent.append(tag)
             return
@@ -84,8 +85,9 @@ def decoded(data: bytes, encoding: str | None) -> str:
     """The text of a page in the encoding asked for, else in the one that it names."""
     named = _CHARSET.search(data[:4096]) or _XML_CHARSET.match(data[:400])
     marked = data.startswith((b"\xff\xfe", b"\xfe\xff"))
-    tried = ["utf-16" if marked else "utf-8-sig", encoding or "", named[1].decode() if named else "", "cp1252"]
-    for codec in tried:
+    # UTF-8 before what a page says: text that is valid UTF-8 is hardly ever anything else.
+    encodings = ["utf-16" if marked else "utf-8-sig", encoding or "", named[1].decode() if named else "", "cp1252"]
+    for codec in encodings:
         try:
             return data.decode(codec)
         except (UnicodeError, LookupError):
@@ -147,6 +149,7 @@ def read_rtf(file: BinaryIO, name: str) -> Extract:
     from striprtf.striprtf import rtf_to_text
 
     try:
+        # RTF writes in ASCII what it escapes; latin-1 gives every byte as it is.
         text = rtf_to_text(file.read().decode("latin-1"), errors="replace")
     except (ValueError, LookupError, TypeError, IndexError, KeyError, AttributeError, OverflowError) as error:
         raise ReadError(name, None, "is damaged or was cut off; copy it again, or save it anew.") from error

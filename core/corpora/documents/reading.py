@@ -1,4 +1,4 @@
-"""A document's reader in a process of its own, as `core.apart` runs it."""
+"""A document's reader in a process of its own, as `core.isolated` runs it."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path

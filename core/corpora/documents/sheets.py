@@ -34,6 +34,7 @@ def read_xlsx(file: BinaryIO, name: str, most: int | None = None) -> Workbook:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
+            # Cells as their program computed them last; no link to another file is followed.
             book = load_workbook(file, read_only=True, data_only=True, keep_links=False)
             sheets = [(sheet.title, _rows(sheet, name, most)) for sheet in book.worksheets]
     except ReadError:

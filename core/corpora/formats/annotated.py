@@ -71,6 +71,7 @@ def _task_text(data: Mapping[str, object], column: str | None) -> str | None:
     texts = {key: value for key, value in data.items() if isinstance(value, str)}
     if column or "text" in texts:
         return texts.get(column or "text")
+    # Fields are named freely there: the longest is the text, others are titles and numbers.
     return max(texts.values(), key=len, default=None)
 
 
@@ -94,6 +95,7 @@ def _spans(items: list[object], text: str, line: int, ledger: Ledger) -> Iterato
 
 
 def _whole(value: object) -> TypeGuard[int]:
+    # To Python JSON's true is the integer 1.
     return isinstance(value, int) and not isinstance(value, bool)
 
 

@@ -33,6 +33,7 @@ def unpacked(path: Path, wanted: Callable[[Path], bool]) -> tuple[Path, Mapping[
         try:
             draft.mkdir(parents=True)
             left_out = _unpack(path, draft, wanted)
+            # Last of all: where this file is, the archive is unpacked whole.
             write_atomic(draft / _LEFT_OUT, json.dumps(left_out).encode())
             draft.rename(folder)
         finally:

@@ -24,6 +24,7 @@ def arrow_batches(path: Path, columns: Sequence[str] | None, ledger: Ledger) -> 
     try:
         with _Bounded(opened(path)) as file:
             size = os.fstat(file.fileno()).st_size
+            # A stream does not know its rows before they were read.
             total = 0 if path.suffix == ".arrow" else pq.read_metadata(file).num_rows
             for batch in _streamed(file, columns) if path.suffix == ".arrow" else _groups(file, size, path, columns):
                 for record in _rows(batch):
@@ -83,6 +84,7 @@ def _groups(file: BinaryIO, size: int, path: Path, columns: Sequence[str] | None
     with pq.ParquetFile(file, buffer_size=1 << 20) as parquet:
         _refuse_bomb(path, size, parquet.metadata)
         texts = [field.name for field in parquet.schema_arrow if field.type in (pa.string(), pa.large_string())]
+    # Texts as dictionaries: one that a thousand rows share is held once.
     with pq.ParquetFile(file, buffer_size=1 << 20, read_dictionary=texts) as parquet:
         for batch in parquet.iter_batches(batch_size=1024, columns=columns):
             batch.validate(full=True)  # its texts may be no UTF-8

@@ -38,6 +38,7 @@ def detect(path: Path, ledger: Ledger, detector: Detector, limit: int | None = N
 def looks_like_conll(head: str) -> bool:
     """Whether the lines have 2 to 4 columns, the last of them a tag (O among others, most begin with O, B-, I- ...)."""
     rows = [row for row in map(columns, head.splitlines()) if row]
+    # The head may end within its last line.
     rows = rows[:-1] if len(rows) > 1 and not head.endswith("\n") else rows
     rows = [row for row in rows if row[0] != "-DOCSTART-"]
     if not rows:

@@ -6,7 +6,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from core import apart
+from core import isolated
 from core.corpora import split
 from core.corpora.documents import reading
 from core.corpora.documents.extract import Extract
@@ -20,7 +20,7 @@ from core.text.words import clean
 SECONDS = 600  # for one document
 FIRST_PAGES = 10  # that a look ahead reads
 
-_reader = apart.Apart(reading.__name__, "save it anew, or export its text as UTF-8 .txt", SECONDS)
+_reader = isolated.Isolated(reading.__name__, "save it anew, or export its text as UTF-8 .txt", SECONDS)
 
 
 def is_document(path: Path) -> bool:
@@ -130,10 +130,11 @@ def _answer(path: Path, format: str, ledger: Ledger) -> Any:
     request = (str(path), stat.st_mtime_ns, stat.st_size, format, encoding, most)
     if (known := _last.get(request)) is not None:
         return known
+    # One at a time: a document may have 50 million letters.
     _last.clear()
     values: dict[str, Any] = {"path": str(path), "format": format, "encoding": encoding, "most": most}
     ask = partial(_reader.ask, path.name, lambda: ledger.tick(0))
-    answer = _last[request] = reading.answer(**values) if apart.is_apart() else ask(**values)
+    answer = _last[request] = reading.answer(**values) if isolated.is_isolated() else ask(**values)
     return answer
 
 

@@ -166,4 +166,5 @@ def _offered(file: Path, folder: Path, root: Path) -> bool:
 def named_part(name: str) -> str | None:
     """Part, of train, dev and test, that a file's name says it is, its folders counted in."""
     matches = _PART.findall(name.lower())
+    # The last counts: train/old/dev.txt is dev.
     return _SAME.get(matches[-1], matches[-1]) if matches else None

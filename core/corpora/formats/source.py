@@ -173,6 +173,7 @@ def open_stream(path: Path, encoding: str, tick: Callable[[int], None] = lambda 
         if encoding != "utf-8":
             text = io.BufferedReader(_Transcoded(stream, encoding, path.name), BLOCK_BYTES)
         start = text.peek(BLOCK_BYTES)  # type: ignore[attr-defined]
+        # One at the very end may be the half of a \r\n.
         if b"\r" in start and b"\n" not in start and b"\r" in start.rstrip(b"\r"):
             text = io.BufferedReader(_NewLines(text), BLOCK_BYTES)
         yield text
@@ -240,6 +241,7 @@ def _refuse_another(name: str, head: bytes, begins: bytes) -> None:
 
 def _refuse_binary(name: str, head: bytes, encoding: str) -> None:
     refuse_known(name, head)
+    # A stray one is dirt; one byte in a hundred is no text.
     if head.count(b"\0") * 100 > len(head) and not encoding.startswith(("utf-16", "utf-32")):
         raise EncodingError(
             name,

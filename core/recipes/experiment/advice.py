@@ -54,6 +54,7 @@ def next_budget(leaderboard: Sequence[ArmRow], worth: float) -> list[NextBudget]
             continue
         last = max(rows, key=lambda row: row.sentences)
         size = 2 * last.sentences
+        # Twice the sentences take twice the pre-training.
         step, hours = next_step(points, size), 2 * last.hours.get("pretrain", 0.0)
         advice.append(
             NextBudget(

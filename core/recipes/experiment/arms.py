@@ -256,6 +256,7 @@ def _rebuild(name: str, value: str) -> Arm:
     share = float(match[1]) / 100 if match else math.nan
     if not 0 <= share <= 1 or (not share and method != SHARE):
         raise ConfigError(f"arms: {name!r} needs a share; write for example {method}:20%.")
+    # 30% and 30.0% are one arm, under one name.
     rate = f"{share * 100:.12g}%"
     summary = f"The labels rebuilt by {method} at {rate}."
     return Arm(name=f"{method}:{rate}", summary=summary, rebuild=method, rate=share, without="the labels as they are")

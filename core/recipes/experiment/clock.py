@@ -16,7 +16,7 @@ _WORDS = {
     "finetune": "fine-tuning",
 }
 TRUSTED = 20.0  # planned seconds after which the passed time says more about this machine than the calibration does
-LIMITS = (0.25, 4.0)
+LIMITS = (0.25, 4.0)  # times the plan: one odd step must not stretch all that are still to come
 
 
 class Clock:
@@ -57,5 +57,6 @@ class Clock:
         if self._begun:
             when, planned = self._begun
             self._planned += planned
+            # A step that was planned to take no time says nothing of the pace.
             self._passed += (time.monotonic() - when) * (planned > 0)
             self._begun = None

@@ -96,6 +96,7 @@ def wall(steps: Sequence[Step], seconds: Mapping[Step, float], at_once: int) -> 
         ready = {
             step: max(map(ends.__getitem__, step.needs), default=0.0) for step in left if ends.keys() >= {*step.needs}
         }
+        # Of those that could begin at one time the first, as `run_steps` takes them.
         step = min(ready, key=lambda step: max(ready[step], free[at]))
         free[at] = ends[step] = max(ready[step], free[at]) + seconds.get(step, 0.0)
         left.remove(step)

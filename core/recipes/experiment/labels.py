@@ -74,21 +74,21 @@ class Labels:
         check_trainable(self.job.corpus(config.train), parse_map(config.type_map))
         return learnable(config.assisting, self.barred, self.job)
 
-    def lent(self, cell: Cell, replicate: Replicate, runs: Sequence[Run], part: Part) -> Options:
+    def assisting_options(self, cell: Cell, replicate: Replicate, runs: Sequence[Run], part: Part) -> Options:
         """The options of fine-tuning by which a line learns from assisting sentences too. runs: its `skl` run, if any.
 
         Errors: ConfigError, CorpusError where no sentence is left to borrow or the network cannot learn from them.
         """
-        config, library, lent = self.config, self.job.library, None
+        config, library, shared = self.config, self.job.library, None
         if runs:
-            lent = Assisted.read(runs[-1], library).lent(cell.arm.assisting, config.network, library)
-        if lent and not cell.arm.control:
-            return lent.options
+            shared = Assisted.read(runs[-1], library).shared_labels(cell.arm.assisting, config.network, library)
+        if shared and not cell.arm.control:
+            return shared.options
         primary = self.job.corpus(self.part(part))
         whole = mapped(self.assisting, primary, parse_map(config.type_map), library)
         check_assisting(config.network, whole, primary.types)
-        if lent:
-            n = len(self.job.corpus(lent.assisting))
+        if shared:
+            n = len(self.job.corpus(shared.assisting))
             return random_part(whole, n, replicate.draw, config.network, library).options
         return {"assisting": whole.fingerprint}
 

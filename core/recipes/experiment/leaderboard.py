@@ -14,15 +14,15 @@ from typing import TypedDict
 from core.artifacts import result as results
 from core.artifacts import taggers
 from core.artifacts.evaluations import FinetuneResult, OverSeeds
-from core.artifacts.leaderboard import ArmRow, CurvePoint, ExperimentResult, Interval, PlannedTest, Word
+from core.artifacts.leaderboard import ArmRow, CurvePoint, ExperimentResult, FurtherTest, Interval, PlannedTest, Word
 from core.artifacts.models import PretrainResult
 from core.artifacts.too_long import TooLong
 from core.corpora.library import Library
-from core.recipes.experiment import arms, beside, changed, collapsed, rivals
+from core.recipes.experiment import arms, changed_labels, collapsed, further_tests, rivals
 from core.recipes.experiment.arms import Cell
 from core.recipes.experiment.stages import FinishedLine
 from core.reporter import Reporter
-from core.runs import hours
+from core.runs import durations
 from core.runs.store import Run, RunStore
 from core.stats.bootstrap import Difference, compare
 from core.stats.pooled import Estimate
@@ -54,7 +54,7 @@ def result(
     return ExperimentResult(
         leaderboard=sorted(rows, key=lambda row: -row.dev_mean),
         curve=_curve(lines),
-        hours={kind: seconds / 3600 for kind, seconds in hours.spent(runs, store).items()},
+        hours={kind: seconds / 3600 for kind, seconds in durations.by_kind(runs, store).items()},
         planned=planned,
         train_in_test=results.read(baselines[0].finetunes[0], FinetuneResult).train_in_test,
         too_long=next(filter(None, map(_too_long, lines)), None),
@@ -111,9 +111,9 @@ def _judgements(
 ) -> list[Judgement]:
     """One a line."""
     cells = [line.cell for line in lines]
-    tables = {str(line.cell): beside.of_line(line) for line in lines}
+    tables = {str(line.cell): further_tests.evaluations_of(line) for line in lines}
     baselines = {cell: tables[str(rivals.baseline(cell, cells))] for cell in cells}
-    judged = [line.cell for line in lines if line.cell.arm.judged and not changed.of_line(line).too_few]
+    judged = [line.cell for line in lines if line.cell.arm.judged and not changed_labels.of_line(line).too_few]
     controls = {cell: control for cell in judged if (control := rivals.control(cell, cells))}
     replicated = {line.cell: bool(line.chains[0].replicate.number) for line in lines}
     report.check()
@@ -123,7 +123,7 @@ def _judgements(
             without=cell.arm.without,
             random=tables[str(controls[cell])] if cell in controls else None,
             control=rivals.against(controls[cell]) if cell in controls else "",
-            one_lot=cell.arm.pretrains and not replicated[cell],
+            single_pretraining=cell.arm.pretrains and not replicated[cell],
             none=baselines[cell],
             unit="replicates" if replicated[cell] else "seeds",
         )
@@ -149,8 +149,8 @@ def _judgements(
 def _unjudged(line: FinishedLine, difference: Difference) -> Judgement:
     """Judgement in place of a verdict: of a control, and of an arm that changed too little to be tested."""
     if line.cell.arm.judged:
-        return Judgement(word="not tested", why=changed.of_line(line).why, none=difference)
-    why = rivals.why_there(line.cell)
+        return Judgement(word="not tested", why=changed_labels.of_line(line).why, none=difference)
+    why = rivals.purpose(line.cell)
     return Judgement(word="control", why=why, helped=ANSWERS[difference.sign], none=difference)
 
 
@@ -174,7 +174,7 @@ def _with_collapsed(
 
 def _with_welch(judgement: Judgement, line: FinishedLine) -> Judgement:
     assert judgement.none
-    test, why = beside.with_welch(_tested(line.finetunes), judgement.none.other, judgement.why)
+    test, why = further_tests.with_welch(_tested(line.finetunes), judgement.none.other, judgement.why)
     return replace(judgement, welch=test, why=why)
 
 
@@ -210,8 +210,8 @@ def _row(line: FinishedLine, judgement: Judgement, baseline: FinishedLine, seed:
     first, test, none = line.chains[0], _tested(line.finetunes), judgement.none
     dev = [f1 for run in line.finetunes for f1 in results.read(run, FinetuneResult).dev.micro_f1]
     read = [results.read(chain.pretrain, PretrainResult) for chain in line.chains if chain.pretrain]
-    unit, one_lot = ("replicates", False) if first.replicate.number else ("seeds", line.cell.arm.pretrains)
-    by_kind = {kind: seconds / 3600 for kind, seconds in hours.spent(line.runs, store).items()}
+    unit, single = ("replicates", False) if first.replicate.number else ("seeds", line.cell.arm.pretrains)
+    by_kind = {kind: seconds / 3600 for kind, seconds in durations.by_kind(line.runs, store).items()}
     return ArmRow(
         arm=line.cell.arm.name,
         budget=line.cell.budget,
@@ -235,16 +235,20 @@ def _row(line: FinishedLine, judgement: Judgement, baseline: FinishedLine, seed:
         chose=judgement.chose,
         why=judgement.why,
         **_differences(judgement),
-        seeds_needed=needed(none, unit, one_lot=one_lot) if none and judgement.word not in UNSETTLED else "",
+        seeds_needed=needed(none, unit, single_pretraining=single) if none and judgement.word not in UNSETTLED else "",
         welch=judgement.welch,
         hours=by_kind,
         gpu_hours=sum(by_kind.values()),
-        f1_per_hour=gain_per_hour(none.delta if none else 0.0, sum(hours.spent(first.added, store).values())),
-        also=beside.also(line.finetunes, baseline.finetunes, Library(store.home), seed, crossed=bool(line.halves)),
+        f1_per_hour=gain_per_hour(none.delta if none else 0.0, sum(durations.by_kind(first.added, store).values())),
+        also=_further(line, baseline, seed, store),
         collapsed=[seed for run in line.finetunes for seed in taggers.collapsed_seeds(run)],
-        **changed.of_line(line)._asdict(),
+        **changed_labels.of_line(line)._asdict(),
         unseen_f1=[f1 for run in line.finetunes for f1 in _test(run).unseen_f1],
     )
+
+
+def _further(line: FinishedLine, none: FinishedLine, seed: int, store: RunStore) -> list[FurtherTest]:
+    return further_tests.rows_of(line.finetunes, none.finetunes, Library(store.home), seed, crossed=bool(line.halves))
 
 
 def _differences(judgement: Judgement) -> Differences:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from core.recipes.experiment.config import ExperimentConfig
     from core.recipes.experiment.stages import FinishedLine
 
-TIMES = (1, 2, 4)
+TIMES = (1, 2, 4)  # evenly over the logarithm, over which what lies between them is read off
 
 
 def check(config: "ExperimentConfig") -> None:

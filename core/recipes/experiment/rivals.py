@@ -48,6 +48,6 @@ def against(cell: Cell) -> str:
     return AGAINST.get(cell.arm.plain_name.partition(":")[0], "")
 
 
-def why_there(cell: Cell) -> str:
+def purpose(cell: Cell) -> str:
     """Purpose of a control, in a sentence."""
     return cell.arm.summary if cell.arm.control else "Random sentences: what a choice of sentences must beat."

@@ -17,8 +17,8 @@ from core.recipes.experiment.clock import Clock
 from core.recipes.experiment.config import ExperimentConfig
 from core.recipes.experiment.cost import calibration_options, cost
 from core.recipes.experiment.fan import helpers, run_steps
+from core.recipes.experiment.interim_analysis import planned_test
 from core.recipes.experiment.multipliers import multipliers
-from core.recipes.experiment.planned import planned_test
 from core.recipes.experiment.stages import FinishedChain, FinishedLine, Stages
 from core.recipes.experiment.steps import CHECK, Chain, Line, Step, in_order, lines
 from core.runs.executors.share import Over

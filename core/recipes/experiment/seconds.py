@@ -82,6 +82,7 @@ class Seconds:
             return other.pretrain(cell)
         sentences, tokens = self._reads(cell)
         if self.config.fixed != "none":
+            # The line with the most says how much all of them read.
             reads = [self._reads(c) for c in self.config.cells if c.arm.pretrains and c.arm.budget != WHOLE]
             sentences, tokens = max(reads, default=(sentences, tokens))
         return self._mlm(sentences, tokens, self._texts(cell.arm))
@@ -123,6 +124,7 @@ class Seconds:
         config, train = self.config, self.corpora["train"]
         arm = cell.arm if cell else None
         n = size or len(train)
+        # What is told by its bin comes on top of as many at random.
         n = min(n, arm.size * (1 if arm.bin in ("", "none") else 2)) if arm and arm.size else n
         read = self._labelled(arm, n)
         own = config.tagger_settings.model_copy(update={**config.tagger, **(arm.tagger if arm else {})})

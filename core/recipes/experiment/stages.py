@@ -160,6 +160,7 @@ class Stages:
     def general(self) -> Corpus:
         """Random sentences of D_C that no arm trains on: what each forgets is told on them (SOURCES.md, Forgetting)."""
         domain = self.job.corpus(self.config.domain)
+        # A twentieth at most: what is kept for this is lost to every arm.
         n = min(GENERAL, -(-len(domain) // 20))
         rows = np.random.default_rng(self.config.draw_seed).choice(len(domain), n, replace=False)
         origin = {"from": domain.fingerprint}
@@ -213,6 +214,7 @@ class Stages:
         budget = f"{self.task.n_tokens}tokens" if arm.plain_name == CONTROL else cell.budget
         if alike:
             tokens = round(times * read(alike, SelectResult).tokens)
+            # A multiple may be more than D_C has.
             budget = f"{min(tokens, self.job.corpus(config.domain).n_tokens)}tokens"
         return {**given, "budget": budget, **config.select}
 
@@ -239,6 +241,7 @@ class Stages:
         if kind == "none":
             return {}
         cells = [cell for cell in config.cells if cell.arm.pretrains]
+        # Lines that read all of D_C set no measure: the others would read their own text many times over.
         some = [cell for cell in cells if cell.arm.budget != WHOLE] or cells
         read = [[self.job.corpus(ref) for ref in self.read(cell, selects.get(cell))] for cell in some]
         settings = config.mlm_settings
@@ -263,7 +266,7 @@ class Stages:
         options = {"preset": config.tagger_preset, "allow_download": config.allow_download, **config.finetune}
         options |= {**config.tagger, **self._borrowed(cell, pretrain)}
         if cell.arm.assisting:
-            options |= self.labels.lent(cell, replicate, labels, part)
+            options |= self.labels.assisting_options(cell, replicate, labels, part)
         init = pretrain.id if pretrain and cell.arm.adapts else cell.arm.encoder or config.encoder
         train, tests = self.labels.train(cell, labels, part), (config.test, *config.also_test)
         given = {"train": train, "dev": config.dev, "test": tests, "seeds": replicate.seeds}

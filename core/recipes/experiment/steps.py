@@ -128,6 +128,7 @@ def in_order(lines: Iterable[Line], stops: Sequence[int] = ()) -> list[list[Step
 def _ordered(chains: Sequence[Chain]) -> list[Step]:
     return [
         *dict.fromkeys(chain.halves for chain in chains if chain.halves),
+        # What reads as many tokens as another choice comes after that one.
         *sorted((chain.select for chain in chains if chain.select), key=lambda select: len(select.needs)),
         *(step for chain in chains for steps in chain.labels.values() for step in steps),
         *(
@@ -196,7 +197,7 @@ def _labels(place: Place, part: Part) -> tuple[Step, ...]:
         check = step(
             kind=CHECK,
             needs=(*place.needs, *needs),
-            options=lambda runs: within(runs).lent(cell, replicate, [runs[s] for s in needs], part),
+            options=lambda runs: within(runs).assisting_options(cell, replicate, [runs[s] for s in needs], part),
         )
         return (*needs, check)
     if not cell.arm.rebuild:

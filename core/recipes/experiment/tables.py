@@ -5,7 +5,7 @@ import io
 from dataclasses import asdict
 
 from core.artifacts.leaderboard import EXPLORATORY, SWAPPED, ExperimentResult, against, nothing_learnt, swapped
-from core.recipes.experiment import beside, collapsed
+from core.recipes.experiment import collapsed, further_tests
 from core.stats.verdict import points
 
 COLUMNS = (
@@ -40,13 +40,13 @@ COLUMNS = (
 )
 HEADS = ("variant", "budget", "sentences read", "tokens", "score to decide by", "test score", "sd")
 ANSWERS = ("helped", "choosing helped", "hours")
-ALSO = ("mean", "sd", "delta")  # of each further test set
+FURTHER = ("mean", "sd", "delta")  # of each further test set
 
 
 def as_csv(result: ExperimentResult) -> str:
     """A line an arm, numbers as they are."""
     out = io.StringIO()
-    further = [f"{column} {test.test}" for test in result.leaderboard[0].also for column in ALSO]
+    further = [f"{column} {test.test}" for test in result.leaderboard[0].also for column in FURTHER]
     writer = csv.DictWriter(out, (*COLUMNS, *further), extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
     for row in result.leaderboard:
@@ -55,7 +55,7 @@ def as_csv(result: ExperimentResult) -> str:
         if row.f1_per_hour and row.delta:  # the rate is as unsure as the difference
             hours = row.delta / row.f1_per_hour
             bounds |= {"low_per_hour": low / hours, "high_per_hour": high / hours}
-        bounds |= {f"{column} {test.test}": getattr(test, column) for test in row.also for column in ALSO}
+        bounds |= {f"{column} {test.test}": getattr(test, column) for test in row.also for column in FURTHER}
         writer.writerow({**asdict(row), **bounds, "micro_f1": " ".join(map(str, row.micro_f1))})
     return out.getvalue()
 
@@ -73,12 +73,12 @@ def as_markdown(result: ExperimentResult) -> str:
         gain = "" if row.verdict == "baseline" else points(row.delta, row.interval)
         sd = "" if row.sd is None else f"{row.sd:.2f}"
         cells = [row.arm, row.budget, f"{row.sentences:,}", f"{row.tokens:,}", f"{row.dev_mean:.2f}", f"{row.mean:.2f}"]
-        also = EXPLORATORY * row.exploratory
-        answers = [f"{answer}{also}" if answer else "" for answer in (row.helped or row.verdict, row.chose)]
+        mark = EXPLORATORY * row.exploratory
+        answers = [f"{answer}{mark}" if answer else "" for answer in (row.helped or row.verdict, row.chose)]
         cells += [sd, gain, *answers, f"{row.gpu_hours:.2f}"]
         lines.append(f"| {' | '.join(cells)} |")
     counted = {row.arm: f" ({row.changed_words})" for row in result.leaderboard if row.changed_words}
     reasons = [
         f"- {row.arm} {row.budget}".rstrip() + f"{counted.get(row.arm, '')}: {row.why}" for row in result.leaderboard
     ]
-    return "\n".join([*lines, "", *reasons, "", *beside.as_markdown(result.leaderboard)])
+    return "\n".join([*lines, "", *reasons, "", *further_tests.as_markdown(result.leaderboard)])

@@ -72,7 +72,7 @@ class _Training:
     path: Path
 
 
-def nothing_to_tell(questions: Questions) -> Answers:
+def constant_answers(questions: Questions) -> Answers:
     """Mentions of one type alone: 0 bits, whoever is asked."""
     zeros = np.zeros((len(questions.folds), len(questions.instances)))
     return Answers(
@@ -83,7 +83,7 @@ def nothing_to_tell(questions: Questions) -> Answers:
 def answers(config: "DifficultyConfig", questions: Questions, job: Job) -> Answers:
     """Train what is not there yet; the device is this run's alone meanwhile. Errors: Cancelled, ModelError."""
     from core.models.classifier import new_classifier
-    from core.models.memory import give_back
+    from core.models.memory import release_memory
 
     options = config.model_dump(include={"max_length", "precision", "allow_download"})
     reader = new_classifier(config.encoder, 1, device="cpu", **options)  # it only cuts words
@@ -101,7 +101,7 @@ def answers(config: "DifficultyConfig", questions: Questions, job: Job) -> Answe
             if not one.path.exists():
                 parts.next(i, _ALONE[one.view])
                 _train(config, questions, inputs[one.view], one, Part(job.context, done, total, "pieces"))
-                give_back()
+                release_memory()
                 done += one.pieces
     bits, strengths, seconds = _read(config, questions, trainings)
     return Answers(

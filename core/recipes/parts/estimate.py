@@ -182,6 +182,7 @@ def mlm(speed: Speed, settings: MlmSettings, *, sentences: int, tokens: float, h
     trained = steps * speed.a + pieces * speed.b
     head = 0 if speed.has_head else trained / epochs * FORWARD
     mean = pieces / max(epochs * sentences, 1)
+    # A pass of the whole sentence for each of its pieces, hence the square.
     probe = min(PROBED * mean**2 * speed.b * FORWARD, PROBE_SECONDS)
     held = min(held_out, HELD_OUT_MOST) * mean * speed.b * FORWARD
     seconds = START + speed.load + trained + head + 2 * probe + (epochs + 1) * held
@@ -213,6 +214,7 @@ def tagger(
     def seconds(epochs: float) -> float:
         return START + seeds * (speed.load + stages * epochs * (epoch + judged) + whole + test)
 
+    # Patience mostly ends it early, though never before `min_epochs`.
     usual = max(settings.epochs * EARLY, min(settings.epochs, settings.min_epochs))
     return Estimate(expected=seconds(usual), most=seconds(settings.epochs))
 

@@ -26,7 +26,7 @@ def on_device(job: Job, precision: "Precision" = "auto", *, alone: bool = True) 
     Errors: ResourceError where `--device` asks for what is not here.
     """
     from core.models import devices
-    from core.models.memory import give_back
+    from core.models.memory import release_memory
     from core.models.transfer import without_reading_masks
 
     with ExitStack() as stack:
@@ -39,11 +39,11 @@ def on_device(job: Job, precision: "Precision" = "auto", *, alone: bool = True) 
         job.context.runs_on(words, devices.name_of(device))
         if reason := devices.hindrance():
             job.context.note(reason)
-        give_back()  # the most that was taken counts from here
+        release_memory()  # the most that was taken counts from here
         try:
             yield device
         finally:
-            give_back()
+            release_memory()
 
 
 def _taken(job: Job, stack: ExitStack) -> "torch.device":

@@ -7,7 +7,7 @@ from core.corpora.corpus import Corpus
 from core.difficulty.mentions import BINS, Mention
 from core.errors import ConfigError, CorpusError
 from core.recipes.parts.rebuildable import held_out, refuse_tests
-from core.recipes.parts.tested import labelled
+from core.recipes.parts.tagger_scores import labelled
 from core.recipes.rebuild import METHODS, RebuildConfig, check_pools, measures, pools_of, rebuild, sizes
 from core.reconstruction.shares import Mark, base_and_rows, low_share_rows
 from core.reconstruction.training import Rebuilt, Training

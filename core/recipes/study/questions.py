@@ -8,7 +8,7 @@ import numpy as np
 
 from core.artifacts.study import Conclusion, Question, TaskRow, nothing_learnt
 from core.recipes.study.config import StudyConfig
-from core.stats.pooled import Estimate, Mean, between, corpora_needed, on_others, pooled
+from core.stats.pooled import Estimate, Mean, between, corpora_needed, pooled, random_effects
 from core.stats.sequential import ALPHA
 from core.stats.verdict import ANSWERS, LEVEL, lacking
 
@@ -36,7 +36,7 @@ def _question(
     these = _conclusion(mean, asked)
     if len(estimates) == 1:
         return Question(these=these, others=None, between=None, lacking=_lacking(mean, these, tasks, unit, replicates))
-    others = _conclusion(on_others(deltas), ALPHA)
+    others = _conclusion(random_effects(deltas), ALPHA)
     if others.answer != these.answer:  # what is not shown on these is not shown on all of their kind
         others = replace(others, answer="no evidence")
     lacks = _lacking(mean, these, tasks, unit, replicates) or _tasks_lacking(others, float(deltas.var(ddof=1)))
@@ -51,6 +51,7 @@ def _unanswered(question: Question) -> Question:
 
 def _conclusion(mean: Mean, asked: float) -> Conclusion:
     delta, half, p = float(mean.delta), float(mean.half()), float(mean.p)
+    # F1 ends at 0 and 100, and so does a difference.
     low, high = max(delta - half, -100.0), min(delta + half, 100.0)
     if not float(mean.dof):
         low, high = -100.0, 100.0

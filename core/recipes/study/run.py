@@ -17,8 +17,8 @@ from core.recipes.experiment.cost import calibration_options
 from core.recipes.study import questions, tables
 from core.recipes.study.config import StudyConfig, task_names
 from core.recipes.study.cost import study_cost
-from core.recipes.study.planned import planned_test
-from core.runs import hours
+from core.recipes.study.interim_analysis import planned_test
+from core.runs import durations
 from core.runs.store import Run, RunStore
 
 
@@ -44,7 +44,7 @@ def run(config: StudyConfig, job: Job) -> StudyResult:
         choosing=questions.choosing(config, tasks, replicates, bound),
         planned=planned,
         replicates=replicates,
-        hours={kind: seconds / 3600 for kind, seconds in hours.spent(runs, RunStore(job.home)).items()},
+        hours={kind: seconds / 3600 for kind, seconds in durations.by_kind(runs, RunStore(job.home)).items()},
     )
     write(job.context, {"csv": tables.as_csv(result), "md": tables.as_markdown(result)})
     return result

@@ -64,6 +64,7 @@ class DomainClassifier(Strategy):
     def prepare(self, sources: Mapping[Role, Source], report: Reporter) -> None:
         from sklearn.feature_extraction.text import HashingVectorizer
 
+        # Without alternating signs two words of one bucket add up, as `explain` takes them to.
         self._hash = HashingVectorizer(n_features=_BUCKETS, binary=True, norm=None, alternate_sign=False, **_GRAMS)
         domain = sources[Role.DOMAIN]
         ids = domain.corpus.ids()
@@ -148,7 +149,11 @@ class DomainClassifier(Strategy):
             report.check()
             others = np.flatnonzero(folds != fold)
             model = LogisticRegression(
-                C=self.options.regularisation, class_weight="balanced", solver="liblinear", random_state=self.seed
+                # Balanced: T_C is often far smaller than the sample, and the intercept would say little but that.
+                C=self.options.regularisation,
+                class_weight="balanced",
+                solver="liblinear",
+                random_state=self.seed,
             )
             taught = rows if held is None else rows[np.flatnonzero(held != fold)]
             model.fit(_stacked(taught, rest[others]), np.repeat([1, 0], [taught.shape[0], len(others)]))

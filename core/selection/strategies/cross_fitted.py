@@ -49,6 +49,7 @@ class CrossFitted(DomainClassifier):
         models = super()._fit_views(views, folds, report)
         alike = np.ones(len(folds), dtype=bool)
         for (task, rest), weights in zip(views, models, strict=True):
+            # By both views: a sentence that shares only T_C's subject, or only its wording, stays D_C's.
             (rows, held), scores = task, decide(rest, weights, folds)
             assert held is not None
             alike &= scores >= np.quantile(decide(rows, weights, held), _LEAST_LIKE)

@@ -10,7 +10,7 @@ from core.config import Config, option
 from core.errors import CorpusError
 from core.reporter import Reporter, Silent
 from core.results import FloatArray, Role
-from core.selection.alike import WordsOf, anew, own, words_of
+from core.selection.alike import WordsOf, own, retokenized, words_of
 from core.selection.base import Batch, Source, Strategy
 from core.selection.parts import Arrays, Evidence, Part, Parts
 
@@ -77,7 +77,7 @@ class Gazetteer(Strategy):
         if evidence.labelled is None:
             raise CorpusError("The list of names is gone.")
         strategy = Gazetteer(GazetteerOptions.parse(dict(evidence.options)), evidence.seed)
-        rule = own if "own" in evidence.model else anew
+        rule = own if "own" in evidence.model else retokenized
         strategy._read(Source(corpus=evidence.labelled), rule, Silent())
         tokens = rule(evidence.sentence)
         names = [Part(name=" ".join(tokens[start:end]), value=1.0) for start, end in strategy.matches(tokens)]

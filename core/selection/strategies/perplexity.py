@@ -10,7 +10,7 @@ from core.models.kneser_ney import NgramTable
 from core.models.ngram import KneserNey
 from core.reporter import Reporter
 from core.results import FloatArray, Prefer, Role
-from core.selection.alike import WordsOf, anew, own, words_of
+from core.selection.alike import WordsOf, own, retokenized, words_of
 from core.selection.base import Batch, Source, Strategy
 from core.selection.parts import Arrays, Evidence, Part, Parts
 
@@ -67,7 +67,8 @@ class NgramPerplexity(Strategy):
         for n, table in enumerate(self._model.tables):
             of_order = {f"keys{n}": table.keys, f"log_probs{n}": table.log_probs, f"backoffs{n}": table.backoffs}
             arrays = {**arrays, **of_order}
-        return {**arrays, "anew": np.ones(1, np.bool_)} if self._words is anew else arrays
+        # The key's name is that of scores which were kept before; `explain` looks for it.
+        return {**arrays, "anew": np.ones(1, np.bool_)} if self._words is retokenized else arrays
 
     @staticmethod
     def explain(evidence: Evidence) -> Parts:
@@ -78,7 +79,7 @@ class NgramPerplexity(Strategy):
         words = bytes(model["words"]).decode("utf-8", "surrogatepass").split("\n")
         scorer = KneserNey(vocabulary={word: i for i, word in enumerate(words)}, tables=tuple(tables))
         marks = ("<s>", "</s>", "<unk>")  # in a text they are unknown words
-        own_words = (anew if "anew" in model else own)(evidence.sentence)
+        own_words = (retokenized if "anew" in model else own)(evidence.sentence)
         tokens = [token if token not in marks else "<unk>" for token in own_words]
         n = len(tokens) + 1
         parts = [

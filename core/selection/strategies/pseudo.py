@@ -187,6 +187,7 @@ class PseudoPerplexity(Strategy):
         from core.models.transfer import to_device
 
         width = len(passes[-1].read.ids)
+        # No attention falls on padding, so any piece will do where a tokenizer has none of its own.
         tokens = np.full((len(passes), width), self._lm.tokenizer.pad_token_id or 0, dtype=np.int64)
         attend = np.zeros((len(passes), width), dtype=np.int64)
         for line, pass_ in enumerate(passes):

@@ -27,8 +27,8 @@ STAYS, OUT = "stays as it is", "is left out"
 
 def type_map(primary: Corpus, other: Corpus) -> list[str]:
     """OLD=NEW pairs, picked type by type or read from a file."""
-    apart = assisting.types_apart(primary, other)
-    if not apart:
+    unshared = assisting.unshared_types(primary, other)
+    if not unshared:
         st.caption("Both corpora have the same types.")
         return []
     st.markdown("**Types that only one of them has**")
@@ -39,9 +39,10 @@ def type_map(primary: Corpus, other: Corpus) -> list[str]:
         pairs = list(_from_file(file.getvalue()))
         st.caption(f"From the file: {plain(', '.join(pairs))}.")
         return pairs
+    # What a type is called between two corpora says nothing of it between two others.
     key = f"assisting.type.{primary.fingerprint[:8]}.{other.fingerprint[:8]}"
-    pairs = _picked([name for name in apart if name in other.types], other, sorted(primary.types), key)
-    return pairs + _picked([name for name in apart if name in primary.types], primary, (), key)
+    pairs = _picked([name for name in unshared if name in other.types], other, sorted(primary.types), key)
+    return pairs + _picked([name for name in unshared if name in primary.types], primary, (), key)
 
 
 def _from_file(data: bytes) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from pages.ui.presses import submitted
 from pages.ui.runs.links import remember
 from pages.ui.runs.panel import run_panel
 from pages.ui.runs.pick import begun, pick_part
-from pages.ui.runs.words import took
+from pages.ui.runs.words import last_duration
 from pages.ui.terms import expert
 from pages.ui.widgets import chart, config_form, corpus_picker, plain, same_command, table
 
@@ -62,7 +62,7 @@ def _setup(run_id: str) -> None:
         "One tagger a seed for each variant: yours alone, with all of the assisting corpus, with what each threshold "
         "keeps, and with as many of its sentences at random as the chosen threshold keeps. The labels to decide by "
         "choose the threshold. All variants make the same steps on the same batches of yours. On two cores this "
-        f"takes hours; cancel and resume as you like. {plain(took('assist'))}"
+        f"takes hours; cancel and resume as you like. {plain(last_duration('assist'))}"
     )
     roles = corpora.roles()
     with st.form("assisting.sweep.form", border=False):

@@ -112,6 +112,7 @@ def _time(options: dict[str, Any]) -> None:
     """Draw how long it will take, as far as this machine was timed; else the way to know."""
     seconds = training.difficulty_estimate(options)
     mentions = sum(corpora.find(options["train"]).types.values())
+    # 0 is no limit.
     mentions = min(mentions, options["mentions"] or mentions)
     if seconds is not None:
         st.caption(

@@ -13,8 +13,8 @@ from core.facade.figures import IntArray
 from core.facade.rebuilding import Diff
 from pages.ui.frame import guard, looked, where_text_is_here
 from pages.ui.grid import grid
+from pages.ui.orphaned import text_gone
 from pages.ui.project import later
-from pages.ui.remains import text_gone
 from pages.ui.widgets import place_html, plain
 
 PAGE = 8  # sentences

@@ -117,6 +117,7 @@ def _holdout(place: Any, own: str) -> list[str]:
     """
     known = corpus_labels(corpus for corpus in corpora.listed() if corpus.types)
     splits, source = rebuilding.splits_of(own)
+    # In the key too: splits that are imported since are then picked by themselves.
     usual = [name for name in splits if name in known]
     picked: list[str] = place.multiselect(
         "Held out: no sentence of these comes in",

@@ -66,6 +66,7 @@ def _none(run_id: str) -> None:
 def _left(numbers: Sequence[int], log: Reviews) -> tuple[list[int], list[int]]:
     """Numbers that nobody looked at yet, and those that were skipped, the one that waited longest first."""
     todo = [number for number in numbers if number not in log.latest]
+    # A second skip of the same one overwrites its first: it goes to the end again.
     turn = {one.mention: at for at, one in enumerate(log.history) if one.action == "skip"}
     skipped = [number for number in numbers if number in log.latest and log.latest[number].action == "skip"]
     return todo, sorted(skipped, key=turn.__getitem__)
@@ -87,6 +88,7 @@ def _one(run_id: str, number: int, log: Reviews) -> None:
             f" {bits(row.pvi_context)}: neither makes this type likelier than it is on average."
             f"{few if row.type in measured.few else ''}"
         )
+        # One that was skipped comes back with its review: what another said of it since must not be written over.
         seen = log.latest[number].time if number in log.latest else 0.0
         _answers(run_id, number, [name for name in sorted(measured.corpus.types) if name != row.type], seen)
 

@@ -168,6 +168,7 @@ def _frontier() -> None:
             list(names),
             list(names)[:MOST],
             lambda run: names.get(run, run),
+            # A tagger that was trained since comes in by itself.
             key=f"bias.taggers.{group.runs[0]}.{len(names)}",
         )
         if not picked:

@@ -9,7 +9,7 @@ from core.facade import bias, figures
 from core.facade.figures import FloatArray
 from pages.ui.bias.parts import ROWS, download, marked, mention_table
 from pages.ui.frame import guard, looked
-from pages.ui.remains import text_gone
+from pages.ui.orphaned import text_gone
 from pages.ui.widgets import chart
 
 STEP = 0.05  # bits
@@ -60,6 +60,7 @@ def _boxed(key: str, sliders: tuple[str, str], spans: tuple[Range, Range]) -> No
     boxes = st.session_state[key]["selection"]["box"]
     drawn = (boxes[0]["x"], boxes[0]["y"]) if boxes else spans
     for slider, ends, (low, high) in zip(sliders, drawn, spans, strict=True):
+        # A box may reach beyond the axes and between the steps; a slider refuses both.
         first, last = (round(min(max(end, low), high) / STEP) * STEP for end in sorted(ends))
         st.session_state[slider] = (max(round(first, 2), low), min(round(last, 2), high))
 

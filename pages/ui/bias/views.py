@@ -79,6 +79,7 @@ def _data_sets(run_id: str) -> None:
         names = {name: f"{_corpus(run)}, {run.manifest.config['encoder']}" for name, run in measured.items()}
         shown = [run_id]
         if len(measured) > 1:
+            # From the oldest on: of two of one name the newer stays, and the page's own before any.
             usual = {names[name]: name for name in reversed(measured)} | {names[run_id]: run_id}  # one of each kind
             shown = st.multiselect(
                 "Data sets beside each other",

@@ -30,8 +30,8 @@ REFUSED = "corpora.refused"  # why the last upload was not taken
 def importer() -> None:
     """Pick files, look at them, import them: several by the parts that are proposed, one with all its options."""
     st.session_state.setdefault("corpora.turn", 0)
-    corpora.preview_soon()
-    intake.look_soon()
+    corpora.warm_preview()
+    intake.warm_proposal()
     with guard():  # a file that cannot be read must not hide the corpora below
         source = st.segmented_control(
             "Where is it?", (UPLOADED, BY_PATH), default=UPLOADED, required=True, key="corpora.source"

@@ -28,6 +28,7 @@ def splits() -> None:
         chosen = corpus_picker("To be divided", "corpora.split.corpus", None)
         if chosen:
             _form(chosen, corpora.split_by(corpora.find(chosen)))
+        # A split within another run is not what this form was asked for.
         latest = next((run for run in runs.listed("split") if run.manifest.parent is None), None)
         if latest and run_panel(latest.id, RUN).state == "succeeded":
             _parts(corpora.split_result(latest.id))

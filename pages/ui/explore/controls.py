@@ -132,6 +132,7 @@ def _to_draw(most: int, key: str) -> int:
     return int(
         st.number_input(
             "Sentences to draw",
+            # A small map has fewer sentences than the usual bounds, and a field refuses a least above its most.
             min(100, most),
             most,
             min(20_000, most),

@@ -53,6 +53,7 @@ def _data(choice_id: str, map_run: str, asked: Controls) -> tuple[Any, ...]:
     by, n, query, mode, layers, column = asked
     tagged = "".join(run.id for run in entities.tag_runs(choice_id)) if by == "entities" else ""
     return (
+        # The cache is the server's: windows of other projects ask it too.
         str(home()),
         map_run,
         state.stamp(choice_id) + tagged,
@@ -89,6 +90,7 @@ def _view(data: tuple[Any, ...], map_run: str) -> figures.View:
     """Baked in when the figure is drawn anew: a zoom or a lasso in the browser must not redraw it."""
     baked = st.session_state.get(state.BAKED)
     fresh = (data, state.turn())
+    # Without the bridge's state the page was left meanwhile, and the browser's own view with it.
     if baked is None or baked[0] != fresh or "explore.bridge" not in st.session_state:
         zoom = st.session_state.get(state.ZOOM) or {}
         region = state.picked(map_run)

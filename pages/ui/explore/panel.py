@@ -125,7 +125,7 @@ def _actions(choice_id: str, map_run: str, kinds: IntArray, points: IntArray) ->
             selections.edit(choice_id, "remove", selected)
             st.rerun()
     if len(flagged):
-        _also_flagged(choice_id, flagged)
+        _add_flagged(choice_id, flagged)
     elif not len(clean) and not len(selected):
         st.caption("All of these are of the task text, so there is nothing to add to the choice or to remove from it.")
 
@@ -138,7 +138,7 @@ def _add(choice_id: str, rows: IntArray) -> None:
         st.rerun()
 
 
-def _also_flagged(choice_id: str, rows: IntArray) -> None:
+def _add_flagged(choice_id: str, rows: IntArray) -> None:
     """Filtered sentences that a flag keeps out: a hand may overrule it, by a second button."""
     st.caption(f"Flagged and left out: {state.flagged(choice_id, rows)}.")
     if pressed(f"Add also the {len(rows):,} flagged", "explore.add-flagged", icon=":material/flag:"):
@@ -150,6 +150,7 @@ def _take_away(choice_id: str, map_run: str, points: IntArray) -> None:
     stem = regions.region_file(choice_id, state.picked(map_run))
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption("Take it away" if len(points) == 1 else f"Take these {len(points):,} away", width="content")
+        # About 300 bytes a sentence.
         small = 300 * len(points) < LARGEST_DOWNLOAD
         for kind, label in FORMATS.items():
             name = f"{stem}.{kind}"
@@ -193,8 +194,10 @@ def rows(choice_id: str, map_run: str, kinds: IntArray, points: IntArray) -> Non
             return
         sort, down = _sorting(len(points))
         last = max(-(-len(points) // ROWS) - 1, 0)
+        # The list may have become shorter than where it was turned to.
         page = min(int(st.session_state.get("explore.page", 0)), last)
         shown = maps.page_of(map_run, points, kinds, sort=sort, descending=down, page=page, size=ROWS)
+        # Another list is another table: a tick, which is a row's number, must not pass on to it.
         chosen = _table(shown, f"{map_run[-4:]}.{state.turn()}.{len(points)}.{sort}.{down}.{page}")
         _turn(page, last, len(points))
         if chosen is not None:
@@ -281,4 +284,5 @@ def _table(shown: Sequence[MapRow], key: str) -> int | None:
         },
     )
     ticked = event.selection.rows
+    # The browser may still tell of a row of the page before.
     return shown[ticked[0]]["point"] if ticked and ticked[0] < len(shown) else None

@@ -16,6 +16,7 @@ from pages.ui.widgets import chart
 def scores(map_run: str, points: IntArray) -> None:
     """Draw the histogram, with the part of it that `points` are, and the slider that picks too."""
     values = regions.scores_on_map(map_run, np.arange(len(maps.get(map_run))))
+    # A slider needs two ends, and scores that are all alike pick nothing.
     if len(values) < 2 or values.min() == values.max():
         return
     region = state.picked(map_run)

@@ -74,6 +74,7 @@ def _forget() -> None:
 def follow_address(map_run: str) -> None:
     """Pick what the address came with; what is not there is said."""
     token = st.query_params.get("region", "")
+    # Once an address: what is picked afterwards stays, though the address came with another.
     if not token or token == st.session_state.get(ADDRESS):
         return
     st.session_state[ADDRESS] = token
@@ -173,5 +174,6 @@ def flagged(choice_id: str, rows: IntArray) -> str:
 
 def stamp(choice_id: str) -> str:
     """Changes whenever a choice's budget or hand edits do."""
+    # With the last one's time: after an undo and another edit there are as many as before.
     history = selections.edits(choice_id).history
     return f"{selections.kept_budget(choice_id)}.{len(history)}.{history[-1].time if history else 0}"

@@ -148,6 +148,7 @@ def _failed(rows: Sequence[ArmRow]) -> None:
     none_at_all = "; ".join(f"{_name(row)}: seed {', '.join(map(str, row.collapsed))}" for row in rows if row.collapsed)
     if none_at_all:
         st.warning(f"Some taggers learnt nothing (no better than chance), and count all the same: {none_at_all}.")
+    # Of a training that was removed nobody knows the seeds any more.
     here = {run.id for run in runs.listed("finetune")}
     failed = {
         _name(row): [seed for seed in results.failed_seeds(row.finetune_run) if seed not in row.collapsed]

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import streamlit as st
 
 from core.facade import figures, terms, training
-from pages.ui.results.pair import apart
+from pages.ui.results.pair import note_differences
 from pages.ui.widgets import is_dark
 
 MOST = 6  # lines that a reader can tell apart
@@ -24,7 +24,7 @@ def overlay(arms: Mapping[str, str]) -> None:
         placeholder="pick trainings",
         max_selections=MOST,
     )
-    apart(arms, runs)
+    note_differences(arms, runs)
     what = right.selectbox("Curve", list(WHAT), format_func=WHAT.__getitem__, key="results.overlay.what")
     drawn = [line for run in runs for line in lines(run, arms[run], what)]
     if not drawn:

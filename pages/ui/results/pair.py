@@ -41,7 +41,7 @@ def pair(arms: Mapping[str, str], key: str) -> tuple[str, str]:
             names, base = alike, next((i for i, run in enumerate(alike) if _is_none(arms[run])), 0)
             key = f"{key}.{a}"
     b = right.selectbox("B", names, base, arms.__getitem__, key=f"{key}.b.{names[0]}")
-    apart(arms, (a, b))
+    note_differences(arms, (a, b))
     return a, b
 
 
@@ -59,17 +59,18 @@ def _alike(arms: Mapping[str, str]) -> tuple[int, int]:
     names = list(arms)
     if _of_experiment(arms):
         base = next(i for i, name in enumerate(arms.values()) if _is_none(name))
+        # A: the first line that is not `none`.
         return (0 if base else min(1, len(names) - 1)), base
     pairs = combinations(range(min(len(names), LOOKED_AT)), 2)
-    alike = (places for places in pairs if not results.settings_apart(*(names[place] for place in places)))
+    alike = (places for places in pairs if not results.differing_settings(*(names[place] for place in places)))
     return next(alike, (0, len(names) - 1))
 
 
-def apart(arms: Mapping[str, str], runs: Sequence[str]) -> None:
+def note_differences(arms: Mapping[str, str], runs: Sequence[str]) -> None:
     """Says in which settings trainings differ that no experiment set side by side; in one, that is its arms' matter."""
     if _of_experiment(arms) or not runs or any(run not in arms for run in runs):
         return
-    rows = [row for run in runs[1:] for row in results.settings_apart(runs[0], run)]
+    rows = [row for run in runs[1:] for row in results.differing_settings(runs[0], run)]
     if not rows:
         return
     names = list(dict.fromkeys(plain(row.option) for row in rows))

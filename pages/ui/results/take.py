@@ -64,13 +64,14 @@ def trainings() -> None:
     table(lines, COLUMNS, "Every fine-tuning run, newest first", wrapped=("name",))
     st.caption("Means over seeds ± spread. What a variant gains stands on its experiment's board, with its interval.")
     if len(rows) > 1:
-        _apart([row.run for row in rows])
+        _differences([row.run for row in rows])
 
 
-def _apart(names: list[str]) -> None:
+def _differences(names: list[str]) -> None:
     st.subheader("What sets two trainings apart", anchor=False)
     left, right = st.columns(2)
     label = {name: name_of(runs.get(name)) for name in names}.__getitem__
+    # The keys hold the newest: with one that was trained since, the fields begin with that.
     a = left.selectbox("First", names, 0, label, key=f"results.apart.a.{names[0]}")
     b = right.selectbox("Second", names, 1, label, key=f"results.apart.b.{names[0]}")
     rows = results.option_differences(a, b)

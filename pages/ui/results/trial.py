@@ -7,7 +7,7 @@ import streamlit as st
 from core.facade import deliver, runs
 from core.facade.corpora import Sentence
 from pages.ui.presses import submitted
-from pages.ui.results.pair import apart
+from pages.ui.results.pair import note_differences
 from pages.ui.results.take import with_models
 from pages.ui.runs.panel import run_panel
 from pages.ui.widgets import entity_html, plain, sentence_list
@@ -50,7 +50,7 @@ def _outcome(tries: Mapping[str, str], arms: Mapping[str, str]) -> None:
     for number, (column, (model, run_id)) in enumerate(zip(st.columns(len(tries)), tries.items(), strict=True)):
         with column:
             if model not in read and runs.state(run_id).state == "succeeded":
-                read[model] = deliver.tried(run_id)
+                read[model] = deliver.tagged_sentences(run_id)
             if model not in read and run_panel(run_id, f"results.try.{number}").state == "succeeded":
                 st.rerun()
     _shown({model: read[model] for model in tries if model in read}, arms, deliver.known_types(list(tries)))
@@ -60,7 +60,7 @@ def _outcome(tries: Mapping[str, str], arms: Mapping[str, str]) -> None:
 
 def _shown(read: Mapping[str, Sequence[Sentence]], arms: Mapping[str, str], types: Sequence[str]) -> None:
     if len(read) == 2:
-        apart(arms, list(read))
+        note_differences(arms, list(read))
         _two_readings([arms.get(model, model) for model in read], list(read.values()), types)
         return
     for sentences in read.values():

@@ -24,6 +24,7 @@ def run_list(listed: Sequence[Run]) -> None:
     small = [run for run in listed if run.manifest.kind in SMALL and run.id not in active]
     large = [run for run in listed if run not in small]
     more = len(large) > SHOWN and st.toggle(f"Show all {len(large)}", key="home.all")
+    # What is at work is never folded away.
     shown = [run for i, run in enumerate(large) if more or i < SHOWN or run.id in active]
     st.fragment(run_every=POLL if active else None)(_rows)([run.id for run in shown], bool(active))
     if small:
@@ -35,6 +36,7 @@ def run_list(listed: Sequence[Run]) -> None:
 def _rows(run_ids: Sequence[str], was_live: bool) -> None:
     with guard():
         shown = [(runs.get(run_id), runs.state(run_id)) for run_id in run_ids]
+        # What stands outside of this part learns of an end only as the page is drawn anew.
         if any(state.active for _, state in shown) != was_live:
             st.rerun(scope="app")
         for run, state in shown:

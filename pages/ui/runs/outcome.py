@@ -50,7 +50,7 @@ def _finetuned(run: Run) -> str:
 
 
 def _tested(run: Run) -> str:
-    return f"Score (F1) {results.tested(run.id).test.f1:.1f}"
+    return f"Score (F1) {results.evaluation(run.id).test.f1:.1f}"
 
 
 def _pretrained(run: Run) -> str:

@@ -88,6 +88,7 @@ def progress(state: RunState) -> None:
     """The whole as far as it is known; the stage, its share done, rate and time left; whom it waits for."""
     with st.container():
         if state.part:
+            # Without a time for the whole, only the parts that are over are sure.
             of = (state.part.number - 1) / state.part.of if state.part.left is None else share(state)
             st.progress(of, text=plain(" · ".join(whole(state, named=True))))
         of = min(state.done / state.total, 1.0) if state.total else 0.0

@@ -33,6 +33,7 @@ def pick_run(
     by_id = {run.id: run for run in runs}
     if len(by_id) < 2 or run_id not in by_id:
         return run_id
+    # The key holds the run that is shown: one that the address names stands in the field, whatever was picked before.
     ids, which = list(by_id), f"{key.partition('.')[0]}.which.{run_id}"
     picked = st.selectbox(what, ids, ids.index(run_id), lambda each: label(by_id[each]), key=which, **look)
     if picked != run_id:

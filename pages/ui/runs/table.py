@@ -84,6 +84,7 @@ def _columns(rows: Sequence[RunRow]) -> Mapping[str, Sequence[Any]]:
 
 def _grid(rows: Sequence[RunRow]) -> list[RunRow]:
     """Draw the table; the runs that are ticked in it."""
+    # A tick is a row's number: other rows are another table, or it would pass on to another run.
     shown = sha256(" ".join(row.run.id for row in rows).encode()).hexdigest()[:8]
     event = grid(
         _columns(rows),

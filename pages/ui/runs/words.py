@@ -114,7 +114,7 @@ def when(moment: float) -> str:
     return time.strftime("%-d %B, %H:%M", time.localtime(moment))
 
 
-def took(kind: str) -> str:
+def last_duration(kind: str) -> str:
     """Time that the latest of a kind took here, for who is to begin one; why nothing is known before the first."""
     of_kind = (run for run in runs.listed(kind) if run.manifest.parent is None)
     done = next((run for run in of_kind if runs.state(run.id).state == "succeeded"), None)
@@ -199,6 +199,7 @@ def share(state: RunState) -> float:
     now = time.time()
     left = state.left(now)
     if left is not None:
+        # In the first moment both may be 0.
         return min(state.elapsed(now) / max(state.elapsed(now) + left, 1.0), 1.0)
     return min(state.done / state.total, 1.0) if state.total else 0.0
 
@@ -215,11 +216,12 @@ def brief(state: RunState) -> str:
     return plain(" · ".join(known))
 
 
-def out_of(spent: float, all_of_it: float) -> str:
+def out_of(elapsed: float, all_of_it: float) -> str:
     """Seconds of seconds, in the unit of the longer time."""
+    # Up to one and a half of the next unit the smaller one says more.
     for most, unit, seconds, digits in ((90, "s", 1, 0), (5400, "min", 60, 0), (math.inf, "h", 3600, 1)):
         if all_of_it < most:
-            return f"{spent / seconds:.{digits}f} of about {all_of_it / seconds:.{digits}f} {unit}"
+            return f"{elapsed / seconds:.{digits}f} of about {all_of_it / seconds:.{digits}f} {unit}"
     raise ValueError(all_of_it)
 
 

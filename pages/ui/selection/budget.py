@@ -30,10 +30,12 @@ def controls(choice_id: str) -> None:
 
 
 def _share(choice_id: str, kept: Budget) -> None:
+    # 29% are 29, not 28.999999999999996.
     share = float(f"{100 * kept.value:.12g}")
     key = _amount(choice_id, kept, share)
     st.slider(
         "Share of the big corpus",
+        # A share that was typed may be below the slider's first step.
         min(0.1, share),
         100.0,
         step=0.1,
@@ -51,6 +53,7 @@ def _threshold(choice_id: str, kept: Budget) -> None:
     way = "at least" if selections.scored(choice_id).scores.prefer == "high" else "at most"
     st.slider(
         f"Take sentences that score {way}",
+        # A threshold that was typed may lie outside of all scores.
         min(low, kept.value),
         max(high, kept.value),
         step=10.0**-decimals,

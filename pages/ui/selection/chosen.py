@@ -12,9 +12,9 @@ from core.facade.insights import Which
 from core.facade.selections import Format, Selection
 from pages.ui.choice import in_list
 from pages.ui.frame import guard, looked
+from pages.ui.orphaned import orphaned, span_words
 from pages.ui.presses import pressed
 from pages.ui.project import later, page_link, switch_page
-from pages.ui.remains import remains, span_words
 from pages.ui.runs.links import EXPLORE, TRAINING
 from pages.ui.selection.budget import controls
 from pages.ui.selection.meter import meter
@@ -43,7 +43,7 @@ def selected(choice_id: str) -> None:
     """Everything below the run panel; a pure function of the scores and the choice, so a slider may drive it."""
     run_id = choices.run_of(choice_id)
     if "domain" in results.removed_inputs(run_id):
-        remains(choice_id)
+        orphaned(choice_id)
         same_command(commands.command("select", runs.get(run_id).manifest.config))
         return
     controls(choice_id)
@@ -52,16 +52,17 @@ def selected(choice_id: str) -> None:
     meter(choice_id, len(chosen.rows))
     _numbers(choice_id, chosen)
     command = _export(choice_id, str(chosen.budget), keep, chosen)
-    _onwards(choice_id)
+    _next_pages(choice_id)
     _distribution(choice_id, ranked)
     _withheld(ranked)
     _examples(choice_id, ranked, keep)
+    # By hand all of it may have been taken out.
     _lengths(choice_id, chosen if len(chosen.rows) else ranked)
     _comparison(choice_id)
     same_command(command)
 
 
-def _onwards(choice_id: str) -> None:
+def _next_pages(choice_id: str) -> None:
     """The ways to Explore and Training; the first press begins the map too where there is none to draw."""
     run_id = choices.run_of(choice_id)
     label = "See selected and filtered sentences on a map"
@@ -100,9 +101,11 @@ def _export(choice_id: str, budget: str, keep: Sequence[str], chosen: Selection)
             required=True,
             key="selection.format",
         )
+        # Not every system takes % and : in a file's name.
         name = f"choice-{choices.at(choice_id).mark}-{budget.replace('%', 'pct').replace(':', '-')}"
         name += "" if kind == "folder" else f".{kind}"
         write = partial(selections.export, choice_id, budget, keep, format=kind)
+        # About 8 bytes a token.
         large = 8 * int(selections.scored(choice_id).lengths[chosen.rows].sum()) >= LARGEST_DOWNLOAD
         if large or kind == "folder":
             asked = pressed("Export", "selection.export", type="primary", icon=":material/folder:")

@@ -99,6 +99,7 @@ def _cell(row: SimilarityRow, best: float | None) -> str:
 
 
 def _number(value: float) -> str:
+    # Perplexities get that large, which `g` would write with an exponent.
     return f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:.4g}"
 
 

@@ -34,6 +34,7 @@ def survey_button(run_id: str, target: str) -> None:
 
 
 def _ask(run_id: str, target: str, sources: list[str]) -> None:
+    # Cleared: nobody is to begin from what the person before answered.
     with st.form(f"{_key(run_id, target)}.form", clear_on_submit=True):
         st.subheader("What do people think?", anchor=False)
         st.markdown(f"About **{plain(target)}**:")  # not in a label, whose escaped letters a screen reader would spell

@@ -37,6 +37,7 @@ def worth(run_id: str | None) -> None:
     with st.form("similarity.paste"):
         text = st.text_area("The table", key=TEXT, height=220)
         if submitted("Correlate", "similarity.judge", type="primary", icon=":material/query_stats:"):
+            # A form's button counts for one run of the page; what it asked for is to stay.
             st.session_state[ASKED] = text
     if asked := st.session_state.get(ASKED):
         _judged(similarity.judge_table(asked))

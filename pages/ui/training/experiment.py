@@ -10,7 +10,7 @@ from core.facade.errors import ConfigError
 from pages.ui.terms import expert
 from pages.ui.training import claim
 from pages.ui.training.arms import arm_label, arm_names
-from pages.ui.training.parts import also_from, seed_list, settings, several, splits, start_from
+from pages.ui.training.parts import encoder_axis, seed_list, settings, several, splits, start_from
 from pages.ui.training.word_vectors import several_picked
 from pages.ui.widgets import config_form, corpus_picker, listed, plain
 
@@ -64,6 +64,7 @@ def options() -> dict[str, Any] | None:
     try:
         asked = {**picked, **cross, **further, **lines, **encoder, **rare, **experiments.stage_options(typed, stages)}
         asked["arms"] = (*lines["arms"], *arms)
+        # Tried now, so that what is wrong with it is said before Start.
         experiments.calibration(asked)
     except ConfigError as error:
         st.info(plain(str(error)))
@@ -199,7 +200,7 @@ def _rare(further: Mapping[str, Any]) -> dict[str, Any]:
     with st.expander("Further options", icon=":material/tune:"):
         left, right = st.columns(2)
         with left:
-            rare["axis"] = also_from("experiment")
+            rare["axis"] = encoder_axis("experiment")
             rare["holdout"] = several("Further held-out splits", f"{key}.holdout", "none of their sentences is read")
             rare["fixed"] = _worded("fixed", "Every pre-trained variant reads", FIXED)
             rare |= config_form(config, ("draw_seed",), key, {"draw_seed": "Seed of choosing and of pre-training"})
@@ -272,6 +273,7 @@ def _advanced() -> tuple[tuple[str, ...], list[str]]:
         return arms, stages
     arms_key, key = "training.experiment.typed.arms", "training.experiment.typed"
     arms, stages = st.session_state.get(TYPED, ((), []))
+    # Fields that were not shown have lost what stood in them.
     st.session_state.setdefault(arms_key, ", ".join(arms))
     st.session_state.setdefault(key, "\n".join(stages))
     with st.expander("Type variants and options", icon=":material/terminal:"):

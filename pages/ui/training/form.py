@@ -43,6 +43,7 @@ def _text() -> tuple[str, ...]:
         list(here),
         [roles["task"]] if "task" in roles else [],
         here.__getitem__,
+        # A field a task text: with another one in use it begins with that.
         key=f"training.corpora.{roles.get('task')}",
         placeholder="pick corpora",
         help="The task text alone, or that and what was chosen for being like it; an experiment shows which helps.",

@@ -112,6 +112,7 @@ def _charts(metrics: Sequence[Metric], types: Sequence[str]) -> None:
         else:
             _chart(metrics, HELD_OUT, "Held-out loss")
     small = {name: heading for name, heading in SMALL.items() if any(metric.name == name for metric in metrics)}
+    # Streamlit refuses to make no column.
     for column, (name, heading) in zip(st.columns(max(len(small), 1)), small.items(), strict=False):
         with column:
             _chart(metrics, {name: heading}, heading, height=130)
@@ -134,6 +135,7 @@ def _chart(
         st.caption("No point yet: it is measured at the end of an epoch.")
         return
     figure = figures.curves(lines, y=heading, height=height, dots=height > 200 and "loss" not in names, dark=is_dark())
+    # One key whichever training it is, so that points come into the chart that is there.
     st.altair_chart(figure, key=f"training.chart.{heading}", alt=f"{heading} over optimizer steps; a table is below")
 
 

@@ -60,6 +60,7 @@ def stopped(run_id: str) -> str:
 
 def smaller(run_id: str, state: RunState, key: str) -> None:
     """One click away from the same training in less memory, where that is what it died of, or may have."""
+    # A system that runs out of memory may kill a process before it can say so: it reads as interrupted.
     if not (state.out_of_memory or state.state == "interrupted"):
         return
     instead = training.halved(run_id)

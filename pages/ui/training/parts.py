@@ -29,6 +29,7 @@ def splits(kind: str, names: Sequence[str]) -> dict[str, str]:
     roles, picked = corpora.roles(), {}
     for column, name in zip(st.columns(len(names)), names, strict=True):
         with column:
+            # The key holds the corpus in use: one given elsewhere since fills the field anew.
             key = f"training.{kind}.{name}.{roles.get(name)}"
             picked[name] = term_picker(corpora.ROLES[name], key, roles.get(name)) or ""
     return picked
@@ -49,7 +50,7 @@ def start_from(kind: str) -> str:
     return picked if kind == "finetune" else _as_encoder(picked)
 
 
-def also_from(kind: str) -> tuple[str, ...]:
+def encoder_axis(kind: str) -> tuple[str, ...]:
     """Encoders that every arm is run from too, as an axis; the one to start from among them changes nothing."""
     names = _encoders()
     picked = st.multiselect(
@@ -120,6 +121,7 @@ def preset_picker(key: str, meaning: Mapping[str, str], presets: Sequence[str] =
     """The preset that is picked, and what it is for; `custom` where experts are. meaning: of all others."""
     if not expert():
         presets = [name for name in presets if name != "custom"]
+        # Streamlit refuses a value that is no longer among the options.
         if st.session_state.get(key) == "custom":
             del st.session_state[key]
     preset: str = st.segmented_control(

@@ -46,6 +46,7 @@ def show(options: Mapping[str, Any]) -> None:
             list(dict.fromkeys((*here, *done, options["init"]))),
             list(dict.fromkeys((encoders.BUNDLED, options["init"]))),
             lambda name: encoder(str(name)),
+            # With another encoder to start from, that one is among the ranked by itself.
             key=f"training.encoders.{options['init']}",
             accept_new_options=True,
             placeholder="pick or type encoders",

@@ -11,7 +11,7 @@ from pages.ui.runs.links import CORPORA
 from pages.ui.widgets import plain, table
 
 
-def taken(run_id: str) -> None:
+def intake_outcome(run_id: str) -> None:
     """A line a part, what is in use now, and the way on."""
     result = intake.result(run_id)
     with st.container(border=True):

@@ -10,21 +10,21 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from core.apart import Apart
 from core.corpora.formats.detect import kind_of, looks_like_arrow, records
 from core.corpora.formats.folders import files_of
 from core.corpora.formats.ledger import Ledger
 from core.corpora.readers import ReadOptions
 from core.errors import WinnowError
+from core.isolated import Isolated
 
-_apart = Apart(__name__, "write it again, or save it as CSV or JSON lines", seconds=3600, spare=False)
+_process = Isolated(__name__, "write it again, or save it as CSV or JSON lines", seconds=3600, spare=False)
 
 
-def tried(path: Path, options: ReadOptions) -> None:
+def dry_run(path: Path, options: ReadOptions) -> None:
     """Return once every such file of `path` was read without harm. Errors: ResourceError if one kills its reader."""
     for file in files_of(path, options):
         if looks_like_arrow(file):
-            _apart.ask(file.name, path=str(file), options=asdict(options))
+            _process.ask(file.name, path=str(file), options=asdict(options))
 
 
 def answer(path: str, options: Mapping[str, Any]) -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from core.artifacts.leaderboard import PlannedTest
-from core.recipes.experiment import beside, changed, collapsed, rivals
+from core.recipes.experiment import changed_labels, collapsed, further_tests, rivals
 from core.recipes.experiment.config import ExperimentConfig
 from core.recipes.experiment.stages import FinishedLine
 from core.stats import sequential
@@ -26,9 +26,13 @@ def planned_test(config: ExperimentConfig, lines: Sequence[FinishedLine], number
     control = rivals.control(claim, list(by_cell))
     line, other = by_cell[claim], by_cell[control or rivals.baseline(claim, list(by_cell))]
     quick = control and claim.arm.pretrains and not line.chains[0].replicate.number
-    if quick or changed.of_line(line).too_few or collapsed.nothing_learnt(lines, collapsed.collapsed_seeds(lines)):
+    if (
+        quick
+        or changed_labels.of_line(line).too_few
+        or collapsed.nothing_learnt(lines, collapsed.collapsed_seeds(lines))
+    ):
         return None
-    gap = resample(beside.of_line(line), beside.of_line(other), DRAWS, config.draw_seed)
+    gap = resample(further_tests.evaluations_of(line), further_tests.evaluations_of(other), DRAWS, config.draw_seed)
     look = _look(gap)
     side = gap.difference(1 - ALPHA).sign  # of the interval that stands beside the answer
     if (ended := sequential.ending(look, config.stops, number, config.effect, side=side)) is None:

@@ -52,7 +52,7 @@ class Hits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Mapped:
+class MapView:
     """`n` points: sentences of T_C (the first `n_task`), then of D_C in row order.
 
     selection: id of the `select` run. xy: `(2 or 3, n)` float32. rows: `(n,)` rows of their corpus. fitted: `(n,)`

@@ -157,21 +157,21 @@ class _Side:
 
 def _compare(left: _Side, right: _Side, edits: int, report: Reporter) -> Iterator[Pairs]:
     """Positions in `left` and `right` of the near pairs."""
-    met: list[IntArray] = []
-    for candidates in _meetings(left, right, edits):
+    pending: list[IntArray] = []
+    for candidates in _candidates(left, right, edits):
         report.check()
-        met.append(candidates)
-        if sum(map(len, met)) > _AT_ONCE:
-            yield from _weigh(left, right, edits, np.concatenate(met), report)
-            met.clear()
-    if met:
-        yield from _weigh(left, right, edits, np.concatenate(met), report)
+        pending.append(candidates)
+        if sum(map(len, pending)) > _AT_ONCE:
+            yield from _weigh(left, right, edits, np.concatenate(pending), report)
+            pending.clear()
+    if pending:
+        yield from _weigh(left, right, edits, np.concatenate(pending), report)
 
 
-def _weigh(left: _Side, right: _Side, edits: int, met: IntArray, report: Reporter) -> Iterator[Pairs]:
-    """The candidates `met` within `edits`, each once."""
+def _weigh(left: _Side, right: _Side, edits: int, candidates: IntArray, report: Reporter) -> Iterator[Pairs]:
+    """`candidates` within `edits`, each once."""
     more = right.length - left.length
-    pairs = np.unique(met)
+    pairs = np.unique(candidates)
     for done in range(0, len(pairs), _PAIRS):
         report.check()
         i, j = (part.astype(np.int64) for part in np.divmod(pairs[done : done + _PAIRS], np.int64(len(right.rows))))
@@ -183,7 +183,7 @@ def _weigh(left: _Side, right: _Side, edits: int, met: IntArray, report: Reporte
             yield i[near], j[near]
 
 
-def _meetings(left: _Side, right: _Side, edits: int) -> Iterator[IntArray]:
+def _candidates(left: _Side, right: _Side, edits: int) -> Iterator[IntArray]:
     """Candidates as `i * len(right) + j`, segment by segment, place by place."""
     sizes = len(left.rows), len(right.rows)
     if sizes[0] <= _MEET and sizes[0] * sizes[1] <= _FEW:  # none could be crowded: these are all that meet, and more
@@ -232,8 +232,8 @@ def _neighbours(left: _Side, right: _Side, rows: Pairs, bucket: UIntArray) -> It
     for step in (1, -1):
         words = [_strings(side.text[rows, ::step]) for side, rows in ((left, rows_left), (right, crowd))]
         sorted_ = np.lexsort((np.concatenate(words), bucket))
-        for apart in range(1, 2 * _NEIGHBOURS + 1):
-            a, b = sorted_[:-apart], sorted_[apart:]
+        for offset in range(1, 2 * _NEIGHBOURS + 1):
+            a, b = sorted_[:-offset], sorted_[offset:]
             a, b = np.minimum(a, b), np.maximum(a, b)
             kept = (bucket[a] == bucket[b]) & (a < len(rows_left)) & (b >= len(rows_left))
             i, j = rows_left[a[kept]], crowd[b[kept] - len(rows_left)]

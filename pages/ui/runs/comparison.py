@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from core.facade import compared, figures, projects, runs, training
+from core.facade import figures, projects, run_comparison, runs, training
 from core.facade.labels import RunRow
 from core.facade.runs import Run
 from pages.ui.frame import guard
@@ -16,11 +16,11 @@ from pages.ui.widgets import is_dark, same_command, table
 CURVES = {**WHAT, "dev_loss_task": "Loss on held-out task text", "dev_loss_general": "Loss on held-out general text"}
 
 
-def apart(rows: Sequence[RunRow]) -> None:
+def options(rows: Sequence[RunRow]) -> None:
     """A column a run, a row an option in which they differ."""
     st.subheader("What sets them apart", anchor=False)
     ids = [row.run.id for row in rows]
-    differences = compared.differences(ids)
+    differences = run_comparison.differences(ids)
     if not differences:
         st.caption("They were begun alike.")
         return

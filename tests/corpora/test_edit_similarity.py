@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.corpora import edits
-from core.corpora.edits import LONGEST, near_texts, within
+from core.corpora import edit_similarity
+from core.corpora.edit_similarity import LONGEST, near_texts, within
 from core.corpora.grams import Ragged
 from core.corpora.phases import here
 from core.errors import Cancelled
@@ -36,9 +36,9 @@ def stored(texts: list[str]) -> Ragged:
 def found(texts: list[str]) -> set[tuple[int, int]]:
     """Whether all are weighed, as they are where they are few, or those that share a segment."""
     ways = []
-    for few in (edits._FEW, 0):
+    for few in (edit_similarity._FEW, 0):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(edits, "_FEW", few)
+            patch.setattr(edit_similarity, "_FEW", few)
             pairs = near_texts(stored(texts), np.arange(len(texts)), "letters", here(Silent()))
             ways.append({tuple(sorted(pair)) for i, j in pairs for pair in zip(i.tolist(), j.tolist(), strict=True)})
     assert ways[0] == ways[1]
@@ -126,8 +126,8 @@ def test_held_back_candidates_change_nothing(monkeypatch: pytest.MonkeyPatch) ->
     rng = Random(9)
     texts = sorted({spoilt(rng, "the quick brown fox jumps over it", 3, "abc ") for _ in range(30)})
     whole = found(texts)
-    monkeypatch.setattr(edits, "_AT_ONCE", 10)
-    monkeypatch.setattr(edits, "_PAIRS", 3)
+    monkeypatch.setattr(edit_similarity, "_AT_ONCE", 10)
+    monkeypatch.setattr(edit_similarity, "_PAIRS", 3)
     assert found(texts) == whole == true(texts)
 
 

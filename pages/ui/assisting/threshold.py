@@ -11,9 +11,9 @@ from core.facade import assisting, commands, figures, runs
 from core.facade.assisting import Kept, Mark
 from core.facade.corpora import Sentence
 from pages.ui.frame import guard, looked
+from pages.ui.orphaned import text_gone
 from pages.ui.presses import pressed
 from pages.ui.project import later
-from pages.ui.remains import text_gone
 from pages.ui.widgets import chart, place_html, plain, same_command
 
 AGREE, DRIFT = "#009E73", "#D55E00"
@@ -26,7 +26,7 @@ SIDES = {"line": "At the line", "ends": "Farthest from it"}
 
 
 @st.fragment
-def kept(run_id: str) -> None:
+def threshold(run_id: str) -> None:
     """All that follows from the threshold: a pure function of the scores, so a slider may drive it."""
     with guard(buttons="assisting.seal"):
         assisted = assisting.get(run_id)
@@ -55,6 +55,7 @@ def _numbers(counts: Kept) -> None:
         st.metric("Kept", f"{counts.kept:,}", width="content", help=f"of {counts.of:,} sentences")
         st.metric("Dropped", f"{counts.of - counts.kept:,}", width="content")
         st.metric("Kept of all", f"{counts.kept / counts.of:.1%}", width="content")
+        # Nothing is kept where the threshold is below every score.
         share = counts.sharing_nothing / max(counts.kept, 1)
         st.metric(
             "Kept only because nothing is shared",

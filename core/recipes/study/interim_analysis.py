@@ -6,7 +6,7 @@ from dataclasses import replace
 from core.artifacts.leaderboard import PlannedTest
 from core.artifacts.study import TaskRow, nothing_learnt
 from core.recipes.experiment.arms import NONE
-from core.recipes.experiment.planned import in_words
+from core.recipes.experiment.interim_analysis import in_words
 from core.recipes.study.config import StudyConfig
 from core.stats import sequential
 from core.stats.pooled import Estimate, pooled

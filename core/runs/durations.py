@@ -2,7 +2,7 @@
 
 A run's own time is that of its attempts, less its waiting for other runs and less what its child runs took. What an
 arm cost is the own time of every run that it rests on, whoever made it first: what the arm would cost by itself. The
-sum over arms is therefore more than an experiment took; `spent` of all its runs together counts each of them once.
+sum over arms is therefore more than an experiment took; `by_kind` of all its runs together counts each of them once.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,31 +13,31 @@ from core.runs.store import Run, RunStore
 Interval = tuple[float, float]
 
 
-def spent(runs: Iterable[Run], store: RunStore) -> Mapping[str, float]:
+def by_kind(runs: Iterable[Run], store: RunStore) -> Mapping[str, float]:
     """Seconds by kind of run, of `runs` and of all that they rest on, each run once."""
-    by_id = _with_parts(runs, store)
+    by_id = _with_children(runs, store)
     seconds: dict[str, float] = {}
     for run in by_id.values():
-        parts = [interval for part in parts_of(run, store) for interval in _busy(part)]
+        parts = [interval for part in children_of(run, store) for interval in _busy(part)]
         kind, own = run.manifest.kind, _length(_busy(run)) - _overlap(_busy(run), parts)
         seconds[kind] = seconds.get(kind, 0.0) + own
     return seconds
 
 
-def parts_of(run: Run, store: RunStore) -> list[Run]:
+def children_of(run: Run, store: RunStore) -> list[Run]:
     """The child runs whose results `run` used: its own, and finished ones that it reused."""
     reused = {event.data["reused"] for event in run.events()[0] if event.kind == "note" and "reused" in event.data}
     return [candidate for candidate in store.list() if candidate.manifest.parent == run.id or candidate.id in reused]
 
 
-def _with_parts(runs: Iterable[Run], store: RunStore) -> dict[str, Run]:
+def _with_children(runs: Iterable[Run], store: RunStore) -> dict[str, Run]:
     by_id: dict[str, Run] = {}
     waiting = list(runs)
     while waiting:
         run = waiting.pop()
         if run.id not in by_id:
             by_id[run.id] = run
-            waiting += parts_of(run, store)
+            waiting += children_of(run, store)
     return by_id
 
 
@@ -51,11 +51,11 @@ def _intervals(events: Iterable[Event]) -> Iterator[Interval]:
     last = 0.0
     for event in events:
         waits = event.kind == "note" and event.data.get("waiting_for") is not None
-        goes_on = event.kind == "note" and "waiting_for" in event.data and not waits
+        resumes = event.kind == "note" and "waiting_for" in event.data and not waits
         if since is not None and (event.kind in ENDINGS or waits):
             yield since, event.time
             since = None
-        elif event.kind == "started" or goes_on:
+        elif event.kind == "started" or resumes:
             if since is not None:  # the attempt before this one was killed
                 yield since, last
             since = event.time

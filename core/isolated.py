@@ -1,7 +1,7 @@
 """Reading what a stranger made in a process of its own: a forged file may kill it, fill its memory or never end, and
 the server lives.
 
-    python -m core.apart core.corpora.preview
+    python -m core.isolated core.corpora.preview
 
 imports the module, reads one request from stdin, gives it to the module's `answer`, writes what that returned to stdout
 and ends; both are JSON.
@@ -32,7 +32,7 @@ IDLE = 900  # seconds that a spare waits for its request
 _ROOT = Path(__file__).resolve().parents[1]
 # One thread each: on a machine of many cores their stacks alone would fill the memory that is allowed.
 _SMALL = {"OMP_NUM_THREADS": "1", "ARROW_IO_THREADS": "1", "MALLOC_ARENA_MAX": "1"}
-_server, _apart = threading.Event(), threading.Event()
+_server, _isolated = threading.Event(), threading.Event()
 
 
 def serving() -> None:
@@ -45,9 +45,9 @@ def is_serving() -> bool:
     return _server.is_set()
 
 
-def is_apart() -> bool:
+def is_isolated() -> bool:
     """Whether this process is one of those that may die of what they read."""
-    return _apart.is_set()
+    return _isolated.is_set()
 
 
 class _Reply(TypedDict, total=False):
@@ -63,7 +63,7 @@ class _Reply(TypedDict, total=False):
     bug: str
 
 
-class Apart:
+class Isolated:
     """Processes that each answer one request to `module`, and a spare one that has done its imports already.
 
     advice: what to do where that fails, the end of a sentence. spare: False for who asks once or twice in its life.
@@ -129,7 +129,7 @@ class Apart:
 
 def _started(module: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
-        [sys.executable, "-m", "core.apart", module],
+        [sys.executable, "-m", "core.isolated", module],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -166,7 +166,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 def main() -> None:
     """Answer one request; nothing where whoever started this is gone."""
     signal.alarm(IDLE)
-    _apart.set()
+    _isolated.set()
     answer = importlib.import_module(sys.argv[1]).answer
     if request := sys.stdin.buffer.read():
         _limit()

@@ -6,7 +6,7 @@ import streamlit as st
 from core.facade import figures, insights, maps, results, selections
 from core.facade.corpora import Corpus
 from core.facade.figures import FloatArray, IntArray
-from core.facade.insights import Remains
+from core.facade.insights import Orphaned
 from core.facade.selections import SelectResult
 from pages.ui.frame import looked
 from pages.ui.widgets import chart, table, with_place
@@ -32,9 +32,9 @@ def text_gone(run_id: str) -> bool:
     return gone
 
 
-def remains(choice_id: str) -> None:
+def orphaned(choice_id: str) -> None:
     """Numbers, scores, S_C where that is still here, and the map as it was drawn, without its sentences."""
-    kept, result = insights.remains(choice_id), selections.result(choice_id)
+    kept, result = insights.orphaned(choice_id), selections.result(choice_id)
     _numbers(kept, result)
     figure = figures.score_histogram(kept.bins, kept.chosen, kept.unit, kept.prefer)
     name = f"Histogram of the scores of the big corpus: {len(kept.chosen):,} selected, cut at {kept.chosen[-1]:.4g}"
@@ -46,7 +46,7 @@ def remains(choice_id: str) -> None:
         _map(choice_id, *kept.drawn)
 
 
-def _numbers(kept: Remains, result: SelectResult) -> None:
+def _numbers(kept: Orphaned, result: SelectResult) -> None:
     selected, of = result.selected, result.of
     with st.container(horizontal=True):
         st.metric("Selected", f"{selected:,}", width="content", help=f"of {of:,} sentences")
@@ -55,7 +55,7 @@ def _numbers(kept: Remains, result: SelectResult) -> None:
         st.metric("Withheld", f"{sum(result.dropped.values()):,}", width="content")
 
 
-def _sentences(sealed: Corpus, kept: Remains) -> None:
+def _sentences(sealed: Corpus, kept: Orphaned) -> None:
     st.caption("The choice itself is still here, as a corpus of its own: it can be trained on. Its first sentences:")
     looked(sealed.fingerprint)
     scores = kept.chosen[:FIRST].tolist()

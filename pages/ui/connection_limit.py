@@ -9,13 +9,13 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from core.facade import door
 
 MOST = 64  # connections that other accounts may hold; a process may have a thousand files open in all
-AT_ONCE = 128  # connections that are taken before the first of them is looked at
+BACKLOG = 128  # connections that are taken before the first of them is looked at
 
 
-class Doorstep(H11Protocol):
-    """HTTP as uvicorn speaks it, for as many strangers at once."""
+class ConnectionLimit(H11Protocol):
+    """HTTP as uvicorn speaks it, for as many others at once."""
 
-    strangers: ClassVar[list[asyncio.Transport]] = []
+    others: ClassVar[list[asyncio.Transport]] = []
     sees_owners: ClassVar[bool] = False  # whether this system tells who is at the other end
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -27,8 +27,8 @@ class Doorstep(H11Protocol):
         client, server = (tuple(end[:2]) for end in ends)
         account = door.account_behind(client, server)
         # Where owners are seen, one that is not is counted too: with no file left to open, the kernel cannot be asked.
-        if account != os.getuid() and (account is not None or Doorstep.sees_owners):
-            Doorstep.strangers = [each for each in Doorstep.strangers if not each.is_closing()]
-            Doorstep.strangers.append(transport)
-            if len(Doorstep.strangers) > MOST:
+        if account != os.getuid() and (account is not None or ConnectionLimit.sees_owners):
+            ConnectionLimit.others = [each for each in ConnectionLimit.others if not each.is_closing()]
+            ConnectionLimit.others.append(transport)
+            if len(ConnectionLimit.others) > MOST:
                 transport.abort()

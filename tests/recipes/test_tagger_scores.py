@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from core.artifacts.evaluations import SplitScores
-from core.recipes.parts.tested import over_seeds
+from core.recipes.parts.tagger_scores import over_seeds
 
 
 def outcome(f1: float, scorer: str) -> SplitScores:

@@ -19,7 +19,7 @@ Pairs = tuple[IntArray, IntArray]
 
 
 @dataclass(frozen=True, slots=True)
-class Met:
+class Bucketed:
     """Entries `hash << row_bits | place`, and what stands at each place: a row's number, and its set."""
 
     packed: UIntArray
@@ -28,21 +28,21 @@ class Met:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Meeting:
-    """Compares rows that met: near pairs, and rows of large buckets; of these, with `all_large`, some pairs too."""
+class PairFinder:
+    """Finds near pairs in buckets, and the rows of large ones; of these, with `all_large`, some pairs too."""
 
     row_bits: int
     threshold: float
     all_large: bool
 
-    def __call__(self, met: Met, report: Reporter) -> Array:
+    def __call__(self, bucketed: Bucketed, report: Reporter) -> Array:
         near = [np.zeros((2, 0), np.int64)]
-        candidates = _meetings(met.packed, self.row_bits, all_large=self.all_large)
-        near += [np.stack(each) for each in _weigh(met.sets, candidates, self.threshold, report)]
-        large = met.packed[run_sizes(met.packed >> np.uint64(self.row_bits)) > BUCKET]
+        candidates = _candidates(bucketed.packed, self.row_bits, all_large=self.all_large)
+        near += [np.stack(each) for each in _weigh(bucketed.sets, candidates, self.threshold, report)]
+        large = bucketed.packed[run_sizes(bucketed.packed >> np.uint64(self.row_bits)) > BUCKET]
         places = np.unique(large & np.uint64((1 << self.row_bits) - 1)).astype(np.int64)
-        pairs = met.rows[np.unique(np.concatenate(near, axis=1), axis=1)]
-        return pack(pairs, met.rows[places])
+        pairs = bucketed.rows[np.unique(np.concatenate(near, axis=1), axis=1)]
+        return pack(pairs, bucketed.rows[places])
 
 
 def overlaps(sets: Gathered, i: IntArray, j: IntArray) -> IntArray:
@@ -60,7 +60,7 @@ def overlaps(sets: Gathered, i: IntArray, j: IntArray) -> IntArray:
     return np.bincount(np.repeat(np.arange(len(i)), n_right)[haystack[at] == needles], minlength=len(i))
 
 
-def _meetings(packed: UIntArray, row_bits: int, *, all_large: bool) -> Iterator[Pairs]:
+def _candidates(packed: UIntArray, row_bits: int, *, all_large: bool) -> Iterator[Pairs]:
     """Candidate pairs out of buckets: all of a small one; of a large one none, or its star and neighbours."""
     key = packed >> np.uint64(row_bits)
     rows = (packed & np.uint64((1 << row_bits) - 1)).astype(np.int64)

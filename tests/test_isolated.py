@@ -13,15 +13,15 @@ from typing import Any
 
 import pytest
 
-from core.apart import MEMORY, Apart, _end
 from core.errors import EncodingError, ResourceError
+from core.isolated import MEMORY, Isolated, _end
 from tests import misbehaving
 from tests.conftest import ROOT
 
 
 @contextmanager
-def apart(seconds: float = 60) -> Iterator[Apart]:
-    made = Apart(misbehaving.__name__, "read it elsewhere", seconds)
+def apart(seconds: float = 60) -> Iterator[Isolated]:
+    made = Isolated(misbehaving.__name__, "read it elsewhere", seconds)
     try:
         yield made
     finally:
@@ -97,7 +97,7 @@ def test_a_spare_does_what_is_asked_as_things_stand_now(tmp_path: Path, monkeypa
 
 def test_a_spare_ends_with_whoever_started_it() -> None:
     code = (
-        "import sys; from core.apart import Apart; a = Apart('tests.misbehaving', ''); a.ready();"
+        "import sys; from core.isolated import Isolated; a = Isolated('tests.misbehaving', ''); a.ready();"
         "print(a._spare.pid, flush=True); sys.stdin.read()"
     )
     with subprocess.Popen(

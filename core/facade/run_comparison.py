@@ -23,7 +23,7 @@ def differences(run_ids: Sequence[str]) -> list[Difference]:
     runs = [store().get(run_id) for run_id in run_ids]
     by_run = [dict(_flat(run.manifest.config)) for run in runs]
     names = dict.fromkeys(name for options in by_run for name in options if name != "weights")
-    apart = [name for name in names if any(options.get(name) != by_run[0].get(name) for options in by_run)]
+    differing = [name for name in names if any(options.get(name) != by_run[0].get(name) for options in by_run)]
     return [
         Difference(
             option=name.replace("_", " ").replace(".", ": "),
@@ -32,7 +32,7 @@ def differences(run_ids: Sequence[str]) -> list[Difference]:
                 for run, options in zip(runs, by_run, strict=True)
             ),
         )
-        for name in apart
+        for name in differing
     ]
 
 

@@ -16,7 +16,7 @@ PAGE = re.compile(r"/([^/.]+)/?")  # what Streamlit takes for the name of a page
 NAMES = {"home", *(file.stem.partition("_")[2] for file in Path(__file__).parents[1].glob("*.py"))}
 
 
-class Nowhere:
+class NotFound:
     """ASGI middleware: sends a browser that asks for a page which is not there to Home."""
 
     def __init__(self, app: ASGIApp) -> None:

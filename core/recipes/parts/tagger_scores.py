@@ -21,7 +21,7 @@ from core.recipes.base import Job
 from core.results import BoolArray, Evaluation
 from core.stats.bootstrap import intervals_by_type
 from core.stats.calibration import abstaining, calibration, confidences
-from core.stats.learning import by_lot
+from core.stats.learning import chance_f1
 from core.stats.scoring import cited_spans, evaluate
 from core.text.sentence import Sentence
 
@@ -41,7 +41,7 @@ def types_of(*splits: Sequence[Sentence]) -> set[str]:
     return {entity.type for split in splits for sentence in split for entity in sentence.entities or ()}
 
 
-def tested(
+def score_split(
     job: Job,
     tagger: "Tagger",
     gold: Sequence[Sentence],
@@ -74,9 +74,10 @@ def tested(
         recall=table.recall(),
         by_type=table.by_type(),
         decodings={decoding: evaluate(gold, spans, types).f1() for decoding, spans in decoded.items()},
-        lot=by_lot(gold, best),
+        lot=chance_f1(gold, best),
         macro_f1=table.macro_f1(),
         calibration=calibration(sure, right, tagger.crf.temperature),
+        # Of no sentence there is no score, and of all of them it is the one above.
         unseen_f1=table.of(~seen).f1() if seen is not None and seen.any() and not seen.all() else None,
     )
 
@@ -105,7 +106,7 @@ def note_unlearnt(job: Job, outcome: SeedOutcome) -> None:
 
 
 def over_seeds(results: Sequence[SplitScores], tables: Sequence[Evaluation] = ()) -> OverSeeds:
-    """Join what `tested` says of one split, seed by seed and together; nothing is rounded before it is shown.
+    """Join what `score_split` says of one split, seed by seed and together; nothing is rounded before it is shown.
 
     tables: those behind it, one a seed, where types are to have intervals.
     """

@@ -17,7 +17,7 @@ from core.stats.bootstrap import compare
 from core.stats.welch import Welch, welch
 
 
-def of_line(line: FinishedLine) -> list[Evaluation]:
+def evaluations_of(line: FinishedLine) -> list[Evaluation]:
     """Evaluations of a line's taggers on the first test set: one a seed, replicate by replicate."""
     return [one for chain in line.chains for one in tables(chain.finetune, chain.halves)]
 
@@ -31,7 +31,7 @@ def _of_runs(finetunes: Sequence[Run], number: int, *, crossed: bool) -> list[Ev
     ]
 
 
-def also(
+def rows_of(
     finetunes: Sequence[Run], none: Sequence[Run], library: Library, seed: int, *, crossed: bool = False
 ) -> list[FurtherTest]:
     """F1 on every test set beside the first.

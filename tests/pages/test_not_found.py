@@ -9,7 +9,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.ui.frame import PAGES
-from pages.ui.nowhere import NAMES, Nowhere
+from pages.ui.not_found import NAMES, NotFound
 from tests.pages.test_door import Inside
 from tests.pages.test_pages import ROOT, texts
 
@@ -26,7 +26,7 @@ def ask(path: str, accept: str = "text/html,*/*", kind: str = "http") -> list[di
         return {}
 
     with ThreadPoolExecutor(1) as thread:  # a browser test leaves this thread's event loop running
-        thread.submit(lambda: asyncio.run(Nowhere(Inside())(scope, nothing, send))).result()  # type: ignore[arg-type]
+        thread.submit(lambda: asyncio.run(NotFound(Inside())(scope, nothing, send))).result()  # type: ignore[arg-type]
     return sent
 
 

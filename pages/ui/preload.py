@@ -19,7 +19,7 @@ _run = st.components.v2.component(
 )
 
 
-class Ahead:
+class Preload:
     """ASGI middleware: names the scripts of a page's parts in the head of its document.
 
     Streamlit's own page asks for each when the first part of its kind arrives, and then for what that imports, from a
@@ -41,7 +41,7 @@ class Ahead:
         await self._app(scope, receive, named)
 
 
-def run_ahead() -> None:
+def preload_chart() -> None:
     """Let the browser run the chart's script now: it takes a third of a second, in which the server works on it."""
     if script := _script(CHART):
         with st.sidebar:  # where its height moves nothing
