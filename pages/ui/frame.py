@@ -86,7 +86,7 @@ def guard(buttons: str | None = None) -> Iterator[None]:
 
 
 def bug(error: BaseException) -> str:
-    """What is said of an error that nobody raised on purpose; its traceback goes to the log."""
+    """Words for an error that nobody raised on purpose; its traceback goes to the log."""
     _log_file()
     logger.error("a page failed\n%s", errors.for_the_log(error))
     log = machine_home() / "app.log"

@@ -13,7 +13,7 @@ from tests.browser.test_training_browser import PANEL, press
 from tests.reports.test_reports import pages
 
 ANSWERS = ("Reading helped", "Choosing helped")
-SHEET: ViewportSize = {"width": 673, "height": 1002}  # what the margins leave of A4, in pixels of a browser
+SHEET: ViewportSize = {"width": 673, "height": 1002}  # what margins leave of a printed page, in a browser's pixels
 HALF = SHEET["height"] / 2  # down to the middle of the sheet
 AT_A_GLANCE = 40  # words that are read in ten seconds, at 240 a minute
 
