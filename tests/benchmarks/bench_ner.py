@@ -2,12 +2,15 @@
 
     python -m tests.benchmarks.bench_ner [--corpora crossner-ai ...] [--seeds 1 2 3] [--preset quick] [--epochs N] [--home DIR]
 
-`bc5cdr` and `conll2003` are cut to their first 1,000 training sentences. Killed and begun again with the same --home it goes on.
+`bc5cdr` and `conll2003` are cut to their first 1,000 training sentences, and `conll2003` gets back the borders of its
+news items. Killed and begun again with the same --home it goes on.
 """
 
 import argparse
 import os
+import re
 import tempfile
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from core.facade import runs
@@ -15,6 +18,8 @@ from tests.benchmarks.bench_hidden import DATA
 
 CORPORA = ("crossner-ai", "crossner-music", "crossner-literature", "inlegalner", "bc5cdr")
 FIRST = {"bc5cdr": 1000, "conll2003": 1000}
+DATE = re.compile(r"\d{4}-\d\d-\d\d")
+NAME = re.compile(r"[A-Z][\w'.-]*[a-z][\w'.-]*")
 
 
 def splits(data: Path, name: str, folder: Path) -> dict[str, str]:
@@ -22,13 +27,33 @@ def splits(data: Path, name: str, folder: Path) -> dict[str, str]:
     folder.mkdir(parents=True, exist_ok=True)
     found = {}
     for split in ("train", "dev", "test"):
-        text = (data / name / f"{split}.conll").read_text(encoding="utf-8")
+        blocks = (data / name / f"{split}.conll").read_text(encoding="utf-8").strip().split("\n\n")
         if split == "train" and name in FIRST:
-            text = "\n\n".join(text.strip().split("\n\n")[: FIRST[name]]) + "\n"
+            blocks = blocks[: FIRST[name]]
+        if name == "conll2003":
+            blocks = list(bordered(blocks))
         path = folder / f"{name}-{split}.conll"
-        path.write_text(text, encoding="utf-8")
+        path.write_text("\n\n".join(blocks) + "\n", encoding="utf-8")
         found[split] = runs.execute("add", {"path": str(path)}).result()["corpus"]
     return found
+
+
+def bordered(blocks: Sequence[str]) -> Iterator[str]:
+    """Sentences of news in CoNLL's columns, with a line that begins each item, which the stored copy has lost.
+
+    An item is known by its dateline ("BRUSSELS 1996-08-22"): it begins a line before, at the headline, or two where the
+    line between is a reporter's name. That is 919 of the 946 items of train, 214 of 216 of dev, 225 of 231 of test.
+    """
+    tokens = [[line.split("\t")[0] for line in block.splitlines()] for block in blocks]
+    starts = set()
+    for i, words in enumerate(tokens):
+        if len(words) <= 8 and DATE.fullmatch(words[-1]):
+            above = tokens[i - 1]
+            starts.add(i - 1 - (len(above) <= 4 and all(map(NAME.fullmatch, above))))
+    for i, block in enumerate(blocks):
+        if i in starts:
+            yield "-DOCSTART-\tO"
+        yield block
 
 
 def main() -> None:
