@@ -17,6 +17,8 @@ from core.corpora.library import Library
 from core.results import IntArray
 from core.text.words import clean
 
+SAMPLE = 10_000  # texts by which the order of a search's tests is chosen
+
 
 def stored(corpus: Corpus, name: str) -> pa.ChunkedArray:
     """A corpus's column whole (`text`, `doc`, `id`, `n_tokens`), the last few kept: 130 MB a million texts."""
@@ -70,14 +72,17 @@ def matches(texts: pa.ChunkedArray, query: str, mode: Literal["substring", "word
     query = clean(query)
     if not query or not len(texts):
         return np.empty(0, dtype=np.int64)
-    tests = _tests(query.split() if mode == "words" else [query], texts.chunk(0), whole=mode == "words")
-    starts = np.cumsum([0, *map(len, texts.chunks)])[:-1].tolist()
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        held = pool.map(lambda part: _passing(part, tests), texts.chunks)
+    tests = _tests(query.split() if mode == "words" else [query], texts.slice(0, SAMPLE), whole=mode == "words")
+    # A column is read as one piece, whose chunks would leave all but one core idle.
+    cores = os.cpu_count() or 1
+    size = -(-len(texts) // cores)
+    starts = range(0, len(texts), size)
+    with ThreadPoolExecutor(cores) as pool:
+        held = pool.map(lambda start: _passing(texts.slice(start, size), tests), starts)
         return np.concatenate([start + rows for start, rows in zip(starts, held, strict=True)])
 
 
-def _tests(needles: Sequence[str], sample: pa.Array, *, whole: bool) -> list[tuple[str, bool]]:
+def _tests(needles: Sequence[str], sample: pa.ChunkedArray, *, whole: bool) -> list[tuple[str, bool]]:
     """Tests that a text must pass to hold all needles, in the fastest order: a needle, and whether it must stand alone.
 
     Standing alone takes three times as long to see, so that rare needles are first seen at all; one that most of the
@@ -89,16 +94,16 @@ def _tests(needles: Sequence[str], sample: pa.Array, *, whole: bool) -> list[tup
     return seen + [(needle, True) for needle in rarest if whole]
 
 
-def _passing(texts: pa.Array, tests: Sequence[tuple[str, bool]]) -> IntArray:
+def _passing(texts: pa.ChunkedArray, tests: Sequence[tuple[str, bool]]) -> IntArray:
     """Rows of one part that pass all tests, ascending."""
     rows = np.arange(len(texts))
     for needle, alone in tests:
         hit = _holds(texts, needle, alone=alone)
-        rows, texts = rows[hit.to_numpy(zero_copy_only=False)], texts.filter(hit)
+        rows, texts = rows[hit.to_numpy()], texts.filter(hit)
     return rows
 
 
-def _holds(texts: pa.Array, needle: str, *, alone: bool = False) -> pa.BooleanArray:
+def _holds(texts: pa.ChunkedArray, needle: str, *, alone: bool = False) -> pa.ChunkedArray:
     """`(n,)` whether each text holds it, in any case. alone: with no letter, digit or underscore right beside it."""
     if alone:
         return pc.match_substring_regex(texts, rf"(?i)(?:^|[^\pL\pN_]){re.escape(needle)}(?:$|[^\pL\pN_])")
