@@ -38,15 +38,18 @@ def draw(
     rows = capped(sizes, cap, seed)
     if part:
         rows = stretch(rows, sizes[rows], *part)
+    report.stage(f"drawing a sample of {name}")
     sentences: list[Sequence[str]] = []
-    start = 0
+    start = n_read = 0
     for corpus in corpora:
         own_rows = rows[(rows >= start) & (rows < start + len(corpus))] - start
         start += len(corpus)
         for first in range(0, len(own_rows), BLOCK):
             report.check()
-            texts = (sentence.text for sentence in corpus.take(own_rows[first : first + BLOCK]))
+            report.progress(n_read, len(rows), "sentences")
+            texts = [sentence.text for sentence in corpus.take(own_rows[first : first + BLOCK])]
             sentences += [words for text in texts if (words := cut(text.lower() if lowercase else text))]
+            n_read += len(texts)
     n_tokens = sum(map(len, sentences))
     if not (n_tokens or part):
         raise CorpusError(f"{name}: no sentence holds a token, so there is nothing to compare; give a corpus of text.")

@@ -48,7 +48,6 @@ def _measure(study: Study, each: Round, parts: Parts) -> None:
     """Every comparison of a round that is not there yet: a source is learnt once, for all targets."""
     if all(study.path(*cell).exists() for cell in study.cells() if cell[1] is each):
         return
-    study.context.stage(f"drawing samples, {each.title}")
     targets = [study.sample(target, study.config.target_tokens, each) for target in study.targets]
     size = _vocabulary_size(study, each, targets)
     options = study.config.model_dump()

@@ -20,7 +20,6 @@ class VectorsConfig(WvvOptions):
 def run(config: VectorsConfig, job: Job) -> VectorsResult:
     """Artifacts: `words.txt`, one a line, the most frequent first; `vectors.npy` `(n, d)` float32."""
     corpus = job.corpus(config.corpus)
-    job.context.stage(f"reading {corpus.name}")
     cut: Tokens = "blanks" if corpus.labelled else corpus.tokens
     sample = draw(
         [corpus],

@@ -45,6 +45,28 @@ def test_a_seed_is_a_draw_and_a_smaller_cap_a_part_of_it(corpus: Corpus) -> None
     assert large != other
 
 
+def test_what_takes_minutes_of_a_large_source_is_counted(
+    corpus: Corpus, seal: Seal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted: list[tuple[int, int | None]] = []
+
+    class Counting(Silent):
+        def progress(self, done: int, total: int | None, unit: str) -> None:
+            counted.append((done, total))
+
+    monkeypatch.setattr("core.measures.sample.BLOCK", 100)
+    draw(
+        (corpus, seal(["pears are green"])),
+        name="s",
+        cap=None,
+        seed=0,
+        tokens="words",
+        lowercase=False,
+        report=Counting(),
+    )
+    assert counted == [(0, 301), (100, 301), (200, 301), (300, 301)]
+
+
 def test_several_corpora_are_one_source(seal: Seal) -> None:
     first, second = seal(["apples are red"] * 3, "first"), seal(["pears are green"] * 3, "second")
     found = drawn(first, second)

@@ -25,7 +25,7 @@ def health(choice_id: str) -> None:
     for warning in numbers.warnings:
         st.warning(plain(warning), icon=":material/health_and_safety:")
     if not numbers.warnings:
-        st.success("Nothing about this selection calls for a warning.", icon=":material/health_and_safety:")
+        st.success("Nothing about this choice calls for a warning.", icon=":material/health_and_safety:")
     columns = {"what": "Measure", "value": CHOICE.title, "means": "What it says"}
     rows = _rows(numbers)
     diverse = runs.get(run_of(choice_id)).manifest.config.get("diversity", "none") != "none"
@@ -41,7 +41,7 @@ def health(choice_id: str) -> None:
 
 
 def _again(choice_id: str) -> None:
-    """The same scores, chosen with diversity: a selection of its own, so that both stay."""
+    """The same scores, chosen with diversity: a choice of its own, so that both stay."""
     st.subheader("More variety", anchor=False)
     begun = st.session_state.get(DIVERSE)
     if begun and begun["from"] == choice_id and run_panel(begun["run"], "explore.diverse-run").state == "succeeded":
@@ -50,7 +50,7 @@ def _again(choice_id: str) -> None:
         st.rerun()
     st.markdown(
         "The best scores are often much alike. Choose again from the same scores, spread over the topics; the table "
-        "then shows what it changed. Nothing is scored anew, and this selection stays as it is."
+        "then shows what it changed. Nothing is scored anew, and this choice stays as it is."
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
         kind = st.segmented_control(
