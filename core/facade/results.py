@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from core import plots as figures
-from core.artifacts import evaluations, leaderboard, result
+from core.artifacts import arm_words, evaluations, leaderboard, result
 from core.artifacts import finding as findings
 from core.artifacts import taggers as tagger_tables
 from core.artifacts.evaluations import EvaluateResult
@@ -115,6 +115,11 @@ def tested_alike(a: str, runs: Iterable[str]) -> list[str]:
 def against(rows: Sequence[ArmRow]) -> str:
     """Baseline of a leaderboard's differences, in words."""
     return leaderboard.against(rows)
+
+
+def overlap_in_short(run_id: str) -> str:
+    """Sentences that one learnt from and tested too, for whoever trains no models; "" where there are none."""
+    return arm_words.overlap_in_short(board(run_id))
 
 
 def swapped(rows: Sequence[ArmRow]) -> str:

@@ -57,24 +57,21 @@ def leaderboard(run_id: str) -> None:
     finding(results.finding(run_id))
     if unfound := figures.unfound_words(results.unfound_types(run_id)):
         st.warning(plain(unfound), icon=":material/search_off:")
-    for words in filter(None, (board.overlap_words, board.ceiling_words)):
+    for words in filter(None, (results.overlap_in_short(run_id), board.ceiling_words)):
         st.warning(plain(words), icon=":material/warning:")
     st.caption(ONCE)
     if words := results.swapped(rows):
         st.caption(words)
     _failed(rows)
-    left, right = st.columns(2)
-    with left:
-        means = "; ".join(f"{_name(row)} {row.mean:.2f}" for row in rows)
-        chart(figures.seed_dots(rows), "results.dots", f"Test score of every seed and variant; means: {means}")
-    with right:
-        gaps = "; ".join(f"{_name(row)} {figures.interval_words(row)}" for row in rows[:30])
-        chart(figures.differences(rows), "results.gaps", f"Score less that of {results.against(rows)}: {gaps}")
+    means = "; ".join(f"{_name(row)} {row.mean:.2f}" for row in rows)
+    chart(figures.seed_dots(rows), "results.dots", f"Test score of every seed and variant; means: {means}")
+    gaps = "; ".join(f"{_name(row)} {figures.interval_words(row)}" for row in rows[:30])
+    chart(figures.differences(rows), "results.gaps", f"Score less that of {results.against(rows)}: {gaps}")
     columns = COLUMNS | {"helped": figures.asked_first(rows), "none": f"Against {results.against(rows)}"}
     table([_line(row) for row in rows], columns, "Leaderboard: every variant's scores and verdict", wrapped=())
     _further(rows)
     with st.expander("Why each verdict, and what would settle it", expanded=True, icon=":material/gavel:"):
-        for words in board.claim_words:
+        for words in filter(None, (*board.claim_words, board.overlap_words)):
             st.markdown(plain(words))
         verdicts = [{"arm": _name(row), "verdict": SIGNS[row.verdict], "why": row.why} for row in rows]
         table(verdicts, {"arm": "Variant", "verdict": "Verdict", "why": "Why"}, "Why each verdict", wrapped=("why",))

@@ -26,6 +26,7 @@ NO_MODELS = (
     "None of these taggers is on this machine: they were removed to make room, or left out of a project that was "
     "exported, as in the finished sample. To have one, remove its training on the page Runs and start it again."
 )
+FIELD = 200  # pixels: four beside each other, where the window is narrow in two lines
 ZIP_LIMIT = 200_000_000  # bytes that a browser is handed at once
 COLUMNS = {
     "name": "Training",
@@ -129,12 +130,13 @@ def _report_files(run_id: str) -> None:
         "One page for a reader who trains no models: what was asked, what came out, how sure, what to do, the cost; a "
         "second for one who does."
     )
-    columns = st.columns(4)
-    fields = asdict(reports.last_cover())
-    typed = {
-        name: column.text_input(name.capitalize(), text, key=f"results.report.{name}", max_chars=reports.LONGEST)
-        for column, (name, text) in zip(columns, fields.items(), strict=True)
-    }
+    with st.container(horizontal=True):
+        typed = {
+            name: st.text_input(
+                name.capitalize(), text, key=f"results.report.{name}", max_chars=reports.LONGEST, width=FIELD
+            )
+            for name, text in asdict(reports.last_cover()).items()
+        }
     reports.keep_cover(cover := Cover(**typed))
     examples = True
     if runs.get(run_id).manifest.kind == "experiment":

@@ -95,7 +95,7 @@ def _numbers(seconds: float | None, memory: float | None, disk: float | None, le
             width="content",
             help=f"{size(free)} are free now.",
         )
-    if disk is not None:
+    if disk:
         st.metric("Disk, at most", size(disk * GB), width="content", help=f"{size(machine.disk()[0])} are free now.")
     if memory is not None and memory * GB > free:
         st.warning(
