@@ -20,7 +20,7 @@ from core.recipes.base import Job
 from core.recipes.finetune import model_folder
 from core.recipes.parts.on_device import on_device
 from core.recipes.parts.tagger_scores import labelled, types_of
-from core.results import FloatArray
+from core.results import Evaluation, FloatArray
 from core.runs.parts import Parts
 from core.runs.store import is_run_id
 from core.text.sentence import Sentence
@@ -164,25 +164,23 @@ def _proposal(states: "States", sample: Labelled, job: Job) -> Proposal:
     top = len(states)
     if top < 2 or len(sample.train) < 2 * FOLDS:
         return Proposal(layers="last", why="Too few layers or training sentences to compare layers.")
-    tables = []
-    for layer in range(top):
-        job.context.check()
-        job.context.progress(layer, top, "layers")
-        tables.append(within(states[layer].astype(np.float32), sample.train, sample.types, FOLDS))
     level = 1 - (1 - LEVEL) / (top - 1)  # so that one of so many seldom wins by luck
-    last = tables[-1].f1()
-    for layer in range(top - 1, 0, -1):
-        by = probe_gain(tables[layer - 1], tables[-1], level)
-        if by.lo > 0:
+    tables: dict[int, Evaluation] = {}
+    for layer in range(top, 0, -1):
+        job.context.check()
+        job.context.progress(top - layer, top, "layers")
+        tables[layer] = within(states[layer - 1].astype(np.float32), sample.train, sample.types, FOLDS)
+        last, by = tables[top].f1(), probe_gain(tables[layer], tables[top], level)
+        if by.lo > 0:  # The layers below are not asked: the probes are most of what ranking takes.
             why = (
-                f"Within train a linear probe scores {tables[layer - 1].f1():.1f} from layer {layer} and {last:.1f} "
+                f"Within train a linear probe scores {tables[layer].f1():.1f} from layer {layer} and {last:.1f} "
                 f"from the last of {top} ({by.delta:+.1f}, {by.lo:+.1f} to {by.hi:+.1f}). Training closes most of such "
                 "a gap, so compare both on the labels to decide by."
             )
             return Proposal(layers=str(layer), why=why)
-    best = max(range(top - 1), key=lambda layer: tables[layer].f1())
+    best = max(range(1, top), key=lambda layer: tables[layer].f1())
     why = (
         f"Within train no layer is surely ahead of the last, from which a linear probe scores {last:.1f}; the best "
-        f"below it is layer {best + 1} ({tables[best].f1():.1f})."
+        f"below it is layer {best} ({tables[best].f1():.1f})."
     )
     return Proposal(layers="last", why=why)

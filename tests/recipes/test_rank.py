@@ -3,6 +3,7 @@
 import json
 import sys
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -105,14 +106,19 @@ class Quiet:
     ("signals", "layers"),
     [((0.3, 3.0, 3.0, 0.3), "3"), ((3.0, 0.3, 0.3, 0.3), "1"), ((0.3, 0.3, 3.0, 3.0), "last"), ((3.0,), "last")],
 )
-def test_a_layer_is_proposed_where_an_interval_says_so(signals: tuple[float, ...], layers: str) -> None:
-    """The topmost of those that are ahead of the last; and the reason says from what to what."""
+def test_a_layer_is_proposed_where_an_interval_says_so(
+    signals: tuple[float, ...], layers: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The topmost of those that are ahead of the last; the reason says from what to what, and none below is asked."""
+    asked = Mock(side_effect=probe.within)
+    monkeypatch.setattr(probe, "within", asked)
     sample = in_memory(40)
     planted = np.stack([states(sample.train, signal, i) for i, signal in enumerate(signals)]).astype(np.float16)
     proposal = rank._proposal(planted, sample, Quiet)  # type: ignore[arg-type]
     assert proposal.layers == layers
     if layers.isdigit():
         assert f"from layer {layers}" in proposal.why
+        assert asked.call_count == len(signals) - int(layers) + 1
     elif len(signals) > 1:
         assert "no layer is surely ahead" in proposal.why
 
