@@ -266,13 +266,12 @@ def _advanced() -> tuple[tuple[str, ...], list[str]]:
 
     What was typed stays, and is said in words, where the fields are not shown.
     """
+    arms, stages = st.session_state.get(TYPED, ((), []))
     if not expert():
-        arms, stages = st.session_state.get(TYPED, ((), []))
         if lines := [*map(arm_label, arms), *stages]:
             st.caption(f"Typed as an expert, and taken too: {plain('; '.join(lines))}.")
         return arms, stages
     arms_key, key = "training.experiment.typed.arms", "training.experiment.typed"
-    arms, stages = st.session_state.get(TYPED, ((), []))
     # Fields that were not shown have lost what stood in them.
     st.session_state.setdefault(arms_key, ", ".join(arms))
     st.session_state.setdefault(key, "\n".join(stages))
