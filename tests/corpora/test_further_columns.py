@@ -104,7 +104,7 @@ def test_what_is_long_empty_nested_or_no_number_is_left_out(home: Path, tmp_path
 
 
 def test_days_of_a_table_are_written_as_such(home: Path, tmp_path: Path) -> None:
-    row = {"text": "One two three .", "day": date(2020, 1, 2), "hour": datetime(2020, 1, 2, 3)}  # a table's own have no zone
+    row = {"text": "One two three .", "day": date(2020, 1, 2), "hour": datetime(2020, 1, 2, 3)}
     pq.write_table(pa.Table.from_pylist([row]), tmp_path / "rows.parquet")
     [[kept]] = added(tmp_path / "rows.parquet").batches()
     assert dict(kept.columns) == {"day": "2020-01-02", "hour": "2020-01-02T03:00:00"}
