@@ -90,7 +90,7 @@ def _tabs(run_id: str | None, single: str, *, waiting: bool) -> None:
     waiting: an experiment has no result yet. Then all trainings come first, its own among them: two at random side by
     side would be taken for its answer.
     """
-    arms = _arms(run_id, single)
+    run_labels = _run_labels(run_id, single)
     drawn: dict[str, Callable[[], None]] = (
         {}
         if run_id is None
@@ -99,27 +99,27 @@ def _tabs(run_id: str | None, single: str, *, waiting: bool) -> None:
             "Curves": partial(board.curves, run_id),
         }
     )
-    if arms:
+    if run_labels:
         drawn |= {
-            "By type": partial(pair.types, arms, run_id),
-            "Sentences": partial(sentences.sentences, arms),
-            "While training": partial(overlay.overlay, arms),
-            "Try a sentence": partial(trial.try_it, arms),
+            "By type": partial(pair.types, run_labels, run_id),
+            "Sentences": partial(sentences.sentences, run_labels),
+            "While training": partial(overlay.overlay, run_labels),
+            "Try a sentence": partial(trial.try_it, run_labels),
         }
     everything: dict[str, Callable[[], None]] = {"All trainings": take.trainings}
     drawn = everything | drawn if waiting else drawn | everything
-    drawn |= {"Take away": partial(take.take_away, run_id, arms)}
+    drawn |= {"Take away": partial(take.take_away, run_id, run_labels)}
     _draw(drawn, f"results.tab{'.waiting' * waiting}")  # so that the Leaderboard is open once it is there
 
 
-def _arms(run_id: str | None, single: str) -> dict[str, str]:
+def _run_labels(run_id: str | None, single: str) -> dict[str, str]:
     """Finished taggers with a test set by what they are called here: {finetune run: name}."""
     if run_id is not None:
         here = {run.id for run in runs.listed("finetune")}
-        arms = results.board(run_id).leaderboard
+        leaderboard = results.board(run_id).leaderboard
         return {
             run: f"{figures.line_name(arm)}{f', replicate {i}' if len(arm.finetunes) > 1 else ''}"
-            for arm in arms
+            for arm in leaderboard
             for i, run in enumerate(arm.finetunes, 1)
             if run in here
         }

@@ -257,7 +257,7 @@ def tuned(
                 table = evaluate(sentences, read, sorted(TYPES))
                 for step in (1, 2) if name == "dev" else ():
                     context.metric(f"dev_f1@{seed}", table.f1() * step / 2, 10 * step)
-                evaluations.write(context.run, evaluations.part(name, seed), table, read)
+                evaluations.write(context.run, evaluations.file_suffix(name, seed), table, read)
                 scores[name].append(split_scores(table))
         model = context.run.artifacts / "model"
         model.mkdir(exist_ok=True)  # the run of an experiment that was cancelled may have begun it

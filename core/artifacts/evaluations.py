@@ -46,7 +46,7 @@ class SplitScores:
     recall: float
     by_type: Mapping[str, float]
     decodings: Mapping[str, float]
-    lot: float = 0.0  # results of older versions have none, nor the next two
+    lot: float = 0.0  # the key on disk; results of older versions have none, nor the next two
     macro_f1: float | None = None
     calibration: Calibration | None = None
     unseen_f1: float | None = None
@@ -206,38 +206,38 @@ class EvaluateResult:
     abstaining: Sequence[Abstaining] = ()
 
 
-def split_name(number: int) -> str:
+def name_of_test_set(number: int) -> str:
     """The name of the test set of that number, the first 0."""
     return f"test{number or ''}"
 
 
-def part(split: str, seed: int) -> str:
-    """`<split>-<seed>`, as it stands in names of files."""
+def file_suffix(split: str, seed: int) -> str:
+    """`<split>-<seed>`, which ends the names of a tagger's files."""
     return f"{split}-{seed}"
 
 
-def write(run: Run, part: str, table: Evaluation, predictions: Sequence[Prediction]) -> None:
-    """Write a tagger's results on one split. part: see `part`; the split alone where there are no seeds."""
-    table.save(_table(run, part))
-    write_predictions(run, part, predictions)
+def write(run: Run, suffix: str, table: Evaluation, predictions: Sequence[Prediction]) -> None:
+    """Write a tagger's results on one split. suffix: see `file_suffix`; the split alone where there are no seeds."""
+    table.save(_table(run, suffix))
+    write_predictions(run, suffix, predictions)
 
 
-def write_predictions(run: Run, part: str, predictions: Sequence[Prediction]) -> None:
+def write_predictions(run: Run, suffix: str, predictions: Sequence[Prediction]) -> None:
     """Write a tagger's entities, sentence by sentence."""
-    with replacing(_predictions(run, part)) as file:
+    with replacing(_predictions(run, suffix)) as file:
         for one in predictions:
             file.write(json.dumps({"entities": [[e.start, e.end, e.type] for e in one.entities]}).encode() + b"\n")
 
 
-def write_abstaining(run: Run, part: str, rows: Sequence[Abstaining]) -> None:
+def write_abstaining(run: Run, suffix: str, rows: Sequence[Abstaining]) -> None:
     """Write what each least confidence would keep of a tagger's entities on one split."""
     lines = [",".join(_ABSTAINING), *(",".join(f"{value:.6g}" for value in asdict(row).values()) for row in rows)]
-    write_atomic(_abstaining(run, part), "\n".join([*lines, ""]).encode())
+    write_atomic(_abstaining(run, suffix), "\n".join([*lines, ""]).encode())
 
 
-def read_abstaining(run: Run, part: str) -> list[Abstaining]:
+def read_abstaining(run: Run, suffix: str) -> list[Abstaining]:
     """Read what `write_abstaining` wrote; nothing where an older version left nothing."""
-    path = _abstaining(run, part)
+    path = _abstaining(run, suffix)
     if not path.exists():
         return []
     with read_back(path), path.open(encoding="utf-8", newline="") as file:
@@ -246,15 +246,15 @@ def read_abstaining(run: Run, part: str) -> list[Abstaining]:
 
 def read(run: Run, number: int = 0) -> list[Evaluation]:
     """One for each seed, of the test set of that number. Errors: CorpusError where not tested or files are gone."""
-    paths = [_table(run, part(split_name(number), seed)) for seed in run.manifest.config["seeds"]]
+    paths = [_table(run, file_suffix(name_of_test_set(number), seed)) for seed in run.manifest.config["seeds"]]
     if not all(path.exists() for path in paths):
         raise CorpusError(f"run {run.id}: has no scores of a test set; fine-tune again with a test corpus.")
     return [Evaluation.load(path) for path in paths]
 
 
-def read_table(run: Run, part: str) -> Evaluation:
+def read_table(run: Run, suffix: str) -> Evaluation:
     """A tagger's table on one split. Errors: RunError where it is gone or spoilt."""
-    return Evaluation.load(_table(run, part))
+    return Evaluation.load(_table(run, suffix))
 
 
 def read_predictions(run: Run, seed: int | None, number: int = 0) -> list[tuple[Entity, ...]]:
@@ -262,7 +262,7 @@ def read_predictions(run: Run, seed: int | None, number: int = 0) -> list[tuple[
 
     seed: None of an `evaluate` run, which has one tagger.
     """
-    path = _predictions(run, split_name(number) if seed is None else part(split_name(number), seed))
+    path = _predictions(run, name_of_test_set(number) if seed is None else file_suffix(name_of_test_set(number), seed))
     if not path.exists():
         under = "" if seed is None else f" under seed {seed}"
         raise CorpusError(f"run {run.id}: has no predictions{under}; fine-tune again with a test corpus.")
@@ -284,16 +284,16 @@ def read_outcome(run: Run, seed: int) -> SeedOutcome | None:
     return TypeAdapter(SeedOutcome).validate_python(json.loads(path.read_bytes())) if path.exists() else None
 
 
-def _table(run: Run, part: str) -> Path:
-    return run.artifacts / f"evaluation-{part}.npz"
+def _table(run: Run, suffix: str) -> Path:
+    return run.artifacts / f"evaluation-{suffix}.npz"
 
 
-def _predictions(run: Run, part: str) -> Path:
-    return run.artifacts / f"predictions-{part}.jsonl"
+def _predictions(run: Run, suffix: str) -> Path:
+    return run.artifacts / f"predictions-{suffix}.jsonl"
 
 
-def _abstaining(run: Run, part: str) -> Path:
-    return run.artifacts / f"abstain-{part}.csv"
+def _abstaining(run: Run, suffix: str) -> Path:
+    return run.artifacts / f"abstain-{suffix}.csv"
 
 
 def _outcome(run: Run, seed: int) -> Path:

@@ -241,7 +241,7 @@ def baseline(row: ArmRow, rows: Sequence[ArmRow]) -> ArmRow | None:
     return min(bases, key=gap)
 
 
-def against(rows: Sequence[ArmRow]) -> str:
+def baseline_words(rows: Sequence[ArmRow]) -> str:
     """Baseline of the differences, in words."""
     names = [split_name(base.arm)[0] for row in rows if (base := baseline(row, rows))]
     sets = sorted({name for name in names if name != "none"})

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from core.artifacts.intake import KIND
-from core.artifacts.usage import counted, outermost, usage
+from core.artifacts.usage import counts_in_words, outermost, usage
 from core.corpora.corpus import ABOUT, Corpus
 from core.corpora.library import Library
 from core.runs.store import Run, RunStore
@@ -33,7 +33,7 @@ class Removal:
         here = {run.id for run in self.runs}
         parts = [run for run in self.runs if run.manifest.parent in here]
         listed = [_number(len(self.corpora), "corpus", "corpora")] if self.corpora else []
-        listed += counted(run for run in self.runs if run not in parts)
+        listed += counts_in_words(run for run in self.runs if run not in parts)
         listed += [_number(len(parts), "part of these runs", "parts of these runs")] if parts else []
         listed += [_number(len(self.exports), "export", "exports")] if self.exports else []
         return ", ".join(listed)

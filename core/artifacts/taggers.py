@@ -129,7 +129,7 @@ def decodings(runs: Iterable[Run]) -> dict[str, float]:
     return {name: mean(values) for name, values in f1s.items()}
 
 
-def kept(run: Run) -> tuple[int, int]:
+def kept_seed(run: Run) -> tuple[int, int]:
     """The seed whose tagger was kept, the best on dev: its place among the seeds, and itself."""
     f1s = read(run).dev.micro_f1
     # Of equal ones the first, as the run itself has kept it.

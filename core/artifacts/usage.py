@@ -8,7 +8,7 @@ from core.corpora.corpus import Corpus
 from core.corpora.library import Library
 from core.runs.store import Run, RunStore
 
-WORDS = {
+_KIND_WORDS = {  # of one run, of several
     "select": ("selection", "selections"),
     "pretrain": ("training", "trainings"),
     "finetune": ("training", "trainings"),
@@ -18,7 +18,7 @@ WORDS = {
     "similarity": ("comparison", "comparisons"),
     "difficulty": ("measurement of bias", "measurements of bias"),
 }
-OTHERS = ("other run", "other runs")
+_OTHER_WORDS = ("other run", "other runs")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,13 +42,13 @@ class Usage:
         if not self.ended:
             return ""
         it = "it stays" if len(self.ended) == 1 else "they stay"
-        return f"{', '.join(counted(self.ended))}: {it} readable, but cannot be run again"
+        return f"{', '.join(counts_in_words(self.ended))}: {it} readable, but cannot be run again"
 
 
-def counted(runs: Iterable[Run]) -> list[str]:
-    """Some runs by what they are: ["2 selections", "1 other run"]."""
-    counts = Counter(WORDS.get(run.manifest.kind, OTHERS) for run in runs)
-    kinds = dict.fromkeys((*WORDS.values(), OTHERS))
+def counts_in_words(runs: Iterable[Run]) -> list[str]:
+    """Counts of some runs by kind, a phrase each: ["2 selections", "1 other run"]."""
+    counts = Counter(_KIND_WORDS.get(run.manifest.kind, _OTHER_WORDS) for run in runs)
+    kinds = dict.fromkeys((*_KIND_WORDS.values(), _OTHER_WORDS))
     return [f"{n} {one if n == 1 else several}" for one, several in kinds if (n := counts[one, several])]
 
 
@@ -58,31 +58,36 @@ def usage(corpus: Corpus, library: Library, store: RunStore) -> Usage:
     A run at work may also come to need what was made from a corpus that it reads (its own subsets, an S_C that it
     would reuse), so for a derived corpus those runs count as active too.
     """
-    here = {sealed.fingerprint: sealed for sealed in library.list()}
+    corpora = {sealed.fingerprint: sealed for sealed in library.list()}
     runs = {run.id: run for run in store.list()}
-    sources = lineage(corpus.fingerprint, here)
+    own_lineage = lineage(corpus.fingerprint, corpora)
     active, ended = dict[str, Run](), dict[str, Run]()
     for run in runs.values():
-        read = set(run.manifest.inputs.values())
-        if read.isdisjoint(sources):
+        inputs = set(run.manifest.inputs.values())
+        if inputs.isdisjoint(own_lineage):
             continue
         outer = outermost(run, runs)
+        # A child may be resumed by itself, under a run that has ended: then it is the child that is at work.
         if outer.state().active or run.state().active:
             at_work = outer if outer.state().active else run
             active[at_work.id] = at_work
         # What has ended comes to need nothing that was made from it.
-        elif corpus.fingerprint in read:
+        elif corpus.fingerprint in inputs:
             ended[outer.id] = outer
-    derived = [sealed for mark, sealed in here.items() if corpus.fingerprint in lineage(mark, here) - {mark}]
+    derived = [
+        sealed
+        for fingerprint, sealed in corpora.items()
+        if corpus.fingerprint in lineage(fingerprint, corpora) - {fingerprint}
+    ]
     return Usage(corpus=corpus, active=tuple(active.values()), ended=tuple(ended.values()), derived=tuple(derived))
 
 
-def lineage(fingerprint: str, here: Mapping[str, Corpus]) -> set[str]:
-    """A corpus and all that it was made from, as far back as they are still here."""
+def lineage(fingerprint: str, corpora: Mapping[str, Corpus]) -> set[str]:
+    """Fingerprints of a corpus and of all that it was made from, as far back as they are still among `corpora`."""
     chain: list[str] = []
     while fingerprint and fingerprint not in chain:  # an origin is text in a file: a circle of them must end
         chain.append(fingerprint)
-        fingerprint = here[fingerprint].parent if fingerprint in here else ""
+        fingerprint = corpora[fingerprint].parent if fingerprint in corpora else ""
     return set(chain)
 
 
@@ -93,21 +98,22 @@ def outermost(run: Run, runs: Mapping[str, Run]) -> Run:
     return run
 
 
-def of_corpora(runs: Iterable[Run], roles: Mapping[str, str], library: Library) -> list[Run]:
-    """The `runs` whose corpora play the parts that `roles` gives ({role: fingerprint}), or were made from these.
+def runs_with_roles(runs: Iterable[Run], roles: Mapping[str, str], library: Library) -> list[Run]:
+    """Runs, of `runs`, whose corpora have the roles that `roles` gives ({role: fingerprint}), or were made from these.
 
-    What a run reads in a part by name (`train`, `test.0`) must be the corpus of that part; a run that names no part
-    (sources, what an encoder reads) must read one of them. All runs where there are no parts or no inputs.
+    What a run reads under a role's name (`train`, `test.0`) must be the corpus of that role; a run without such names
+    (sources, what an encoder reads) must read one of them. All runs where no roles are given; a run without inputs too.
     """
-    here = {corpus.fingerprint: corpus for corpus in library.list()}
-    return [run for run in runs if _plays(run, roles, here)]
+    corpora = {corpus.fingerprint: corpus for corpus in library.list()}
+    return [run for run in runs if _has_roles(run, roles, corpora)]
 
 
-def _plays(run: Run, roles: Mapping[str, str], here: Mapping[str, Corpus]) -> bool:
-    read: dict[str, set[str]] = {}
-    for name, mark in run.manifest.inputs.items():
-        read.setdefault(name.partition(".")[0], set()).update(lineage(mark, here))
-    named = [roles[part] in marks for part, marks in read.items() if part in roles]
-    if named:
+def _has_roles(run: Run, roles: Mapping[str, str], corpora: Mapping[str, Corpus]) -> bool:
+    """Whether the inputs of `run` are, or were made from, the corpora that have their roles."""
+    lineages: dict[str, set[str]] = {}  # of `test.0` and `test.1` together
+    for name, fingerprint in run.manifest.inputs.items():
+        lineages.setdefault(name.partition(".")[0], set()).update(lineage(fingerprint, corpora))
+    named = [roles[role] in lineages[role] for role in lineages.keys() & roles.keys()]
+    if named:  # these decide alone: what it reads besides, under names that are no roles, may be any corpus
         return all(named)
-    return not roles or not read or not set(roles.values()).isdisjoint(set[str]().union(*read.values()))
+    return not roles or not lineages or not set(roles.values()).isdisjoint(set[str]().union(*lineages.values()))

@@ -18,7 +18,8 @@ from core.corpora.formats.source import DOCUMENTS
 LABELS = ("train", "dev", "test")
 DIVIDE, UNUSED = "divide", ""
 PARTS = ("task", "domain", *LABELS, DIVIDE)
-FEW = 8  # files of a kind in a folder that have a row each
+MOST_SINGLE = 8  # files of a kind in a folder that have a row each
+# Whole words of a name; no \b, for which `_` and digits are letters: task_2 says task.
 _HINTS = {
     "task": re.compile(r"(?:^|[^a-z])(?:task|target)(?:[^a-z]|$)"),
     "domain": re.compile(r"(?:^|[^a-z])(?:domain|unlabell?ed|background|pile|raw)(?:[^a-z]|$)"),
@@ -48,7 +49,10 @@ class Look:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """Files that play one part. part: of `PARTS`, or `UNUSED`; may: what they could play. seen: why, a sentence."""
+    """Files that play one part. part: of `PARTS`, or `UNUSED`. seen: why, a sentence. long: as `Look` has it.
+
+    Its fields are keys of `corpus propose --json`.
+    """
 
     files: tuple[str, ...]
     name: str
@@ -62,9 +66,9 @@ class Row:
     long: bool = False
 
     @property
-    def may(self) -> tuple[str, ...]:
+    def possible_parts(self) -> tuple[str, ...]:
         """The parts that they could play."""
-        if not self.sentences:
+        if not self.sentences:  # it cannot be read
             return (UNUSED,)
         return (*PARTS, UNUSED) if self.labelled else ("task", "domain", UNUSED)
 
@@ -82,6 +86,7 @@ class Group:
         self.part, self.seen = UNUSED, ""
 
     def give(self, part: str, seen: str) -> None:
+        """Give them a part. seen: why, a sentence."""
         self.part, self.seen = part, seen
 
     @property
@@ -99,14 +104,15 @@ class Group:
         return likeness(self.words, other.words)
 
     def row(self) -> Row:
+        """The row of a proposal, once they have their part."""
         long = any(look.long for look in self.looks)
         return Row(
             files=self.files,
-            name=_called(self.looks),
+            name=_row_name(self.looks),
             bytes=sum(look.bytes for look in self.looks),
             sentences=self.sentences,
             exact=all(look.exact for look in self.looks),
-            labelled=self.looks[0].labelled,
+            labelled=self.looks[0].labelled,  # of one format, as `grouped` puts them together
             part=self.part,
             seen=self.seen + ("; its rows are long and are cut into sentences" if long else ""),
             types=tuple(sorted(self.types)),
@@ -121,11 +127,12 @@ def likeness(one: Mapping[str, int], other: Mapping[str, int]) -> float:
 
 
 def size(group: Group) -> int:
+    """Sentences of a group, to sort and choose by."""
     return group.sentences
 
 
 def grouped(looks: Sequence[Look]) -> list[list[Look]]:
-    """Documents of a folder together, and whatever else it holds more than `FEW` of."""
+    """Documents of a folder together, and whatever else it holds more than `MOST_SINGLE` of."""
     groups = defaultdict[tuple[str, ...], list[Look]](list)
     for look in looks:
         path = PurePosixPath(look.name)
@@ -135,11 +142,11 @@ def grouped(looks: Sequence[Look]) -> list[list[Look]]:
     return [
         part
         for (_, kind), files in groups.items()
-        for part in ([files] if kind == "document" or len(files) > FEW else [[look] for look in files])
+        for part in ([files] if kind == "document" or len(files) > MOST_SINGLE else [[look] for look in files])
     ]
 
 
-def _called(looks: Sequence[Look]) -> str:
+def _row_name(looks: Sequence[Look]) -> str:
     if len(looks) == 1:
         return looks[0].name
     folder = PurePosixPath(looks[0].name).parent

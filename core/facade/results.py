@@ -79,6 +79,7 @@ def tagger_rows(limit: int = 100) -> list[TaggerRow]:
 
 def _tagger_row(run: Run) -> TaggerRow:
     status, config = run.state(), run.manifest.config
+    # One at work, or stopped, has no result, and stands in the list all the same.
     result = tagger_tables.read(run) if status.state == "succeeded" else None
     dev: OverSeeds | None = result.dev if result else None
     test = result.test if result else None
@@ -112,9 +113,9 @@ def tested_alike(a: str, runs: Iterable[str]) -> list[str]:
     return [run for run in runs if tagger_tables.tested_alike(first, store().get(run))]
 
 
-def against(rows: Sequence[ArmRow]) -> str:
+def baseline_words(rows: Sequence[ArmRow]) -> str:
     """Baseline of a leaderboard's differences, in words."""
-    return leaderboard.against(rows)
+    return leaderboard.baseline_words(rows)
 
 
 def overlap_in_short(run_id: str) -> str:
@@ -122,7 +123,7 @@ def overlap_in_short(run_id: str) -> str:
     return arm_words.overlap_in_short(board(run_id))
 
 
-def swapped(rows: Sequence[ArmRow]) -> str:
+def halves_note(rows: Sequence[ArmRow]) -> str:
     """Note on an experiment whose replicates have halves of their own, a sentence; "" of any other."""
     return leaderboard.SWAPPED if leaderboard.swapped(rows) else ""
 
@@ -144,12 +145,12 @@ def decodings(run_id: str) -> dict[str, dict[str, float]]:
 
 def least_confidences(run_id: str) -> list[Abstaining]:
     """Precision and recall on dev by the least confidence that is asked for, of the seed that a `finetune` run kept."""
-    return evaluations.read_abstaining(store().get(run_id), evaluations.part("dev", kept(run_id)[1]))
+    return evaluations.read_abstaining(store().get(run_id), evaluations.file_suffix("dev", kept_seed(run_id)[1]))
 
 
-def kept(run_id: str) -> tuple[int, int]:
+def kept_seed(run_id: str) -> tuple[int, int]:
     """The seed whose tagger a `finetune` run kept, the best on dev: its place among the seeds, and itself."""
-    return tagger_tables.kept(store().get(run_id))
+    return tagger_tables.kept_seed(store().get(run_id))
 
 
 def unfound_types(run_id: str) -> list[Unfound]:
@@ -194,6 +195,7 @@ def own_readings(run_id: str, seed: int | None = None) -> list[TwoReadings]:
     CorpusError.
     """
     run = store().get(run_id)
+    # An `evaluate` run has one tagger, whose files are named without a seed.
     seeds = {"finetune": run.manifest.config.get("seeds"), "evaluate": [None]}.get(run.manifest.kind)
     if not seeds or not tagger_tables.test_of(run):
         raise ConfigError(f"{run_id}: has no test sentences; name a tested `finetune` run, or an `evaluate` run.")
@@ -237,7 +239,7 @@ def _in_words(rows: Sequence[OptionDifference], run: Run) -> list[OptionDifferen
 
 
 def value_in_words(run: Run, option: str, value: object) -> str:
-    """An option's value as people read it: a run's corpora by name."""
+    """An option's value as people read it: a run's corpora by name; None, which leaves it to the preset, "as usual"."""
     corpora = fields_with(RECIPES[run.manifest.kind].config, "corpus")
     values = value if isinstance(value, list | tuple) else [value]
     words = [corpus_name(str(one)) if option in corpora and one else str(one) for one in values if one != ""]
@@ -246,8 +248,10 @@ def value_in_words(run: Run, option: str, value: object) -> str:
 
 def removed_inputs(run_id: str) -> list[str]:
     """The parts whose corpora a run was made from and which are gone since: `domain`, `train`, ..."""
-    inputs, here = store().get(run_id).manifest.inputs, library()
-    return list(dict.fromkeys(name.partition(".")[0] for name, mark in inputs.items() if not here.holds(mark)))
+    inputs, corpora = store().get(run_id).manifest.inputs, library()
+    gone = [name for name, fingerprint in inputs.items() if not corpora.holds(fingerprint)]
+    # `test.0` and `test.1` are one part.
+    return list(dict.fromkeys(name.partition(".")[0] for name in gone))
 
 
 def missing(run_id: str) -> list[str]:
@@ -260,11 +264,12 @@ def missing(run_id: str) -> list[str]:
     for row in board(run_id).leaderboard:
         try:
             own = tagger_tables.missing(store().get(row.finetune_run), library())
-        except WinnowError:
+        except WinnowError:  # the run itself is gone, or cannot be read
             own = ["its taggers"]
         for what in own:
             if what not in gone:
                 arms.setdefault(what.removeprefix("its "), []).append(figures.line_name(row))
+    # What many arms lack is said once, with their names: "the model of knn 10%, none".
     return [*gone, *(f"the {what.removeprefix('the ')} of {', '.join(names)}" for what, names in arms.items())]
 
 
@@ -276,4 +281,5 @@ def budget_advice(run_id: str, worth: float) -> list[NextBudget]:
 def label_advice(run_id: str) -> list[LabelsSpared]:
     """Labels that an arm spares over no pre-training, for each with three sizes of L_C or more."""
     curve = board(run_id).curve
+    # At all labels that there are: how many more would be needed without pre-training to come as far.
     return labels_spared(curve, max((point.train_sentences for point in curve), default=0))

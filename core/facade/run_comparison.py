@@ -12,16 +12,20 @@ from core.facade.home import store
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """An option in which some runs differ. values: one a run, as people read it; "" where a run does not have it."""
+    """An option in which some runs differ, in words: `finetune: epochs`, whose key is `finetune.epochs`.
+
+    values: one a run, as people read it; "" where a run does not have it.
+    """
 
     option: str
     values: tuple[str, ...]
 
 
 def differences(run_ids: Sequence[str]) -> list[Difference]:
-    """Every option, also of options, in which some runs of any kind differ. Errors: RunError."""
+    """Every option, nested ones too, in which some runs of any kind differ. Errors: RunError."""
     runs = [store().get(run_id) for run_id in run_ids]
     by_run = [dict(_flat(run.manifest.config)) for run in runs]
+    # `weights` is no option that somebody gave: the hash of the encoder's files, which a run fills in for its key.
     names = dict.fromkeys(name for options in by_run for name in options if name != "weights")
     differing = [name for name in names if any(options.get(name) != by_run[0].get(name) for options in by_run)]
     return [
@@ -36,13 +40,13 @@ def differences(run_ids: Sequence[str]) -> list[Difference]:
     ]
 
 
-def _flat(options: Mapping[str, object], begin: str = "") -> Iterator[tuple[str, object]]:
-    """{finetune: {epochs: 3}} as `finetune.epochs`, 3."""
+def _flat(options: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, object]]:
+    """Flatten options that hold options: {finetune: {epochs: 3}} gives `finetune.epochs`, 3."""
     for name, value in options.items():
         if isinstance(value, Mapping):
-            yield from _flat(value, f"{begin}{name}.")
+            yield from _flat(value, f"{prefix}{name}.")
         else:
-            yield begin + name, value
+            yield prefix + name, value
 
 
 @exporting
@@ -52,10 +56,12 @@ def curves_csv(run_ids: Sequence[str]) -> str:
     Errors: RunError.
     """
     out = io.StringIO()
-    rows = csv.writer(out, lineterminator="\n")
-    rows.writerow(("run", "metric", "type", "seed", "step", "value"))
-    for run in dict.fromkeys(run.id for run_id in run_ids for run in training.trainings(store().get(run_id).id)):
-        for metric in training.curves(run):
-            for step, value in zip(metric.steps.tolist(), metric.values.tolist(), strict=True):
-                rows.writerow((run, metric.name, metric.type, metric.seed, step, f"{value:.6g}"))
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(("run", "metric", "type", "seed", "step", "value"))
+    # `trainings` passes over a run that is gone; one that is asked for by name is refused.
+    known = [store().get(run_id).id for run_id in run_ids]
+    for run_id in dict.fromkeys(run.id for each in known for run in training.trainings(each)):
+        for curve in training.curves(run_id):
+            for step, value in zip(curve.steps.tolist(), curve.values.tolist(), strict=True):
+                writer.writerow((run_id, curve.name, curve.type, curve.seed, step, f"{value:.6g}"))
     return out.getvalue()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from core.artifacts.rejects import AddResult
 from core.artifacts.result import read
-from core.artifacts.usage import of_corpora
+from core.artifacts.usage import runs_with_roles
 from core.audit_log import account
 from core.config import Config as Config
 from core.config import fields_with, refuse_download
@@ -44,8 +44,8 @@ def own(*kinds: str, state: State | None = None) -> list[Run]:
 
 
 def of_corpora_in_use(candidates: Iterable[Run]) -> list[Run]:
-    """The runs among some whose corpora have the parts that are given now; see `usage.of_corpora`."""
-    return of_corpora(candidates, roles(), library())
+    """The runs among some whose corpora have the roles that are given now; see `usage.runs_with_roles`."""
+    return runs_with_roles(candidates, roles(), library())
 
 
 def at_work() -> list[Run]:

@@ -8,7 +8,7 @@ from typing import Protocol
 
 import plotly.graph_objects as go
 
-from core.artifacts.leaderboard import EXPLORATORY, ArmRow, CurvePoint, FurtherTest, against
+from core.artifacts.leaderboard import EXPLORATORY, ArmRow, CurvePoint, FurtherTest, baseline_words
 from core.artifacts.taggers import TypeScores, Unfound
 from core.plots.theme import ENTITY_COLOURS, figure, plain
 
@@ -156,7 +156,7 @@ def seed_dots(rows: Sequence[ArmRow]) -> go.Figure:
 
 def differences(rows: Sequence[ArmRow]) -> go.Figure:
     """Mean F1 less that of what it is compared with, and the interval, for every arm but `none`."""
-    compared_with = against(rows)
+    compared_with = baseline_words(rows)
     rows = [row for row in rows if row.verdict != "baseline"]
     names = [plain(line_name(row)) for row in rows]
     fig = figure(_height(rows), x=f"points of the score<br>over {plain(compared_with)}", y="")

@@ -164,7 +164,7 @@ def _read(config: FinetuneConfig, job: Job) -> Splits:
 
 def _too_long(job: Job, *splits: Sequence[Sentence]) -> TooLong:
     """Count what a tagger of spans cannot find, and note it. splits: train, dev, tests."""
-    names = ["train", "dev", *map(evaluations.split_name, range(len(splits) - 2))]
+    names = ["train", "dev", *map(evaluations.name_of_test_set, range(len(splits) - 2))]
     counted = TooLong.count(dict(zip(names, splits, strict=True)))
     if counted.words:
         job.context.note(counted.words)
@@ -184,9 +184,9 @@ def _settle(config: FinetuneConfig, job: Job, splits: Splits, seed: int, seeds: 
     epochs = _train(config, job, splits, tagger, seed=seed, seeds=seeds)
     job.context.stage(f"calibrating, seed {seed}")
     fit_temperature(tagger, splits.dev, job.context)
-    names = ["dev", *map(evaluations.split_name, range(len(splits.tests)))]
+    names = ["dev", *map(evaluations.name_of_test_set, range(len(splits.tests)))]
     results = [
-        score_split(job, tagger, gold, splits.all_types, evaluations.part(name, seed), seen=seen)
+        score_split(job, tagger, gold, splits.all_types, evaluations.file_suffix(name, seed), seen=seen)
         for name, gold, seen in zip(names, (splits.dev, *splits.tests), splits.overlap.seen, strict=True)
     ]
     planned = asdict(settings.planned(len(splits.train))).items()

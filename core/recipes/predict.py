@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 
 from core.artifacts import evaluations, predictions, spans
-from core.artifacts.evaluations import EvaluateResult, split_name
+from core.artifacts.evaluations import EvaluateResult, name_of_test_set
 from core.artifacts.predictions import PredictResult
 from core.config import Config, option
 from core.models.fingerprint import fingerprint
@@ -78,9 +78,9 @@ def evaluate(config: EvaluateConfig, job: Job) -> EvaluateResult:
         tagger.crf.constrained = config.constrained
         gold = in_context(gold, tagger.context)
         types = sorted({*tagger.types, *types_of(gold)})
-        result = score_split(job, tagger, gold, types, split_name(0), seen=None)
+        result = score_split(job, tagger, gold, types, name_of_test_set(0), seen=None)
     return EvaluateResult(
         model=config.model,
-        test=over_seeds([result], [evaluations.read_table(job.context.run, split_name(0))]),
-        abstaining=evaluations.read_abstaining(job.context.run, split_name(0)),
+        test=over_seeds([result], [evaluations.read_table(job.context.run, name_of_test_set(0))]),
+        abstaining=evaluations.read_abstaining(job.context.run, name_of_test_set(0)),
     )

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from core.artifacts.arm_words import name_of, reads
 from core.artifacts.finding import Finding
-from core.artifacts.leaderboard import SWAPPED, ArmRow, FurtherTest, against, swapped
+from core.artifacts.leaderboard import SWAPPED, ArmRow, FurtherTest, baseline_words, swapped
 from core.artifacts.taggers import TypeScores, Unfound
 from core.plots.results import (
     VERDICT_MARKS,
@@ -152,7 +152,7 @@ def _picture(rows: Sequence[ArmRow], main: ArmRow | None) -> list[Part]:
         for row in sorted(rows, key=lambda row: row is not main)
         if row.verdict != "baseline" and known_interval(row)
     ]
-    over = "without" if against(rows) == "none" else against(rows)
+    over = "without" if baseline_words(rows) == "none" else baseline_words(rows)
     drawn = intervals(shown, f"points of 100 more than {over}; at 0 there is no difference")
     words = f"How much more than {over}, a line each: "
     return [Picture(drawn, words + "; ".join(f"{row.name} {row.value:+z.1f}" for row in shown))] if drawn else []
@@ -227,7 +227,8 @@ def corpora_parts(corpora: Sequence[CorpusRow], missing: Sequence[str]) -> list[
 def _results(report: Report) -> list[Part]:
     text = (
         "The score (F1) says how many of the entities in the test set were found exactly and how few were invented: "
-        f"100 is perfect, 0 is nothing right. The difference is to the variant {against(report.rows)}, in points of it."
+        "100 is perfect, 0 is nothing right. The difference is to the variant "
+        f"{baseline_words(report.rows)}, in points of it."
     )
     rows = []
     for row in report.rows:
@@ -256,7 +257,8 @@ def _further(rows: Sequence[ArmRow]) -> list[Part]:
     if not names:
         return []
     cells = [(line_name(row), _tested(row), *map(_tested, row.also)) for row in rows]
-    text = f"The same taggers on further test sets, and their difference to {against(rows)}. No verdict rests on these."
+    baseline = baseline_words(rows)
+    text = f"The same taggers on further test sets, and their difference to {baseline}. No verdict rests on these."
     heads = ("Variant", "Test set", *names)
     return [Text(text), Table(heads, cells, range(1, len(heads)))]
 

@@ -35,7 +35,7 @@ def test_without_ambiguous_slots_neither_they_nor_what_is_said_over_them_counts(
         for seed, said in SAID.items():
             entities = [tuple(Entity(start=a, end=b, type=kind) for a, b, kind in row) for row in said]
             found = [Prediction(entities=row, confidence=(1.0,) * len(row)) for row in entities]
-            evaluations.write_predictions(context.run, evaluations.part("test", seed), found)
+            evaluations.write_predictions(context.run, evaluations.file_suffix("test", seed), found)
         return fine_tuned([50.0, 75.0])
 
     options = {"init": "tiny", "seeds": tuple(SAID), "train": train.fingerprint, "dev": train.fingerprint}

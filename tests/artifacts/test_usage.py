@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from core.artifacts.scores import SelectResult
-from core.artifacts.usage import of_corpora
+from core.artifacts.usage import runs_with_roles
 from core.corpora.corpus import Corpus
 from core.corpora.library import Library
 from core.errors import CorpusError, RunError
@@ -160,7 +160,7 @@ def test_the_command_line_refuses_says_and_forces(home: Path, made: dict[str, Co
 
 def test_runs_of_these_corpora(home: Path, made: dict[str, Corpus], seal: Seal) -> None:
     def of(**roles: str) -> list[str]:
-        return [run.manifest.kind for run in of_corpora(runs.listed(), roles, Library(home))]
+        return [run.manifest.kind for run in runs_with_roles(runs.listed(), roles, Library(home))]
 
     select = chosen(home, made)
     sealed = select.result()["corpus"]

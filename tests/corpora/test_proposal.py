@@ -195,7 +195,11 @@ def test_what_cannot_be_read_says_why_and_plays_nothing() -> None:
     broken = Look(name="scan.pdf", bytes=10, problem="its pages are locked by a password")
     proposal = propose([labelled("a.conll"), broken])
     [row] = [row for row in proposal.rows if row.files == ("scan.pdf",)]
-    assert (row.part, row.may, row.seen) == (UNUSED, (UNUSED,), "cannot be read: its pages are locked by a password")
+    assert (row.part, row.possible_parts, row.seen) == (
+        UNUSED,
+        (UNUSED,),
+        "cannot be read: its pages are locked by a password",
+    )
     assert proposal.files() == {DIVIDE: ("a.conll",)}
 
 

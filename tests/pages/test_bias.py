@@ -353,7 +353,7 @@ def tuned_on_both(home: Path, made: Mapping[str, Corpus], hard: Corpus, init: st
         for index, (sentences, lost) in enumerate(zip(tests, (0, 0.2), strict=True)):
             for seed in SEEDS:
                 read = read_by_lot(sentences, skill - lost, seed)
-                part = evaluations.part(evaluations.split_name(index), seed)
+                part = evaluations.file_suffix(evaluations.name_of_test_set(index), seed)
                 evaluations.write_predictions(context.run, part, read)
         return fine_tuned([50.0])
 

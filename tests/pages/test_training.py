@@ -635,7 +635,7 @@ def test_a_finished_tagger_says_what_each_decoding_and_each_least_confidence_giv
         macro_f1=[58.0, 61.0],
     )
     row = Abstaining(least=0.8, entities=41, precision=87.5, recall=33.25, f1=48.2)
-    evaluations.write_abstaining(run, evaluations.part("dev", 2), [row])  # of the seed that is best on dev
+    evaluations.write_abstaining(run, evaluations.file_suffix("dev", 2), [row])  # of the seed that is best on dev
     finish(run, replace(result, dev=dev, test=test, tests=[test]))
     app = opened(PAGE)
     assert not app.exception

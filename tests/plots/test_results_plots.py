@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from core import plots
-from core.artifacts.leaderboard import ArmRow, CurvePoint, FurtherTest, Word, against, baseline, of_most_text
+from core.artifacts.leaderboard import ArmRow, CurvePoint, FurtherTest, Word, baseline, baseline_words, of_most_text
 from core.artifacts.taggers import TypeScores
 from core.plots.results import VERDICT_MARKS
 from tests.finished import ARM_ROW
@@ -195,10 +195,10 @@ def test_differences_say_what_they_are_to() -> None:
     assert compared["base+low:50"] == "base:50"
     assert compared["base:1000"] == compared["none encoder:<b>x"] == "none"
     assert compared["none"] == ""
-    assert (against(ROWS), against(SHARED)) == ("none", "none (sets of one size: base:1000, base:50)")
+    assert (baseline_words(ROWS), baseline_words(SHARED)) == ("none", "none (sets of one size: base:1000, base:50)")
     older = [each for each in SHARED if not each.arm.startswith("base")]
-    assert against(older) == "none"
-    assert plots.differences(SHARED).layout.xaxis.title.text == f"points of the score<br>over {against(SHARED)}"
+    assert baseline_words(older) == "none"
+    assert plots.differences(SHARED).layout.xaxis.title.text == f"points of the score<br>over {baseline_words(SHARED)}"
 
 
 def test_types_stand_under_both_arms() -> None:

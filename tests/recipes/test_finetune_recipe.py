@@ -270,7 +270,7 @@ def test_confidences_are_tempered_on_dev_and_what_that_mends_is_kept(corpora: Co
             table = Evaluation.load(run.artifacts / f"evaluation-{split}-{seed}.npz")
             assert sure["entities"] == table.predicted.sum()
             assert sure["right"] == pytest.approx(table.precision() / 100)
-            rows = evaluations.read_abstaining(run, evaluations.part(split, seed))
+            rows = evaluations.read_abstaining(run, evaluations.file_suffix(split, seed))
             assert (rows[0].least, rows[0].entities) == (0.0, sure["entities"])
             assert rows[0].f1 == pytest.approx(table.f1(), rel=1e-4)
             assert [row.entities for row in rows] == sorted((row.entities for row in rows), reverse=True)

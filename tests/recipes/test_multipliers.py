@@ -58,7 +58,10 @@ def tuned(config: FinetuneConfig, job: Job) -> FinetuneResult:
         right = luck.binomial(500, f1 / 100, size=gold.shape).astype(np.int32)
         table = Evaluation(types=("PARTY",), tp=right, predicted=gold, gold=gold)
         evaluations.write(
-            job.context.run, evaluations.part(split, seed), table, [Prediction(entities=(), confidence=())] * len(gold)
+            job.context.run,
+            evaluations.file_suffix(split, seed),
+            table,
+            [Prediction(entities=(), confidence=())] * len(gold),
         )
         scores[split] = (table.f1(),)
     return fine_tuned(scores["test"], dev=scores["dev"])

@@ -9,7 +9,7 @@ from itertools import islice
 from math import isnan
 from pathlib import Path, PurePath
 
-from core.corpora.formats.arrow import arrow_batches, arrow_schema
+from core.corpora.formats.arrow import arrow_rows, arrow_schema
 from core.corpora.formats.conll import looks_like_conll
 from core.corpora.formats.documents import document_format, is_document, sheet_rows
 from core.corpora.formats.folders import is_brat
@@ -87,7 +87,7 @@ def records(path: Path, kind: Kind, ledger: Ledger) -> Iterator[Record]:
         )
         within = kind.placed and "file" not in kind.columns
         named = not within and kind.format in ("hf", "parquet") and set(columns) <= set(kind.columns)
-        return arrow_batches(path, columns if named else None, ledger)
+        return arrow_rows(path, columns if named else None, ledger)
     return table(path, kind.encoding, ledger, "\t" if kind.container == "tsv" else None)
 
 

@@ -4,7 +4,7 @@ import csv
 import io
 from dataclasses import asdict
 
-from core.artifacts.leaderboard import EXPLORATORY, SWAPPED, ExperimentResult, against, nothing_learnt, swapped
+from core.artifacts.leaderboard import EXPLORATORY, SWAPPED, ExperimentResult, baseline_words, nothing_learnt, swapped
 from core.recipes.experiment import collapsed, further_tests
 from core.stats.verdict import points
 
@@ -67,7 +67,7 @@ def as_markdown(result: ExperimentResult) -> str:
         lines += [words, ""]
     lines += [words for text in (result.overlap_words, result.ceiling_words) if text for words in (text, "")]
     lines += [SWAPPED, ""] if swapped(result.leaderboard) else []
-    heads = (*HEADS, f"against {against(result.leaderboard)}", *ANSWERS)
+    heads = (*HEADS, f"against {baseline_words(result.leaderboard)}", *ANSWERS)
     lines += [f"| {' | '.join(heads)} |", "|---|---|---:|---:|---:|---:|---:|---|---|---|---:|"]
     for row in result.leaderboard:
         gain = "" if row.verdict == "baseline" else points(row.delta, row.interval)

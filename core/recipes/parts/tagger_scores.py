@@ -100,7 +100,7 @@ def note_unlearnt(job: Job, outcome: SeedOutcome) -> None:
     """Note it where a seed's tagger is no better than chance on any split."""
     results = [outcome.dev, *outcome.tests]
     if not any(result.learnt for result in results):
-        names = ["dev", *map(evaluations.split_name, range(len(outcome.tests)))]
+        names = ["dev", *map(evaluations.name_of_test_set, range(len(outcome.tests)))]
         f1s = ", ".join(f"{name} {result.micro_f1:.2f}" for name, result in zip(names, results, strict=True))
         job.context.note(f"Seed {outcome.seed} learnt nothing: its score ({f1s}) is no better than chance.")
 

@@ -51,8 +51,8 @@ def _row(row: Row, key: str) -> str:
         left.markdown(f"**{plain(short(row.name))}** · {plain(' · '.join(known))}  \n{plain(seen)}.")
         part = right.selectbox(
             f"Part of {short(row.name)}",
-            row.may,
-            index=row.may.index(row.part),
+            row.possible_parts,
+            index=row.possible_parts.index(row.part),
             format_func=NAMES.__getitem__,
             key=f"{key}.{row.files[0]}.part",
             label_visibility="collapsed",

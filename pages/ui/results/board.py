@@ -60,14 +60,14 @@ def leaderboard(run_id: str) -> None:
     for words in filter(None, (results.overlap_in_short(run_id), board.ceiling_words)):
         st.warning(plain(words), icon=":material/warning:")
     st.caption(ONCE)
-    if words := results.swapped(rows):
+    if words := results.halves_note(rows):
         st.caption(words)
     _failed(rows)
     means = "; ".join(f"{_name(row)} {row.mean:.2f}" for row in rows)
     chart(figures.seed_dots(rows), "results.dots", f"Test score of every seed and variant; means: {means}")
     gaps = "; ".join(f"{_name(row)} {figures.interval_words(row)}" for row in rows[:30])
-    chart(figures.differences(rows), "results.gaps", f"Score less that of {results.against(rows)}: {gaps}")
-    columns = COLUMNS | {"helped": figures.asked_first(rows), "none": f"Against {results.against(rows)}"}
+    chart(figures.differences(rows), "results.gaps", f"Score less that of {results.baseline_words(rows)}: {gaps}")
+    columns = COLUMNS | {"helped": figures.asked_first(rows), "none": f"Against {results.baseline_words(rows)}"}
     table([_line(row) for row in rows], columns, "Leaderboard: every variant's scores and verdict", wrapped=())
     _further(rows)
     with st.expander("Why each verdict, and what would settle it", expanded=True, icon=":material/gavel:"):
@@ -118,7 +118,7 @@ def _further(rows: Sequence[ArmRow]) -> None:
     st.subheader("The test set beside the harder sets", anchor=False)
     columns = {"arm": "Variant", "0": "Test set", **{str(i): name for i, name in enumerate(names, 1)}}
     lines = [{"arm": _name(row), **_on_each_test(row)} for row in rows]
-    against = results.against(rows)
+    against = results.baseline_words(rows)
     table(lines, columns, f"Score of every variant on each test set, and the difference to {against}", wrapped=())
     st.caption(
         f"Mean ± spread over seeds; the difference to {against}, with its 95% interval. Verdicts rest on the test set."

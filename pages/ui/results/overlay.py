@@ -8,37 +8,41 @@ from core.facade import figures, terms, training
 from pages.ui.results.pair import note_differences
 from pages.ui.widgets import is_dark
 
-MOST = 6  # lines that a reader can tell apart
-WHAT = {"dev_f1": terms.DECIDING.named, "loss": "Training loss"}
+MOST_TRAININGS = 6  # colours that a reader can tell apart; the lines of a training, one a seed, share one
+TAGGER_CURVES = {"dev_f1": terms.DECIDING.named, "loss": "Training loss"}
 
 
-def overlay(arms: Mapping[str, str]) -> None:
-    """A line a tagger and seed over the optimizer steps. arms: {finetune run: what it is called here}."""
+def overlay(run_labels: Mapping[str, str]) -> None:
+    """Draw a curve of several taggers, a line each seed. run_labels: {finetune run: what it is called here}."""
     left, right = st.columns((3, 1))
     runs = left.multiselect(
         "Trainings",
-        list(arms),
-        list(arms)[:MOST],
-        arms.__getitem__,
+        list(run_labels),
+        list(run_labels)[:MOST_TRAININGS],
+        run_labels.__getitem__,
         key="results.overlay.runs",
         placeholder="pick trainings",
-        max_selections=MOST,
+        max_selections=MOST_TRAININGS,
     )
-    note_differences(arms, runs)
-    what = right.selectbox("Curve", list(WHAT), format_func=WHAT.__getitem__, key="results.overlay.what")
-    drawn = [line for run in runs for line in lines(run, arms[run], what)]
+    note_differences(run_labels, runs)
+    curve = right.selectbox(
+        "Curve", list(TAGGER_CURVES), format_func=TAGGER_CURVES.__getitem__, key="results.overlay.what"
+    )
+    drawn = [line for run in runs for line in lines(run, run_labels[run], curve)]
     if not drawn:
         st.caption("These trainings have left no such curve.")
         return
-    figure = figures.curves(drawn, y=WHAT[what], height=380, dots=what == "dev_f1", dark=is_dark())
-    st.altair_chart(figure, key="results.overlay", alt=f"{WHAT[what]} over optimizer steps, a line a training and seed")
+    title = TAGGER_CURVES[curve]
+    figure = figures.curves(drawn, y=title, height=380, dots=curve == "dev_f1", dark=is_dark())
+    st.altair_chart(figure, key="results.overlay", alt=f"{title} over optimizer steps, a line a training and seed")
     st.caption("Each seed is a line of its variant's colour; steps are those of the optimizer.")
 
 
-def lines(run: str, name: str, what: str) -> list[figures.Line]:
-    """A curve of a training, `what`, a line a seed. name: what the training is called here."""
+def lines(run: str, label: str, curve: str) -> list[figures.Line]:
+    """The lines of a training, one for each seed. label: what the training is called here. curve: a metric's name."""
     return [
-        figures.Line(name=name, part=f"seed {metric.seed}", steps=metric.steps, values=metric.values)
+        figures.Line(name=label, part=f"seed {metric.seed}", steps=metric.steps, values=metric.values)
         for metric in training.curves(run)
-        if metric.name == what and not metric.type
+        # Of all entities alone: dev F1 has a curve for every type too, which would drown it.
+        if metric.name == curve and not metric.type
     ]

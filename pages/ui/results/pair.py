@@ -22,26 +22,27 @@ OF_TYPES = (
 LOOKED_AT = 10  # newest trainings among which two alike are looked for
 
 
-def pair(arms: Mapping[str, str], key: str) -> tuple[str, str]:
-    """Two taggers, by run, and what sets them apart beside what they are called after; one twice where it is alone.
+def pair(run_labels: Mapping[str, str], key: str) -> tuple[str, str]:
+    """Pick two taggers, by run, and note what sets them apart beside what they are called after; one twice where it is
+    alone. run_labels: {finetune run: what it is called here}.
 
     At first B is the arm without pre-training, else the newest that was trained like another, which is A.
     """
-    names = list(arms)
-    if len(names) == 1:
+    runs = list(run_labels)
+    if len(runs) == 1:
         st.caption("The only tagger that was tested. Once there is another, the two stand side by side here.")
-        return names[0], names[0]
-    first, base = _alike(arms)
+        return runs[0], runs[0]
+    first, base = _alike(run_labels)
     left, right = st.columns(2)
-    a = left.selectbox("A", names, first, arms.__getitem__, key=f"{key}.a.{names[0]}")
-    if _of_experiment(arms):
+    a = left.selectbox("A", runs, first, run_labels.__getitem__, key=f"{key}.a.{runs[0]}")
+    if _of_experiment(run_labels):
         # Where halves were swapped, only the same replicate of another arm has A's test sentences.
-        alike = results.tested_alike(a, names)
-        if len(alike) < len(names):
-            names, base = alike, next((i for i, run in enumerate(alike) if _is_none(arms[run])), 0)
+        alike = results.tested_alike(a, runs)
+        if len(alike) < len(runs):
+            runs, base = alike, next((i for i, run in enumerate(alike) if _is_none(run_labels[run])), 0)
             key = f"{key}.{a}"
-    b = right.selectbox("B", names, base, arms.__getitem__, key=f"{key}.b.{names[0]}")
-    note_differences(arms, (a, b))
+    b = right.selectbox("B", runs, base, run_labels.__getitem__, key=f"{key}.b.{runs[0]}")
+    note_differences(run_labels, (a, b))
     return a, b
 
 
@@ -49,26 +50,26 @@ def _is_none(name: str) -> bool:
     return name.partition(",")[0] == "none"
 
 
-def _of_experiment(arms: Mapping[str, str]) -> bool:
+def _of_experiment(run_labels: Mapping[str, str]) -> bool:
     """Whether these are an experiment's arms, and not trainings that nobody set side by side."""
-    return any(map(_is_none, arms.values()))
+    return any(map(_is_none, run_labels.values()))
 
 
-def _alike(arms: Mapping[str, str]) -> tuple[int, int]:
+def _alike(run_labels: Mapping[str, str]) -> tuple[int, int]:
     """Places of A and B at first."""
-    names = list(arms)
-    if _of_experiment(arms):
-        base = next(i for i, name in enumerate(arms.values()) if _is_none(name))
+    runs = list(run_labels)
+    if _of_experiment(run_labels):
+        base = next(i for i, name in enumerate(run_labels.values()) if _is_none(name))
         # A: the first line that is not `none`.
-        return (0 if base else min(1, len(names) - 1)), base
-    pairs = combinations(range(min(len(names), LOOKED_AT)), 2)
-    alike = (places for places in pairs if not results.differing_settings(*(names[place] for place in places)))
-    return next(alike, (0, len(names) - 1))
+        return (0 if base else min(1, len(runs) - 1)), base
+    pairs = combinations(range(min(len(runs), LOOKED_AT)), 2)
+    alike = (places for places in pairs if not results.differing_settings(*(runs[place] for place in places)))
+    return next(alike, (0, len(runs) - 1))
 
 
-def note_differences(arms: Mapping[str, str], runs: Sequence[str]) -> None:
+def note_differences(run_labels: Mapping[str, str], runs: Sequence[str]) -> None:
     """Says in which settings trainings differ that no experiment set side by side; in one, that is its arms' matter."""
-    if _of_experiment(arms) or not runs or any(run not in arms for run in runs):
+    if _of_experiment(run_labels) or not runs or any(run not in run_labels for run in runs):
         return
     rows = [row for run in runs[1:] for row in results.differing_settings(runs[0], run)]
     if not rows:
@@ -83,16 +84,17 @@ def note_differences(arms: Mapping[str, str], runs: Sequence[str]) -> None:
     )
 
 
-def types(arms: Mapping[str, str], run_id: str | None = None) -> None:
+def types(run_labels: Mapping[str, str], run_id: str | None = None) -> None:
     """Mahapatra et al. 2022, Table 4, and F1 on names that the training sentences hold and on those they do not; of an
     experiment every line under every decoding. run_id: the experiment."""
-    a, b = pair(arms, "results.types")
+    a, b = pair(run_labels, "results.types")
     rows = results.type_scores(a, b)
     f1: dict[str, str] = {"a": "Score"}
     if a != b:
         f1 = {"a": "Score of A", "b": "Score of B"}
-        name = f"Test score of every entity type under A, {arms[a]}, and B, {arms[b]}; the table below has the numbers"
-        chart(figures.type_differences(rows, f"A: {arms[a]}", f"B: {arms[b]}"), "results.types.chart", name)
+        one, other = run_labels[a], run_labels[b]
+        alt = f"Test score of every entity type under A, {one}, and B, {other}; the table below has the numbers"
+        chart(figures.type_differences(rows, f"A: {one}", f"B: {other}"), "results.types.chart", alt)
     lines: list[dict[str, object]] = [
         {
             "type": row.type,

@@ -30,9 +30,9 @@ MEANING: Mapping[Kind, str] = {
 }
 
 
-def sentences(arms: Mapping[str, str]) -> None:
+def sentences(run_labels: Mapping[str, str]) -> None:
     """Gold, A and B in three colours, every mistake in a shape and a word of its kind."""
-    a, b = pair(arms, "results.beside")
+    a, b = pair(run_labels, "results.beside")
     left, right = st.columns(2)
     seed_a = left.selectbox("Seed of A", _seeds(a), key=f"results.beside.seed.a.{a}")
     seed_b = right.selectbox("Seed of B", _seeds(b), key=f"results.beside.seed.b.{b}")
@@ -41,7 +41,7 @@ def sentences(arms: Mapping[str, str]) -> None:
     alone = (a, seed_a) == (b, seed_b)
     which, kinds, types = _filters(readings, SHOWN_ALONE if alone else SHOWN)
     if not alone:
-        st.caption(f"A: {plain(arms[a])}. B: {plain(arms[b])}.")
+        st.caption(f"A: {plain(run_labels[a])}. B: {plain(run_labels[b])}.")
     _counts(readings, types, alone=alone)
     rows = [row for row in readings if _wanted(row, which) and _has(row, kinds, types)]
     st.caption(f"{len(rows):,} of {len(readings):,} test sentences.")

@@ -86,21 +86,21 @@ def _differences(names: list[str]) -> None:
         st.caption("They were trained alike.")
 
 
-def take_away(run_id: str | None, arms: Mapping[str, str]) -> None:
+def take_away(run_id: str | None, run_labels: Mapping[str, str]) -> None:
     """The report, the table, the models."""
     if run_id is not None:
         _report(run_id)
-    if arms:
+    if run_labels:
         st.subheader("A tagger", anchor=False)
         st.caption("An ordinary Hugging Face folder with its card; loads anywhere, without code of ours.")
-        if here := with_models(arms):
+        if here := with_models(run_labels):
             _model(here)
 
 
-def with_models(arms: Mapping[str, str]) -> Mapping[str, str]:
+def with_models(run_labels: Mapping[str, str]) -> Mapping[str, str]:
     """Taggers whose model is still here; said in its place where that is none."""
     known = taggers.here()
-    here = {run: name for run, name in arms.items() if run in known}
+    here = {run: name for run, name in run_labels.items() if run in known}
     if not here:
         st.info(NO_MODELS, icon=":material/link_off:")
     return here
@@ -165,8 +165,8 @@ def _file(label: str, data: Any, name: str, mime: str, kind: Any = "secondary") 
     )
 
 
-def _model(arms: Mapping[str, str]) -> None:
-    run_id = st.selectbox("Tagger", list(arms), format_func=arms.__getitem__, key="results.take.model")
+def _model(run_labels: Mapping[str, str]) -> None:
+    run_id = st.selectbox("Tagger", list(run_labels), format_func=run_labels.__getitem__, key="results.take.model")
     folder = deliver.model_folder(run_id)
     big = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
     rare = _rare_words(run_id)

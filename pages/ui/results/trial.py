@@ -16,15 +16,20 @@ TRIES = "results.try.runs"  # {finetune run: predict run}, in the order of the f
 READ = "results.try.read"  # {finetune run: the sentences that its try found}: in memory alone, no file keeps them
 
 
-def try_it(arms: Mapping[str, str]) -> None:
+def try_it(run_labels: Mapping[str, str]) -> None:
     """Text in, entities in colour out; tagged in runs of their own, for no page loads a model."""
-    if not (arms := with_models(arms)):
+    if not (run_labels := with_models(run_labels)):
         return
     with st.form("results.try.form"):
         left, right = st.columns(2)
-        model = left.selectbox("Tagger", list(arms), format_func=arms.__getitem__, key="results.try.model")
+        model = left.selectbox("Tagger", list(run_labels), format_func=run_labels.__getitem__, key="results.try.model")
         other = right.selectbox(
-            "Beside it", list(arms), None, arms.__getitem__, key="results.try.other", placeholder="no second tagger"
+            "Beside it",
+            list(run_labels),
+            None,
+            run_labels.__getitem__,
+            key="results.try.other",
+            placeholder="no second tagger",
         )
         text = st.text_area("Sentences, one a line", key="results.try.text", max_chars=20_000)
         st.caption("What you type is deleted from this machine's disk as soon as it has been shown.")
@@ -34,7 +39,7 @@ def try_it(arms: Mapping[str, str]) -> None:
         models = dict.fromkeys(one for one in (model, other) if one)
         st.session_state[TRIES] = {one: deliver.try_sentences(one, text) for one in models}
     if tries := st.session_state.get(TRIES, {}):
-        _outcome(tries, arms)
+        _outcome(tries, run_labels)
 
 
 def _forget() -> None:
@@ -44,7 +49,7 @@ def _forget() -> None:
     st.session_state[READ] = {}
 
 
-def _outcome(tries: Mapping[str, str], arms: Mapping[str, str]) -> None:
+def _outcome(tries: Mapping[str, str], run_labels: Mapping[str, str]) -> None:
     """The panel of each run at work; of those that are finished what they read, and then no more of them on disk."""
     read: dict[str, list[Sentence]] = st.session_state.setdefault(READ, {})
     for number, (column, (model, run_id)) in enumerate(zip(st.columns(len(tries)), tries.items(), strict=True)):
@@ -53,15 +58,15 @@ def _outcome(tries: Mapping[str, str], arms: Mapping[str, str]) -> None:
                 read[model] = deliver.tagged_sentences(run_id)
             if model not in read and run_panel(run_id, f"results.try.{number}").state == "succeeded":
                 st.rerun()
-    _shown({model: read[model] for model in tries if model in read}, arms, deliver.known_types(list(tries)))
+    _shown({model: read[model] for model in tries if model in read}, run_labels, deliver.known_types(list(tries)))
     for model in read:
         deliver.forget_try(tries[model])
 
 
-def _shown(read: Mapping[str, Sequence[Sentence]], arms: Mapping[str, str], types: Sequence[str]) -> None:
+def _shown(read: Mapping[str, Sequence[Sentence]], run_labels: Mapping[str, str], types: Sequence[str]) -> None:
     if len(read) == 2:
-        note_differences(arms, list(read))
-        _two_readings([arms.get(model, model) for model in read], list(read.values()), types)
+        note_differences(run_labels, list(read))
+        _two_readings([run_labels.get(model, model) for model in read], list(read.values()), types)
         return
     for sentences in read.values():
         sentence_list(sentences, types, "What you typed, with the entities that were found")

@@ -8,12 +8,16 @@ from core.facade import figures, projects, run_comparison, runs, training
 from core.facade.labels import RunRow
 from core.facade.runs import Run
 from pages.ui.frame import guard
-from pages.ui.results.overlay import MOST, WHAT, lines
+from pages.ui.results.overlay import MOST_TRAININGS, TAGGER_CURVES, lines
 from pages.ui.runs.words import name_of
 from pages.ui.training.live import POLL
 from pages.ui.widgets import is_dark, same_command, table
 
-CURVES = {**WHAT, "dev_loss_task": "Loss on held-out task text", "dev_loss_general": "Loss on held-out general text"}
+CURVES = {
+    **TAGGER_CURVES,
+    "dev_loss_task": "Loss on held-out task text",
+    "dev_loss_general": "Loss on held-out general text",
+}
 
 
 def options(rows: Sequence[RunRow]) -> None:
@@ -45,16 +49,16 @@ def curves(rows: Sequence[RunRow]) -> None:
     picked = left.multiselect(
         "Trainings",
         list(names),
-        list(names)[:MOST],
+        list(names)[:MOST_TRAININGS],
         names.__getitem__,
         key=key,
         placeholder="pick trainings",
-        max_selections=MOST,
+        max_selections=MOST_TRAININGS,
     )
-    what = right.selectbox("Curve", _measured(picked), format_func=CURVES.__getitem__, key="runs.curves.what")
-    if picked and what:
+    curve = right.selectbox("Curve", _measured(picked), format_func=CURVES.__getitem__, key="runs.curves.what")
+    if picked and curve:
         active = any(runs.state(run_id).active for run_id in picked)
-        st.fragment(run_every=POLL if active else None)(_chart)({run_id: names[run_id] for run_id in picked}, what)
+        st.fragment(run_every=POLL if active else None)(_chart)({run_id: names[run_id] for run_id in picked}, curve)
         same_command(projects.typed("runs", "curves", *picked, "--output", "curves.csv"))
 
 
@@ -69,10 +73,10 @@ def _measured(run_ids: Sequence[str]) -> list[str]:
     return [name for name in CURVES if name in names]
 
 
-def _chart(names: dict[str, str], what: str) -> None:
+def _chart(names: dict[str, str], curve: str) -> None:
     with guard():
-        drawn = [line for run_id, name in names.items() for line in lines(run_id, name, what)]
-        figure = figures.curves(drawn, y=CURVES[what], height=360, dots=what == "dev_f1", dark=is_dark())
-        label = f"{CURVES[what]} over optimizer steps, a line a training and seed: {', '.join(names.values())}"
+        drawn = [line for run_id, name in names.items() for line in lines(run_id, name, curve)]
+        figure = figures.curves(drawn, y=CURVES[curve], height=360, dots=curve == "dev_f1", dark=is_dark())
+        label = f"{CURVES[curve]} over optimizer steps, a line a training and seed: {', '.join(names.values())}"
         st.altair_chart(figure, key="runs.chart", alt=label)
         st.caption("Each seed is a line of its training's colour; new points come in while it trains.")

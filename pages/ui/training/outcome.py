@@ -170,7 +170,7 @@ def _confidence(run_id: str, tuned: FinetuneResult) -> None:
     rows = results.least_confidences(run_id)
     if not rows or not tuned.dev.calibration:
         return
-    place, seed = results.kept(run_id)
+    place, seed = results.kept_seed(run_id)
     with st.expander("How sure it is, and what a least confidence keeps", icon=":material/percent:"):
         for part, split in ((terms.DEV, tuned.dev), (terms.TEST, tuned.test)):
             for sure in split.calibration[place : place + 1] if split else ():
@@ -206,7 +206,7 @@ def _experiment(run_id: str) -> None:
         }
         for row in board
     ]
-    headings = {"arm": "Variant", "mean": "Test score (F1)", "delta": f"against {results.against(board)}"}
+    headings = {"arm": "Variant", "mean": "Test score (F1)", "delta": f"against {results.baseline_words(board)}"}
     headings |= {"verdict": "Verdict", "why": "Why"}
     table(rows, headings, "Leaderboard", wrapped=("why",))
 
