@@ -21,7 +21,7 @@ from core.runs.run import Run
 from core.stats.draws import stratified
 from core.text.sentence import place
 
-SPOKEN_FOR = 20_000  # sentences that stand for each side where words are counted
+WORD_SAMPLE = 20_000  # sentences of each side whose words are counted
 
 MapRow = TypedDict(
     "MapRow",
@@ -57,7 +57,7 @@ class MapView:
 
     selection: id of the `select` run. xy: `(2 or 3, n)` float32. rows: `(n,)` rows of their corpus. fitted: `(n,)`
     whether UMAP was fitted on it; the others were placed between their neighbours. cluster: `(n,)` index into
-    `clusters`. of: sentences of T_C and D_C in all, mapped or not.
+    `clusters`. of: sentences of T_C and D_C in all, mapped or not. embedded: {role: the run with its vectors}.
     """
 
     run_id: str
@@ -105,11 +105,13 @@ class MapView:
         selected = np.zeros(len(self.domain), dtype=bool)
         selected[chosen] = True
         kinds = np.zeros(len(self), dtype=np.uint8)
+        # T_C's points stay 0; in the order of `CLASSES` what is selected is 1, the rest 2.
         kinds[self.n_task :] = 2 - selected[self.rows[self.n_task :]]
         return kinds
 
     def draw(self, kinds: IntArray, n: int) -> IntArray:
         """Up to `n` points to draw: those UMAP was fitted on where they are enough, else of all."""
+        # These lie where the layout wants them; the others only between their neighbours.
         if n <= int(self.fitted.sum()):
             fitted = np.flatnonzero(self.fitted)
             return fitted[stratified(kinds[fitted], n, self.seed)]
@@ -162,7 +164,7 @@ class MapView:
         """A column of both corpora at `points`, in their order."""
         return self._at(points, lambda corpus: stored(corpus, name))
 
-    def values_at(self, points: IntArray, name: str) -> list[str | None]:
+    def further_values(self, points: IntArray, name: str) -> list[str | None]:
         """Values of a further column of the files that `points` came from, in their order."""
         return cast(list[str | None], self._at(points, lambda corpus: values(corpus, name)))
 
@@ -170,9 +172,9 @@ class MapView:
         points = np.asarray(points, dtype=np.int64)
         task = points < self.n_task
         cells = np.empty(len(points), dtype=object)
-        for which, corpus in ((task, self.task), (~task, self.domain)):
-            taken = column(corpus).take(pa.array(self.rows[points[which]])).to_pylist()
-            cells[which] = np.array([*taken, None], dtype=object)[:-1]
+        for side, corpus in ((task, self.task), (~task, self.domain)):
+            taken = column(corpus).take(pa.array(self.rows[points[side]])).to_pylist()
+            cells[side] = np.array([*taken, None], dtype=object)[:-1]  # None: numpy makes lists of one length a table
         return list(cells)
 
     def table(self, points: IntArray, kinds: IntArray, scored: Scored) -> list[MapRow]:
@@ -215,14 +217,14 @@ class MapView:
         return Hits(points=points, rows=rows, task_rows=task_rows)
 
     def telling(self, points: IntArray, n: int) -> list[Telling]:
-        """Words that tell `points` from the other points; each side stands by `SPOKEN_FOR` sentences at most."""
+        """Words that tell `points` from the other points; of `WORD_SAMPLE` sentences of each side at most."""
         side = np.zeros(len(self), dtype=np.int64)
         side[np.asarray(points, dtype=np.int64)] = 1
-        picked, others = (self._some(np.flatnonzero(side == which)) for which in (1, 0))
+        picked, others = (self._sample(np.flatnonzero(side == which)) for which in (1, 0))
         return telling_words(count_words(self.texts(picked)), count_words(self.texts(others)), n)
 
-    def _some(self, points: IntArray) -> IntArray:
-        return points[stratified(np.zeros(len(points), dtype=np.int64), SPOKEN_FOR, self.seed)]
+    def _sample(self, points: IntArray) -> IntArray:
+        return points[stratified(np.zeros(len(points), dtype=np.int64), WORD_SAMPLE, self.seed)]
 
     def _points(self, rows: IntArray, start: int, stop: int) -> IntArray:
         """Points between `start` and `stop`, whose rows ascend, that have one of `rows`."""

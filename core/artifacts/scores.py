@@ -67,7 +67,7 @@ class SelectResult:
     audit_run: str
 
 
-def withheld(keep: Sequence[str]) -> tuple[str, ...]:
+def withheld_flags(keep: Sequence[str]) -> tuple[str, ...]:
     """The flags that withhold a sentence when those in `keep` do not. Errors: ConfigError for an unknown flag."""
     if unknown := sorted(set(keep) - set(FLAGS)):
         raise ConfigError(f"keep: {unknown[0]!r} is no flag; known flags are {', '.join(FLAGS)}.")
@@ -78,6 +78,7 @@ def write(run: Run, values: FloatArray, order: IntArray, learnt: Arrays) -> None
     """Write the scores of a `score` run."""
     np.save(run.artifacts / _SCORES, values)
     write_order(run, order)
+    # No pickles: who reads one runs whatever a forged project put there.
     np.savez(run.artifacts / _LEARNT, allow_pickle=False, **learnt)
 
 
@@ -127,7 +128,7 @@ class ScoredRow(TypedDict):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scored:
-    """D_C, its scores `(n,)`, their order `(m,)` and its flags."""
+    """D_C, its scores `(n,)`, their order `(m,)`, its flags, and the tokens of each sentence, `lengths` `(n,)`."""
 
     domain: Corpus
     scores: Scores
@@ -138,7 +139,7 @@ class Scored:
     @classmethod
     def read(cls, score_run: Run, audit_run: Run, library: Library, select_run: Run | None = None) -> Self:
         """Read two runs' results on D_C. select_run: the selection whose diversity re-ordered it, if it did."""
-        own = select_run.artifacts / _ORDER if select_run else None
+        own_order = select_run.artifacts / _ORDER if select_run else None
         result = read_result(score_run, ScoreResult)
         domain = library.find(score_run.manifest.inputs["domain"])
         scores = Scores(
@@ -149,7 +150,8 @@ class Scored:
             corpus=domain.fingerprint,
             params=score_run.manifest.config,
         )
-        with read_back(path := own if own and own.exists() else score_run.artifacts / _ORDER):
+        # A selection without diversity leaves no order of its own.
+        with read_back(path := own_order if own_order and own_order.exists() else score_run.artifacts / _ORDER):
             order: IntArray = np.load(path)
         return cls(
             domain=domain,
@@ -163,9 +165,9 @@ class Scored:
         """See `selection.choose`; milliseconds for a million rows."""
         return choose(self.scores, budget, lengths=self.lengths, mask=self.audit.mask, drop=drop, order=self.order)
 
-    def free(self, drop: Sequence[str]) -> IntArray:
+    def eligible(self, drop: Sequence[str]) -> IntArray:
         """Rows that may be chosen, in order: scored, and withheld by no flag in `drop`."""
-        bits = np.uint8(sum(1 << FLAGS.index(flag) for flag in drop))
+        bits = np.uint8(sum(1 << FLAGS.index(flag) for flag in drop))  # in an audit's mask bit i is the flag i
         rows: IntArray = self.order[(self.audit.mask[self.order] & bits) == 0]
         return rows
 
@@ -174,6 +176,7 @@ class Scored:
         values, value = self.scores.values, self.scores.values[row]
         if np.isnan(value):
             return None
+        # NaN is neither above nor below: what could not be scored stands before nobody.
         better = values > value if self.scores.prefer == "high" else values < value
         return int(better.sum() + (values[:row] == value).sum()) + 1
 
@@ -194,9 +197,9 @@ class Scored:
 
     def borderline(self, chosen: Selection, drop: Sequence[str], n: int) -> tuple[IntArray, IntArray]:
         """The last `n` rows that got in and the first `n` that did not (withheld rows left aside)."""
-        free = self.free(drop)
+        eligible = self.eligible(drop)
         k = len(chosen.rows)
-        return free[max(k - n, 0) : k], free[k : k + n]
+        return eligible[max(k - n, 0) : k], eligible[k : k + n]
 
     def export(self, chosen: Selection, path: Path, run_id: str, edits: Edits, format: Format | None = None) -> None:
         """Write S_C as txt, jsonl, parquet or csv, or into a folder that `datasets.load_dataset` reads.
@@ -226,6 +229,7 @@ class Scored:
         )
 
     def _records(self, chosen: Selection) -> Iterator[Row]:
+        # A block at a time: an S_C may be millions of sentences, whose text is not held at once.
         for start in range(0, len(chosen.rows), BLOCK):
             rows = chosen.rows[start : start + BLOCK]
             for rank, (row, sentence) in enumerate(zip(rows.tolist(), self.domain.take(rows), strict=True), start + 1):

@@ -114,12 +114,12 @@ def verdict(row: int, rank: int | None, *, scored: Scored, chosen: Selection, ed
         return "Put into the choice by hand."
     if rank is None:
         return "Left out: it could not be scored."
-    free = scored.free(drop)
-    before = int(np.isin(scored.order[: int(np.flatnonzero(scored.order == row)[0])], free).sum())
+    eligible = scored.eligible(drop)
+    before = int(np.isin(scored.order[: int(np.flatnonzero(scored.order == row)[0])], eligible).sum())
     if flags := [flag for flag in drop if scored.audit.mask[row] >> FLAGS.index(flag) & 1]:
         otherwise = "its score would have let it in" if before < cut else "its score would not have let it in either"
         return f"Withheld: flagged {flags[0].replace('_', ' ')}; {otherwise}."
-    return f"Below the cut: number {before + 1:,} of {len(free):,} that may be taken, and the budget took {cut:,}."
+    return f"Below the cut: number {before + 1:,} of {len(eligible):,} that may be taken, and the budget took {cut:,}."
 
 
 def _evidence(select: Run, row: int, scored: Scored, task: Corpus, library: Library) -> Evidence:

@@ -11,7 +11,7 @@ from core.artifacts import vectors
 from core.artifacts.checkup import check_up
 from core.artifacts.map import read_points
 from core.artifacts.result import read as read_result
-from core.artifacts.scores import Scored, ScoreResult, read_rows, read_values, withheld
+from core.artifacts.scores import Scored, ScoreResult, read_rows, read_values, withheld_flags
 from core.artifacts.scores import ScoredRow as ScoredRow
 from core.artifacts.why import Why as Why
 from core.artifacts.why import explain_row
@@ -51,7 +51,7 @@ def why(choice_id: str, row: int, budget: str | None = None, keep: Sequence[str]
         scored=scored(choice_id),
         chosen=chosen(choice_id, budget, keep, edited=False),
         edits=edits(choice_id),
-        drop=withheld(_keep(choice_id, keep)),
+        drop=withheld_flags(_keep(choice_id, keep)),
         library=library(),
     )
 
@@ -59,7 +59,7 @@ def why(choice_id: str, row: int, budget: str | None = None, keep: Sequence[str]
 def flags_of(choice_id: str, rows: IntArray) -> dict[str, BoolArray]:
     """{flag: `(m,)` whether it holds for each of `rows` of D_C}, for the flags that this selection withholds."""
     audit = scored(choice_id).audit
-    return {flag: audit.has(flag)[rows] for flag in withheld(_keep(choice_id, None))}
+    return {flag: audit.has(flag)[rows] for flag in withheld_flags(_keep(choice_id, None))}
 
 
 def health(
@@ -94,7 +94,7 @@ def health_without_diversity(choice_id: str) -> Health:
     """`health` of what the same budget would have chosen by score alone: what re-ordering has changed."""
     run, about = run_of(choice_id), scored(choice_id)
     plain: Scored = replace(about, order=ranking(about.scores.values, about.scores.prefer))
-    selection = plain.choose(Budget.parse(kept_budget(choice_id)), withheld(run.manifest.config["keep"]))
+    selection = plain.choose(Budget.parse(kept_budget(choice_id)), withheld_flags(run.manifest.config["keep"]))
     return _health(run.id, selection.rows.tobytes(), None)
 
 
@@ -117,11 +117,11 @@ def overlap_curve(choice_id: str, other: str) -> list[tuple[int, int]]:
     worst = np.zeros(n, dtype=np.int64)  # the budget from which on both have a row
     longest = n
     for name in (choice_id, other):
-        free = scored(name).free(withheld(_keep(name, None)))
+        eligible = scored(name).eligible(withheld_flags(_keep(name, None)))
         # What may not be chosen stands behind every budget.
         place = np.full(n, 2 * n)
-        place[free] = np.arange(1, len(free) + 1)
-        worst, longest = np.maximum(worst, place), min(longest, len(free))
+        place[eligible] = np.arange(1, len(eligible) + 1)
+        worst, longest = np.maximum(worst, place), min(longest, len(eligible))
     worst = np.sort(worst)
     budgets = np.unique(np.geomspace(1, max(longest, 1), 20).round().astype(np.int64))
     return [(int(b), int(np.searchsorted(worst, b, side="right"))) for b in budgets]
@@ -134,7 +134,7 @@ def side_examples(choice_id: str, other: str, side: Side, n: int = 8) -> list[Sc
     """
     membership = sides(choice_id, other)
     by = other if side == "only B" else choice_id
-    ranked = scored(by).order if side != "neither" else scored(by).free(withheld(_keep(by, None)))
+    ranked = scored(by).order if side != "neither" else scored(by).eligible(withheld_flags(_keep(by, None)))
     best = ranked[membership[ranked] == SIDES.index(side)]
     if side != "neither" and len(best) < n:  # what could not be scored has no rank
         best = np.concatenate([best, np.setdiff1d(np.flatnonzero(membership == SIDES.index(side)), best)])
@@ -145,7 +145,7 @@ def side_examples(choice_id: str, other: str, side: Side, n: int = 8) -> list[Sc
 def _free(run_id: str, keep: tuple[str, ...]) -> tuple[IntArray, IntArray]:
     """D_C's rows, best first: those that may be chosen, and those that a flag withholds."""
     about = scored(run_id)
-    bits = np.uint8(sum(1 << FLAGS.index(flag) for flag in withheld(keep)))
+    bits = np.uint8(sum(1 << FLAGS.index(flag) for flag in withheld_flags(keep)))
     free = (about.audit.mask[about.order] & bits) == 0
     return about.order[free], about.order[~free]
 

@@ -147,12 +147,12 @@ def _is_number(text: str) -> bool:
 
 def column_numbers(map_run: str, points: IntArray, column: str) -> FloatArray:
     """Values at `points` of a further column that holds numbers; NaN where it has none."""
-    return np.array([float(value or "nan") for value in get(map_run).values_at(points, column)])
+    return np.array([float(value or "nan") for value in get(map_run).further_values(points, column)])
 
 
 def column_names(map_run: str, points: IntArray, column: str) -> list[str]:
     """Values of a further column at `points`, in words."""
-    return [value or "unknown" for value in get(map_run).values_at(points, column)]
+    return [value or "unknown" for value in get(map_run).further_values(points, column)]
 
 
 def colour_numbers(map_run: str, points: IntArray, by: Literal["score", "length", "page"]) -> FloatArray:

@@ -22,7 +22,7 @@ from core.artifacts.edits import read as read_edits
 from core.artifacts.result import read as read_result
 from core.artifacts.scores import Scored as Scored
 from core.artifacts.scores import SelectResult as SelectResult
-from core.artifacts.scores import withheld
+from core.artifacts.scores import withheld_flags
 from core.config import Budget as Budget
 from core.config import Unit
 from core.corpora.corpus import Corpus
@@ -80,7 +80,7 @@ def finished() -> list[Run]:
 
 def choose(choice_id: str, budget: str, keep: Sequence[str] = ()) -> Selection:
     """The rows that the scores choose for a budget, without hand edits. Errors: ConfigError."""
-    return scored(choice_id).choose(Budget.parse(budget), withheld(keep))
+    return scored(choice_id).choose(Budget.parse(budget), withheld_flags(keep))
 
 
 def chosen(

@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import field_validator
 
 from core.artifacts import scores, vectors
-from core.artifacts.scores import Scored, SelectResult, withheld
+from core.artifacts.scores import Scored, SelectResult, withheld_flags
 from core.config import Budget, option
 from core.corpora.corpus import Corpus
 from core.corpora.hygiene import FLAGS
@@ -38,7 +38,7 @@ class SelectOptions(EncoderOptions, Flagging):
     @field_validator("keep")
     @classmethod
     def _keep(cls, keep: tuple[str, ...]) -> tuple[str, ...]:
-        withheld(keep)
+        withheld_flags(keep)
         return keep
 
 
@@ -64,7 +64,7 @@ def run(config: SelectConfig, job: Job) -> SelectResult:
 
     S_C itself is sealed as a corpus.
     """
-    budget, drop = Budget.parse(config.budget), withheld(config.keep)
+    budget, drop = Budget.parse(config.budget), withheld_flags(config.keep)
     holdout = tuple(dict.fromkeys((*config.holdout, *((config.dev,) if config.dev else ()))))
     flagging = config.model_dump(include=set(Flagging.model_fields))
     job.context.part(1, PARTS, "duplicates and leaks")
@@ -112,7 +112,7 @@ def _diverse(config: SelectConfig, job: Job, scored: Scored, chosen: Selection, 
     if chosen.budget.unit == "threshold":
         raise ConfigError("diversity: a threshold takes every sentence above it, in any order; give another budget.")
     n = len(chosen.rows)
-    pool = scored.free(drop)[: diversity.POOL * n]
+    pool = scored.eligible(drop)[: diversity.POOL * n]
     run = job.child("embed", corpus=config.domain, **encoder_options(config))
     job.context.stage("choosing with diversity")
     pooled = vectors.read(run)[0][pool]

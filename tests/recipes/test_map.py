@@ -304,7 +304,7 @@ def test_why_tells_each_fate(select: str, map_run: str) -> None:
     assert cosines == sorted(cosines, reverse=True)
     short = insights.why(select, 240)
     assert "Withheld: flagged too short" in short.verdict
-    free = scored.free(corpora.FLAGS)
+    free = scored.eligible(corpora.FLAGS)
     below = insights.why(select, int(free[40]))
     assert f"Below the cut: number 41 of {len(free)} that may be taken, and the budget took 40" in below.verdict
     assert below.rank is not None
@@ -347,7 +347,7 @@ def test_diversity_reorders_and_nothing_else(seal: Seal, how: str) -> None:
     assert runs.get(diverse).result()["score_run"] == runs.get(plain).result()["score_run"]
     rows = selections.chosen(diverse).rows
     assert len(rows) == 40
-    pool = selections.scored(plain).free(corpora.FLAGS)[:200]
+    pool = selections.scored(plain).eligible(corpora.FLAGS)[:200]
     assert set(rows) <= set(pool)
     assert set(rows) != set(selections.chosen(plain).rows)
     assert selections.chosen(diverse, "15").rows.tolist() == rows[:15].tolist()
