@@ -1,6 +1,6 @@
 """Equal samples: so many tokens of every source, drawn by sentence, the same ones for a seed (Dai et al. 2019, 5)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -39,7 +39,16 @@ def draw(
     if part:
         rows = stretch(rows, sizes[rows], *part)
     report.stage(f"drawing a sample of {name}")
-    sentences: list[Sequence[str]] = []
+    sentences = [words for text in _texts(corpora, rows, report) if (words := cut(text.lower() if lowercase else text))]
+    n_tokens = sum(map(len, sentences))
+    if not (n_tokens or part):
+        raise CorpusError(f"{name}: no sentence holds a token, so there is nothing to compare; give a corpus of text.")
+    whole = len(rows) == sum(map(len, lengths))
+    return Sample(name=name, sentences=sentences, n_tokens=n_tokens, seed=seed, whole=whole)
+
+
+def _texts(corpora: Sequence[Corpus], rows: IntArray, report: Reporter) -> Iterator[str]:
+    """The texts of `rows`, counted over all corpora, ascending."""
     start = n_read = 0
     for corpus in corpora:
         own_rows = rows[(rows >= start) & (rows < start + len(corpus))] - start
@@ -47,14 +56,9 @@ def draw(
         for first in range(0, len(own_rows), BLOCK):
             report.check()
             report.progress(n_read, len(rows), "sentences")
-            texts = [sentence.text for sentence in corpus.take(own_rows[first : first + BLOCK])]
-            sentences += [words for text in texts if (words := cut(text.lower() if lowercase else text))]
-            n_read += len(texts)
-    n_tokens = sum(map(len, sentences))
-    if not (n_tokens or part):
-        raise CorpusError(f"{name}: no sentence holds a token, so there is nothing to compare; give a corpus of text.")
-    whole = len(rows) == sum(map(len, lengths))
-    return Sample(name=name, sentences=sentences, n_tokens=n_tokens, seed=seed, whole=whole)
+            block = own_rows[first : first + BLOCK]
+            yield from (sentence.text for sentence in corpus.take(block))
+            n_read += len(block)
 
 
 def capped(lengths: IntArray, cap: int | None, seed: int) -> IntArray:
