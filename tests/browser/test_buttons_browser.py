@@ -68,8 +68,8 @@ class Walk:
             self.open(opened)
 
     def open(self, name: str) -> None:
-        """An expander, where it is closed."""
-        expander = self.page.get_by_test_id("stExpander").filter(has=self.page.get_by_text(name, exact=True)).first
+        """An expander, where it is closed; it may be within another, which comes before it."""
+        expander = self.page.get_by_test_id("stExpander").filter(has=self.page.get_by_text(name, exact=True)).last
         if expander.locator("details").first.get_attribute("open") is None:
             expander.locator("summary").first.click()
             expect(expander.get_by_test_id("stExpanderDetails").first).to_be_visible()
@@ -277,7 +277,7 @@ def runs_table(one: Walk) -> None:
 def _look_at(one: Walk, run_id: str) -> None:
     """A small run, found by its id and ticked in the table."""
     one.go("Runs")
-    one.page.get_by_text("Imports and checks", exact=True).click()
+    one.open("Imports and checks")
     settled(one.page)
     search = one.page.get_by_placeholder("Name, tag, note or run")
     search.fill(run_id)
@@ -449,20 +449,20 @@ def training(one: Walk) -> None:
     page = one.page
     panel = page.locator(".st-key-training-run-panel")
     one.go("Training", opened="What to train")
-    page.get_by_text(LARGER, exact=True).click()  # within the other expander
+    one.open(LARGER)
     settled(page)
     expect(one.button("training.fetch")).to_be_disabled()
     tick(page, "I agree that mpnet is fetched from there")
     one.press("training.fetch", starts="fetch")
     file = one.server.data / "few.vec"
     file.write_text("of 1 2\n", encoding="utf-8")
-    page.get_by_text(VECTORS, exact=True).click()
+    one.open(VECTORS)
     box = page.locator(".st-key-training-vectors-path input")
     box.fill(str(file))
     box.press("Tab")
     one.press("training.vectors.start", starts="vectors-import")
     pick(page, "Start from", re.compile("tiny"), typed="tiny")
-    page.get_by_text("Which encoder, and which of its layers?", exact=True).click()
+    one.open("Which encoder, and which of its layers?")
     one.press("training.rank", starts="rank")
     expert(page)
     page.get_by_role("radio", name="Custom").click()
@@ -490,7 +490,7 @@ def ranking(one: Walk) -> None:
     result = RankResult(train=1, dev=1, words=1, encoders=[ranked("tiny", Proposal(layers="2", why="It is ahead."))])
     finished.finish(one.server.home, "rank", asked, lambda context: result)
     one.go("Training", opened="What to train")
-    one.page.get_by_text("Which encoder, and which of its layers?", exact=True).click()
+    one.open("Which encoder, and which of its layers?")
     one.press("training.layers.0", sees=one.page.get_by_label("Layers", exact=True))
     expect(one.page.get_by_label("Layers", exact=True)).to_have_value("2")
 
