@@ -23,6 +23,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
+from typing import TypedDict
 
 from core.corpora.documents.extract import Extract
 from core.corpora.documents.office import read_docx
@@ -149,6 +150,14 @@ READERS: dict[str, Callable[[Path], str]] = {
 }
 
 
+class Reading(TypedDict):
+    """seconds: of CPU. peak: megabytes."""
+
+    text: str
+    seconds: float
+    peak: float
+
+
 def one(name: str, path: Path) -> None:
     """Read in this process, which does nothing else: text, seconds, peak."""
     READERS[name](path)  # imports, and the first page's fonts
@@ -158,6 +167,13 @@ def one(name: str, path: Path) -> None:
     print(json.dumps({"text": text, "seconds": time.process_time() - began, "peak": peak}))
 
 
+def apart(name: str, path: Path) -> Reading:
+    """Read in a process of its own."""
+    words = [sys.executable, "-W", "ignore", "-m", "tests.benchmarks.bench_documents", "--one", name, str(path)]
+    reading: Reading = json.loads(subprocess.run(words, capture_output=True, text=True, check=True).stdout)
+    return reading
+
+
 def pdfs(pages: int, folder: Path) -> None:
     print("| layout | read by | sentences whole | divided words mended | heads and numbers left | table rows whole "
           "| CPU ms a page | peak MB |\n|---|---|---:|---:|---:|---:|---:|---:|")  # fmt: skip
@@ -165,8 +181,7 @@ def pdfs(pages: int, folder: Path) -> None:
         path = folder / f"{layout}.pdf"
         known = typeset(path, layout, pages)
         for name in READERS:
-            words = [sys.executable, "-W", "ignore", "-m", "tests.benchmarks.bench_documents", "--one", name, str(path)]
-            read = json.loads(subprocess.run(words, capture_output=True, text=True, check=True).stdout)
+            read = apart(name, path)
             lines = [" ".join(line.split()) for line in read["text"].splitlines()]
             flat = " ".join(" ".join(lines).split())
             whole = sum(sentence in flat for sentence in known["sentences"]) / len(known["sentences"])

@@ -8,73 +8,27 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import pairwise
 from statistics import median
 
 from core.corpora.documents.extract import Extract, Paragraph
+from core.corpora.documents.margins import margins_of, without_line_numbers
+from core.corpora.documents.pieces import Line, Piece, as_rows
 
-_EDGE = 3  # lines at a page's top and bottom that may be running heads
-_NUMBERS = 2  # that a running head has at most: page 3 of 12
-_NEAR = 4.0  # points by which a running head may move
 _COLUMN_LINES = 4  # a column has as many at least
 _FILLED = 0.5  # of a column's width, which half of its lines have at least: cells of a table are shorter
 _CROSSING = 0.6  # of a page's lines may cross the gap between columns: headings, abstracts, wide tables
-_NUMBER = re.compile(
-    r"(?:\W{0,6}+(?:page|seite|blatt|p[aá]gina|p[aá]g|pagina|p|s)\b\.?+\W{0,6}+|\W{0,12}+)(?:\d{1,4}|[ivxlc]{1,7})"
-    r"(?:\s{0,3}(?:/|of|von|de|sur|di|van)\s{0,3}\d{1,4})?\W{0,6}",
-    re.IGNORECASE,
-)
 _ITEM = re.compile(r"(?:[•▪◦‣·*–—-]\s|\(?(?:\d{1,2}(?:\.\d{1,2}){0,5}|[a-zA-Z]|[ivxIVX]{1,5})[.)]\s|§\s?\d|\[\d+\]\s)")
+_LABEL = re.compile(r"[•▪◦‣·*–—-]|\(?(?:\d{1,2}(?:\.\d{1,2}){0,5}|[a-zA-Z]|[ivxIVX]{1,5})[.)]?|§\s?\d{1,4}|\[\d+\]")
 _CLOSED = re.compile(r"""[.!?:;…。！？]["'”’»)\]]*\Z""")
 _DIVIDED = re.compile(r"[^\W\d_][-\u2010\u00ad]\Z")
 _WORD = re.compile(r"[^\W\d_]+(?:[-\u2010][^\W\d_]+)*")
 
 
-@dataclass(slots=True)
-class Piece:
-    """Text on one line, in points from the page's lower left corner."""
-
-    text: str
-    left: float
-    bottom: float
-    right: float
-    top: float
-
-
-@dataclass(slots=True)
-class Line:
-    """Pieces side by side. edges: left and right of the column that it stands in."""
-
-    pieces: list[Piece]
-    page: int = 0
-    edges: tuple[float, float] = (0, 0)
-    text: str = field(init=False)
-    left: float = field(init=False)
-    bottom: float = field(init=False)
-    right: float = field(init=False)
-    top: float = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.pieces.sort(key=lambda piece: piece.left)
-        self.left, self.right = self.pieces[0].left, max(piece.right for piece in self.pieces)
-        self.bottom, self.top = min(p.bottom for p in self.pieces), max(p.top for p in self.pieces)
-        parts = [self.pieces[0].text]
-        for one, other in pairwise(self.pieces):
-            gap = other.left - one.right
-            parts += ["\t" if gap > self.height else " " if gap > 0.1 * self.height else "", other.text]
-        self.text = "".join(parts)
-
-    @property
-    def height(self) -> float:
-        """The height of its letters."""
-        return max(median(piece.top - piece.bottom for piece in self.pieces), 0.1)
-
-
 def laid_out(pages: Sequence[Sequence[Piece]]) -> Extract:
     """Paragraphs of all pages, and what is known of what they were made of."""
-    rows = [_rows(pieces) for pieces in pages]
-    margins = _margins(rows)
+    rows = [as_rows(without_line_numbers(pieces)) for pieces in pages]
+    margins = margins_of(rows)
     lines = list[Line]()
     for number, page in enumerate(rows, 1):
         kept = [piece for i, row in enumerate(page) if (number, i) not in margins for piece in row.pieces]
@@ -85,79 +39,19 @@ def laid_out(pages: Sequence[Sequence[Piece]]) -> Extract:
     return Extract(list(_paragraphs(lines)), blank=blank, margins=len(margins))
 
 
-def _rows(pieces: Sequence[Piece]) -> list[Line]:
-    """Pieces that stand on one line of the page, from its top."""
-    rows = list[list[Piece]]()
-    for piece in sorted(pieces, key=lambda piece: -(piece.top + piece.bottom)):
-        if rows and _level(rows[-1][0], piece):
-            rows[-1].append(piece)
-        else:
-            rows.append([piece])
-    return [Line(row) for row in rows]
-
-
-def _level(one: Piece, other: Piece) -> bool:
-    overlap = min(one.top, other.top) - max(one.bottom, other.bottom)
-    return overlap > 0.5 * min(one.top - one.bottom, other.top - other.bottom)
-
-
-def _margins(pages: Sequence[Sequence[Line]]) -> set[tuple[int, int]]:
-    """(page from 1, row from 0) of running heads, running feet and page numbers."""
-    places: dict[str, list[tuple[int, int, float]]] = {}
-    margins = set[tuple[int, int]]()
-    for number, rows in enumerate(pages, 1):
-        for i in {*range(min(_EDGE, len(rows))), *range(max(len(rows) - _EDGE, 0), len(rows))}:
-            key, n_numbers = re.subn(r"\d+", "#", rows[i].text.strip().lower())
-            if n_numbers > _NUMBERS:  # a table's row: the next page may have another like it
-                continue
-            places.setdefault(key, []).append((number, i, rows[i].bottom))
-            if i in (0, len(rows) - 1) and _NUMBER.fullmatch(rows[i].text) and _stands_alone(rows, i):
-                margins.add((number, i))
-    margins |= _numbered(pages)
-    # A chapter's head stands on its own pages alone: a share of all of them is enough.
-    least = 2 if len(pages) < 4 else max(3, len(pages) // 8)
-    for key, same in places.items():
-        heights = sorted(bottom for _, _, bottom in same)
-        for number, i, bottom in same:
-            n_near = bisect_left(heights, bottom + _NEAR) - bisect_left(heights, bottom - _NEAR)
-            if n_near >= least and key:
-                margins.add((number, i))
-    return margins
-
-
-def _numbered(pages: Sequence[Sequence[Line]]) -> set[tuple[int, int]]:
-    """First and last rows that begin or end with a number that grows by one from page to page: heads of chapters."""
-    counted: dict[tuple[bool, int], list[tuple[int, int]]] = {}
-    for number, rows in enumerate(pages, 1):
-        for i in {0, len(rows) - 1} if rows else ():
-            cells = rows[i].text.split("\t")
-            if len(cells) > 1:
-                for cell in {cell for cell in (cells[0], cells[-1]) if re.fullmatch(r"[0-9]{1,4}", cell)}:
-                    counted.setdefault((i == 0, int(cell) - number), []).append((number, i))
-    return {place for places in counted.values() if len(places) >= _EDGE for place in places}
-
-
-def _stands_alone(rows: Sequence[Line], i: int) -> bool:
-    """Whether a first or last row stands by itself: its text begins anew after a gap."""
-    if len(rows) < 3:
-        return len(rows) == 2
-    gap = rows[0].bottom - rows[1].top if i == 0 else rows[-2].bottom - rows[-1].top
-    return gap > 0.8 * rows[i].height
-
-
 def _in_order(pieces: Sequence[Piece], depth: int = 0) -> Iterator[Line]:
     """Lines of one page, or of one column, as they are read."""
     # Bounded: no page has columns in columns so deep, but a forged one may.
     gap = _column_gap(pieces) if depth < 4 else None
     if gap is None:
-        rows = _rows(pieces)
+        rows = as_rows(pieces)
         edges = (min((p.left for p in pieces), default=0), max((p.right for p in pieces), default=0))
         for row in rows:
             row.edges = edges
             yield row
         return
     band: list[Piece] = []
-    rows = _rows(pieces)
+    rows = as_rows(pieces)
     cells = [_is_cells(row, gap, pieces) for row in rows]
     for i, row in enumerate(rows):
         in_table = cells[i] and any(cells[max(i - 1, 0) : i] + cells[i + 1 : i + 2])
@@ -197,13 +91,27 @@ def _column_gap(pieces: Sequence[Piece]) -> float | None:
     if fewest > _CROSSING * len(pieces):
         return None
     best = max(_stretches([x for x in candidates if crossing[x] == fewest]), key=len)
-    gap = (best[0] + best[-1]) / 2
+    gap, middle = (best[0] + best[-1]) / 2, (low + high) / 2
+    if _is_prose(pieces, gap, low, high):
+        return gap
+    # The title's or an abstract's lines may be fewer at another place than where the columns part.
+    few = crossing.get(int(middle), len(pieces)) <= _CROSSING * len(pieces)
+    return middle if few and _is_prose(pieces, middle, low, high) else None
+
+
+def _is_prose(pieces: Sequence[Piece], gap: float, low: float, high: float) -> bool:
+    """Whether both sides of a gap have the lines of prose: not cells of a table, which are shorter."""
     left, right = [p for p in pieces if p.right <= gap], [p for p in pieces if p.left >= gap]
     for side, width in ((left, gap - low), (right, high - gap)):
-        lines = _rows(side)
-        if len(lines) < _COLUMN_LINES or median(line.right - line.left for line in lines) < _FILLED * width:
-            return None
-    return gap
+        widths = [line.right - line.left for line in as_rows(side)]
+        if len(widths) < _COLUMN_LINES:
+            return False
+        # Much of a column may be lists and formulas; tables are seldom parted in the middle.
+        n_full = sum(each > 0.9 * width for each in widths)
+        in_middle = abs(gap - (low + high) / 2) < 0.04 * (high - low)
+        if median(widths) < _FILLED * width and not (in_middle and n_full >= 2 * _COLUMN_LINES):
+            return False
+    return True
 
 
 def _stretches(numbers: Sequence[int]) -> list[list[int]]:
@@ -219,6 +127,7 @@ def _stretches(numbers: Sequence[int]) -> list[list[int]]:
 def _paragraphs(lines: Sequence[Line]) -> Iterator[Paragraph]:
     words = Counter(word.lower() for line in lines for word in _WORD.findall(line.text))
     pitch = _pitch(lines)
+    _unstretch(lines, pitch)
     open_one: Paragraph | None = None
     for before, line in zip([None, *lines], lines, strict=False):
         if open_one and before and _goes_on(before, line, pitch):
@@ -250,6 +159,31 @@ def _pitch(lines: Sequence[Line]) -> float:
     return median(steps) if steps else 1.2
 
 
+def _unstretch(lines: Sequence[Line], pitch: float) -> None:
+    """Make blanks of wide gaps between what is no cells: words that are stretched, an item and its text."""
+    tabbed = ["\t" in line.text for line in lines]
+    for i, line in enumerate(lines):
+        if not tabbed[i]:
+            continue
+        around = [lines[j] for j in (i - 1, i + 1) if 0 <= j < len(lines) and not tabbed[j]]
+        in_prose = any(
+            line.page == other.page
+            and line.edges == other.edges
+            and 0.87 < line.height / other.height < 1.15
+            and abs(line.bottom - other.bottom) <= 1.3 * pitch * line.height
+            for other in around
+        )
+        pieces = line.pieces[1:] if _is_labelled(line) else line.pieces
+        is_narrow = all(other.left - one.right < 2 * line.height for one, other in pairwise(pieces))
+        if in_prose and is_narrow and line.edges[1] - line.right < 0.05 * (line.edges[1] - line.edges[0]):
+            line.text = line.text.replace("\t", " ")
+
+
+def _is_labelled(line: Line) -> bool:
+    """Whether an item's number or bullet stands apart at its beginning."""
+    return len(line.pieces) > 1 and bool(_LABEL.fullmatch(line.pieces[0].text))
+
+
 def _goes_on(before: Line, line: Line, pitch: float) -> bool:
     """Whether a line continues the paragraph of the one before it."""
     starts_low = line.text[:1].islower()
@@ -258,7 +192,9 @@ def _goes_on(before: Line, line: Line, pitch: float) -> bool:
     if _DIVIDED.search(before.text) and starts_low:
         return True
     closed = bool(_CLOSED.search(before.text))
-    item = _ITEM.match(line.text) and (closed or (line.left <= before.left + 1 and not starts_low))
+    item = (_ITEM.match(line.text) or _is_labelled(line)) and (
+        closed or (line.left <= before.left + 1 and not starts_low)
+    )
     # Letters of another size are a heading's or a note's.
     if item or not 0.87 < line.height / before.height < 1.15:
         return False

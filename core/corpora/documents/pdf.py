@@ -2,7 +2,8 @@
 
 import ctypes
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from statistics import median
 from typing import Any, BinaryIO
 
 from core.corpora.documents.extract import MAX_CHARACTERS, Extract, sound
@@ -86,6 +87,7 @@ def _runs(text: object, letters: Iterator[tuple[int, Piece | None]]) -> Iterator
 
     piece: Piece | None = None
     angle, blank = 0, ""
+    boxes = list[tuple[float, float, float, float]]()
     for index, letter in letters:
         if letter and letter.text.isspace():
             blank = " "
@@ -96,13 +98,25 @@ def _runs(text: object, letters: Iterator[tuple[int, Piece | None]]) -> Iterator
             piece.bottom, piece.top = min(piece.bottom, letter.bottom), max(piece.top, letter.top)
         else:
             if piece:
-                yield angle, piece
-            piece = letter
+                yield angle, _as_most(piece, boxes, angle)
+            piece, boxes = letter, []
             if letter:
                 angle = round(raw.FPDFText_GetCharAngle(text, index) / 1.5708) % 4
+        if letter:
+            boxes.append((letter.left, letter.bottom, letter.right, letter.top))
         blank = ""
     if piece:
-        yield angle, piece
+        yield angle, _as_most(piece, boxes, angle)
+
+
+def _as_most(piece: Piece, boxes: Sequence[tuple[float, float, float, float]], angle: int) -> Piece:
+    """The piece as high as most of its letters are: not as its highest bracket, nor as low as LaTeX's E."""
+    left, bottom, right, top = (median(sides) for sides in zip(*boxes, strict=True))
+    if angle % 2:
+        piece.left, piece.right = left, right
+    else:
+        piece.bottom, piece.top = bottom, top
+    return piece
 
 
 def _follows(piece: Piece, letter: Piece, angle: int) -> bool:

@@ -1,0 +1,87 @@
+"""PDFs as others typeset them: letters of other heights, lines stretched or numbered, columns of lists, running heads."""
+
+import io
+
+from core.corpora.documents.layout import Piece, laid_out
+from core.corpora.documents.pdf import read_pdf
+from tests import documents as make
+
+PROSE = [
+    "The tenant pays the rent by a bank transfer to the account which the",
+    "landlord names, and bears what the transfer of the money to a foreign",
+    "bank may cost. The deposit is paid back after the lease has ended, not",
+    "later than two months of that day, less what is owed by then, and with",
+]
+
+
+def texts(*pages: list[make.Placed]) -> list[str]:
+    return [paragraph.text for paragraph in read_pdf(io.BytesIO(make.pdf(pages)), "a.pdf").paragraphs]
+
+
+def page(lines: list[str], *more: Piece, width: float = 300, left: float = 60, top: float = 700) -> list[Piece]:
+    """Lines of 10 points that fill a width, 14 points apart."""
+    return [Piece(text, left, top - 14 * i, left + width, top - 14 * i + 10) for i, text in enumerate(lines)] + [*more]
+
+
+def read(*pages: list[Piece]) -> list[str]:
+    return [paragraph.text for paragraph in laid_out(pages).paragraphs]
+
+
+def test_a_lowered_letter_makes_no_new_paragraph() -> None:
+    """LaTeX's E hangs below its line, and a bracket of another font stands above it."""
+    assert texts(
+        [
+            (60, 760, "Whoever writes contracts in the program L"),
+            (248, 756, "A"),
+            (254.8, 760, "TEX by hand and by the dozen, as"),
+            (60, 747, "notaries seldom do, numbers the clauses of a deed without an error, and"),
+            (60, 734, "prints them as they stand."),
+        ]
+    )[0].endswith("by the dozen, as notaries seldom do, numbers the clauses of a deed without an error, and prints them as they stand.")  # fmt: skip
+
+
+def test_numbers_of_lines_are_no_text() -> None:
+    numbers = [Piece(str(3 * 7 + i), 30, 700 - 14 * i, 40, 708 - 14 * i) for i in range(8)]
+    assert read(page(PROSE * 2, *numbers)) == [" ".join(PROSE * 2)]
+
+
+def test_numbers_of_clauses_and_of_a_table_s_rows_are_text() -> None:
+    clauses = [Piece(str(1 + i), 30, 700 - 42 * i, 40, 710 - 42 * i) for i in range(6)]
+    assert [text.split()[0] for text in read(page(PROSE * 5, *clauses))] == list("123456")
+    cells = [
+        Piece(text, x, 700 - 14 * i, x + 60, 710 - 14 * i) for i in range(8) for x, text in ((60, "Rent"), (300, "9"))
+    ]
+    rows = [Piece(str(1 + i), 30, 700 - 14 * i, 40, 710 - 14 * i) for i in range(8)]
+    assert read([*cells, *rows]) == [f"{1 + i}\tRent\t9" for i in range(8)]
+
+
+def test_a_stretched_line_is_prose_and_a_table_s_row_is_not() -> None:
+    stretched = [Piece("It ends in", 60, 658, 110, 668), Piece("May at the", 124, 658, 200, 668),
+                 Piece("latest, unless", 214, 658, 360, 668)]  # fmt: skip
+    after = Piece("both agree upon another day.", 60, 644, 250, 654)
+    assert read(page(PROSE[:3], *stretched, after)) == [" ".join(PROSE[:3]) + " It ends in May at the latest, unless both agree upon another day."]  # fmt: skip
+    row = [Piece("Rent", 60, 658, 110, 668), Piece("900 EUR", 320, 658, 360, 668)]
+    assert read(page(PROSE[:3], *row, after))[1] == "Rent\t900 EUR"
+
+
+def test_a_clause_s_first_line_goes_on_after_its_number() -> None:
+    number = Piece("1.", 60, 714, 68, 724)
+    first = Piece("The landlord lets the flat to the tenant for five years, and", 96, 714, 360, 724)
+    assert read([number, first, *page(PROSE, left=96, width=264)])[0].startswith(
+        "1. The landlord lets the flat to the tenant for five years, and The tenant pays"
+    )
+
+
+def test_columns_of_short_lines_are_read_one_after_the_other() -> None:
+    """A column of many list items and formulas is one, if enough of its lines are full."""
+    items = [Piece(f"{i}) a term", 60, 580 - 14 * i, 110, 590 - 14 * i) for i in range(14)]
+    left = page([f"The left column's line {i} goes on and" for i in range(9)], *items, width=230)
+    right = page([f"the right column's line {i} goes on and" for i in range(20)], left=310, width=230)
+    text = " ".join(read([*left, *right]))
+    assert text.index("left column's line 8") < text.index("13) a term") < text.index("right column's line 0")
+
+
+def test_a_running_foot_of_many_numbers_is_left_out() -> None:
+    foot = Piece("MNRAS 000, 1-10 (2020)", 60, 40, 160, 50)
+    others = [[f"Page {i} has its own words here, {line}" for line in PROSE] for i in "abc"]
+    assert not any("MNRAS" in text for text in read(*(page(lines, foot) for lines in others)))
