@@ -160,11 +160,12 @@ def main() -> None:
             print(f"| {path.stem} | {n_pages} | {len(texts)} | {' | '.join(cells)} |", flush=True)
     print("\n| documents | read by | sentences whole | in order | heads and numbers left | CPU ms a page | peak MB |")
     print("|---|---|---:|---:|---:|---:|---:|")
-    for (kind, name), counts in all_of.items():
-        whole, order, left, seconds, _ = map(sum, zip(*counts, strict=True))
+    for (kind, name), read in all_of.items():
+        whole, ms = sum(each.whole for each in read), 1000 * sum(each.seconds for each in read)
         print(
-            f"| {kind} | {name} | {whole / sizes[kind]:.1%} | {order / whole:.1%} | {left} "
-            f"| {1000 * seconds / sizes[f'{kind}, pages']:.1f} | {max(each.peak for each in counts):.0f} |"
+            f"| {kind} | {name} | {whole / sizes[kind]:.1%} | {sum(each.order for each in read) / max(whole, 1):.1%} "
+            f"| {sum(each.left for each in read)} | {ms / sizes[f'{kind}, pages']:.1f} "
+            f"| {max(each.peak for each in read):.0f} |"
         )
 
 

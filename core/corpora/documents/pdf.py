@@ -7,7 +7,8 @@ from statistics import median
 from typing import Any, BinaryIO
 
 from core.corpora.documents.extract import MAX_CHARACTERS, Extract, sound
-from core.corpora.documents.layout import Piece, laid_out
+from core.corpora.documents.layout import laid_out
+from core.corpora.documents.pieces import Piece
 from core.errors import ReadError
 
 MAX_PAGES = 5_000
