@@ -12,7 +12,8 @@ from core.models.layer_choice import LayerChoice
 from core.models.networks import ON_ENCODER, Network
 from core.training.lighter import CHECKPOINTING, IN_PARTS, LORA, LORA_FASTER, PARTS
 
-QUICK_DEV = 500  # sentences; thousands of them an epoch would take longer than the training between
+# Sentences that `quick` judges an epoch by: about as many as it learns from, or judging takes longer than learning.
+JUDGES_LEAST, JUDGES_MOST = 150, 500
 CHAIN = 1e-2  # a transition moves by about a rate a step at most, and few labels make a few hundred steps
 MANY = 5000  # training sentences, between the two rows that Table 8 of Ma et al. 2023 has of a corpus
 QUICK_STEPS = 1500  # optimizer steps after which `quick` ends its epoch, whatever the corpus's size
@@ -64,7 +65,7 @@ class Settings:
             weight_decay=1e-8,
             patience=10,
             min_epochs=10,
-            dev_sentences=QUICK_DEV,
+            dev_sentences=min(max(n, JUDGES_LEAST), JUDGES_MOST),
         )
 
     @classmethod
