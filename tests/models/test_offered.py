@@ -76,9 +76,9 @@ def test_what_was_not_published_is_refused_in_a_sentence(
 ) -> None:
     index.lay()
     spoil(index)
-    with pytest.raises(ModelError, match=says):
+    with pytest.raises(ModelError, match=says) as refused:
         fetch(NAME, work, Silent())
-    assert not kept(NAME).exists()
+    assert nothing_kept(home) == ("nothing was kept" in str(refused.value))
     index.lay()
     fetch(NAME, work, Silent())  # nothing that was wrong is in the way of what is right
     assert {file.name: file.read_bytes() for file in kept(NAME).iterdir()} == index.files
