@@ -7,11 +7,13 @@ import zipfile
 from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+import sentencepiece
 import torch
 from safetensors.torch import load_file
-from transformers import AutoModelForMaskedLM
+from transformers import AutoModelForMaskedLM, DebertaV2Config, DebertaV2ForMaskedLM
 
 from core.errors import ModelError
 from core.facade import runs
@@ -242,3 +244,29 @@ def test_safetensors_go_before_a_pickle(folder: Path, home: Path) -> None:
 def test_a_name_that_is_no_folder_is_left_alone() -> None:
     for name in ("minilm", "tiny", "somebody/some-bert", "20200101-000000-pretrain-dead", "/nowhere/at/all"):
         assert hub.converted(name) == ""
+
+
+def test_a_folder_as_deberta_is_published_is_read(home: Path, tmp_path: Path) -> None:
+    """Its pieces in `spm.model` alone, its weights in a pickle."""
+    config = DebertaV2Config(
+        vocab_size=99, hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=48
+    )
+    folder = tmp_path / "deberta"
+    config.save_pretrained(folder)
+    torch.save(DebertaV2ForMaskedLM(config).state_dict(), folder / PICKLE)
+    (folder / "tokenizer_config.json").write_text('{"do_lower_case": false, "vocab_type": "spm"}', encoding="utf-8")
+    pieces = {"pad": "[PAD]", "bos": "[CLS]", "eos": "[SEP]", "unk": "[UNK]"}
+    own: dict[str, Any] = {f"{name}_id": i for i, name in enumerate(pieces)}
+    own |= {f"{name}_piece": piece for name, piece in pieces.items()}
+    with (folder / "spm.model").open("wb") as file:
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(contracts(50)),
+            model_writer=file,
+            vocab_size=90,
+            hard_vocab_limit=False,
+            minloglevel=2,
+            **own,
+        )
+    tokenizer = hub.load_tokenizer(str(folder))
+    assert {0, 1} <= set(tokenizer(["the", "party"], is_split_into_words=True).word_ids())
+    assert hub.load_model(str(folder)).config.model_type == "deberta-v2"
