@@ -57,7 +57,7 @@ def in_words(ranks: Sequence[EncoderRank]) -> list[str]:
     """A line an encoder, best first, then which layer to try and what each loses of the text."""
     wide = max(len("encoder"), *(len(each.encoder) for each in ranks))
     heads = ["H-score", "H-score last", "LogME", "probe F1", "last layer", "best layer", "pieces/word"]
-    heads += ["unknown", "case lost", "cut", "seconds"]
+    heads += ["unknown", "case lost", "in windows", "seconds"]
     lines = [f"{'encoder':<{wide}} " + "".join(f"{head:>13}" for head in heads)]
     for each in ranks:
         cells = (

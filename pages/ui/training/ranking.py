@@ -24,7 +24,7 @@ HEADINGS = {
     "pieces": "Pieces a word",
     "unknown": "Unknown",
     "case_lost": "Capitals lost",
-    "longer": "Sentences cut",
+    "longer": "Read in windows",
     "seconds": "Seconds",
 }
 MEANS = (
