@@ -277,7 +277,7 @@ def runs_table(one: Walk) -> None:
 def _look_at(one: Walk, run_id: str) -> None:
     """A small run, found by its id and ticked in the table."""
     one.go("Runs")
-    one.open("Imports and checks")
+    one.page.get_by_text("Imports and checks", exact=True).click()
     settled(one.page)
     search = one.page.get_by_placeholder("Name, tag, note or run")
     search.fill(run_id)
