@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from core.errors import CorpusError, WinnowError
-from core.facade import bias, corpora, find_out, prevalence, results, runs, selections, studies
+from core.facade import bias, corpora, find_out, insights, prevalence, results, runs, selections, studies
 from core.facade.find_out import choice_now
 from core.runs.store import Run
 
@@ -18,6 +18,7 @@ TITLES: Mapping[Name, str] = {
     "report": "The report",
 }
 LABELS = ("train", "dev", "test")
+MEASURED = 100_000  # sentences to choose from at most: of more, the health takes a page longer than it may
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,6 +92,17 @@ def _choice() -> Stop:
     by_hand = [f"{n:,} {word}" for n, word in ((len(edits.added), "added"), (len(edits.removed), "taken out")) if n]
     known += f" By hand: {', '.join(by_hand)}." if by_hand else ""
     return Stop(name="choice", known=known, ready=True, run=choice.id)
+
+
+def health(choice_id: str) -> str:
+    """Health of a choice in a sentence: its first warning, or that there is none; "" where it would take long, or text
+    was removed. A second for the first look, then kept."""
+    with suppress(WinnowError):
+        if selections.kept(choice_id).of <= MEASURED:
+            warnings = insights.health(choice_id, labelled=corpora.roles().get("train")).warnings
+            more = f" And {len(warnings) - 1} more." if len(warnings) > 1 else ""
+            return f"Its health: {warnings[0]}{more}" if warnings else "Its health: nothing calls for a warning."
+    return ""
 
 
 def _worth() -> Stop:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core.facade import corpora, experiments, find_out, labelling, prevalence, results, road, runs, selections
+from core.facade import corpora, experiments, find_out, insights, labelling, prevalence, results, road, runs, selections
 from core.facade.home import store
 from core.recipes import RECIPES
 from core.recipes.base import plan as planned
@@ -159,11 +159,35 @@ def test_a_choice_is_told_by_its_size_share_leaks_and_hand_edits(
     said, links = on_home()
     assert stop.known in said
     assert ("Explore", "Map", f"choice={run.id}") in links
+    assert ("Explore", "Health", f"choice={run.id}&explore.tab=Health+of+the+choice") in links
     store().remove(run.id)
     assert road.stops()[1].known == "Nothing chosen yet."
     monkeypatch.setattr(prevalence, "counted", lambda task, domain: object())
     monkeypatch.setattr(prevalence, "in_words", lambda count: "About 9 are like your task.")
     assert road.stops()[1].known.endswith("About 9 are like your task.")
+
+
+def test_the_health_of_a_choice_stands_on_its_line_where_measuring_takes_no_time(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = finished.corpora(home)
+    marks = {name: made[name].fingerprint for name in ("task", "domain")}
+    run = runs.execute("select", {**marks, "strategy": "random", "budget": "9", **KEPT})
+    measured = insights.health(run.id)
+    for warnings, words in (
+        ((), "Its health: nothing calls for a warning."),
+        (("It is short.",), "Its health: It is short."),
+        (("It is short.", "It repeats.", "It is dull."), "Its health: It is short. And 2 more."),
+    ):
+        with monkeypatch.context() as patch:
+            health = replace(measured, warnings=warnings)
+            patch.setattr(insights, "health", lambda choice_id, labelled, health=health: health)
+            assert road.health(run.id) == words
+            assert words in on_home()[0]
+    monkeypatch.setattr(road, "MEASURED", 89)  # of 90
+    monkeypatch.delattr(insights, "health")
+    assert road.health(run.id) == ""
+    assert "Its health" not in on_home()[0]
 
 
 def test_a_choice_that_is_being_made_is_said_and_watched(home: Path) -> None:
