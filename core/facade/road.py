@@ -9,6 +9,7 @@ from core.errors import CorpusError, WinnowError
 from core.facade import bias, corpora, find_out, insights, prevalence, results, runs, selections, studies
 from core.facade.find_out import choice_now
 from core.runs.store import Run
+from core.terms import labels_in_words
 
 Name = Literal["texts", "choice", "worth", "report"]
 TITLES: Mapping[Name, str] = {
@@ -117,7 +118,7 @@ def _worth() -> Stop:
                 return Stop(name="worth", known=" ".join(_finding(run).parts), ready=True, run=run.id, again=again)
     if missing := [role for role in LABELS if role not in given]:
         known = (
-            f"Needs labelled sentences ({', '.join(missing)} missing). Without labels the road ends with the choice: "
+            f"Needs {labels_in_words(missing)}. Without them the road ends with the choice: "
             "its health and its map say how good it is, and here is what to label next."
         )
         return Stop(name="worth", known=known, ready=False, open=False)

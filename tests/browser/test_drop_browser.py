@@ -119,7 +119,7 @@ def test_documents_without_labels_are_asked_about_and_end_with_the_choice_and_wh
     settled(page)
     assert corpora.roles().keys() == {"task", "domain"}
     person.click("Go on", role="link")
-    expect(page.get_by_text("Needs labelled sentences (train, dev, test missing).")).to_be_visible()
+    expect(page.get_by_text("Needs labels to learn from, to decide by and to test on.")).to_be_visible()
     person.click("Choose", role="link")
     settled(page)
     person.click("Score and select")

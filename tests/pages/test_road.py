@@ -48,7 +48,7 @@ def test_an_empty_home_says_what_is_missing_and_goes_one_way(home: Path) -> None
     said, links = on_home()
     assert "None yet: import your own, or open a sample." in said
     assert "Needs text of your task and a big corpus to choose from." in said
-    assert "train, dev, test missing" in said
+    assert "Needs labels to learn from, to decide by and to test on." in said
     assert "Comes with the answer." in said
     assert ("Corpora", "**Add your texts**", "") in links
     assert not [label for _, label, _ in links if label.strip("*") in ("Choose", "Find out")]
@@ -64,7 +64,7 @@ def test_with_texts_it_goes_to_the_choice_and_with_labels_to_the_question(home: 
     assert "Not asked yet." in said
     corpora.set_role("test", None)
     said, links = on_home()
-    assert "(test missing)" in said
+    assert "Needs labels to test on." in said
     assert "Find out" not in buttons(opened("home.py"))
     corpora.set_role("test", made["test"].fingerprint)
     corpora.remove(made["domain"].fingerprint)
