@@ -65,8 +65,7 @@ def _stop(number: int, stop: Stop, *, turn: bool) -> DeltaGenerator:
     with st.container(horizontal=True, key=f"road.{stop.name}", **look):
         with st.container(width="stretch"):
             done = ":material/check_circle:" if stop.ready else ":material/radio_button_unchecked:"
-            grey = f" :gray[{terms.CHOICE.symbol}]" if stop.name == "choice" else ""
-            words = f"{done} **{number} · {stop.title}**{grey}  \n{plain(stop.known)}"
+            words = f"{done} **{number} · {stop.title}**  \n{plain(stop.known)}"
             st.markdown(words, help=_meanings(stop.name))
             place = st.empty()
         _next(stop, turn=turn)
