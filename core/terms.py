@@ -3,6 +3,7 @@
 Pages, the command line and reports take them from here; tests/pages/test_words.py holds the pages to it.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 
@@ -135,9 +136,20 @@ TERMS = (
     *(TOKEN, MENTION, INFORMATION, NAME_OR_CONTEXT, DISAGREEMENT),
     *(SURPRISE, SHIFT, SHARED, SHARED_CONTENT),
 )
+_PARTS = {"train": TRAIN, "dev": DEV, "test": TEST}
 _WORDS = {term.symbol: term.word for term in (TASK, DOMAIN, CHOICE, LABELS)}
 
 
 def plainly(name: str) -> str:
     """The word for a corpus that data call by its symbol, `T_C`; any other name stays as it is."""
     return _WORDS.get(name, name)
+
+
+def in_words(parts: Sequence[str]) -> str:
+    """A list in words: `task text, labels and choice`."""
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+
+
+def labels_in_words(parts: Sequence[str]) -> str:
+    """Parts of the labels in words, for train and test `labels to learn from and to test on`."""
+    return f"{LABELS.word} {in_words([_PARTS[part].word.removeprefix(f'{LABELS.word} ') for part in parts])}"

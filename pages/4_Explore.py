@@ -110,8 +110,8 @@ def _make(choice_id: str) -> None:
 
 def _tabs(choice_id: str) -> None:
     """Only the open one is worked out."""
-    drawn = {"Map": _map, "Compare": _compare, "Side by side": _side_by_side, "Health of the choice": health.health}
-    shown = st.tabs(list(drawn), key="explore.tab", on_change="rerun")
+    drawn = {"Map": _map, "Compare": _compare, "Side by side": _side_by_side, health.TITLE: health.health}
+    shown = st.tabs(list(drawn), key=health.TAB, on_change="rerun", bind="query-params")
     for tab, draw in zip(shown, drawn.values(), strict=True):
         if tab.open:
             with tab:

@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from core.corpora.grouped import DIVIDE, LABELS, PARTS, UNUSED, Group, Look, Row, grouped, size
+from core.terms import labels_in_words
 
 CLEARLY = 1.2  # times as like the labelled text as the largest text is: it is the task's
 ROUGHLY = 0.8  # the same for a text that is small besides
@@ -40,11 +41,6 @@ def task_of_train(parts: Collection[str]) -> bool:
 def remaining(given: Iterable[str]) -> tuple[str, ...]:
     """Parts that a labelled corpus is divided into where some are given already."""
     return tuple(part for part in LABELS if part not in set(given))
-
-
-def in_words(parts: Sequence[str]) -> str:
-    """A list in words: `train, dev and test`."""
-    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 
 
 def propose(looks: Sequence[Look], like: Collection[str] = ()) -> Proposal:
@@ -109,7 +105,7 @@ def _named_parts(by_name: Mapping[str, Sequence[Group]]) -> None:
 
 def _divide(groups: Sequence[Group], given: Sequence[str]) -> None:
     """Have labelled ones divided, together, into what is missing."""
-    parts = in_words(remaining(given))
+    parts = labels_in_words(remaining(given))
     together = ", together" if len(groups) > 1 else ""
     for group in groups:
         group.give(DIVIDE, f"labelled: divided{together} into {parts}, copies on one side alone")

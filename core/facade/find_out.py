@@ -48,8 +48,9 @@ def _chooses(run: Run) -> bool:
     return run.manifest.config["strategy"] not in experiments.CONTROLS
 
 
-def options(replicates: int = REPLICATES[0], encoder: str = "") -> dict[str, object]:
-    """No pre-training, random text and the choice, each made anew so many times. encoder: "" for the bundled one."""
+def way() -> dict[str, object]:
+    """Options that try the way of choosing: no pre-training, random text and the choice, at its size and by whatever
+    else it was chosen; where nothing was chosen yet, the usual."""
     chosen = choice_now()
     config = SelectConfig.parse(dict(selections.run_of(chosen.id).manifest.config)) if chosen else None
     if config and config.strategy in experiments.CONTROLS:
@@ -57,13 +58,20 @@ def options(replicates: int = REPLICATES[0], encoder: str = "") -> dict[str, obj
     strategy = config.strategy if config else selections.DEFAULT_STRATEGY
     same = config.model_dump(include=_SAME, exclude_defaults=True, mode="json") if config else {}
     return {
-        **corpora.roles(),
         "arms": ("none", "random", strategy),
         "budgets": (str(selections.kept(chosen.id).selected) if chosen else USUAL,),
-        "seeds": tuple(range(1, replicates + 1)),
-        "looks": LARGER.get(replicates, ()),
         **({"strategies": {strategy: dict(config.options)}} if config and config.options else {}),
         **({"select": same} if same else {}),
+    }
+
+
+def options(replicates: int = REPLICATES[0], encoder: str = "") -> dict[str, object]:
+    """The experiment that tries the choice, all made anew so many times. encoder: "" for the bundled one."""
+    return {
+        **corpora.roles(),
+        **way(),
+        "seeds": tuple(range(1, replicates + 1)),
+        "looks": LARGER.get(replicates, ()),
         **({"encoder": encoder} if encoder else {}),
     }
 

@@ -16,10 +16,10 @@ from core.corpora.grouped import UNUSED as UNUSED
 from core.corpora.grouped import Look
 from core.corpora.grouped import Row as Row
 from core.corpora.proposal import Proposal as Proposal
-from core.corpora.proposal import in_words as in_words
 from core.corpora.proposal import propose
 from core.corpora.proposal import task_of_train as task_of_train
 from core.facade.home import kept_per_home, store
+from core.terms import in_words as in_words
 
 warm_proposal = looks.ready  # starts what makes the next `proposal` quick, and returns at once
 

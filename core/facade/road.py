@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from core.errors import CorpusError, WinnowError
-from core.facade import bias, corpora, find_out, prevalence, results, runs, selections, studies
+from core.facade import bias, corpora, find_out, insights, prevalence, results, runs, selections, studies
 from core.facade.find_out import choice_now
 from core.runs.store import Run
+from core.terms import labels_in_words
 
 Name = Literal["texts", "choice", "worth", "report"]
 TITLES: Mapping[Name, str] = {
@@ -18,6 +19,7 @@ TITLES: Mapping[Name, str] = {
     "report": "The report",
 }
 LABELS = ("train", "dev", "test")
+MEASURED = 100_000  # sentences to choose from at most: of more, the health takes a page longer than it may
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +95,17 @@ def _choice() -> Stop:
     return Stop(name="choice", known=known, ready=True, run=choice.id)
 
 
+def health(choice_id: str) -> str:
+    """Health of a choice in a sentence: its first warning, or that there is none; "" where it would take long, or text
+    was removed. A second for the first look, then kept."""
+    with suppress(WinnowError):
+        if selections.kept(choice_id).of <= MEASURED:
+            warnings = insights.health(choice_id, labelled=corpora.roles().get("train")).warnings
+            more = f" And {len(warnings) - 1} more." if len(warnings) > 1 else ""
+            return f"Its health: {warnings[0]}{more}" if warnings else "Its health: nothing calls for a warning."
+    return ""
+
+
 def _worth() -> Stop:
     """The newest experiment or study of these texts, at work or finished; else what it takes to ask."""
     given = corpora.roles()
@@ -105,7 +118,7 @@ def _worth() -> Stop:
                 return Stop(name="worth", known=" ".join(_finding(run).parts), ready=True, run=run.id, again=again)
     if missing := [role for role in LABELS if role not in given]:
         known = (
-            f"Needs labelled sentences ({', '.join(missing)} missing). Without labels the road ends with the choice: "
+            f"Needs {labels_in_words(missing)}. Without them the road ends with the choice: "
             "its health and its map say how good it is, and here is what to label next."
         )
         return Stop(name="worth", known=known, ready=False, open=False)

@@ -1,15 +1,18 @@
 """The road on Home: four lines, each with what is known now and the button that does the next thing."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from core.facade import corpora, labelling, reports, road, terms
 from core.facade.road import Closer, Stop
 from core.facade.terms import Term
 from pages.ui import find_out
+from pages.ui.explore.health import TAB
+from pages.ui.explore.health import TITLE as HEALTH
 from pages.ui.frame import guard
 from pages.ui.project import later, page_link
 from pages.ui.runs.links import ASSISTING, BIAS, CORPORA, EXPLORE, RESULTS, SELECTION, SIMILARITY, TRAINING
@@ -35,21 +38,12 @@ CLOSER: Mapping[str, tuple[str, str]] = {
 }
 
 
-def draw() -> None:
-    """The road, and what looks closer."""
+def draw() -> Callable[[], None]:
+    """The road, and what looks closer. Returns what fills in the health of the choice, to be called at the page's end:
+    measuring it may take a second."""
     stops = road.stops()
     turn = next((stop.name for stop in stops if not stop.ready and stop.open), "")
-    for number, stop in enumerate(stops, 1):
-        look: Any = {"border": True, "vertical_alignment": "center", "horizontal_alignment": "distribute"}
-        with st.container(horizontal=True, key=f"road.{stop.name}", **look):
-            with st.container(width="stretch"):
-                done = ":material/check_circle:" if stop.ready else ":material/radio_button_unchecked:"
-                grey = f" :gray[{terms.CHOICE.symbol}]" if stop.name == "choice" else ""
-                words = f"{done} **{number} · {stop.title}**{grey}  \n{plain(stop.known)}"
-                st.markdown(words, help=_meanings(stop.name))
-            _next(stop, turn=stop.name == turn)
-        if stop.name == "worth" and (stop.again or not stop.ready):
-            _finding_out(stop)
+    places = {stop.name: _stop(number, stop, turn=stop.name == turn) for number, stop in enumerate(stops, 1)}
     if any(stop.run and not stop.ready for stop in stops):
         st.fragment(run_every=FILLS)(_fill_in)([stop.known for stop in stops])
     closer = road.closer()
@@ -62,6 +56,27 @@ def draw() -> None:
         with st.expander("Look closer", icon=":material/search:"):
             for row in rest:
                 _closer(row)
+    return partial(_health, stops[1], places["choice"])
+
+
+def _stop(number: int, stop: Stop, *, turn: bool) -> DeltaGenerator:
+    """The line of a stop, and what is below it. turn: whether it is the one to go to now. Returns a place in it."""
+    look: Any = {"border": True, "vertical_alignment": "center", "horizontal_alignment": "distribute"}
+    with st.container(horizontal=True, key=f"road.{stop.name}", **look):
+        with st.container(width="stretch"):
+            done = ":material/check_circle:" if stop.ready else ":material/radio_button_unchecked:"
+            words = f"{done} **{number} · {stop.title}**  \n{plain(stop.known)}"
+            st.markdown(words, help=_meanings(stop.name))
+            place = st.empty()
+        _next(stop, turn=turn)
+    if stop.name == "worth" and (stop.again or not stop.ready):
+        _finding_out(stop)
+    return place
+
+
+def _health(choice: Stop, place: DeltaGenerator) -> None:
+    if choice.ready and (words := road.health(choice.run)):
+        place.caption(plain(words))
 
 
 def _closer(row: Closer) -> None:
@@ -99,6 +114,8 @@ def _next(stop: Stop, *, turn: bool) -> None:
         )
     if stop.name == "choice" and stop.ready:
         page_link(EXPLORE, label="Map", icon=":material/scatter_plot:", query=query, width="content")
+        tab = {**(query or {}), TAB: HEALTH}
+        page_link(EXPLORE, label="Health", icon=":material/health_and_safety:", query=tab, width="content")
     if stop.name == "worth" and not stop.ready:
         _ask(stop, turn=turn)
         return

@@ -119,7 +119,7 @@ def test_documents_without_labels_are_asked_about_and_end_with_the_choice_and_wh
     settled(page)
     assert corpora.roles().keys() == {"task", "domain"}
     person.click("Go on", role="link")
-    expect(page.get_by_text("Needs labelled sentences (train, dev, test missing).")).to_be_visible()
+    expect(page.get_by_text("Needs labels to learn from, to decide by and to test on.")).to_be_visible()
     person.click("Choose", role="link")
     settled(page)
     person.click("Score and select")
@@ -129,9 +129,13 @@ def test_documents_without_labels_are_asked_about_and_end_with_the_choice_and_wh
     [choice] = runs.own("select")
     kept = selections.kept(choice.id)
     expect(page.get_by_text(f"{kept.selected:,} of {kept.of:,} sentences (")).to_be_visible()
+    expect(page.get_by_text("Its health:")).to_be_visible()
     with page.expect_download() as caught:
         page.get_by_role("button", name="Sentences to label").click()
     assert len(Path(caught.value.path()).read_text(encoding="utf-8").splitlines()) > 10
+    person.click("Health", role="link")
+    expect(page.get_by_role("tab", name="Health of the choice")).to_have_attribute("aria-selected", "true")
+    expect(page.get_by_role("table", name="Health of the choice")).to_be_visible()
 
 
 def test_the_app_may_be_killed_while_they_are_imported(

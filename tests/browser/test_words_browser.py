@@ -1,5 +1,5 @@
 """The switch for what only experts need: it hides and shows, and a reload and another page remember it; and what a
-reader sees first on Results has no word of experts."""
+reader sees first on Results and on Home has no word of experts."""
 
 import re
 
@@ -50,16 +50,19 @@ def test_the_switch_hides_and_shows_and_is_remembered(server: Server, page: Page
         expect(page.get_by_role("combobox", name="Task text", exact=False).first).to_be_visible()
 
 
-def test_above_the_fold_of_results_no_word_is_an_experts(
-    server: Server, page: Page, monkeypatch: pytest.MonkeyPatch
+# last: as far down as the first chart, or the last stop of the road.
+@pytest.mark.parametrize(("place", "last"), [("Results", "classifier 10"), ("Home", "The report")])
+def test_above_the_fold_no_word_is_an_experts(
+    place: str, last: str, server: Server, page: Page, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WINNOW_HOME", str(server.home))
     run = finished.experiment(server.home, finished.corpora(server.home), finished.LINES)
     page.set_viewport_size({"width": 1280, "height": 900})
-    page.goto(f"{server.url}/Results?run={run.id}")
+    page.goto(f"{server.url}/" + (f"Results?run={run.id}" if place == "Results" else ""))
     settled(page)
-    expect(page.locator(".stPlotlyChart .main-svg").first).to_be_visible()
+    if place == "Results":
+        expect(page.locator(".stPlotlyChart .main-svg").first).to_be_visible()
     above = page.evaluate(ABOVE).replace("\u2060", "")
     assert results.finding(run.id).next in above
-    assert "classifier 10" in above  # down into the first chart
+    assert last in above
     assert not re.findall(r".*(?:[TDSL]_C|\b(?:F1|[Aa]rms?|Holm)\b).*", above)

@@ -54,7 +54,7 @@ def test_one_labelled_file_and_one_large_text(labels: str, pile: str, real_data:
     proposal = propose(looks.looks([tmp_path / "mine.conll", tmp_path / "other.txt.gz"]))
     assert parts(proposal) == {"mine.conll": DIVIDE, "other.txt.gz": "domain"}
     assert (proposal.task_of_train, proposal.ask) == (True, ())
-    assert "divided into train, dev and test" in seen(proposal, "mine.conll")
+    assert "divided into labels to learn from, to decide by and to test on" in seen(proposal, "mine.conll")
     [small, large] = sorted(proposal.rows, key=lambda row: row.sentences)
     assert (small.exact, small.sentences) == (True, MOST)
     assert not large.exact

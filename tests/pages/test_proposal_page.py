@@ -51,7 +51,7 @@ def test_parts_are_proposed_with_what_was_seen_and_used_in_one_press(home: Path)
     assert "120 sentences · labelled (PARTY)" in said
     assert "300 sentences" in said
     assert "the big corpus to choose from" in said
-    assert "divided into train, dev and test" in said
+    assert "divided into labels to learn from, to decide by and to test on" in said
     assert "The task text will be that of your labels to learn from" in said
     app.button(key="corpora.use").click().run()
     assert not app.exception

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core.facade import corpora, experiments, find_out, labelling, prevalence, results, road, runs, selections
+from core.facade import corpora, experiments, find_out, insights, labelling, prevalence, results, road, runs, selections
 from core.facade.home import store
 from core.recipes import RECIPES
 from core.recipes.base import plan as planned
@@ -48,7 +48,7 @@ def test_an_empty_home_says_what_is_missing_and_goes_one_way(home: Path) -> None
     said, links = on_home()
     assert "None yet: import your own, or open a sample." in said
     assert "Needs text of your task and a big corpus to choose from." in said
-    assert "train, dev, test missing" in said
+    assert "Needs labels to learn from, to decide by and to test on." in said
     assert "Comes with the answer." in said
     assert ("Corpora", "**Add your texts**", "") in links
     assert not [label for _, label, _ in links if label.strip("*") in ("Choose", "Find out")]
@@ -64,7 +64,7 @@ def test_with_texts_it_goes_to_the_choice_and_with_labels_to_the_question(home: 
     assert "Not asked yet." in said
     corpora.set_role("test", None)
     said, links = on_home()
-    assert "(test missing)" in said
+    assert "Needs labels to test on." in said
     assert "Find out" not in buttons(opened("home.py"))
     corpora.set_role("test", made["test"].fingerprint)
     corpora.remove(made["domain"].fingerprint)
@@ -159,11 +159,35 @@ def test_a_choice_is_told_by_its_size_share_leaks_and_hand_edits(
     said, links = on_home()
     assert stop.known in said
     assert ("Explore", "Map", f"choice={run.id}") in links
+    assert ("Explore", "Health", f"choice={run.id}&explore.tab=Health+of+the+choice") in links
     store().remove(run.id)
     assert road.stops()[1].known == "Nothing chosen yet."
     monkeypatch.setattr(prevalence, "counted", lambda task, domain: object())
     monkeypatch.setattr(prevalence, "in_words", lambda count: "About 9 are like your task.")
     assert road.stops()[1].known.endswith("About 9 are like your task.")
+
+
+def test_the_health_of_a_choice_stands_on_its_line_where_measuring_takes_no_time(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = finished.corpora(home)
+    marks = {name: made[name].fingerprint for name in ("task", "domain")}
+    run = runs.execute("select", {**marks, "strategy": "random", "budget": "9", **KEPT})
+    measured = insights.health(run.id)
+    for warnings, words in (
+        ((), "Its health: nothing calls for a warning."),
+        (("It is short.",), "Its health: It is short."),
+        (("It is short.", "It repeats.", "It is dull."), "Its health: It is short. And 2 more."),
+    ):
+        with monkeypatch.context() as patch:
+            health = replace(measured, warnings=warnings)
+            patch.setattr(insights, "health", lambda choice_id, labelled, health=health: health)
+            assert road.health(run.id) == words
+            assert words in on_home()[0]
+    monkeypatch.setattr(road, "MEASURED", 89)  # of 90
+    monkeypatch.delattr(insights, "health")
+    assert road.health(run.id) == ""
+    assert "Its health" not in on_home()[0]
 
 
 def test_a_choice_that_is_being_made_is_said_and_watched(home: Path) -> None:

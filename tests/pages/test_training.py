@@ -18,7 +18,7 @@ from streamlit.testing.v1.element_tree import Element
 from core import cards
 from core.artifacts import evaluations
 from core.artifacts.leaderboard import ExperimentResult
-from core.facade import corpora, deliver, experiments, machine, runs, selections, training
+from core.facade import choices, corpora, deliver, experiments, find_out, machine, runs, selections, training
 from core.facade.home import home, store
 from core.recipes.base import as_json, plan
 from core.recipes.experiment.config import ExperimentConfig
@@ -277,6 +277,50 @@ def test_an_experiment_compares_what_is_chosen(parts: dict[str, str], started: l
     assert set(config.arms) >= {"none", "random", "tapt", "knn"}
     assert (config.budgets, config.seeds) == (("10%", "20%"), (1, 2, 3))
     assert (config.repeat, config.claim, config.looks, config.effect) == ("pipeline", "tapt", (2, 3), 1.0)
+
+
+@pytest.fixture
+def perplexity(parts: dict[str, str]) -> str:
+    """A choice of seven sentences, made with options that are not the usual ones."""
+    marks = {name: parts[name] for name in ("task", "domain")}
+    how = {"strategy": "ngram-perplexity", "options": {"order": 2}, "keep": ["near_duplicate"]}
+    return runs.execute("select", {**marks, **how, "budget": "7"}).id
+
+
+def test_a_pre_training_begins_with_the_choice_and_what_was_picked_instead_stays(perplexity: str) -> None:
+    app = choose(opened(PAGE), "training.kind", "pretrain")
+    assert app.selectbox(key="training.selection").value == perplexity
+    other = choices.keep(perplexity, "Another")
+    choose(app, "training.selection", "")
+    choices.take_up(other.id)
+    assert app.run().selectbox(key="training.selection").value == ""
+    assert choose(opened(PAGE), "training.kind", "pretrain").selectbox(key="training.selection").value == other.id
+
+
+def test_an_experiment_begins_with_the_way_that_was_chosen_by_and_what_was_typed_stays(
+    perplexity: str, started: list[Any]
+) -> None:
+    app = choose(opened(PAGE), "training.kind", "experiment")
+    way = find_out.options()
+    assert tuple(app.multiselect(key=ARMS).value) == way["arms"] == ("none", "random", "ngram-perplexity")
+    assert app.text_input(key="training.experiment.budgets").value == "7"
+    assert "with the options that your choice was made with" in texts(app)
+    button(app, "Start the experiment").click().run()
+    config = ExperimentConfig.parse(dict(started[0][1]))
+    asked = ExperimentConfig.parse(way)
+    for name in ("arms", "budgets", "strategies", "select", "seeds", "encoder"):
+        assert getattr(config, name) == getattr(asked, name), name
+    app = choose(opened(PAGE), "training.kind", "experiment")
+    choose(app, ARMS, ["none", "random", "knn"])
+    choose(app, "training.experiment.budgets", "20%")
+    selections.keep_budget(perplexity, "9")  # in another window
+    app.run()
+    assert app.text_input(key="training.experiment.budgets").value == "20%"
+    assert tuple(app.multiselect(key=ARMS).value) == ("none", "random", "knn")
+    assert "your choice was made with" not in texts(app)
+    button(app, "Start the experiment").click().run()
+    config = ExperimentConfig.parse(dict(started[1][1]))
+    assert (config.budgets, config.strategies, config.select) == (("20%",), {}, {})
 
 
 @pytest.mark.usefixtures("expert")

@@ -16,6 +16,7 @@ from pages.ui.widgets import plain, table
 
 KINDS = {"quota": "every topic its share", "mmr": "not the same thing twice (MMR)"}
 DIVERSE = "explore.diverse"
+TAB, TITLE = "explore.tab", "Health of the choice"  # of the open tab, in an address too; this one's
 
 
 def health(choice_id: str) -> None:
@@ -35,7 +36,7 @@ def health(choice_id: str) -> None:
         before = {row["what"]: row["value"] for row in _rows(by_score)}
         rows = [{**row, "before": before.get(row["what"], "")} for row in rows]
         columns = {"what": "Measure", "before": "By score alone", "value": CHOICE.title, "means": "What it says"}
-    table(rows, columns, "Health of the choice")
+    table(rows, columns, TITLE)
     if not diverse:
         _again(choice_id)
 

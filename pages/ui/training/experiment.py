@@ -5,12 +5,12 @@ from typing import Any
 
 import streamlit as st
 
-from core.facade import experiments, runs, selections, terms
+from core.facade import experiments, find_out, runs, terms
 from core.facade.errors import ConfigError
 from pages.ui.terms import expert
-from pages.ui.training import claim
-from pages.ui.training.arms import arm_label, arm_names
-from pages.ui.training.parts import encoder_axis, seed_list, settings, several, splits, start_from
+from pages.ui.training import comparison
+from pages.ui.training.arms import arm_label
+from pages.ui.training.parts import encoder_axis, settings, several, splits, start_from, worded
 from pages.ui.training.word_vectors import several_picked
 from pages.ui.widgets import config_form, corpus_picker, listed, plain
 
@@ -22,15 +22,10 @@ NETWORKS = {
     "charcnn": "BiLSTM with a CRF, letters read too",
 }
 TYPED = "training.experiment.written"  # arms and options of stages, kept while their fields are not shown
-ARMS = ("none", "random", selections.DEFAULT_STRATEGY)
 FIXED = {
     "none": "its own text, so many times over: more text is more training",
     "steps": "as many training steps as the variant with the most text",
     "tokens": "as much text as the variant with the most",
-}
-REPEAT = {
-    "pipeline": "the choice of sentences, the pre-training and the tagger: both answers can be had",
-    "tagger": "the tagger alone: a quick look, which can show that reading helped, not that choosing did",
 }
 TRANSDUCTIVE = {
     "none": "are never read",
@@ -55,12 +50,13 @@ def options() -> dict[str, Any] | None:
         )
         return None
     cross = _cross(picked)
-    further = _further()
-    lines = _lines(further, bool((picked["task"] or cross) and picked["domain"]), swapped=bool(cross))
+    further, way = _further(), find_out.way()
+    lines = comparison.lines(further, way, bool((picked["task"] or cross) and picked["domain"]), swapped=bool(cross))
     encoder = {"encoder": start_from("experiment"), **settings("experiment", (), ("quick", "paper"))}
     stages = _numbers(further)
     rare = _rare(further)
     arms, typed = _advanced()
+    stages |= comparison.as_chosen(way, (*lines["arms"], *arms))
     try:
         asked = {**picked, **cross, **further, **lines, **encoder, **rare, **experiments.stage_options(typed, stages)}
         asked["arms"] = (*lines["arms"], *arms)
@@ -102,36 +98,6 @@ def _cross(picked: dict[str, str]) -> dict[str, Any]:
         key="training.experiment.choices",
     )
     return {"cross": True, "cross_train": train or 0, "cross_dev": dev or 0}
-
-
-def _lines(further: Mapping[str, Any], unlabelled: bool, *, swapped: bool) -> dict[str, Any]:
-    """The lines of the leaderboard. unlabelled: there are a T_C and a D_C. swapped: replicates have halves of their
-    own."""
-    names = arm_names(further)
-    arms = st.multiselect(
-        "What is compared",
-        names,
-        [name for name in ARMS if name in names] if unlabelled else [ARMS[0]],
-        arm_label,
-        key="training.experiment.arms",
-        placeholder="pick what the tagger gets beside its labels",
-        help="What no verdict can do without is added by itself: no pre-training, and what a choice must beat.",
-    )
-    left, right = st.columns(2)
-    budgets = listed(
-        left.text_input(
-            "How much each choice takes",
-            "10%",
-            key="training.experiment.budgets",
-            help="A share of the big corpus (10%) or so many sentences (1000). Several, by commas, are a line each.",
-        )
-    )
-    with right:
-        # An even number, and a field of its own: a default does not change what a field holds.
-        seeds = seed_list("experiment.cross", "1, 2, 3, 4") if swapped else seed_list("experiment", "1, 2, 3")
-    repeat = "pipeline" if swapped else _worded("repeat", "What every seed makes anew", REPEAT)
-    lines = {"arms": arms, "budgets": budgets, "seeds": seeds, "repeat": repeat, **claim.multipliers(repeat)}
-    return lines | claim.planned([name for name in arms if name not in ("none", *experiments.CONTROLS)], repeat)
 
 
 def _further() -> dict[str, Any]:
@@ -202,10 +168,10 @@ def _rare(further: Mapping[str, Any]) -> dict[str, Any]:
         with left:
             rare["axis"] = encoder_axis("experiment")
             rare["holdout"] = several("Further held-out splits", f"{key}.holdout", "none of their sentences is read")
-            rare["fixed"] = _worded("fixed", "Every pre-trained variant reads", FIXED)
+            rare["fixed"] = worded("fixed", "Every pre-trained variant reads", FIXED)
             rare |= config_form(config, ("draw_seed",), key, {"draw_seed": "Seed of choosing and of pre-training"})
         with right:
-            rare["transductive"] = _worded(
+            rare["transductive"] = worded(
                 "transductive", "Labels to decide by or to test on that the task text holds", TRANSDUCTIVE
             )
             rare["difficulty_encoder"] = st.text_input(
@@ -218,11 +184,6 @@ def _rare(further: Mapping[str, Any]) -> dict[str, Any]:
         download = {"allow_download": "Fetch the encoder from the internet if it is not on this machine"}
         rare |= config_form(config, list(download), key, download)
     return rare
-
-
-def _worded(name: str, label: str, words: Mapping[str, str]) -> str:
-    """An option of few values, each in words."""
-    return str(st.selectbox(label, list(words), 0, words.__getitem__, key=f"training.experiment.{name}"))
 
 
 def _sizes() -> dict[str, Any]:

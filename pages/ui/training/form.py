@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from core.facade import choices, corpora, selections
+from core.facade import choices, corpora, find_out, selections
 from pages.ui.choice import in_list
 from pages.ui.project import page_link
 from pages.ui.training import experiment
@@ -52,8 +52,10 @@ def _text() -> tuple[str, ...]:
     if not names:
         page_link("pages/3_Selection.py", label="Make a choice to go with it", icon=":material/filter_alt:")
         return tuple(whole)
-    picked = st.selectbox("Choice", [None, *names], 0, lambda name: names.get(name, "none"), key=CHOICE)
-    if picked is None:
+    now, listed = find_out.choice_now(), ["", *names]
+    at_first = listed.index(now.id) if now and now.id in names else 0
+    picked = st.selectbox("Choice", listed, at_first, lambda name: names.get(name, "none"), key=CHOICE)
+    if not picked:
         return tuple(whole)
     return tuple(dict.fromkeys((*whole, selections.seal(picked).fingerprint)))
 

@@ -101,6 +101,11 @@ def several(label: str, key: str, why: str, *, labelled: bool = False, at_first:
     )
 
 
+def worded(name: str, label: str, words: Mapping[str, str]) -> str:
+    """An option of an experiment that has few values, each in words."""
+    return str(st.selectbox(label, list(words), 0, words.__getitem__, key=f"training.experiment.{name}"))
+
+
 def settings(kind: str, own: Sequence[str], presets: Sequence[str] = USUAL) -> dict[str, Any]:
     """The preset; under `custom` every option that is not asked for elsewhere (`own`)."""
     meaning = MEANING | ({"paper": MEANING["paper"] + AND_BIAS} if kind == "experiment" else {})
