@@ -68,12 +68,13 @@ def test_three_clicks_lead_from_home_to_an_exported_selection(cold: Server, newc
         expect(download).to_be_visible(timeout=600_000)
         with newcomer.expect_download() as caught:
             download.click()
+        expect(newcomer.get_by_text("Withheld from the selection:")).to_be_visible()
+        expect(newcomer.get_by_test_id("stPlotlyChart")).to_have_count(2)
+        press(newcomer, "See selected and filtered sentences on a map")  # the third on the way to the first map
+        drawn = newcomer.get_by_role("figure", name=re.compile("^Map of 7,100 sentences"))
+        expect(drawn).to_be_visible(timeout=600_000)
     selected = Path(caught.value.path()).read_text(encoding="utf-8").splitlines()
     assert len(selected) == 660  # a tenth of 6,600
-    expect(newcomer.get_by_text("Withheld from the selection:")).to_be_visible()
-    expect(newcomer.get_by_test_id("stPlotlyChart")).to_have_count(2)
-    press(newcomer, "See selected and filtered sentences on a map")  # the third on the way to the first map
-    expect(newcomer.get_by_role("figure", name=re.compile("^Map of 7,100 sentences"))).to_be_visible(timeout=600_000)
 
 
 def test_from_files_to_an_export(server: Server, page: Page, lines: Callable[[int, int], list[str]]) -> None:
