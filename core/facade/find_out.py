@@ -48,7 +48,7 @@ def _chooses(run: Run) -> bool:
     return run.manifest.config["strategy"] not in experiments.CONTROLS
 
 
-def way() -> dict[str, object]:
+def choice_options() -> dict[str, object]:
     """Options that try the way of choosing: no pre-training, random text and the choice, at its size and by whatever
     else it was chosen; where nothing was chosen yet, the usual."""
     chosen = choice_now()
@@ -69,7 +69,7 @@ def options(replicates: int = REPLICATES[0], encoder: str = "") -> dict[str, obj
     """The experiment that tries the choice, all made anew so many times. encoder: "" for the bundled one."""
     return {
         **corpora.roles(),
-        **way(),
+        **choice_options(),
         "seeds": tuple(range(1, replicates + 1)),
         "looks": LARGER.get(replicates, ()),
         **({"encoder": encoder} if encoder else {}),

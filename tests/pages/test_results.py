@@ -5,6 +5,7 @@ import io
 import re
 import shutil
 import zipfile
+from dataclasses import replace
 from html import escape, unescape
 from html.parser import HTMLParser
 from pathlib import Path
@@ -13,6 +14,7 @@ import pyarrow as pa
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from core.artifacts.evaluations import TrainInTest
 from core.artifacts.predictions import PredictResult
 from core.artifacts.taggers import by_novelty
 from core.corpora.library import Library
@@ -56,6 +58,17 @@ def tab(app: AppTest, name: str) -> AppTest:
     """The page with another tab open, which only a browser can click."""
     app.session_state["results.tab"] = name
     return app.run()
+
+
+def test_what_was_learnt_from_and_tested_too_is_said_in_short_and_whole_below(
+    run_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    board = replace(results.board(run_id), train_in_test=TrainInTest(exact=2, near=1))
+    monkeypatch.setattr(results, "board", lambda run: board)
+    app = opened(PAGE)
+    [warning] = [unescape(each.value) for each in app.warning if "learnt from" in each.value]
+    assert warning.startswith("3 of the sentences learnt from stand, word for word or nearly")
+    assert plain(board.overlap_words) in [each.value for each in app.markdown]
 
 
 def test_without_runs_it_says_where_to_make_one(home: Path) -> None:

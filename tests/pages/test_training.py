@@ -454,6 +454,16 @@ def test_what_is_missing_is_said_instead_of_a_start(seal: Seal) -> None:
 # --- before the start ---
 
 
+def test_disk_is_not_spoken_of_where_none_is_taken(parts: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """As by `tiny`, which has no weights on disk."""
+    assert "Disk, at most" in metrics(opened(PAGE))
+    estimated = training.preflight("finetune", finetune_of(parts))
+    monkeypatch.setattr(training, "preflight", lambda *_: replace(estimated, disk_gb=0.0))
+    app = opened(PAGE)
+    assert "Steps, at most" in metrics(app)
+    assert "Disk, at most" not in metrics(app)
+
+
 def test_an_unmeasured_machine_offers_to_be_measured(parts: dict[str, str], started: list[Any]) -> None:
     app = opened(PAGE)
     shown = metrics(app)

@@ -18,14 +18,16 @@ REPEAT = {
 HOW = ("strategies", "select")  # options by which a choice was made, beside its strategy and its size
 
 
-def lines(further: Mapping[str, Any], way: Mapping[str, Any], unlabelled: bool, *, swapped: bool) -> dict[str, Any]:
-    """The lines of the leaderboard. way: that of `find_out.way`, which they begin with. unlabelled: there are a T_C and
-    a D_C. swapped: replicates have halves of their own."""
+def lines(
+    further: Mapping[str, Any], by_choice: Mapping[str, Any], unlabelled: bool, *, swapped: bool
+) -> dict[str, Any]:
+    """The lines of the leaderboard. by_choice: `find_out.choice_options`, which they begin with. unlabelled: there are
+    a T_C and a D_C. swapped: replicates have halves of their own."""
     names = arm_names(further)
     arms = st.multiselect(
         "What is compared",
         names,
-        [name for name in way["arms"] if name in names] if unlabelled else ["none"],
+        [name for name in by_choice["arms"] if name in names] if unlabelled else ["none"],
         arm_label,
         key="training.experiment.arms",
         placeholder="pick what the tagger gets beside its labels",
@@ -34,7 +36,7 @@ def lines(further: Mapping[str, Any], way: Mapping[str, Any], unlabelled: bool, 
     left, right = st.columns(2)
     budgets = left.text_input(
         "How much each choice takes",
-        ", ".join(way["budgets"]),
+        ", ".join(by_choice["budgets"]),
         key="training.experiment.budgets",
         help="A share of the big corpus (10%) or so many sentences (1000). Several, by commas, are a line each.",
     )
@@ -47,10 +49,10 @@ def lines(further: Mapping[str, Any], way: Mapping[str, Any], unlabelled: bool, 
     return {"arms": arms, **rest, **planned}
 
 
-def as_chosen(way: Mapping[str, Any], arms: Sequence[str]) -> dict[str, Any]:
+def as_chosen(by_choice: Mapping[str, Any], arms: Sequence[str]) -> dict[str, Any]:
     """Options by which the choice was made, said where its strategy is among the arms; {} where it is not."""
-    *_, strategy = way["arms"]
-    same = {stage: way[stage] for stage in HOW if stage in way} if strategy in arms else {}
+    *_, strategy = by_choice["arms"]
+    same = {stage: by_choice[stage] for stage in HOW if stage in by_choice} if strategy in arms else {}
     if same:
         st.caption(f"By {plain(strategy)} it is chosen with the options that your choice was made with.")
     return same

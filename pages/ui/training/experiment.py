@@ -50,13 +50,15 @@ def options() -> dict[str, Any] | None:
         )
         return None
     cross = _cross(picked)
-    further, way = _further(), find_out.way()
-    lines = comparison.lines(further, way, bool((picked["task"] or cross) and picked["domain"]), swapped=bool(cross))
+    further, by_choice = _further(), find_out.choice_options()
+    lines = comparison.lines(
+        further, by_choice, bool((picked["task"] or cross) and picked["domain"]), swapped=bool(cross)
+    )
     encoder = {"encoder": start_from("experiment"), **settings("experiment", (), ("quick", "paper"))}
     stages = _numbers(further)
     rare = _rare(further)
     arms, typed = _advanced()
-    stages |= comparison.as_chosen(way, (*lines["arms"], *arms))
+    stages |= comparison.as_chosen(by_choice, (*lines["arms"], *arms))
     try:
         asked = {**picked, **cross, **further, **lines, **encoder, **rare, **experiments.stage_options(typed, stages)}
         asked["arms"] = (*lines["arms"], *arms)
