@@ -23,7 +23,7 @@ def main() -> None:
     with page("Winnow", "Find the part of a big corpus that is worth pre-training on.", WORDS):
         no_such_page()
         listed = runs.own(*LISTED)
-        health = road.draw()
+        measure = road.draw()
         _samples()
         spoilt_files()
         st.subheader("Runs", anchor=False)
@@ -33,7 +33,7 @@ def main() -> None:
         else:
             st.caption("Nothing has run yet. What runs shows up here, also after this window was closed.")
         _machine()
-        health()
+        measure()
 
 
 def _samples() -> None:

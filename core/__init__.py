@@ -2,6 +2,6 @@
 
 import os
 
-__version__ = "0.3.0"  # in the key of every run: higher where the same options come to other numbers
+__version__ = "0.4.0"  # in the key of every run: higher where the same options come to other numbers
 
 os.environ["USE_HUB_KERNELS"] = "0"  # read when transformers is imported: no native code from the hub, whoever asks

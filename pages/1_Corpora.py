@@ -21,7 +21,7 @@ from pages.ui.runs.links import attached
 from pages.ui.runs.panel import run_panel
 from pages.ui.runs.where import where
 from pages.ui.terms import grey, term_picker
-from pages.ui.widgets import chart, corpus_picker, sentence_list, table
+from pages.ui.widgets import corpus_picker, is_dark, sentence_list, table
 
 CARDS: tuple[tuple[Term, tuple[str, ...]], ...] = (
     (terms.TASK, ("task",)),
@@ -156,11 +156,12 @@ def _inside(corpus: Corpus, name: str, role: str) -> None:
         _numbers(corpus)
         _flags(role)
         if types:
-            bars = figures.type_bars(corpus.types)
-            chart(bars, f"corpora.types.{role}", f"Entities by type in {corpus.name}")
+            bars = figures.type_bars(corpus.types, dark=is_dark())
+            st.vega_lite_chart(spec=bars, key=f"corpora.types.{role}", alt=f"Entities by type in {corpus.name}")
     with right:
-        lengths = figures.length_histogram(corpus.lengths(), name)
-        chart(lengths, f"corpora.lengths.{role}", f"Histogram of sentence lengths of {corpus.name}")
+        lengths = figures.length_histogram(corpus.lengths(), name, dark=is_dark())
+        alt = f"Histogram of sentence lengths of {corpus.name}"
+        st.vega_lite_chart(spec=lengths, key=f"corpora.lengths.{role}", alt=alt)
     st.markdown("**Five of its sentences**")
     looked(corpus.fingerprint)
     sentence_list(corpora.first_sentences(corpus), types, f"Sentences of {corpus.name}")

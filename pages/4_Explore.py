@@ -105,7 +105,7 @@ def _make(choice_id: str) -> None:
     if pressed("Make the map", "explore.make", type="primary", icon=":material/scatter_plot:"):
         runs.start("map", options)
         st.rerun()
-    same_command(commands.command("map", options))
+    same_command("explore.make.command", commands.command("map", options))
 
 
 def _tabs(choice_id: str) -> None:

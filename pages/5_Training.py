@@ -81,7 +81,7 @@ def _setup() -> None:
         attach(runs.start(kind, options, on), RUN)
         st.session_state[BEGUN] = True
         st.rerun()
-    same_command(commands.command(kind, options))
+    same_command("training.command", commands.command(kind, options))
 
 
 def _watch(run_id: str) -> None:
@@ -92,7 +92,7 @@ def _watch(run_id: str) -> None:
         outcome.result(run_id)
     live(run_id, state)
     run = runs.get(run_id)
-    same_command(commands.command(run.manifest.kind, run.manifest.config))
+    same_command("training.run.command", commands.command(run.manifest.kind, run.manifest.config))
 
 
 main()

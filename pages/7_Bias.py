@@ -39,7 +39,7 @@ def main() -> None:
                 notes(run_id)
                 views(run_id)
                 scatter(run_id)
-                same_command(commands.command("difficulty", runs.get(run_id).manifest.config))
+                same_command("bias.run.command", commands.command("difficulty", runs.get(run_id).manifest.config))
         with tabs[1]:
             _needs_a_run(run_id, review)
         with tabs[2]:

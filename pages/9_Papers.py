@@ -17,11 +17,17 @@ def main() -> None:
     """The page."""
     with page("Papers", WHAT):
         listed = papers.listed()
-        for tab, paper in zip(st.tabs([paper.name for paper in listed]), listed, strict=True):
-            with tab:
-                st.caption(f"[{plain(paper.title)}]({paper.link})")
-                for item in paper.items:
-                    _item(item)
+        tabs = st.tabs([paper.name for paper in listed], key="papers.tab", on_change="rerun", bind="query-params")
+        for tab, paper in zip(tabs, listed, strict=True):
+            if tab.open:  # a fifth of all, which a browser draws at once
+                with tab:
+                    _paper(paper)
+
+
+def _paper(paper: papers.Paper) -> None:
+    st.caption(f"[{plain(paper.title)}]({paper.link})")
+    for item in paper.items:
+        _item(item)
 
 
 def _item(item: papers.Item) -> None:

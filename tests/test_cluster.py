@@ -23,7 +23,7 @@ def test_a_cluster_of_one_kind_is_fit() -> None:
     fit = Cluster(on="ray:ward3:6379", machines=[WARD, OTHER])
     assert not fit.bad
     assert fit.bytes.startswith("one kind of machine")
-    assert fit.home == "seen from all machines: each may also take a --share of a run."
+    assert fit.home.startswith("seen from all machines: each also takes steps of an experiment, by --on, or a --share")
     assert "in the clear" in fit.privacy[0]
     assert "A token is asked for, which is no encryption" in fit.privacy[1]
     assert "usage reports" in fit.privacy[2]
@@ -54,7 +54,7 @@ def test_who_does_not_see_the_home_cannot_share() -> None:
     assert home.startswith(
         "home: not seen from ward4: these score by words, compute with no other model than they have"
     )
-    assert home.endswith("and cannot take a --share of a run.")
+    assert home.endswith("and take no steps of an experiment, by --on or --share.")
 
 
 def test_the_command_exits_2_where_a_run_would_be_refused(

@@ -160,6 +160,20 @@ def test_a_removed_project_is_gone_and_the_log_says_what_it_held(two: tuple[Path
         here()
 
 
+def test_the_log_is_one_for_all_projects_whichever_is_named_and_says_so(
+    two: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for project in (FIRST, "Leases"):
+        with within(facade.find(project).slug):
+            runs.execute("audit", {"corpus": corpora.listed()[0].fingerprint})
+    facade.remove(FIRST)
+    everything = called(monkeypatch, capsys, "audit")
+    assert everything == called(monkeypatch, capsys, "--project", "Leases", "audit")
+    assert [line.split()[2] for line in everything[1].splitlines()][-3:] == ["start", "start", "remove"]
+    assert "leases" not in everything[1].casefold()
+    assert "in every project" in called(monkeypatch, capsys, "audit", "--help")[1]
+
+
 def test_runs_at_work_elsewhere_are_counted(two: tuple[Path, Path]) -> None:
     with at_work(runs.execute("audit", {"corpus": corpora.find("tenants").fingerprint})):
         assert not facade.at_work()

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from core.corpora.library import Library
+from core.corpora.uploads import keep_only
 from core.errors import Cancelled, WinnowError
-from core.facade import corpora, runs, uploads
+from core.facade import corpora, intake, runs, uploads
 from core.recipes import RECIPES
 from core.recipes.base import register
 from core.runs.events import Event
@@ -162,6 +163,65 @@ def test_the_start_sweeps_uploads_tries_and_what_killed_processes_left(home: Pat
     assert holding(home, words) == []
     assert young.exists()
     assert [corpus.name for corpus in corpora.listed()] == ["mine"]
+
+
+TWO = {"matter/a/lease.html": b"<p>Ada rents a flat.", "matter/b/lease.html": b"<p>Bo rents a house."}
+
+
+def dropped(**more: bytes) -> Path:
+    """A folder that was dropped, of two files of one name. more: further files in it, `_` for the dot."""
+    files = TWO | {f"matter/{name.replace('_', '.')}": data for name, data in more.items()}
+    return uploads.spooled(uploads.spool_all([(name, io.BytesIO(data)) for name, data in files.items()]))
+
+
+def test_two_files_of_one_name_keep_the_folders_that_tell_them_apart(home: Path) -> None:
+    path = dropped()
+    assert uploads.called(path) == "matter"
+    assert list(uploads.waiting().values()) == ["matter"]
+    proposed = intake.proposal([path])
+    assert [row.files for row in proposed.rows] == [("a/lease.html",), ("b/lease.html",)]
+    parts = {row.files[0]: "domain" for row in proposed.rows}
+    runs.execute("intake", intake.options(proposed, [path], parts, move=True))
+    corpus = corpora.find(corpora.roles()["domain"])
+    assert {(each.file, each.text) for batch in corpus.batches() for each in batch} == {
+        ("a/lease.html", "Ada rents a flat."),
+        ("b/lease.html", "Bo rents a house."),
+    }
+    assert list((home / "uploads").iterdir()) == []
+
+
+def test_what_is_not_read_keeps_no_folder_out(home: Path) -> None:
+    path = dropped(photo_png=b"\x89PNG\r\n", lease_txt=b"%PDF-1.7", _hidden_txt=b"Zyxname1")
+    seen = {row.name: row.seen for row in intake.proposal([path]).rows}
+    assert seen.keys() == {"a/lease.html", "b/lease.html", "photo.png", "lease.txt"}
+    assert "no kind of file that is read" in seen["photo.png"]
+    assert "a PDF; end its name in .pdf" in seen["lease.txt"]
+
+
+def test_what_failed_of_a_dropped_folder_waits_until_it_is_deleted(home: Path) -> None:
+    path = dropped()
+    keep_only(path, home, ["b/lease.html"])
+    assert [file.parent.name for file in path.rglob("*.html")] == ["b"]
+    [token] = uploads.waiting()
+    uploads.discard(token)
+    assert list((home / "uploads").iterdir()) == []
+
+
+def test_no_file_of_a_dropped_folder_is_kept_above_it(home: Path) -> None:
+    names = [
+        "../../a.txt",
+        "matter/../../b.txt",
+        "/c.txt",
+        "matter/.\x00./.\x00./.\x00./d.txt",
+        "..",
+        "x/" * 3_000 + "e.txt",
+    ]
+    before = set(home.rglob("*.txt"))
+    uploads.spool_all([(name, io.BytesIO(b"A clause .")) for name in names])
+    [folder] = (home / "uploads").iterdir()
+    kept = {file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file()}
+    assert kept == {"a.txt", "matter/b.txt", "c.txt", "matter/d.txt", "upload", "x/" * 8 + "e.txt"}
+    assert set(home.rglob("*.txt")) - before == set(folder.rglob("*.txt"))
 
 
 class Killed(BaseException):

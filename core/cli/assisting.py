@@ -62,7 +62,7 @@ def skl(
 def assist(type_map: tuple[str, ...], type_map_file: str | None, as_json: bool, **values: object) -> None:
     """Train alone, with all of an assisting corpus, with what each threshold keeps, and with as many at random.
 
-    Dev chooses the threshold. All arms make the same steps; --preset paper is Murthy et al. 2018 to the letter.
+    Dev chooses the threshold. All variants (arms) make the same steps; --preset paper is Murthy et al. 2018.
     """
     pairs = (*type_map, *(assisting.read_type_map(Path(type_map_file)) if type_map_file else ()))
     run = runs.execute("assist", given({**values, "type_map": pairs}, ASSIST), progress)

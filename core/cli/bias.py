@@ -17,7 +17,10 @@ DIFFICULTY = runs.RECIPES["difficulty"].config
 @click.option("--output", type=FILE, help="Write the mentions: a .parquet file.")
 @json_option
 def difficulty(output: str | None, as_json: bool, **values: object) -> None:
-    """Say in bits what names and what contexts tell of entity types: PVI and CEIM a mention, V-information in all."""
+    """Say in bits what names and what contexts tell of entity types.
+
+    Information (PVI) and name less context (CEIM) of every mention, V-information of all together.
+    """
     if output:
         check_parquet(Path(output))
     run = runs.execute("difficulty", given(values, DIFFICULTY), progress)

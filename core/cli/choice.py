@@ -96,7 +96,7 @@ def choice_rename(choice: str, name: str, as_json: bool) -> None:
 @click.option("--most", type=click.IntRange(min=0), default=10, show_default=True, help="Sentences of each alone.")
 @json_option
 def choice_compare(choice: str, other: str, most: int, as_json: bool) -> None:
-    """Show which sentences two choices of one D_C share, and which only one of them has, best first."""
+    """Show which sentences two choices of one big corpus (D_C) share, and which only one of them has, best first."""
     shared = insights.overlap(_find(choice).id, _find(other).id, most)
     counts = {"both": shared.both, "only_a": shared.only_a, "only_b": shared.only_b}
     rows = {"only_in_a": list(map(_row, shared.only_in_a)), "only_in_b": list(map(_row, shared.only_in_b))}

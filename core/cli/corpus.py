@@ -126,7 +126,10 @@ def corpus_audit(task: str, domain: str, labelled: tuple[str, ...], as_json: boo
 @config_options(runs.RECIPES["split"].config, leave_out=("corpus",))
 @json_option
 def corpus_split(as_json: bool, **values: object) -> None:
-    """Seal parts of a corpus as corpora: train, dev and test, or T_C and D_C; copies of a sentence in one part."""
+    """Seal parts of a corpus as corpora: train, dev and test, or task text (T_C) and big corpus (D_C).
+
+    Copies of a sentence go into one part.
+    """
     options = given(values, runs.RECIPES["split"].config)
     finish(runs.execute("split", options, progress), as_json, plain=_parts)
 

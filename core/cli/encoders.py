@@ -48,7 +48,10 @@ def encoders_get(name: str, as_json: bool) -> None:
 @config_options(CONFIG)
 @json_option
 def encoders_rank(as_json: bool, **values: object) -> None:
-    """Rank encoders by how well their frozen states fit L_C, in seconds: H-score, LogME, the F1 of a linear probe."""
+    """Rank encoders by how well their frozen states fit the labels (L_C), in seconds.
+
+    By H-score, LogME and the score (F1) of a linear probe.
+    """
     run = runs.execute("rank", given(values, CONFIG), progress)
     finish(run, as_json, plain=lambda _: in_words(training.ranked(run.id).encoders))
 

@@ -32,7 +32,7 @@ def _inputs(command: Command) -> Command:
 @click.option("--plan-only", is_flag=True, help="Say what it will cost, and do nothing.")
 @json_option
 def experiment(plan: str | None, plan_only: bool, as_json: bool, **values: object) -> None:
-    """Arms x budgets x seeds: what to read, borrow or rebuild, and was it worth it?
+    """Variants (arms) x budgets x seeds: what to read, borrow or rebuild, and was it worth it?
 
     \b
     PLAN.yaml holds the same options; what is typed goes before what it says.
@@ -47,7 +47,7 @@ def experiment(plan: str | None, plan_only: bool, as_json: bool, **values: objec
 @click.command()
 @json_option
 def demo(as_json: bool) -> None:
-    """The legal sample from T_C and D_C to a verdict, in about a quarter of an hour."""
+    """The legal sample from task text (T_C) and big corpus (D_C) to a verdict, in about a quarter of an hour."""
     echo("Contracts of our own writing: does pre-training on chosen sentences help to find parties and", err=True)
     echo(
         "dates in them? Three variants, three times each: choice, pre-training and tagger are made anew every time, so",

@@ -19,7 +19,10 @@ BAD = 2  # the exit code where a check is bad
 )
 @json_option
 def audit_list(since: datetime | None, as_json: bool) -> None:
-    """List who did what: imports, looks, exports, removals and runs, oldest first.
+    """List who did what, in every project: imports, looks, exports, removals and runs, oldest first.
+
+    It is one log for all of them, whichever --project names: a removed project has its removal in it, and no line holds
+    a project's name, which may be a client's.
 
     The log is audit.jsonl in the home; WINNOW_AUDIT=/a/path puts it elsewhere, WINNOW_AUDIT=off writes none.
     """

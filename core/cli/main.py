@@ -91,7 +91,8 @@ COMMANDS = (
     envvar="WINNOW_ON",
     expose_value=False,
     callback=lambda context, option, value: machine.compute_on(value),
-    help="Where chunks are computed: local, ray (workers on this machine) or ray:HOST:PORT (a cluster it is of).",
+    help="Where chunks are computed, and an experiment's steps: local, ray (workers on this machine) or ray:HOST:PORT "
+    "(a cluster it is of).",
 )
 @click.option(
     "--share",

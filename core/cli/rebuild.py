@@ -74,7 +74,7 @@ def _write(run: Run, output: str) -> Mapping[str, str]:
 )
 @json_option
 def frontier(taggers_tested: tuple[str, ...], train: str, as_json: bool) -> None:
-    """The F1 of finished finetune RUNS on each of their tests, with and without ambiguous slots."""
+    """The score (F1) of finished finetune RUNS on each of their tests, with and without ambiguous slots."""
     rows = taggers.frontier(taggers_tested, runs.fingerprint_of(train, progress) if train else "")
     if as_json:
         report({"rows": [asdict(row) for row in rows], "average": taggers.averages(rows)}, as_json)

@@ -22,7 +22,10 @@ _format = click.option(
 @config_options(runs.RECIPES["prevalence"].config)
 @json_option
 def count_alike(as_json: bool, **values: object) -> None:
-    """Count the sentences of D_C that are like T_C's, as a range: what a budget can hope for."""
+    """Count the sentences of the big corpus (D_C) like those of the task text (T_C), as a range.
+
+    It is what a budget can hope for.
+    """
     run = runs.execute("prevalence", given(values, runs.RECIPES["prevalence"].config), progress)
     finish(run, as_json, plain=lambda _: [prevalence.in_words(prevalence.result(run.id))])
 
@@ -37,7 +40,7 @@ def count_alike(as_json: bool, **values: object) -> None:
 @_format
 @json_option
 def select(output: str | None, format: Format | None, as_json: bool, **values: object) -> None:
-    """Score D_C and select the sentences worth pre-training on.
+    """Score the big corpus (D_C) and select the sentences worth pre-training on.
 
     \b
     --option NAME=VALUE sets a strategy's own option (`--option query=k-means`).
@@ -61,7 +64,10 @@ def select(output: str | None, format: Format | None, as_json: bool, **values: o
 @click.option("--output", type=FILE, help="Write the map: a .parquet file.")
 @json_option
 def map_selection(output: str | None, as_json: bool, **values: object) -> None:
-    """Lay out T_C, selected and filtered sentences of a `select` run, for 4_Explore, Embedding Atlas or a notebook."""
+    """Lay out task text (T_C), selected and filtered sentences of a `select` run.
+
+    For the page Explore, Embedding Atlas or a notebook.
+    """
     options = given(values, runs.RECIPES["map"].config)
     run = runs.execute("map", maps.options(str(options["selection"])) | options, progress)
     finish(run, as_json, output, artifact(maps.table_file))

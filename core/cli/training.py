@@ -21,7 +21,9 @@ NONE = "none"
 @click.option("--output", type=FOLDER, help="Copy the encoder there: a Hugging Face folder.")
 @json_option
 def pretrain(choice: str | None, output: str | None, as_json: bool, **values: object) -> None:
-    """Go on with an encoder's masked language modelling on T_C, D_C or S_C; repeat --corpus, T_C first.
+    """Go on with an encoder's pre-training (MLM) on task text (T_C), big corpus (D_C) or choice (S_C).
+
+    Repeat --corpus, the task text first.
 
     \b
     On several GPUs: torchrun --nproc-per-node 4 -m core pretrain --corpus ...
@@ -61,7 +63,7 @@ def _held_out(typed: object) -> object:
 )
 @json_option
 def finetune(output: str | None, without_rare_words: bool, as_json: bool, **values: object) -> None:
-    """Train taggers on L_C, one a seed; the best epoch is chosen on dev and tested once.
+    """Train taggers on labels (L_C), one a seed; the best epoch is chosen on dev and tested once.
 
     \b
     On several GPUs, a seed on each: torchrun --nproc-per-node 3 -m core finetune --seeds 1,2,3 --train ...

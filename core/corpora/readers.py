@@ -154,7 +154,11 @@ class _BytesDone:
 def turned_to(file: Path, kind: Kind, listing: Listing, ledger: Ledger) -> Ledger:
     """The ledger, turned to another file of a listing."""
     ledger.file, ledger.format, ledger.page = file.name, kind.format, None
-    ledger.doc = file.name.split(".")[0] if len(listing.files) > 1 or kind.format == "brat" else None
+    folder, slash, name = listing.names[file].rpartition(
+        "/"
+    )  # two files of one name, in two folders, are two documents
+    many = len(listing.files) > 1 or kind.format == "brat"
+    ledger.doc = f"{folder}{slash}{name.split('.')[0]}" if many else None
     ledger.placed = _among_documents(listing)
     if ledger.placed:
         ledger.file = listing.names[file]

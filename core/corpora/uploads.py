@@ -27,9 +27,10 @@ def keep_only(path: Path, home: Path, names: Collection[str]) -> None:
     """Delete the files of an upload of several but for some; all of it where there are none."""
     if not names:
         forget(path, home)
-    elif path.is_dir() and path.parent == home / "uploads":
-        for file in path.iterdir():
-            if not {file.name, file.with_suffix(".txt").name} & set(names):  # brat's annotation stays with its text
+    elif path.is_dir() and (home / "uploads").resolve() in path.resolve().parents:
+        for file in _files(path):
+            name = file.relative_to(path)
+            if not {str(name), str(name.with_suffix(".txt"))} & set(names):  # brat's annotation stays with its text
                 file.unlink(missing_ok=True)
 
 
@@ -43,7 +44,11 @@ def forget_unpacked(path: Path) -> None:
 def uploaded(path: Path) -> list[Path]:
     """The files of an upload of several, by name; none for any other path."""
     is_upload = path.parent == home() / "uploads" and path.is_dir()
-    return sorted(file for file in path.iterdir() if file.is_file()) if is_upload else []
+    return _files(path) if is_upload else []
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(file for file in folder.rglob("*") if file.is_file())
 
 
 def still_needed(path: Path) -> None:

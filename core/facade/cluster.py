@@ -67,9 +67,10 @@ class Cluster:
         if blind:
             return (
                 f"not seen from {', '.join(blind)}: these score by words, compute with no other model than they have "
-                "at the same path (as the encoder that comes with Winnow), and cannot take a --share of a run."
+                "at the same path (as the encoder that comes with Winnow), and take no steps of "
+                "an experiment, by --on or --share."
             )
-        return "seen from all machines: each may also take a --share of a run."
+        return "seen from all machines: each also takes steps of an experiment, by --on, or a --share of any run."
 
     def as_json(self) -> dict[str, object]:
         """All of it, for `--json`."""

@@ -154,6 +154,11 @@ def foresight(options: Mapping[str, object]) -> Foresight:
     return replace(chances, plans=tuple(replace(plan, seconds=_seconds(asked)) for plan, asked in plans))
 
 
+def least_difference(options: Mapping[str, object]) -> Foresight:
+    """The same without the chances, which take seconds to simulate. Errors: ConfigError, CorpusError."""
+    return foresee(ExperimentConfig.parse(dict(options)), home(), chances=False)
+
+
 def _seconds(config: ExperimentConfig) -> float | None:
     """Seconds that a plan takes; None where this machine has not been timed for it."""
     try:

@@ -1,4 +1,4 @@
-"""Figures: small arrays in, plotly figures out; all of `core.plots`, and what the arrays are."""
+"""Figures: small arrays in, plotly's or Vega-Lite's out; all of `core.plots`, and what the arrays are."""
 
 from core.plots import *  # noqa: F403
 from core.results import BoolArray as BoolArray

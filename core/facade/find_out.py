@@ -1,5 +1,6 @@
 """Find out: the experiment that answers a project's question, proposed of what is there; what it takes and shows."""
 
+import json
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -7,10 +8,11 @@ from dataclasses import dataclass
 from core.errors import RunError, WinnowError
 from core.facade import choices, corpora, experiments, runs, selections
 from core.facade.choices import Choice
+from core.facade.home import kept_per_home
 from core.facade.results import corpus_name, repetitions_to_settle
 from core.facade.shown import duration
 from core.recipes.experiment.config import ExperimentConfig
-from core.recipes.experiment.foresight import LARGER
+from core.recipes.experiment.foresight import LARGER, Foresight
 from core.recipes.score import ScoreConfig
 from core.recipes.select import SelectConfig, SelectOptions
 from core.runs.store import Run
@@ -102,14 +104,38 @@ def is_timed(asked: Mapping[str, object]) -> bool:
     return runs.finished("calibrate", experiments.calibration(asked)) is not None
 
 
+def outlook() -> str:
+    """Smallest gains that the proposed experiment, and the next larger one, could show, and how long each takes, in the
+    numbers of their plans, in words; "" where what they would read cannot be read."""
+    with suppress(WinnowError):
+        finished = tuple(run.id for run in runs.listed(state="succeeded"))
+        return _outlook(*(json.dumps(options(n)) for n in REPLICATES[:2]), finished=finished)
+    return ""
+
+
+@kept_per_home(4)
+def _outlook(*asked: str, finished: tuple[str, ...]) -> str:
+    """asked: options, in JSON. finished: the runs that it is foretold by, for what is kept is theirs."""
+    seen = [(experiments.least_difference(each), experiments.cost_if_known(each)) for each in map(json.loads, asked)]
+    (first, cost), (larger, more) = seen
+    times = [f" (about {duration(each.seconds)})" if each else "" for each in (cost, more)]
+    unknown = "" if cost else " How long that takes is timed first, in less than a minute."
+    return (
+        f"Made {first.seeds} times{times[0]}, only gains of about {_points(first)} or more can show; made "
+        f"{larger.seeds} times{times[1]}, of about {_points(larger)}. {first.basis}.{unknown}"
+    )
+
+
+def _points(foresight: Foresight) -> str:
+    least = f"{foresight.points:.0f}"
+    return f"{least} point{'s' * (least != '1')}"
+
+
 def plan(asked: Mapping[str, object]) -> Plan:
     """Say what these options compare, how long that takes, and what it could show. Errors: ConfigError, CorpusError."""
     config, chosen, foresight = ExperimentConfig.parse(dict(asked)), choice_now(), experiments.foresight(asked)
     [strategy], [budget] = _strategies(config), config.budgets
-    least, sought = (
-        f"{foresight.points:.0f}",
-        "a single point" if foresight.effect == 1 else f"{foresight.effect:g} points",
-    )
+    sought = "a single point" if foresight.effect == 1 else f"{foresight.effect:g} points"
     amount = f"{int(budget):,} sentences" if budget.isdecimal() else budget
     time = "How long it takes is not known yet."
     with suppress(RunError):
@@ -122,7 +148,7 @@ def plan(asked: Mapping[str, object]) -> Plan:
         f"reading as much that was chosen by {strategy}. Each is made {len(config.seeds)} times, all of it anew, and "
         f"tested on {corpus_name(config.test)}.",
         time=time,
-        shows=f"Gains of about {least} point{'s' * (least != '1')} or more can show; a gain of {sought} shows in "
+        shows=f"Gains of about {_points(foresight)} or more can show; a gain of {sought} shows in "
         f"{100 * foresight.plans[0].chance:.0f} of 100 cases. {foresight.basis}.",
         edited=bool(chosen and selections.edits(chosen.id)),
     )

@@ -4,7 +4,7 @@ import os
 import re
 import shutil
 from collections.abc import Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 from core.corpora import uploads
@@ -13,6 +13,7 @@ from core.errors import PathError, ResourceError
 from core.facade.home import home, store
 
 _LONGEST_NAME = 240  # bytes; a file system takes 255
+_DEEPEST = 8  # folders of a dropped folder that are kept: all of them must fit in a path
 
 
 def spool(name: str, stream: BinaryIO) -> str:
@@ -24,17 +25,23 @@ def spool(name: str, stream: BinaryIO) -> str:
 
 
 def spool_all(files: Sequence[tuple[str, BinaryIO]]) -> str:
-    """The same for several files at once; one token for all. A name that comes twice is numbered."""
+    """The same for several files at once; one token for all. Those of a dropped folder bring the folders they lie in.
+
+    A name that comes twice is numbered.
+    """
     for name, stream in files:
-        # All of them before any is copied, which takes long.
-        refuse_known(file_name(name), stream.read(1024))
-        stream.seek(0)
+        # All of them before any is copied, which takes long. A folder's were not picked one by one: what of them is not
+        # read, its listing says.
+        if "/" not in name:
+            refuse_known(file_name(name), stream.read(1024))
+            stream.seek(0)
     folder = home() / "uploads" / os.urandom(6).hex()
     name = ""
     try:
         folder.mkdir(parents=True)
         for given, stream in files:
-            name = free_name(folder, file_name(given))
+            name = free_name(folder, inner_name(given))
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
             with (folder / name).open("wb") as file:
                 shutil.copyfileobj(stream, file, 1 << 20)
     except OSError as error:
@@ -49,8 +56,15 @@ def free_name(folder: Path, name: str) -> str:
     """`name`, or numbered before its ending where the folder has one of that name."""
     path, n = Path(name), 2
     while (folder / name).exists():
-        name, n = f"{path.stem} ({n}){path.suffix}", n + 1
+        name, n = str(path.with_stem(f"{path.stem} ({n})")), n + 1
     return name
+
+
+def inner_name(name: str) -> str:
+    """The same of a dropped folder's file, with the folders that it lies in; never a way out of them."""
+    parts = [file_name(part) for part in PurePosixPath(name).parts if part.strip("/")]
+    inside = [part for part in parts if part not in (".", "..")]  # cleaned before: `.`, a control and `.` make one
+    return "/".join(inside[-_DEEPEST - 1 :]) or file_name("")
 
 
 def file_name(name: str) -> str:
@@ -64,7 +78,7 @@ def file_name(name: str) -> str:
 
 
 def spooled(token: str) -> Path:
-    """An upload on disk by its token: its file, or the folder of several. Errors: PathError if it is gone."""
+    """An upload on disk by its token: its file or folder, or the folder of several. Errors: PathError if it is gone."""
     folder = home() / "uploads" / token
     files = list(folder.iterdir()) if re.fullmatch(r"[0-9a-f]{12}", token) and folder.is_dir() else []
     if not files:
@@ -92,7 +106,6 @@ def waiting() -> dict[str, str]:
 
 def discard(token: str) -> None:
     """Delete an upload that shall not be imported, and those of days past that nobody came back for."""
-    path = spooled(token)
-    uploads.forget_unpacked(path)
-    shutil.rmtree(path if path.is_dir() else path.parent)
+    uploads.forget_unpacked(spooled(token))
+    shutil.rmtree(home() / "uploads" / token)
     uploads.sweep(home())

@@ -1,4 +1,4 @@
-"""Figures: small arrays in, plotly figures out. Binning happens here, so that a page never sends a million values."""
+"""Figures of plotly or Vega-Lite, by small arrays: binning happens here, so that no page sends a million values."""
 
 from core.plots.assisting import f1_by_threshold, skl_histogram
 from core.plots.bias import (

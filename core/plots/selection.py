@@ -1,16 +1,17 @@
-"""Figures of `3_Selection`."""
+"""Figures of `3_Selection`. In Vega-Lite, as those of `1_Corpora`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
-import plotly.graph_objects as go
 
-from core.plots.theme import COLOURS, DASHES, binned, figure, length_edges
+from core.plots.theme import COLOURS, DASHES, HEADROOM, Spec, binned, layered, length_edges, number, shade, upright
 from core.results import FloatArray, IntArray, Prefer
 from core.terms import plainly
 
 BINS = 60
+LEGEND = {"title": None, "orient": "top"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -24,6 +25,12 @@ class ScoreBins:
     edges: FloatArray
     counts: IntArray
     log: bool
+
+    @property
+    def middle(self) -> float:
+        """Score at the middle of the axis."""
+        low, high = float(self.edges[0]), float(self.edges[-1])
+        return (low * high) ** 0.5 if self.log else (low + high) / 2
 
     def count(self, values: FloatArray) -> IntArray:
         """`(b,)` how many of `values` fall into each bin."""
@@ -44,65 +51,72 @@ def score_bins(values: FloatArray) -> ScoreBins:
     return ScoreBins(edges=edges, counts=bins.count(known), log=log)
 
 
-def score_histogram(bins: ScoreBins, chosen: FloatArray, unit: str, prefer: Prefer) -> go.Figure:
+def score_histogram(bins: ScoreBins, chosen: FloatArray, unit: str, prefer: Prefer, *, dark: bool = False) -> Spec:
     """Selected sentences on top of filtered ones by score, and the line where the budget cuts.
 
     chosen: `(k,)` the selected sentences' scores, best first.
     """
     inside = bins.count(chosen)
-    fig = figure(
-        320, x=f"score ({unit}; {'higher' if prefer == 'high' else 'lower'} is closer to the task text)", y="sentences"
-    )
-    for name, counts, colour in (
-        ("selected", inside, COLOURS["S_C"]),
-        ("filtered", bins.counts - inside, COLOURS["filtered"]),
-    ):
-        fig.add_scatter(
-            x=bins.edges,
-            y=np.append(counts, counts[-1]),
-            name=f"{name} ({counts.sum():,})",
-            mode="lines",
-            line={"shape": "hv", "width": 0.5, "color": colour},
-            fillcolor=colour,
-            stackgroup="all",
-            hovertemplate="from %{x:.4g}: %{y:,} " + name + "<extra></extra>",
-        )
-    if bins.log:
-        fig.update_xaxes(type="log")
+    stacked = {"selected": (np.zeros_like(inside), inside), "filtered": (inside, bins.counts)}
+    names = {kind: f"{kind} ({(high - low).sum():,})" for kind, (low, high) in stacked.items()}
+    rows = [
+        {"low": edges[0], "high": edges[1], "sentences": names[kind], "from": start, "to": end, "n": end - start}
+        for kind, (low, high) in stacked.items()
+        for edges, start, end in zip(pairwise(bins.edges.tolist()), low.tolist(), high.tolist(), strict=True)
+    ]
+    title = f"score ({unit}; {'higher' if prefer == 'high' else 'lower'} is closer to the task text)"
+    axis = {"type": "log" if bins.log else "linear", "nice": False, "domain": bins.edges[[0, -1]].tolist()}
+    looks = {"domain": [*names.values()], "range": [shade(COLOURS[role], dark=dark) for role in ("S_C", "filtered")]}
+    bars: Spec = {
+        "data": {"values": rows},
+        "mark": {"type": "bar"},
+        "encoding": {
+            "x": number("low", title, scale=axis, axis={"grid": False}),
+            "x2": {"field": "high"},
+            "y": number("from", "sentences", scale={"domain": [0, HEADROOM * max(*bins.counts.tolist(), 1)]}),
+            "y2": {"field": "to"},
+            "color": {"field": "sentences", "scale": looks, "legend": dict(LEGEND)},
+            "tooltip": [
+                {"field": "sentences"},
+                number("low", "score from", format=".4~g"),
+                number("high", "to", format=".4~g"),
+                number("n", "in this bar", format=",d"),
+            ],
+        },
+    }
+    layers = [bars]
     if len(chosen):
-        _mark_cut(fig, bins, float(chosen[-1]))
-    return fig
+        cut = float(np.clip(chosen[-1], bins.edges[0], bins.edges[-1]))
+        layers.append(upright(cut, f"cut at {chosen[-1]:.4g}", [6, 4], left=cut < bins.middle, dark=dark))
+    return layered(layers, 320, dark=dark)
 
 
-def _mark_cut(fig: go.Figure, bins: ScoreBins, cut: float) -> None:
-    x = float(np.clip(cut, bins.edges[0], bins.edges[-1]))
-    fig.add_vline(x=x, line={"dash": "dash", "width": 2, "color": COLOURS["cut"]})
-    left = (x - bins.edges[0]) < (bins.edges[-1] - bins.edges[0]) / 2
-    fig.add_annotation(
-        x=np.log10(x) if bins.log else x,
-        y=0.98,
-        yref="paper",
-        xanchor="left" if left else "right",
-        yanchor="top",
-        xshift=6 if left else -6,
-        text=f"cut at {cut:.4g}",
-        showarrow=False,
-    )
-
-
-def lengths_compared(lengths: Mapping[str, IntArray]) -> go.Figure:
+def lengths_compared(lengths: Mapping[str, IntArray], *, dark: bool = False) -> Spec:
     """Shares of sentences by length, one line a corpus. lengths: {role (S_C, D_C, T_C): `(n,)` tokens}."""
     edges = length_edges(np.concatenate(list(lengths.values())), 40)
-    fig = figure(280, x="tokens a sentence (the last step holds all longer ones)", y="share of sentences")
+    names, rows = list[str](), []
     for role, values in lengths.items():
+        names.append(f"{plainly(role)}, median {np.median(values):.0f}" if len(values) else plainly(role))
         shares = binned(values, edges) / max(len(values), 1)
-        fig.add_scatter(
-            x=edges,
-            y=np.append(shares, shares[-1]),
-            name=f"{plainly(role)}, median {np.median(values):.0f}" if len(values) else plainly(role),
-            mode="lines",
-            line={"shape": "hv", "width": 2.5, "color": COLOURS[role], "dash": DASHES[role]},
-            hovertemplate="from %{x:.0f} tokens: %{y:.1%} of the " + plainly(role) + "<extra></extra>",
-        )
-    fig.update_yaxes(tickformat=".0%")
-    return fig
+        steps = zip(edges.tolist(), [*shares.tolist(), float(shares[-1])], strict=True)
+        rows += [{"low": low, "share": share, "corpus": names[-1]} for low, share in steps]
+    colours = {"domain": names, "range": [shade(COLOURS[role], dark=dark) for role in lengths]}
+    dashes = {"domain": names, "range": [DASHES[role] for role in lengths]}
+    legend = LEGEND | {"symbolType": "stroke", "symbolStrokeWidth": 3}
+    title = "tokens a sentence (the last step holds all longer ones)"
+    lines: Spec = {
+        "data": {"values": rows},
+        "mark": {"type": "line", "interpolate": "step-after", "strokeWidth": 2.5},
+        "encoding": {
+            "x": number("low", title, scale={"nice": False}, axis={"grid": False}),
+            "y": number("share", "share of sentences", axis={"format": ".0%"}),
+            "color": {"field": "corpus", "scale": colours, "legend": legend},
+            "strokeDash": {"field": "corpus", "scale": dashes, "legend": legend},
+            "tooltip": [
+                {"field": "corpus"},
+                number("low", "tokens from", format=".0f"),
+                number("share", "share", format=".1%"),
+            ],
+        },
+    }
+    return layered([lines], 280, dark=dark)

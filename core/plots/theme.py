@@ -1,6 +1,6 @@
 """One look for every figure. Colours: Okabe and Ito's, safe for colour-blind readers, one a role on every page."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
 import numpy as np
@@ -17,7 +17,7 @@ COLOURS: Mapping[str, str] = {
     "filtered": "#8F8F8F",
     "cut": "#D55E00",
 }
-DASHES: Mapping[str, str] = {"T_C": "dash", "S_C": "solid", "D_C": "dot", "L_C": "dashdot"}
+DASHES: Mapping[str, list[int]] = {"T_C": [6, 3], "S_C": [1, 0], "D_C": [2, 2], "L_C": [8, 3, 2, 3]}
 ENTITY_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8F8F8F")
 # For many names at once; a label on the map or the tooltip says which is which where two are alike to an eye.
 NAME_COLOURS = (*ENTITY_COLOURS[:-1], "#A8324E", "#8A8A1F", "#7B6FD0", "#7DB93B", "#8B5A2B", "#B04FC4")
@@ -25,6 +25,8 @@ INK, DARK_INK = "#31333f", "#e6e6e6"  # what charts write in
 ON_DARK: Mapping[str, str] = {  # too dim there, and what then gives way
     "#0072B2": "#56B4E9", "#56B4E9": "#F0E442", INK: DARK_INK,
 }  # fmt: skip
+HEADROOM = 1.12  # of the largest value: what is written at an upright line's end stands over it
+Spec = dict[str, object]  # of a chart, in Vega-Lite's words
 _GRID = "rgba(128, 128, 128, 0.25)"
 
 
@@ -63,6 +65,38 @@ def _repainted(value: object, key: str = "") -> object:
     if isinstance(value, list | tuple):
         return [_repainted(item, key) for item in value]
     return ON_DARK.get(value, value) if isinstance(value, str) and key.endswith("color") else value
+
+
+def shade(colour: str, *, dark: bool) -> str:
+    """The same colour as a page's theme has it."""
+    return ON_DARK.get(colour, colour) if dark else colour
+
+
+def number(field: str, title: str, **more: object) -> Spec:
+    """A field that holds numbers, as Vega-Lite draws it on an axis or names it under a mouse."""
+    return {"field": field, "type": "quantitative", "title": title, **more}
+
+
+def layered(layers: Sequence[Spec], height: int, *, dark: bool) -> Spec:
+    """Vega-Lite's layers as one chart, in the ink of a page's theme."""
+    ink = shade(INK, dark=dark)
+    inked = {"labelColor": ink, "titleColor": ink}
+    config = {"axis": inked, "legend": inked | {"labelLimit": 400}}
+    return {"layer": list(layers), "height": height, "config": config}
+
+
+def upright(x: float, words: str, dash: Sequence[int], *, left: bool, dark: bool) -> Spec:
+    """A line at `x` with words at its upper end. left: `x` lies on the left half, so they stand on its right."""
+    side = {"align": "left", "dx": 6} if left else {"align": "right", "dx": -6}
+    text = {"type": "text", "baseline": "top", "fontSize": 12, "color": shade(INK, dark=dark)} | side
+    return {
+        "data": {"values": [{"x": x, "words": words}]},
+        "encoding": {"x": {"field": "x", "type": "quantitative"}},
+        "layer": [
+            {"mark": {"type": "rule", "color": COLOURS["cut"], "strokeWidth": 2, "strokeDash": list(dash)}},
+            {"mark": text, "encoding": {"y": {"value": 0}, "text": {"field": "words"}}},
+        ],
+    }
 
 
 def css_colour(colour: str) -> str:

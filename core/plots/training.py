@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from core.plots.theme import DARK_INK, ENTITY_COLOURS, INK, ON_DARK
+from core.plots.theme import ENTITY_COLOURS, INK, shade
 from core.results import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def curves(
     import altair as alt
 
     names = list(dict.fromkeys(line.name for line in lines))
-    ink, colours = (DARK_INK if dark else INK), [ON_DARK.get(c, c) if dark else c for c in ENTITY_COLOURS]
+    ink, colours = shade(INK, dark=dark), [shade(colour, dark=dark) for colour in ENTITY_COLOURS]
     looks = alt.Scale(domain=names, range=[colours[i % len(colours)] for i in range(len(names))])
     dashes = alt.Scale(domain=names, range=[_DASHES[i % len(_DASHES)] for i in range(len(names))])
     legend = alt.Legend(title=None, orient="top", symbolType="stroke", symbolStrokeWidth=3) if len(names) > 1 else None

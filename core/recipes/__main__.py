@@ -1,5 +1,6 @@
 """`python -m core.recipes work RUN --home HOME`: how a worker process begins; no page, no command, no figure is loaded.
-`help` in the place of `work`: a process that helps with a run for as long as another works on it.
+`help` in the place of `work`: a process that helps with a run for as long as another works on it; `--tied`: and for
+as long as whoever began it is there, who has the other end of its stdin.
 
 Exit 0 done, 2 the input was wrong, 1 a bug, 130 cancelled; what it has to say goes to stderr, which is worker.log.
 """
@@ -7,6 +8,7 @@ Exit 0 done, 2 the input was wrong, 1 a bug, 130 cancelled; what it has to say g
 import argparse
 import os
 import sys
+import threading
 
 from core.errors import WinnowError, for_the_log
 from core.files import on_disk
@@ -34,13 +36,26 @@ def help_with(run_id: str) -> int:
     return 0
 
 
+def _tie() -> None:
+    """End this process when whoever began it does: stdin then ends, of which nothing is ever read."""
+
+    def wait() -> None:
+        os.read(0, 1)
+        os._exit(1)
+
+    threading.Thread(target=wait, name="tied", daemon=True).start()
+
+
 def main() -> int:
     """The whole of a worker process; the exit status."""
     parser = argparse.ArgumentParser(prog="python -m core.recipes")
     parser.add_argument("command", choices=["work", "help"])
     parser.add_argument("run")
     parser.add_argument("--home", required=True)
+    parser.add_argument("--tied", action="store_true")
     options = parser.parse_args()
+    if options.tied:
+        _tie()
     os.environ["WINNOW_HOME"] = options.home
     try:
         private()

@@ -49,6 +49,7 @@ class AddConfig(Config):
 
     path: str = option(..., "A file, a folder of files, or a zip archive of them.")
     others: tuple[str, ...] = option((), "Further files, folders or archives of the same corpus.")
+    names: tuple[str, ...] = option((), "What these files go by, where that is not their own names.", hidden=True)
     name: str = option(
         "", f"The corpus's name, up to {LONGEST_NAME} characters; the file's name if left out.", max_length=LONGEST_NAME
     )
@@ -145,6 +146,7 @@ def _reading(config: AddConfig) -> ReadOptions:
         group_column=config.group_column or None,
         part=config.part or None,
         others=config.others,
+        names=config.names,
     )
 
 

@@ -92,7 +92,7 @@ def _taken(config: IntakeConfig, job: Job) -> IntakeResult:
         job.context.part(number, len(config.files), part)
         taken = Taken(part=part, files=len(names), run="")
         try:
-            child = _imported(config, job, part, [_file(by_name, name) for name in names])
+            child = _imported(config, job, part, {name: _file(by_name, name) for name in names})
             taken = replace(taken, run=child.id)
             corpora |= _parts(job, part, read(child, AddResult).corpus, remaining(config.files))
         except (InputError, ResourceError) as error:
@@ -120,12 +120,13 @@ def _file(by_name: Mapping[str, Path], name: str) -> Path:
     return by_name[name]
 
 
-def _imported(config: IntakeConfig, job: Job, part: str, files: Sequence[Path]) -> Run:
-    first, *others = map(str, files)
-    options: dict[str, object] = {"path": first, "others": tuple(others), "split": part in config.documents}
-    if part == DIVIDE and proposed_name(files[0]).lower() in roles.ROLES:  # its parts are called after it
+def _imported(config: IntakeConfig, job: Job, part: str, named: Mapping[str, Path]) -> Run:
+    first, *others = named.values()
+    options: dict[str, object] = {"path": str(first), "others": tuple(map(str, others)), "names": tuple(named)}
+    options["split"] = part in config.documents
+    if part == DIVIDE and proposed_name(first).lower() in roles.ROLES:  # its parts are called after it
         options["name"] = "labels"
-    preview = sniff(files[0], ReadOptions())
+    preview = sniff(first, ReadOptions())
     if preview.scheme and preview.scheme.candidates:  # those that fit give the same spans
         options["scheme"] = preview.scheme.candidates[0]
     return job.child("add", **options)

@@ -1,5 +1,6 @@
 """The `Reporter` that a recipe is handed: it writes to the run's log and sees its cancellations."""
 
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +18,7 @@ Listener = Callable[[Event], None]
 
 
 class RunContext(Reporter):
-    """A `Reporter` bound to a run, for the holder of its lock.
+    """A `Reporter` bound to a run, for the holder of its lock; several threads of it may report.
 
     listener: is called with every event as it is written, for a command line in the foreground.
     parent: the context of the run that needs this one; events here are relayed to it, and its end is ours.
@@ -32,6 +33,7 @@ class RunContext(Reporter):
         self._terminated = False
         self._log, self._listener, self._parent = log, listener, parent
         self._pending: Data | None = None
+        self._guard = threading.RLock()
         self._device = ""
         self._wrote_progress = self._checked = float("-inf")
 
@@ -68,8 +70,9 @@ class RunContext(Reporter):
 
     def progress(self, done: int, total: int | None, unit: str) -> None:
         """Thinned to two a second; the last one before any other event is always written."""
-        self._pending = {"done": int(done), "total": None if total is None else int(total), "unit": unit}
-        self._write_progress_if_due()
+        with self._guard:
+            self._pending = {"done": int(done), "total": None if total is None else int(total), "unit": unit}
+            self._write_progress_if_due()
 
     def metric(self, name: str, value: float, step: int | None = None) -> None:
         self.emit("metric", {"name": name, "value": float(value), "step": step})
@@ -114,12 +117,13 @@ class RunContext(Reporter):
 
     def emit(self, kind: Kind, data: Data) -> None:
         """Append an event, after the progress it may have held back. Errors: OSError if the disk is full."""
-        if self._pending is not None and kind != "progress":
-            pending, self._pending = self._pending, None
-            self.emit("progress", pending)
-        event = self._log.append(kind, data)
-        if self._listener:
-            self._listener(event)
+        with self._guard:
+            if self._pending is not None and kind != "progress":
+                pending, self._pending = self._pending, None
+                self.emit("progress", pending)
+            event = self._log.append(kind, data)
+            if self._listener:
+                self._listener(event)
         if self._parent:
             self._parent.relay(self.run, event)
 
@@ -141,8 +145,9 @@ class RunContext(Reporter):
                 self.note(f"{kind}: {data['text']}", passing=data.get("passing", False))
 
     def _write_progress_if_due(self) -> None:
-        now = time.monotonic()
-        if self._pending is not None and now - self._wrote_progress >= PROGRESS_SECONDS:
-            pending, self._pending = self._pending, None
-            self._wrote_progress = now
-            self.emit("progress", pending)
+        with self._guard:
+            now = time.monotonic()
+            if self._pending is not None and now - self._wrote_progress >= PROGRESS_SECONDS:
+                pending, self._pending = self._pending, None
+                self._wrote_progress = now
+                self.emit("progress", pending)

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from signal import SIGKILL, SIGTERM
@@ -13,7 +14,7 @@ from core.errors import RunBusy, RunError
 from core.runs.events import RunState
 from core.runs.lock import Worker, aside
 from core.runs.run import Run
-from core.runs.where import Where
+from core.runs.where import LOCAL, ON, Where
 
 GRACE = 12.0  # seconds from the wish to cancel to SIGKILL: a device is free within 15
 POLL = 0.25  # seconds between two looks at a run that was asked to end
@@ -41,11 +42,18 @@ def start(run: Run, *, module: str = "core.recipes") -> None:
         run.lock.release()
 
 
-def helper(run: Run, *, module: str = "core.recipes") -> subprocess.Popen[bytes]:
-    """A process that helps with a run until nobody works on it any more; in the session of who calls."""
-    command = [sys.executable, "-m", module, "help", run.id, "--home", str(run.home)]
+def helper(
+    run: Run, *, environment: Mapping[str, str] = os.environ, tied: bool = False, module: str = "core.recipes"
+) -> subprocess.Popen[bytes]:
+    """A process that helps with a run until nobody works on it any more; in the session of who calls.
+
+    It makes its chunks itself: workers of an engine may wait for cards that others have who wait for it. tied: it is
+    killed with this process.
+    """
+    command = [sys.executable, "-m", module, "help", run.id, "--home", str(run.home), *(["--tied"] if tied else [])]
+    stdin = subprocess.PIPE if tied else subprocess.DEVNULL
     with run.log_file.open("ab") as log:
-        return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=_ROOT)
+        return subprocess.Popen(command, stdin=stdin, stdout=log, stderr=log, cwd=_ROOT, env={**environment, ON: LOCAL})
 
 
 def _spawn(run: Run, module: str) -> None:

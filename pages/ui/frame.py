@@ -39,6 +39,7 @@ BUG = "This is a bug in Winnow"
 STRIP_POLL, STRIP_MOST = 2.0, 3  # seconds; runs
 ABOUT = "**Winnow** finds the part of a big corpus that is worth pre-training on. Nothing leaves this machine."
 _theme = st.components.v2.component("winnow_theme", js=(ASSETS / "theme.js").read_text(encoding="utf-8"))
+_focus = st.components.v2.component("winnow_focus", js=(ASSETS / "focus.js").read_text(encoding="utf-8"))
 logger = logging.getLogger("winnow.pages")
 
 
@@ -145,6 +146,7 @@ def _sidebar() -> None:
         _strip()
         local_badge()
         _theme(key="theme", height=1, on_theme_change=lambda: None)
+        _focus(key="focus", height=1)
 
 
 def _words(own: Sequence[Term]) -> None:

@@ -9,7 +9,7 @@ from core.facade.figures import FloatArray, IntArray
 from core.facade.insights import Orphaned
 from core.facade.selections import SelectResult
 from pages.ui.frame import looked
-from pages.ui.widgets import chart, table, with_place
+from pages.ui.widgets import chart, is_dark, table, with_place
 
 FIRST = 8  # sentences of S_C
 
@@ -36,9 +36,9 @@ def orphaned(choice_id: str) -> None:
     """Numbers, scores, S_C where that is still here, and the map as it was drawn, without its sentences."""
     kept, result = insights.orphaned(choice_id), selections.result(choice_id)
     _numbers(kept, result)
-    figure = figures.score_histogram(kept.bins, kept.chosen, kept.unit, kept.prefer)
+    figure = figures.score_histogram(kept.bins, kept.chosen, kept.unit, kept.prefer, dark=is_dark())
     name = f"Histogram of the scores of the big corpus: {len(kept.chosen):,} selected, cut at {kept.chosen[-1]:.4g}"
-    chart(figure, f"remains.scores.{choice_id}", name)
+    st.vega_lite_chart(spec=figure, key=f"remains.scores.{choice_id}", alt=name)
     st.caption(span_words(kept.chosen, kept.unit, kept.prefer))
     if kept.corpus is not None:
         _sentences(kept.corpus, kept)

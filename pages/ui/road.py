@@ -8,6 +8,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from core.facade import corpora, labelling, reports, road, terms
+from core.facade.find_out import outlook
 from core.facade.road import Closer, Stop
 from core.facade.terms import Term
 from pages.ui import find_out
@@ -39,8 +40,8 @@ CLOSER: Mapping[str, tuple[str, str]] = {
 
 
 def draw() -> Callable[[], None]:
-    """The road, and what looks closer. Returns what fills in the health of the choice, to be called at the page's end:
-    measuring it may take a second."""
+    """The road, and what looks closer. Returns what fills in the health of the choice and what asking takes, to be
+    called at the page's end: measuring may take a second."""
     stops = road.stops()
     turn = next((stop.name for stop in stops if not stop.ready and stop.open), "")
     places = {stop.name: _stop(number, stop, turn=stop.name == turn) for number, stop in enumerate(stops, 1)}
@@ -56,7 +57,7 @@ def draw() -> Callable[[], None]:
         with st.expander("Look closer", icon=":material/search:"):
             for row in rest:
                 _closer(row)
-    return partial(_health, stops[1], places["choice"])
+    return partial(_measure, {stop.name: stop for stop in stops}, places)
 
 
 def _stop(number: int, stop: Stop, *, turn: bool) -> DeltaGenerator:
@@ -74,9 +75,13 @@ def _stop(number: int, stop: Stop, *, turn: bool) -> DeltaGenerator:
     return place
 
 
-def _health(choice: Stop, place: DeltaGenerator) -> None:
+def _measure(stops: Mapping[road.Name, Stop], places: Mapping[road.Name, DeltaGenerator]) -> None:
+    choice, worth = stops["choice"], stops["worth"]
+    asks = worth.open and not (worth.ready or worth.run or find_out.asked())
+    if asks and (words := outlook()):
+        places["worth"].caption(plain(words))
     if choice.ready and (words := road.health(choice.run)):
-        place.caption(plain(words))
+        places["choice"].caption(plain(words))
 
 
 def _closer(row: Closer) -> None:

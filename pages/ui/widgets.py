@@ -239,10 +239,14 @@ def budget_words(budget: str) -> str:
     return Budget.parse(budget).in_words
 
 
-def same_command(*commands: str) -> None:
-    """Show what a person would type for what the page does."""
-    with st.expander("The same on the command line", icon=":material/terminal:"):
-        command_lines(*commands)
+def same_command(key: str, *commands: str) -> None:
+    """Show what a person would type for what the page does. key: of what is opened to see it.
+
+    It is drawn once it is open: what colours a command is 1.5 MB of script, which no first paint need wait for.
+    """
+    with st.expander("The same on the command line", icon=":material/terminal:", key=key, on_change="rerun") as more:
+        if more.open:
+            command_lines(*commands)
 
 
 def command_lines(*commands: str) -> None:

@@ -1,17 +1,22 @@
 """Does choosing beat reading? One claim a ground: the default strategy against random text of as many tokens.
 
-    python -m tests.benchmarks.bench_choosing [--ground crossner|bio|news] [--home DIR] [--only crossner-music ...] [--table]
+    python -m tests.benchmarks.bench_choosing [--ground crossner|bio|news] [--home DIR] [--only crossner-music ...]
+        [--pair 1|3|5] [--table] [--origins]
 
-Grounds. crossner: CrossNER's AI, literature and music; every replicate has a choice, a pre-training and a tagger of its own in both arms,
-and `none` a tagger; halves of each L_C are swapped (a half's text is T_C, 100 sentences of it are labelled for training
-and 50 for dev, the other half is the test). D_C and S_C as in bench_worth: 109,482 sentences, 5,000 of them. bio and
-news, where choosing has much to find: the first 100 sentences of bc5cdr, of conll2003, are T_C and the labels to learn
-from, 50 of dev those to decide by, the test split the test; D_C is 20,000 sentences of PubMed among 425,754 others,
-10,000 of newswire among 616,212; S_C 20,000. One test over all of a ground, looked at after 2, 4 and 6 replicates: it ends
-where it knows. Two replicates, which swap one pair of halves, are two lines of choosing.jsonl as soon as they are known, with their counts sentence by sentence, so that all
-that is said at the end is said by the lines. Begun again it goes on behind them, on another machine too (`--only` there),
-and with the same --home inside a training. About 35 minutes a corpus and pair on two cores, so up to five hours for
-crossner: never in a test. `--table` trains nothing.
+Grounds. crossner: CrossNER's AI, literature and music; every replicate has a choice, a pre-training and a tagger of its
+own in both arms, and `none` a tagger; halves of each L_C are swapped (a half's text is T_C, 100 sentences of it are
+labelled for training and 50 for dev, the other half is the test). D_C and S_C as in bench_worth: 109,482 sentences,
+5,000 of them. bio and news, where choosing has much to find: the first 100 sentences of bc5cdr, of conll2003, are T_C
+and the labels to learn from, 50 of dev those to decide by, the test split the test; D_C is 20,000 sentences of PubMed
+among 425,754 others, 10,000 of newswire among 616,212; S_C 20,000.
+
+One test over all of a ground, looked at after 2, 4 and 6 replicates: it ends where it knows. Two replicates, which swap
+one pair of halves, are two lines of choosing.jsonl as soon as they are known, with their counts sentence by sentence,
+so that all that is said at the end is said by the lines. Begun again it goes on behind them, on another machine too
+(`--only` or `--pair` there), and with the same --home inside a training. A corpus and pair of crossner takes about 35
+minutes on two cores: never in a test. Two processes with a host name of their own (`unshare -u`), WINNOW_SHARE=0/2 and
+1/2 and one --home share a pair's trainings, a core each; each writes its --lines. So bio took 14 minutes to embed D_C
+on a fast machine with bf16, and 50 a pair. `--table` trains nothing.
 """
 
 import argparse
@@ -20,6 +25,7 @@ import json
 import os
 import random
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,7 +37,7 @@ from core.artifacts import halves, leaderboard, result
 from core.artifacts.leaderboard import ArmRow
 from core.artifacts.models import PretrainResult
 from core.artifacts.study import StudyResult, TaskRow
-from core.facade import runs
+from core.facade import runs, selections
 from core.facade.home import store
 from core.recipes.study import questions, tables
 from core.recipes.study.config import StudyConfig
@@ -287,6 +293,18 @@ def write_domain(data: Path, shares: Mapping[str, int], folder: Path) -> None:
     (folder / "domain.txt").write_text("\n".join(rows) + "\n", encoding="utf-8")
 
 
+def origins(given: argparse.Namespace) -> None:
+    """Print of which texts the choices are that a home holds, a line a selection."""
+    text_of = dict[str, str]()
+    for name in GROUNDS[given.ground].domain:
+        with gzip.open(given.data / "unlabeled" / f"{name}.txt.gz", "rt", encoding="utf-8") as file:
+            text_of |= dict.fromkeys(file.read().splitlines(), name)
+    lines = (given.home / f"files-{given.ground}" / "domain.txt").read_text(encoding="utf-8").splitlines()
+    for run in runs.listed("select", state="succeeded"):
+        counts = Counter(text_of[lines[row]] for row in selections.chosen(run.id).rows)
+        print(f"{run.manifest.config['strategy']}, seed {run.manifest.config['seed']}: {dict(counts.most_common())}")
+
+
 def _few(data: Path, name: str, given: argparse.Namespace) -> Path:
     """A folder with the first labelled sentences to learn from and to decide by, and the whole test split."""
     folder: Path = given.home / "few"
@@ -312,7 +330,7 @@ def work(given: argparse.Namespace) -> None:
     """Make what is missing, look by look, and say what it comes to."""
     alike, study = settings(given), None
     for number, n in enumerate(LOOKS):
-        for first in range(1, n, 2) if not given.table else ():
+        for first in given.pair or range(1, n, 2) if not given.table else ():
             for name in given.only or GROUNDS[given.ground].corpora:
                 if any((name, seed) not in read(given.lines, alike) for seed in (first, first + 1)):
                     make(given, name, (first, first + 1), alike)
@@ -329,17 +347,23 @@ def main() -> None:
     parser.add_argument("--lines", type=Path, default=LINES)
     parser.add_argument("--ground", default="crossner", choices=GROUNDS)
     parser.add_argument("--only", nargs="+", choices=CORPORA, help="Of crossner: make replicates of these alone.")
+    parser.add_argument(
+        "--pair", type=int, nargs=1, choices=range(1, LOOKS[-1], 2), help="Make the two from this one on."
+    )
     parser.add_argument("--encoder", default="minilm")
     parser.add_argument("--budget", help="Of S_C, where it is not the ground's own.")
     parser.add_argument("--epochs", type=int, default=20, help="Of fine-tuning; quick alone would take 40.")
     parser.add_argument("--train", type=int, default=100, help="Labelled sentences; half as many to choose by.")
     parser.add_argument("--first", type=int, default=0, help="A rehearsal: so many sentences of every split.")
     parser.add_argument("--table", action="store_true", help="Train nothing, print what is known.")
+    parser.add_argument(
+        "--origins", action="store_true", help="Of bio or news, with its home: of which texts choices are."
+    )
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         given.home = given.home or Path(folder)
         os.environ["WINNOW_HOME"] = str(given.home)
-        work(given)
+        (origins if given.origins else work)(given)
 
 
 if __name__ == "__main__":

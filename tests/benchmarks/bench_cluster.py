@@ -8,6 +8,7 @@ embed-local, embed-one, embed-two, embed-nodes      real sentences embedded here
                 one checksum, seconds
 frozen          chunks that sleep, on two nodes, of which one stands still once ten are there: what the rest take
 experiment      three arms by three seeds of a tiny encoder, alone; by two shares, of which one is killed at a training
+experiment-nodes      the same alone; on two nodes, of which one is killed at a training: leaderboard.csv, hours left out
 audit-make; audit-local, audit-two     --rows real sentences with planted copies; duplicates found here, by two workers
 head-make; head-stubs, head-score, head-choose     a corpus of --rows short rows; ids read chunk by chunk; `score` of
                 all (random) and their order; a choice of a thousandth, sealed: seconds a chunk, peak memory
@@ -38,6 +39,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+import psutil
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -64,6 +66,7 @@ from tests.clusters import token, two_nodes
 from tests.patience import until
 from tests.recipes.test_experiment import OPTIONS, fill
 from tests.recipes.test_fan import at_it
+from tests.runs.test_companions import board, trainers
 
 Figures = dict[str, object]
 SENTENCES_EMBEDDED, LONGEST = 8 * 8192, 60  # sentences; characters, so that a worker alone has done within minutes
@@ -170,6 +173,32 @@ def experimenting(home: Path, rows: int) -> Figures:
         boards.append([(row.arm, row.micro_f1, row.dev_f1, row.delta, row.interval, row.verdict) for row in rows_of])
         trained_by[name] = len(workers)
     return {"lines": boards[0], "trained by": trained_by, "same leaderboard": boards[0] == boards[1]}
+
+
+def experimenting_on_nodes(home: Path, rows: int) -> Figures:
+    options = {**OPTIONS, "arms": ("none", "tapt", "classifier"), "seeds": (1, 2, 3)}
+    boards, notes, trained_by = list[list[list[str]]](), list[str](), dict[str, int]()
+    words = [sys.executable, "-c", f"from core.facade import runs; runs.execute('experiment', {options!r})"]
+    for name in ("alone", "nodes"):
+        os.environ["WINNOW_HOME"] = str(home / f"experiment {name}")
+        shutil.rmtree(os.environ["WINNOW_HOME"], ignore_errors=True)
+        fill(Path(os.environ["WINNOW_HOME"]))
+        with token(), two_nodes() if name == "nodes" else nullcontext(("local", None)) as (cluster, second):
+            process = subprocess.Popen(words, env={**os.environ, "WINNOW_ON": cluster})
+            if second:
+                pid = until(lambda: trainers() - {process.pid}, "the other node is at a training").pop()  # noqa: B023
+                helper = psutil.Process(pid)
+                helper.suspend()
+                second.kill()
+                helper.kill()
+            assert process.wait() == 0
+        store = RunStore(Path(os.environ["WINNOW_HOME"]))
+        (run,) = store.list("experiment")
+        workers = {(run.state().worker or (0,))[0] for kind in ("pretrain", "finetune") for run in store.list(kind)}
+        boards.append(board(run))
+        notes.extend(note for note in run.state().notes if note.startswith(("Node ", "What helped")))
+        trained_by[name] = len(workers)
+    return {"lines": len(boards[0]), "trained by": trained_by, "named": notes, "same csv": boards[0] == boards[1]}
 
 
 def shipping(home: Path, rows: int) -> Figures:
@@ -341,6 +370,7 @@ PARTS: Mapping[str, Callable[[Path, int], Figures]] = {
     "embed-nodes": embedded_by_nodes,
     "frozen": freezing,
     "experiment": experimenting,
+    "experiment-nodes": experimenting_on_nodes,
     "audit-make": made_audit,
     "audit-local": lambda home, rows: audited(home, rows, 0),
     "audit-two": lambda home, rows: audited(home, rows, 2),

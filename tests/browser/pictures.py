@@ -71,7 +71,7 @@ def _two_trainings(page: Page) -> None:
 VIEWS = {
     "Home": View(top=_nth(".st-key-road-texts"), bottom=_nth(".st-key-road-report")),
     "Corpora": View(top=_nth("[class*=st-key-corpora-card]"), bottom=_nth("[class*=st-key-corpora-card]")),
-    "Selection": View(top=_nth(".stPlotlyChart"), bottom=_nth(".w-table tbody tr", 3)),
+    "Selection": View(top=_nth(".stVegaLiteChart"), bottom=_nth(".w-table tbody tr", 3)),
     "Explore": View(top=_text("Colour by"), bottom=_text("7,100 sentences"), more=250),
     "Training": View(top=_text("Score of"), bottom=_text("points; a chart draws")),
     "Results": View(top=_nth("[role=tab]"), bottom=_nth(".w-table")),

@@ -69,7 +69,7 @@ def test_three_clicks_lead_from_home_to_an_exported_selection(cold: Server, newc
         with newcomer.expect_download() as caught:
             download.click()
         expect(newcomer.get_by_text("Withheld from the selection:")).to_be_visible()
-        expect(newcomer.get_by_test_id("stPlotlyChart")).to_have_count(2)
+        expect(newcomer.get_by_test_id("stVegaLiteChart")).to_have_count(2)
         press(newcomer, "See selected and filtered sentences on a map")  # the third on the way to the first map
         drawn = newcomer.get_by_role("figure", name=re.compile("^Map of 7,100 sentences"))
         expect(drawn).to_be_visible(timeout=600_000)
@@ -102,7 +102,7 @@ def test_from_files_to_an_export(server: Server, page: Page, lines: Callable[[in
     expect(page.get_by_text("exact duplicates")).to_have_count(2)
     page.get_by_test_id("stSidebar").get_by_role("link", name="Selection").click()
     select(page, "ngram-perplexity")
-    expect(page.get_by_test_id("stPlotlyChart")).to_have_count(2)
+    expect(page.get_by_test_id("stVegaLiteChart")).to_have_count(2)
     expect(page.get_by_role("cell", name=NASTY[0])).to_be_visible()
     expect(page.get_by_role("cell", name=NASTY[1])).to_be_visible()
     assert page.locator("img[src=x], a[href*='evil.example'], .katex").count() == 0
@@ -135,6 +135,21 @@ def select(page: Page, strategy: str) -> None:
 
 
 @pytest.mark.alone
+@pytest.mark.parametrize("name", ["<img/src=x/onerror=alert(1)>", "<b>PER</b>"])
+def test_a_type_is_named_letter_by_letter_at_its_bar(
+    name: str, server: Server, page: Page, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WINNOW_HOME", str(server.home))
+    (server.data / "labels.conll").write_text(f"Ann B-{name}\nsleeps O\n\n", encoding="utf-8")
+    added = runs.execute("add", {"path": str(server.data / "labels.conll"), "name": "labels"})
+    corpora.set_role("train", added.result()["corpus"])
+    page.goto(server.url + "/Corpora")
+    page.locator(".stVegaLiteChart .mark-rect.role-mark path").first.hover()
+    expect(page.locator("#vg-tooltip-element")).to_contain_text(name)
+    expect(page.locator(".stVegaLiteChart svg text").filter(has_text=name)).to_have_count(1)
+    assert page.locator("img[src=x], .stVegaLiteChart b, #vg-tooltip-element b").count() == 0
+
+
 def test_a_run_outlives_page_and_server_and_can_be_cancelled_and_resumed(
     server: Server, page: Page, lines: Callable[[int, int], list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -120,7 +120,7 @@ def test_map_health_export_command_and_training_speak_of_the_choice_that_is_take
     expect(page.get_by_text(re.compile("^With my lasso:.? Select 120 sentences of domain by knn$"))).to_be_visible()
     counts_of(page, n)
     with page.expect_download() as caught:
-        page.get_by_role("button", name="Download").click()
+        page.get_by_role("button", name="Download", exact=True).click()
     assert kept.mark in caught.value.suggested_filename
     page.get_by_text("The same on the command line").click()
     words = shlex.split(page.get_by_test_id("stCode").get_by_text("core export").inner_text())

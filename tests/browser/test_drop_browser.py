@@ -1,16 +1,18 @@
 """One's own documents dropped on Corpora: parts proposed, used in one press, and what a reload or a kill does to it."""
 
 import re
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pypdfium2
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import CDPSession, Page, TimeoutError, expect
 
 from core.facade import corpora, experiments, find_out, results, runs, selections
 from tests import finished
-from tests.browser.driver import Server, pick, settled
+from tests.browser.driver import Server, pick, settled, still
 from tests.corpora.test_proposal import conll, mixed, plain
 from tests.patience import until
 from tests.recipes.test_intake import labels
@@ -35,6 +37,26 @@ class Person:
         expect(self.page.get_by_role("button", name="Use these")).to_be_visible()
         settled(self.page)
 
+    def drop_folder(self, folder: Path) -> None:
+        """As a hand drags it from the file manager: no field of a page takes a folder and files."""
+        box = still(self.page.get_by_test_id("stFileUploaderDropzone"))
+        place = {"x": box["x"] + box["width"] / 2, "y": box["y"] + box["height"] / 2}
+        dragged = {"items": [], "files": [str(folder)], "dragOperationsMask": 1}
+        hand = self.page.context.new_cdp_session(self.page)
+        self.page.evaluate("addEventListener('drop', () => { window.dropped = true; }, true)")
+        until(lambda: self._let_go(hand, {**place, "data": dragged}), "the drop area is no target")
+        expect(self.page.get_by_role("button", name="Use these")).to_be_visible()
+        settled(self.page)
+
+    def _let_go(self, hand: CDPSession, what: dict[str, object]) -> bool:
+        """Whether the page was given it: a hand that is faster than the page has let go over no target."""
+        for kind in ("dragEnter", "dragOver", "dragOver", "drop"):
+            hand.send("Input.dispatchDragEvent", {"type": kind, **what})
+        with suppress(TimeoutError):
+            self.page.wait_for_function("window.dropped", timeout=5_000)
+            return True
+        return False
+
     def click(self, name: str, role: str = "button") -> None:
         self.page.get_by_role(role, name=name, exact=True).click()  # type: ignore[arg-type]
         self.clicks += 1
@@ -51,6 +73,13 @@ def legal(real_data: Path, tmp_path: Path) -> list[Path]:
     mixed(folder, plain(real_data / "unlabeled" / "legal.txt.gz", 250))
     conll(real_data / "inlegalner" / "train.conll", folder / "labels.conll", n=60)
     return sorted(file for file in folder.rglob("*") if file.is_file())
+
+
+@pytest.fixture
+def matter() -> Iterator[Path]:
+    """A folder that Chromium lets a page read: it hands over none below /dev, where the other tests' may lie."""
+    with tempfile.TemporaryDirectory() as folder:
+        yield Path(folder) / "matter"
 
 
 @pytest.mark.real
@@ -136,6 +165,29 @@ def test_documents_without_labels_are_asked_about_and_end_with_the_choice_and_wh
     person.click("Health", role="link")
     expect(page.get_by_role("tab", name="Health of the choice")).to_have_attribute("aria-selected", "true")
     expect(page.get_by_role("table", name="Health of the choice")).to_be_visible()
+
+
+def test_a_dropped_folder_brings_the_folders_that_its_files_lie_in(
+    server: Server, page: Page, matter: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two contracts of one name, and a picture among them, which keeps neither out."""
+    monkeypatch.setenv("WINNOW_HOME", str(server.home))
+    for place, who in (("a", "Ada"), ("b", "Bo")):
+        (matter / place).mkdir(parents=True)
+        (matter / place / "contract.html").write_text(f"<p>{who} rents a flat.</p><p>{who} pays the rent.</p>")
+    (matter / "b" / "photo.png").write_bytes(b"\x89PNG\r\n")
+    person = Person(page, server)
+    person.drop_folder(matter)
+    for file in ("a/contract.html", "b/contract.html"):
+        assert person.part(f"Part of {file}") in ("Big corpus", "Not used")
+        pick(page, f"Part of {file}", "Big corpus")
+    expect(page.get_by_text("b/photo.png", exact=True)).to_be_visible()
+    person.click("Use these")
+    expect(page.get_by_text("In use now as big corpus")).to_be_visible()
+    settled(page)
+    rows = [row for batch in corpora.find(corpora.roles()["domain"]).batches() for row in batch]
+    assert {(row.file, row.tokens[0]) for row in rows} == {("a/contract.html", "Ada"), ("b/contract.html", "Bo")}
+    assert not list((server.home / "uploads").iterdir())
 
 
 def test_the_app_may_be_killed_while_they_are_imported(

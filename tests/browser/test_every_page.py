@@ -27,7 +27,7 @@ FAINT = """() => {
                        return .2126 * r + .7152 * g + .0722 * b };
   const ground = rgb(getComputedStyle(document.querySelector('[data-testid=stApp]')).backgroundColor);
   const texts = [...document.querySelectorAll('[data-testid=stMain] :is(.stPlotlyChart, [data-testid=stVegaLiteChart])'
-    + ' svg text')].filter(e => e.textContent.trim());
+    + ' svg text')].filter(e => e.textContent.trim() && getComputedStyle(e).opacity !== '0');  // Vega's way to leave out
   return texts.map(e => {
     const style = getComputedStyle(e), ink = rgb(style.fill), part = ink[3] * style.fillOpacity * style.opacity;
     const mixed = [0, 1, 2].map(i => ink[i] * part + ground[i] * (1 - part));
@@ -197,8 +197,8 @@ def test_the_menu_switches_the_theme_of_all_pages_and_a_reload_keeps_it(furnishe
     """Charts go with it at once."""
     page.emulate_media(color_scheme="light")
     loaded(page, furnished, "Selection")
-    words = page.locator(".stPlotlyChart .xtick text").first
-    selected = page.locator(".stPlotlyChart .js-fill").first
+    words = page.locator(".stVegaLiteChart svg.marks text").first
+    selected = page.locator(".stVegaLiteChart .mark-rect.role-mark path").first
     expect(words).to_have_css("fill", "rgb(49, 51, 63)")
     expect(selected).to_have_css("fill", "rgb(0, 114, 178)")
     page.get_by_test_id("stMainMenuButton").click()

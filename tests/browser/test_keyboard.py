@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from core.facade import corpora
-from tests.browser.driver import Server, settled, visit
+from tests.browser.driver import Server, asking, settled, visit
 
 ADDRESSES = [
     "",
@@ -19,6 +19,7 @@ ADDRESSES = [
     "Papers",
     "Runs",
 ]
+COLOURS = "StreamlitSyntaxHighlighter"  # of a command: 1.5 MB of script
 CONTROLS = """() => [...document.querySelectorAll(
     'button, a[href], input, textarea, select, summary, [role=button], [role=slider], [role=tab], [role=combobox]'
   )].filter(e => e.checkVisibility({visibilityProperty: true, opacityProperty: true}) && !e.disabled
@@ -68,3 +69,46 @@ def test_the_tab_key_reaches_every_control(server: Server, page: Page, monkeypat
         assert not unreached(page), f"page {address or 'Home'}"
     page.evaluate("document.querySelector('[data-testid=stSidebar] a[href]').tabIndex = -1")
     assert len(unreached(page)) == 1, "a control out of the Tab key's reach is noticed"
+
+
+def test_a_command_is_opened_by_keyboard_and_fetches_what_colours_it_only_then(
+    server: Server, newcomer: Page, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WINNOW_HOME", str(server.home))
+    corpora.open_sample("legal")
+    fetched: list[str] = []
+    newcomer.on("request", lambda request: fetched.append(request.url))
+    newcomer.goto(f"{server.url}/Bias")
+    settled(newcomer)
+    assert not [url for url in fetched if COLOURS in url]
+    opens = newcomer.locator(".st-key-bias-command summary")
+    opens.focus()
+    asking(newcomer, lambda: newcomer.keyboard.press("Enter"))
+    expect(newcomer.get_by_test_id("stCode")).to_contain_text("python -m core difficulty --train legal-train")
+    assert [url for url in fetched if COLOURS in url]
+    expect(opens).to_be_focused()
+    asking(newcomer, lambda: newcomer.keyboard.press("Enter"))
+    expect(newcomer.get_by_test_id("stCode")).to_have_count(0)
+
+
+def test_who_presses_by_key_what_then_vanishes_goes_on_from_there(server: Server, page: Page) -> None:
+    """A browser alone begins at the page's top again, before all of the menu."""
+    page.goto(server.url)
+    settled(page)
+    sample = page.get_by_role("button", name="Open the legal sample")
+    sample.focus()
+    asking(page, lambda: page.keyboard.press("Enter"))
+    expect(sample).to_have_count(0)
+    expect(page.get_by_role("heading", level=1, name="Selection")).to_be_focused()  # no button of another page
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("button", name="Words")).to_be_focused()
+    visit(page, "Corpora")
+    (server.data / "lines.txt").write_text("One line.\nAnother line.\n", encoding="utf-8")
+    page.get_by_test_id("stFileUploaderDropzoneInput").set_input_files(server.data / "lines.txt")
+    discard = page.get_by_role("button", name="Take another file")
+    expect(discard).to_be_visible()
+    settled(page)
+    discard.focus()
+    asking(page, lambda: page.keyboard.press("Enter"))
+    expect(discard).to_have_count(0)
+    expect(page.get_by_role("button", name="Upload", exact=True)).to_be_focused()

@@ -5,12 +5,14 @@ import os
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 
 from core import isolated
 from core.corpora.columns import placed
-from core.corpora.documents import zipped
+from core.corpora.documents import markup, zipped
+from core.corpora.documents.extract import Extract
 from core.corpora.formats import archives
 from core.corpora.readers import ReadOptions, ReadReport, read, sniff
 from core.errors import Cancelled, ReadError
@@ -220,6 +222,37 @@ def test_macros_are_left_out_and_that_is_said(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("in_process")
+def paragraphs(read: Callable[[BinaryIO, str], Extract], data: bytes) -> list[str]:
+    return [paragraph.text for paragraph in read(io.BytesIO(data), "a").paragraphs]
+
+
+@pytest.mark.parametrize(
+    "around",
+    [
+        "<nav><ul><li>Home<li><a href='/t'>Terms of use</a></ul></nav>{}",
+        "<div class='related' role='navigation'><div>Home</div><br><a>Terms of use</a></div>{}",
+        "<nav><ul><li>Home<li>Terms of use<main>{}</main>",  # nobody closed it
+    ],
+)
+def test_the_navigation_of_a_web_page_is_not_read(around: str) -> None:
+    page = make.html(around.format("<p>One clause.</p><p>Another.</p>"))
+    assert paragraphs(markup.read_html, page) == ["One clause.", "Another."]
+
+
+@pytest.mark.parametrize("note", ["{\\*\\footnote \\chftn{\\b A \\{note\\}.}}", "{\\footnote A \\{note\\}.}"])
+def test_a_note_of_an_rtf_document_stands_behind_its_text(note: str) -> None:
+    assert paragraphs(markup.read_rtf, make.rtf([f"One{note} deed.", "A third."])) == [
+        "One deed.",
+        "A third.",
+        "A {note}.",
+    ]
+    assert paragraphs(markup.read_rtf, make.rtf(["One deed.", f"A third.{note[:-1]}"])[:-1]) == [
+        "One deed.",
+        "A third.",
+        "A {note}.",
+    ]
+
+
 def test_an_archive_larger_than_its_limit(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(archives, "MAX_UNPACKED", 1_000)
     path = put(tmp_path / "a.zip", make.zipped({"a.txt": os.urandom(800).hex(), "b.txt": "x"}))

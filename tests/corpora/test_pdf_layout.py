@@ -82,6 +82,21 @@ def test_columns_of_short_lines_are_read_one_after_the_other() -> None:
     assert text.index("left column's line 8") < text.index("13) a term") < text.index("right column's line 0")
 
 
+def test_a_divided_word_is_mended_in_a_passage_in_capitals_too() -> None:
+    """As licences disclaim warranties; elsewhere capitals before a hyphen are a name's."""
+    lines = [
+        "There is no warranty but what is written, and NON-INFRINGEMENT is none",
+        "of it. THE WORK IS OFFERED AS IT IS, SO FAR AS THE LAW HAS PER-",
+        "MITTED IT, WITHOUT ANY WARRANTY OF MERCHANTABILITY OR OF NON-",
+        "INFRINGEMENT, AND WHOEVER USES IT BEARS THE COST. It follows the ISO-",
+        "IEC standard, which the parties have read.",
+    ]
+    [text] = read(page(lines))
+    assert "THE LAW HAS PERMITTED IT" in text
+    assert "OR OF NON-INFRINGEMENT, AND" in text
+    assert "the ISO-IEC standard" in text
+
+
 def test_a_running_foot_of_many_numbers_is_left_out() -> None:
     foot = Piece("MNRAS 000, 1-10 (2020)", 60, 40, 160, 50)
     others = [[f"Page {i} has its own words here, {line}" for line in PROSE] for i in "abc"]

@@ -442,6 +442,13 @@ def test_progress_and_cancelling(tmp_path: Path) -> None:
         list(read(path, check=stop))
 
 
+def test_two_files_of_one_name_are_two_documents(tmp_path: Path) -> None:
+    for place in ("a", "b"):
+        (tmp_path / place).mkdir()
+        (tmp_path / place / "lease.txt").write_text(f"Tenant {place} pays .\n")
+    assert [sentence.doc for sentence in read(tmp_path)] == ["a/lease", "b/lease"]
+
+
 def test_missing_paths_and_empty_folders(tmp_path: Path) -> None:
     with pytest.raises(PathError, match="no such"):
         texts(tmp_path / "none.txt")

@@ -14,7 +14,7 @@ from core.text.sentence import Entity
 from pages.ui.runs.outcome import outcome
 from pages.ui.runs.words import title
 from tests.conftest import Seal, sentence
-from tests.pages.test_pages import opened, texts
+from tests.pages.test_pages import commands_on, opened, texts
 from tests.recipes.test_skl_recipe import AWAY, HOME
 
 PAGE = "pages/8_Assisting.py"
@@ -39,7 +39,7 @@ def metrics(app: AppTest) -> dict[str, str]:
 
 
 def commands(app: AppTest) -> str:
-    return " ".join(block.value for block in app.code)
+    return " ".join(commands_on(app))
 
 
 def plainly(said: str) -> str:

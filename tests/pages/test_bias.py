@@ -26,7 +26,7 @@ from tests.conftest import sentence
 from tests.finished import NASTY, SEEDS, TIMED, fine_tuned, finish, read_by_lot
 from tests.finished import corpora as finished_corpora
 from tests.finished_bias import contracts, measured
-from tests.pages.test_pages import opened, texts
+from tests.pages.test_pages import commands_on, opened, texts
 
 PAGE = "pages/7_Bias.py"
 
@@ -69,11 +69,11 @@ def test_before_anything_is_measured_the_other_tabs_say_so(corpus: Corpus) -> No
     app = opened(PAGE)
     assert not app.exception
     assert texts(app).count("First measure a corpus") == 2
-    assert "python -m core difficulty --train 'my labels'" in app.code[0].value
+    assert "python -m core difficulty --train 'my labels'" in commands_on(app)[0]
     app.segmented_control(key="bias.preset").set_value("custom").run()
     assert not app.exception
     app.number_input(key="bias.folds").set_value(2).run()
-    assert "--preset custom --folds 2" in app.code[0].value
+    assert "--preset custom --folds 2" in commands_on(app)[0]
 
 
 @pytest.mark.usefixtures("expert")
@@ -85,7 +85,7 @@ def test_custom_offers_every_option_of_a_measurement(corpus: Corpus) -> None:
         assert app.get_by_key(f"bias.{name}"), name
     app.selectbox(key="bias.calibrate").select("no").run()
     app.selectbox(key="bias.precision").select("fp32").run()
-    assert "--calibrate no --precision fp32" in app.code[0].value
+    assert "--calibrate no --precision fp32" in commands_on(app)[0]
 
 
 def test_a_run_at_work_shows_progress_its_losses_and_a_way_to_stop(
@@ -120,7 +120,7 @@ def test_what_labels_teach_is_said_in_words_and_numbers(run: str) -> None:
     assert rows == {"low": 60, "near_zero": 3, "high": 60}
     assert "too few to judge" in said
     assert len(app.get("plotly_chart")) == 3
-    assert "python -m core difficulty" in " ".join(code.value for code in app.code)
+    assert "python -m core difficulty" in " ".join(commands_on(app))
 
 
 def test_every_bar_lists_exactly_its_mentions(run: str) -> None:
@@ -301,9 +301,9 @@ def test_how_many_mentions_are_measured_is_left_open_for_all(corpus: Corpus) -> 
     app = opened(PAGE)
     field = app.number_input(key="bias.mentions")
     assert (field.label, field.value, field.proto.placeholder) == ("Mentions to measure, about", None, "all of them")
-    assert "--mentions" not in app.code[0].value
+    assert "--mentions" not in commands_on(app)[0]
     app.number_input(key="bias.mentions").set_value(50).run()
-    assert "--mentions 50" in app.code[0].value
+    assert "--mentions 50" in commands_on(app)[0]
 
 
 def test_rebuild_says_its_pools_then_shows_before_and_after(run: str, corpus: Corpus) -> None:

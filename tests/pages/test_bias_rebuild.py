@@ -24,7 +24,7 @@ from tests.finished import TYPES, finish, tuned
 from tests.finished import corpora as finished_corpora
 from tests.finished_bias import contracts, measured
 from tests.pages.test_bias import PAGE, raw_html, tuned_on_both
-from tests.pages.test_pages import opened, opened_on, texts
+from tests.pages.test_pages import commands_on, opened, opened_on, texts
 
 
 @pytest.fixture
@@ -76,7 +76,7 @@ def test_low_share_says_its_sentences_and_stops_where_they_are_too_few(run: str)
     app.selectbox(key="bias.rebuild.low-share.add_bin").set_value("high").run()
     assert not app.exception
     assert "bias.rate.low-share" not in {slider.key for slider in app.slider}
-    command = next(code.value for code in app.code if "rebuild" in code.value)
+    command = next(each for each in commands_on(app) if "rebuild" in each)
     assert "--add-bin high" in command
     assert "--rate" not in command
 
@@ -159,7 +159,7 @@ def test_new_names_are_a_taggers_finds_first_and_it_is_said_how_many(home: Path)
     app = opened(PAGE)
     assert "found by a tagger, " in raw_html(app)
     app.selectbox(key="bias.finds").set_value(tagged["tag"].id).run()
-    assert any(f"--finds {tagged['tag'].id}" in code.value for code in app.code)
+    assert any(f"--finds {tagged['tag'].id}" in command for command in commands_on(app))
 
 
 def test_harder_sets_come_with_their_slots_and_ambiguous_names_are_marked(home: Path) -> None:

@@ -21,7 +21,7 @@ from core.facade.selections import Budget
 from pages.ui.widgets import plain
 from tests import finished
 from tests.conftest import Seal, sentence
-from tests.pages.test_pages import ROOT, opened, texts
+from tests.pages.test_pages import ROOT, commands_on, opened, texts
 
 PAGE = "pages/3_Selection.py"
 WORDS = ["court", "contract", "goal", "league", "buyer", "seller", "clause", "match"]
@@ -86,7 +86,7 @@ def arrived(run_id: str, budget: str) -> AppTest:
 
 
 def shown_command(app: AppTest) -> list[str]:
-    return shlex.split(app.code[-1].value)
+    return shlex.split(commands_on(app)[-1])
 
 
 def typed(words: list[str], folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -176,7 +176,7 @@ def test_a_moved_slider_is_kept(then: str, select: str, downloads: list[tuple[st
     assert app.slider[0].value == pytest.approx(30.2)
     assert plain("Select 30.2% of my-domain by random") in texts(app)
     assert app.query_params["choice"] == select
-    assert "--budget 30.2%" in app.code[-1].value
+    assert "--budget 30.2%" in commands_on(app)[-1]
     assert downloads[-1][0] == f"choice-{select[-4:]}-30.2pct.txt"
     assert plain("Select 30.2% of my-domain by random") in texts(opened("home.py"))
 
@@ -213,7 +213,7 @@ def test_a_budget_that_chooses_nothing_is_refused_in_words(select: str) -> None:
     app = opened(PAGE)
     app.number_input(key=f"selection.amount.{select}.tokens").set_value(1).run()
     assert "chooses no sentence" in app.error[0].value
-    assert len(app.get("plotly_chart")) == 2
+    assert len(app.get("vega_lite_chart")) == 2
     assert selections.kept_budget(select) == "301tokens"
     assert app.number_input(key=f"selection.amount.{select}.tokens").value == 301
 
@@ -258,7 +258,7 @@ def test_a_score_is_set_in_steps_that_can_be_written_down(select: str) -> None:
     assert slider.value == float(LONG.removeprefix("threshold:"))
     slider.set_value(0.6000000000000001).run()  # what a browser's arithmetic gives
     assert selections.kept_budget(select) == "threshold:0.6"
-    assert "--budget threshold:0.6 " in app.code[-1].value
+    assert "--budget threshold:0.6 " in commands_on(app)[-1]
 
 
 def test_no_score_is_a_headline_and_its_meaning_is_said(select: str) -> None:

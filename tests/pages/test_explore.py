@@ -30,7 +30,7 @@ from pages.ui.explore import panel, state
 from pages.ui.widgets import plain
 from tests.conftest import sentence
 from tests.pages.test_choice import typed
-from tests.pages.test_pages import ROOT, opened, opened_on, texts
+from tests.pages.test_pages import ROOT, commands_on, opened, opened_on, texts
 from tests.planted import contracts, kitchen
 
 PAGE = "pages/4_Explore.py"
@@ -145,7 +145,7 @@ def test_a_selection_without_a_map_offers_one(made: tuple[str, str, str], monkey
     removals.remove_run(made[2])
     app = opened_on(PAGE, made[1])
     assert "This selection has no map yet" in texts(app)
-    assert any("core map --selection" in code.value for code in app.code)
+    assert any("core map --selection" in command for command in commands_on(app))
     monkeypatch.setattr(runs, "start", lambda kind, options: started.append((kind, options["selection"])))
     app.button(key="explore.make").click().run()
     assert not app.exception

@@ -142,7 +142,8 @@ def test_the_map_and_s_c_are_shown_when_only_d_c_is_gone(home: Path) -> None:
     assert "The choice itself is still here" in said
     assert "pile.pdf, page 7" in said
     assert sum(f"clerk number {i} " in said for i in range(17)) > 3
-    assert len(app.get("plotly_chart")) == 2  # the scores, the map
+    assert len(app.get("vega_lite_chart")) == 1  # the scores
+    assert len(app.get("plotly_chart")) == 1  # the map
     said = everything(opened_on("pages/3_Selection.py", run_id))
     assert "The choice itself is still here" in said
 

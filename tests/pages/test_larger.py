@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 from core.facade import runs
 from pages.ui.widgets import plain
 from tests.packages import NAME, Index, offer_small
-from tests.pages.test_pages import opened, texts
+from tests.pages.test_pages import commands_on, opened, texts
 from tests.pages.test_training import PAGE, choose, labels, parts  # noqa: F401
 
 GET = f"Get {NAME}"
@@ -60,7 +60,7 @@ def test_it_is_fetched_only_where_somebody_agrees(index: Index, started: list[Ma
     assert GET not in labels(app)
     assert "a small one" in app.selectbox(key="training.finetune.init").options
     choose(app, "training.finetune.init", NAME)
-    assert f"--init {NAME}" in app.code[-1].value
+    assert f"--init {NAME}" in commands_on(app)[-1]
 
 
 @pytest.mark.usefixtures("parts")

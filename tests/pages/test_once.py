@@ -11,7 +11,7 @@ from core.facade import corpora, runs
 from tests.finished import corpora as finished_corpora
 from tests.finished_bias import contracts, measured
 from tests.pages.test_assisting import pair  # noqa: F401
-from tests.pages.test_pages import ROOT, opened, texts, trio  # noqa: F401
+from tests.pages.test_pages import ROOT, commands_on, opened, texts, trio  # noqa: F401
 
 SOURCES = (ROOT / "home.py", *sorted((ROOT / "pages").rglob("*.py")))
 ONCE = ("The same on the command line", "Time this machine (under a minute)", "Import your own corpora")
@@ -42,6 +42,20 @@ def test_a_command_is_drawn_by_the_one_that_draws_commands() -> None:
     assert drawn.startswith("pages/ui/widgets.py:"), "draw it with `same_command` or `command_lines`"
 
 
+def test_a_command_is_drawn_once_it_is_opened_and_stays_while_the_page_changes(home: Path) -> None:
+    corpora.set_role("train", contracts(home).fingerprint)
+    app = opened("pages/7_Bias.py")
+    assert not app.code  # what colours it is 1.5 MB of script
+    app.session_state["bias.command"] = True
+    for mentions in (20, 30):
+        app.number_input(key="bias.mentions").set_value(mentions).run()
+        assert not app.exception
+        [command] = [code.value for code in app.code]
+        assert f"--mentions {mentions}" in command
+    app.session_state["bias.command"] = False
+    assert not app.run().code
+
+
 def test_a_rebuilt_set_that_was_picked_stays_and_the_address_stays_the_measurements(home: Path) -> None:
     corpus = contracts(home)
     corpora.set_role("train", corpus.fingerprint)
@@ -59,7 +73,7 @@ def test_a_rebuilt_set_that_was_picked_stays_and_the_address_stays_the_measureme
         assert not app.exception
         assert "run" not in app.query_params
         assert app.selectbox(key=f"bias.which.{older}").value == older
-        assert "--rate 0.1" in " ".join(code.value for code in app.code)
+        assert "--rate 0.1" in " ".join(commands_on(app))
         app.run()
 
 
@@ -72,7 +86,7 @@ def test_an_earlier_sweep_can_be_looked_at_again(pair: tuple[Corpus, Corpus]) ->
     app.selectbox(key=f"assisting.which.{newer}").set_value(older).run()
     assert not app.exception
     assert app.selectbox(key=f"assisting.which.{older}").value == older
-    assert "--seed 1" in " ".join(code.value for code in app.code)
+    assert "--seed 1" in " ".join(commands_on(app))
 
 
 @pytest.mark.parametrize(

@@ -49,6 +49,14 @@ def opened_on(page: str, run_id: str) -> AppTest:
     return app.run()
 
 
+def commands_on(app: AppTest) -> list[str]:
+    """Commands of a page, each opened first, and all else that stands there to be copied."""
+    for more in app.expander:
+        if more.label == "The same on the command line":
+            app.session_state[more.proto.id.split("-", 2)[-1]] = True
+    return [code.value for code in app.run().code]
+
+
 def texts(app: AppTest) -> str:
     """All that a page says, in one string."""
     kinds = ("title", "subheader", "caption", "markdown", "info", "warning", "error", "text")
@@ -126,7 +134,7 @@ def test_corpora_shows_numbers_types_and_samples(trio: dict[str, Corpus]) -> Non
     metrics = [(metric.label, metric.value) for metric in app.metric]
     assert ("Sentences", "60") in metrics
     assert ("Entities", "1") in metrics
-    assert len(app.get("plotly_chart")) == 4  # three of lengths, one of types
+    assert len(app.get("vega_lite_chart")) == 4  # three of lengths, one of types
     assert 'class="w-entity"' in texts(app)
     assert "not looked for yet" in texts(app)
 
@@ -483,12 +491,13 @@ def test_a_selection_shows_what_it_chose(chosen: str) -> None:
     assert not app.error
     metrics = {metric.label: metric.value for metric in app.metric}
     assert metrics["Selected"] == "12"
-    assert len(app.get("plotly_chart")) == 2
-    assert {chart.proto.alt for chart in app.get("plotly_chart")} > {
+    assert len(app.get("vega_lite_chart")) == 2
+    assert {chart.proto.alt for chart in app.get("vega_lite_chart")} > {
         "Sentence lengths of the choice, the big corpus and the task text compared"
     }
-    assert "python -m core select" in app.code[-1].value
-    assert "--strategy random" in app.code[-1].value
+    [*_, command] = commands_on(app)
+    assert "python -m core select" in command
+    assert "--strategy random" in command
 
 
 def test_the_slider_chooses_anew_without_a_new_run(chosen: str) -> None:
@@ -535,7 +544,7 @@ def test_a_folder_is_exported_for_a_budget_with_a_decimal(chosen: str, home: Pat
     assert not app.error
     written = home / "exports" / f"choice-{chosen[-4:]}-{share}pct"
     assert (written / "selected.parquet").exists()
-    assert len(app.get("plotly_chart")) == 2
+    assert len(app.get("vega_lite_chart")) == 2
 
 
 def test_an_export_that_fails_says_so_at_its_button_and_leaves_the_page_whole(chosen: str) -> None:
@@ -546,8 +555,8 @@ def test_an_export_that_fails_says_so_at_its_button_and_leaves_the_page_whole(ch
     assert not app.exception
     assert "cannot be written" in app.error[0].value
     assert "Written to:" not in texts(app)
-    assert len(app.get("plotly_chart")) == 2
-    assert "python -m core select" in app.code[-1].value
+    assert len(app.get("vega_lite_chart")) == 2
+    assert "python -m core select" in commands_on(app)[-1]
 
 
 @pytest.mark.usefixtures("expert")

@@ -90,6 +90,7 @@ def test_the_answer_is_a_table_and_a_reason(home: Path, parts: dict[str, str]) -
     assert '<td class="w-number">31.2</td>' in shown
     assert plain(why) in shown
     [use] = [button for button in app.button if button.label.startswith("Use layer")]
+    app.session_state["training.command"] = True
     use.click().run()
     assert not app.exception
     words = shlex.split(app.code[-1].value)

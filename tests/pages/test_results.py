@@ -27,7 +27,7 @@ from core.runs.store import RunStore
 from pages.ui.widgets import plain
 from tests import finished
 from tests.conftest import entities_of
-from tests.pages.test_pages import opened, texts
+from tests.pages.test_pages import commands_on, opened, texts
 
 PAGE = "pages/6_Results.py"
 
@@ -412,7 +412,7 @@ def test_everything_can_be_taken_away(run_id: str, monkeypatch: pytest.MonkeyPat
     app.button(key="results.take.copy").click().run()
     copied = [code.value for code in app.code][-1]
     assert (Path(copied) / "config.json").exists()
-    assert any("core experiment" in code.value for code in app.code)
+    assert any("core experiment" in command for command in commands_on(app))
     with zipfile.ZipFile(io.BytesIO(deliver.zip_model(rows(run_id)[0]))) as file:
         assert "config.json" in file.namelist()
 

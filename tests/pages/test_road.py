@@ -15,6 +15,7 @@ from core.facade.home import store
 from core.recipes import RECIPES
 from core.recipes.base import plan as planned
 from core.recipes.base import register, work_of
+from core.recipes.experiment import foresight
 from core.recipes.experiment.config import ExperimentConfig
 from core.runs import worker
 from core.text.sentence import Sentence, sentence_id
@@ -249,6 +250,36 @@ def test_find_out_times_the_machine_first_then_says_what_is_compared_how_long_an
     app = pressed(app, "Start")
     assert begun == [("experiment", find_out.options(encoder="minilm"))]
     assert "Start" not in buttons(app)
+
+
+def test_the_road_says_before_it_is_asked_what_the_plan_takes_and_could_show(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    finished.corpora(home)
+    with monkeypatch.context() as patch:
+        patch.delattr(foresight, "power")  # whose simulations take seconds
+        said, _ = on_home()
+    assert "How long that takes is timed first" in said
+    timed(find_out.options(), home)
+    least = []
+    for n in find_out.REPLICATES[:2]:
+        plan = find_out.plan(find_out.options(n))
+        [points] = re.findall(r"^Gains of about (\d+ points?) or more", plan.shows)
+        [time] = re.findall(r"^It takes (about .*) on this machine\.", plan.time)
+        least.append((f"ade {n} times ({time}), ", f"of about {points}"))
+    (first, gains), (more, larger) = least
+    words = f"M{first}only gains {gains} or more can show; m{more}{larger}. That is assumed, as nothing was trained"
+    app = opened("home.py")
+    assert words in unescape(texts(app)).replace("\u2060", "")
+    with monkeypatch.context() as patch:
+        patch.delattr(experiments, "least_difference")  # nothing has finished meanwhile: it is not worked out again
+        assert words in on_home()[0]
+    assert words not in unescape(texts(pressed(app, "Find out"))).replace("\u2060", "")  # the plan says more
+    made = {role: corpora.find(mark) for role, mark in corpora.roles().items()}
+    finished.tuned(home, made, "tiny", 0.6)
+    assert "By 1 training on these labels so far." in on_home()[0]
+    corpora.set_role("test", None)
+    assert "can show" not in on_home()[0]
 
 
 def test_find_out_tries_the_choice_that_was_made_and_more_replicates_end_early(home: Path) -> None:

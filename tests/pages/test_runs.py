@@ -12,7 +12,7 @@ from core.runs.store import Run
 from pages.ui.widgets import plain, size
 from tests import finished
 from tests.finished import finish
-from tests.pages.test_pages import opened, texts
+from tests.pages.test_pages import commands_on, opened, texts
 
 PAGE = "pages/10_Runs.py"
 
@@ -98,7 +98,7 @@ def test_a_run_is_named_and_its_name_stands_wherever_it_is_listed(home: Path, th
 def test_a_run_has_the_command_that_begins_it_where_there_is_one(home: Path, three: list[Run]) -> None:
     app = opened(PAGE)
     app.multiselect(key="runs.picked").set_value([three[2].id]).run()
-    begins, labelling = (code.value for code in app.code)
+    begins, labelling = commands_on(app)
     assert begins.startswith("python -m core select ")  # with the precision of this machine
     assert begins.endswith(" --task 'my task' --domain 'my domain' --strategy random --budget 20")
     assert labelling == f"python -m core runs label {three[2].id} --name NAME --tag TAG --note TEXT"
@@ -126,7 +126,7 @@ def test_several_are_told_apart_and_their_curves_drawn_in_one_chart(home: Path, 
     assert "<td>epochs</td><td>3</td><td>4</td>" in said
     assert "<td>preset</td>" not in said  # custom in both
     assert len(app.get("vega_lite_chart")) == 1
-    assert f"runs diff {three[0].id} {three[1].id}" in unescape(" ".join(code.value for code in app.code))
+    assert f"runs diff {three[0].id} {three[1].id}" in unescape(" ".join(commands_on(app)))
 
 
 def test_a_removal_says_what_it_frees_and_what_needs_the_run(

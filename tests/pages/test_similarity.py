@@ -14,7 +14,7 @@ from core.recipes.parts.study import SimilarityConfig
 from pages.ui.widgets import plain
 from tests.conftest import Seal
 from tests.measures.test_contracts import FRUIT, METAL, chained
-from tests.pages.test_pages import NASTY, opened, texts
+from tests.pages.test_pages import NASTY, commands_on, opened, texts
 
 PAGE = "pages/2_Similarity.py"
 
@@ -174,7 +174,7 @@ def test_a_hostile_name_stays_a_name(compared: str) -> None:
 
 
 def test_the_command_is_shown(compared: str) -> None:
-    shown = [each.value for each in well(opened(PAGE)).code]
+    shown = commands_on(well(opened(PAGE)))
     (command,) = [text for text in shown if text.startswith("python -m core similarity ")]
     assert "--target my-task --source orchard --source" in command
     assert "--draws 2 --sizes 1" in command

@@ -31,7 +31,7 @@ from core.text.sentence import Entity, Sentence, sentence_id
 from pages.ui.widgets import plain
 from tests.conftest import Seal
 from tests.finished import ARM_ROW, TIMED, fine_tuned, pretrained
-from tests.pages.test_pages import opened, texts
+from tests.pages.test_pages import commands_on, opened, texts
 
 PAGE = "pages/5_Training.py"
 ARMS = "training.experiment.arms"
@@ -177,10 +177,11 @@ def test_a_tagger_is_trained_on_the_corpora_in_their_parts(parts: dict[str, str]
     assert not app.error
     assert "English, uncased" in next(each for each in app.selectbox if each.label == "Start from").options[0]
     choose(app, "training.finetune.seeds", "1, 2")
-    assert "core finetune --train my-train --dev my-dev --test my-test --seed 1 --seed 2" in app.code[-1].value
+    assert "core finetune --train my-train --dev my-dev --test my-test --seed 1 --seed 2" in commands_on(app)[-1]
     choose(app, "training.finetune.preset", "paper-bias")
-    assert "core finetune" in app.code[-1].value
-    assert "--preset paper-bias" in app.code[-1].value
+    [*_, command] = commands_on(app)
+    assert "core finetune" in command
+    assert "--preset paper-bias" in command
     choose(app, "training.finetune.preset", "quick")
     button(app, "Fine-tune").click().run()
     [(kind, options)] = started
@@ -203,7 +204,7 @@ def test_the_form_closes_over_what_was_begun(parts: dict[str, str], started: lis
 
 def test_a_tagger_is_tested_on_further_sets_each_once(parts: dict[str, str], started: list[Any]) -> None:
     app = choose(opened(PAGE), "training.finetune.also_test", [parts["dev"], parts["test"]])
-    assert "--test my-test --test my-dev --seed" in app.code[-1].value
+    assert "--test my-test --test my-dev --seed" in commands_on(app)[-1]
     button(app, "Fine-tune").click().run()
     assert started[0][1]["test"] == (parts["test"], parts["dev"])
 
@@ -269,7 +270,7 @@ def test_an_experiment_compares_what_is_chosen(parts: dict[str, str], started: l
     assert not any(shown.key == "training.start" for shown in app.button)
     assert "must be the number of seeds" in texts(app)
     choose(app, "training.experiment.looks", "2, 3")
-    assert "core experiment --task my-task --domain my-domain --train my-train" in app.code[-1].value
+    assert "core experiment --task my-task --domain my-domain --train my-train" in commands_on(app)[-1]
     button(app, "Start the experiment").click().run()
     [(kind, options)] = started
     assert kind == "experiment"

@@ -12,6 +12,7 @@ import pytest
 from core import plots
 from core.artifacts.mentions import Bits, Intervals
 from core.artifacts.similarity import SimilarityRow
+from core.plots.theme import figure
 from tests.conftest import ROOT
 from tests.plots.test_training_plots import line
 
@@ -31,9 +32,16 @@ def contrast(one: str, other: str) -> float:
     return (high + 0.05) / (low + 0.05)
 
 
+def informed(name: str) -> plots.Informed:
+    """A corpus of that name with bits and their intervals."""
+    intervals = Intervals(entity=(1.4, 1.7), context=(0.8, 1.1))
+    return plots.Informed(name=name, bits=Bits(entity=1.5, context=1.0), intervals=intervals)
+
+
 @pytest.mark.parametrize("dark", [False, True])
 def test_what_a_chart_writes_is_read_easily(dark: bool) -> None:
-    fig = plots.dressed(plots.length_histogram(np.arange(1, 9), "S_C"), dark=dark)
+    fig = plots.dressed(figure(100, x="steps", y="F1"), dark=dark)
+    drawn: Any = plots.length_histogram(np.arange(1, 9), "S_C", dark=dark)
     live = plots.curves([line(3, "a"), line(3, "b")], y="F1", height=100, dark=dark).to_dict()["config"]
     inks = [
         fig.layout.font.color,
@@ -43,15 +51,22 @@ def test_what_a_chart_writes_is_read_easily(dark: bool) -> None:
         live["axis"]["labelColor"],
         live["axis"]["titleColor"],
         live["legend"]["labelColor"],
+        drawn["config"]["axis"]["labelColor"],
+        drawn["config"]["axis"]["titleColor"],
+        drawn["config"]["legend"]["labelColor"],
+        drawn["layer"][1]["layer"][1]["mark"]["color"],
     ]
     assert all(contrast(ink, ground) >= 4.5 for ink in inks for ground in GROUNDS[dark])
 
 
 def test_on_a_dark_page_charts_have_the_dark_themes_blue() -> None:
     blue = THEMES["dark"]["primaryColor"]
-    fig = plots.dressed(plots.length_histogram(np.arange(1, 9), "S_C"), dark=True)
-    assert fig.data[0].marker.color == blue
-    assert plots.dressed(plots.length_histogram(np.arange(1, 9), "S_C"), dark=False).data[0].marker.color == "#0072B2"
+    for dark, colour in ((True, blue), (False, "#0072B2")):
+        drawn: Any = plots.length_histogram(np.arange(1, 9), "S_C", dark=dark)
+        assert drawn["layer"][0]["mark"]["color"] == colour
+    bars = plots.v_information_bars([informed("a")])
+    assert plots.dressed(bars, dark=True).data[0].marker.color == blue
+    assert plots.dressed(bars, dark=False).data[0].marker.color == "#0072B2"
     live = plots.curves([line(3)], y="F1", height=100, dark=True).to_dict()
     assert live["layer"][0]["encoding"]["color"]["scale"]["range"] == [blue]
     assert plots.css_colour("#0072B2") == f"light-dark(#0072B2,{blue})"
@@ -66,9 +81,7 @@ def test_every_mark_is_seen_on_a_dark_page_and_no_two_are_alike() -> None:
 
 @pytest.mark.parametrize("dark", [False, True])
 def test_what_shows_an_interval_is_seen(dark: bool) -> None:
-    intervals = Intervals(entity=(1.4, 1.7), context=(0.8, 1.1))
-    rows = [plots.Informed(name="a", bits=Bits(entity=1.5, context=1.0), intervals=intervals)]
-    fig = plots.dressed(plots.v_information_bars(rows), dark=dark)
+    fig = plots.dressed(plots.v_information_bars([informed("a")]), dark=dark)
     assert all(contrast(bar.error_x.color, ground) >= 3 for bar in fig.data for ground in GROUNDS[dark])
 
 
@@ -80,9 +93,11 @@ def test_the_logo_is_seen_on_every_ground(name: str) -> None:
     assert all(contrast(one, ground) >= 3 for one in colours for ground in (*GROUNDS[False], *GROUNDS[True], *sidebars))
 
 
-def test_a_type_that_is_called_like_a_colour_keeps_its_name() -> None:
-    fig = plots.dressed(plots.type_bars({"#0072B2": 3, "PER": 1}), dark=True)
+def test_what_is_called_like_a_colour_keeps_its_name() -> None:
+    fig = plots.dressed(plots.v_information_bars([informed("#0072B2")]), dark=True)
     assert "#0072B2" in json.dumps(fig.to_plotly_json(), default=str)
+    drawn: Any = plots.type_bars({"#0072B2": 3, "PER": 1}, dark=True)
+    assert drawn["layer"][0]["data"]["values"][0]["name"] == "#0072B2"
 
 
 def closeness(source: str, value: float) -> SimilarityRow:

@@ -1,6 +1,7 @@
 """Every command speaks one way: lists by commas or by repetition, `--json`, and a corpus by its name or its file."""
 
 import json
+import re
 import shlex
 import sys
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ from core.cli.main import main, run_main
 from core.cli.options import CORPUS
 from core.config import fields_with
 from core.corpora.library import Library
-from core.facade import commands, corpora, experiments, removals, runs, taggers, training
+from core.facade import commands, corpora, experiments, removals, runs, taggers, terms, training
 from core.facade.errors import Cancelled
 from core.facade.home import home as home_of
 from core.recipes.base import as_json
@@ -36,6 +37,7 @@ def walked(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple
 
 COMMANDS = dict(walked(main))
 CONFIGS = {name: runs.RECIPES[name.split()[-1]].config for name in COMMANDS if name.split()[-1] in runs.RECIPES}
+SYMBOLS = {term.symbol: term.word for term in terms.TERMS if term.symbol}
 BESIDE = {  # what asks for a corpus and is no option of the command's recipe
     "corpus show": {"reference"},
     "corpus audit": {"task", "domain", "labelled"},
@@ -47,6 +49,22 @@ BESIDE = {  # what asks for a corpus and is no option of the command's recipe
 
 def takes_several(param: click.Parameter) -> bool:
     return param.multiple or param.nargs == -1
+
+
+def helps(command: click.Command) -> Iterator[str]:
+    """What `--help` says of a command, a line in a list of commands, and each option, apart from each other."""
+    yield command.help or ""
+    yield command.get_short_help_str(limit=1_000)
+    yield from (param.help or "" for param in command.params if isinstance(param, click.Option))
+
+
+@pytest.mark.parametrize("name", ["", *COMMANDS])
+def test_a_help_says_the_plain_word_before_its_symbol(name: str) -> None:
+    for help in helps(COMMANDS.get(name, main)):
+        text = help[:1].lower() + help[1:]  # Arms, where a sentence begins
+        for symbol, word in SYMBOLS.items():
+            if at := re.search(rf"(?<!\w){re.escape(symbol)}s?(?!\w)", text):
+                assert word.split()[0] in text[: at.start()].lower(), f"{symbol}: {text}"
 
 
 @pytest.mark.parametrize("name", COMMANDS)

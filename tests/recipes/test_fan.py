@@ -3,6 +3,8 @@
 import os
 import signal
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -111,8 +113,30 @@ def test_the_time_left_is_that_of_all_shares(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("WINNOW_SHARE", "2/16")
     monkeypatch.setattr(launch, "helper", lambda run: pytest.fail("they come by themselves"))
     job: Any = SimpleNamespace(context=SimpleNamespace(run="run", root="run", terminated=True))
-    with fan.helpers(job) as at_once:
-        assert at_once == 16
+    with fan.helpers(job) as others:
+        assert others.n == 16
+
+
+def test_the_nodes_of_a_cluster_help_from_the_first_step_that_is_no_choice(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, job = list[str](), SimpleNamespace(context=SimpleNamespace(run="run", root="run", terminated=True))
+
+    @contextmanager
+    def begin(context: object, on: str) -> Iterator[Any]:
+        begun.append(on)
+        yield SimpleNamespace(n=3)
+        begun.append("over")
+
+    monkeypatch.setattr("core.runs.executors.companions.companions", begin)
+    for on, n in (("local", 1), ("ray", 1), ("ray:head:6379", 4)):
+        monkeypatch.setenv("WINNOW_ON", on)
+        with fan.helpers(job) as others:  # type: ignore[arg-type]
+            for kind in ("halves", "select"):
+                others.before(step(kind))
+                assert others.n == 1
+            for kind in ("difficulty", "finetune"):
+                others.before(step(kind))
+                assert others.n == n
+    assert begun == ["ray:head:6379", "over"]
 
 
 def test_a_process_a_card(driver: Driver) -> None:

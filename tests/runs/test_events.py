@@ -4,8 +4,10 @@ import errno
 import json
 import os
 import re
+import sys
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -353,6 +355,30 @@ def test_progress_held_back_is_written_by_a_later_check(run: Run, monkeypatch: p
         return {}
 
     execute(run, recipe)
+
+
+def test_threads_of_one_process_write_whole_lines_in_one_order(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("core.runs.context.PROGRESS_SECONDS", 0.0)
+    switch = sys.getswitchinterval()
+
+    def reports(context: RunContext) -> dict[str, object]:
+        def report(number: int) -> None:
+            for i in range(200):
+                context.progress(i, 200, "sentences")
+                context.note(f"{number} {i}")
+
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(report, range(4)))
+        return {}
+
+    sys.setswitchinterval(1e-6)
+    try:
+        execute(run, reports)
+    finally:
+        sys.setswitchinterval(switch)
+    events, _ = run.events()
+    assert [event.seq for event in events] == list(range(len(events)))
+    assert sum(event.kind == "note" for event in events) == 800
 
 
 def test_a_listener_hears_every_event(run: Run) -> None:

@@ -15,6 +15,7 @@ import pytest
 
 from core.cli.main import run_main
 from core.errors import Cancelled, ConfigError, RunError
+from core.runs import launch
 from core.runs.context import RunContext
 from core.runs.executors import share, spread
 from core.runs.executors.share import Aside, Over, Share
@@ -24,6 +25,7 @@ from core.runs.store import Run, RunStore
 from core.runs.where import Deeds, shares
 from core.runs.worker import attempt, execute
 from tests.conftest import ROOT
+from tests.patience import PATIENCE
 from tests.runs.sharer import SIZE, N
 from tests.runs.works import Squares, begun, made
 
@@ -124,6 +126,20 @@ def test_who_helps_ends_with_whom_it_helps(home: Path) -> None:
     run.cancel_file.touch()
     with pytest.raises(Cancelled, match="was stopped on request"):
         Aside(run, run).check()
+    run.lock.release()
+
+
+def test_who_helps_is_tied_to_who_began_it_where_that_is_asked(home: Path) -> None:
+    run = RunStore(home).create("halves", {}, {}, versions={}, key="tied")  # with which nobody can help: it would wait
+    assert run.lock.acquire(run.id)
+    process = launch.helper(run, tied=True)
+    assert process.stdin
+    process.stdin.close()  # as the system does of one that dies
+    try:
+        assert process.wait(PATIENCE) == 1
+    finally:
+        process.kill()
+    assert run.log_file.read_text() == ""
     run.lock.release()
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from math import inf
 from pathlib import Path
 
+import psutil
 import pytest
 
 from core.recipes import RECIPES
@@ -74,9 +75,9 @@ def test_a_run_that_somebody_else_works_on_is_not_lost(torture: Torture, monkeyp
     """An app that is killed right after it began a worker has told nobody of it."""
     calm = undisturbed(torture.forge, torture.folder, "robustness", fresh=False)
     trial = Trial(torture.forge, torture.folder, "robustness", calm, random.Random(0))
-    first = trial.worker()
-    until(trial.again().lock.held, "it works on the run")
-    first.send_signal(signal.SIGSTOP)
+    first = trial.worker(halt=calm.operations // 2)
+    until(lambda: psutil.Process(first.pid).status() == psutil.STATUS_STOPPED, "it has come half way")
+    assert trial.again().lock.held()
     rest = trial.rest
 
     def goes_on() -> None:

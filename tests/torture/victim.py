@@ -1,6 +1,7 @@
 """A worker, or an app, to which something happens at its n-th file operation: what TORTURE says, as JSON.
 
     {"die": n}                  SIGKILL before that operation on a file of the home
+    {"halt": n}                 SIGSTOP before that operation
     {"fail": errno, "at": n}    from then on no file can be written: a full disk, one that became read-only
     {"back": seconds, "at": n}  the clock is set back
     {"count": path}             nothing; how many operations there were is written to `path` in the end
@@ -57,6 +58,8 @@ class Fate:
         if self.n == self.order.get("die"):
             self.leave()
             os.kill(self.pid, signal.SIGKILL)
+        if self.n == self.order.get("halt"):
+            os.kill(self.pid, signal.SIGSTOP)
         if "at" in self.order and self.n >= self.order["at"]:
             if number := self.order.get("fail"):
                 raise OSError(number, os.strerror(number))

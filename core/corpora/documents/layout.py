@@ -214,10 +214,16 @@ def _filled(line: Line) -> bool:
 def _joined(text: str, following: str, words: Counter[str]) -> str:
     if not _DIVIDED.search(text):
         return f"{text} {following}"
-    if not following[:1].islower():
+    if not following[:1].islower() and not _in_capitals(text, following):
         return f"{text[:-1]}-{following}" if following[:1].isalpha() else f"{text} {following}"
     first, second = _WORD.findall(text[:-1])[-1], _WORD.match(following)
     end = second[0] if second else ""
     # As the document writes it elsewhere: "well-known" keeps its hyphen, "well-" and "being" lose it.
     kept = words[f"{first}-{end}".lower()] > words[f"{first}{end}".lower()]
     return text[:-1] + ("-" if kept else "") + following
+
+
+def _in_capitals(text: str, following: str) -> bool:
+    """Whether the words about a divided one are in capitals, as disclaimers are: there no letter is small."""
+    about = (" ".join(text.rsplit(maxsplit=2)[-2:]), " ".join(following.split(maxsplit=2)[:2]))
+    return all(part.isupper() for part in about)

@@ -21,11 +21,13 @@ _BLOCKS = _words("""
     form h1 h2 h3 h4 h5 h6 header hr html legend li main nav ol option p pre section summary table tbody td tfoot th
     thead title tr ul
 """)
-_SILENT = _words("script style head template noscript svg math iframe object select textarea button")
+_SILENT = _words("script style head template noscript svg math iframe object select textarea button nav")
+_MAIN = _words("main article")  # what a page is about: it ends whatever nobody closed before it
 _VOID = _words("area base br col embed hr img input link meta source track wbr")
 _CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s{0,9}=\s{0,9}["']?([\w.:-]{1,40})""", re.IGNORECASE)
 _XML_CHARSET = re.compile(rb"""<\?xml[^>]{0,200}?encoding=["']([\w.:-]{1,40})""")
 _MAX_HEADERS = 2_000
+_NOTE, _BRACE = re.compile(r"\{(?:\\\*)?\\footnote\b"), re.compile(r"\\[\\{}]|[{}]")
 
 
 class _Page(HTMLParser):
@@ -34,7 +36,9 @@ class _Page(HTMLParser):
         self.flow, self._silent = flow, list[str]()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if self._silent or tag in _SILENT:
+        if tag in _MAIN:
+            self._silent.clear()
+        if self._silent or tag in _SILENT or ("role", "navigation") in attrs:
             # They have no end that could be waited for.
             if tag not in _VOID:
                 self._silent.append(tag)
@@ -150,7 +154,7 @@ def read_rtf(file: BinaryIO, name: str) -> Extract:
 
     try:
         # RTF writes in ASCII what it escapes; latin-1 gives every byte as it is.
-        text = rtf_to_text(file.read().decode("latin-1"), errors="replace")
+        text = rtf_to_text(_notes_last(file.read().decode("latin-1")), errors="replace")
     except (ValueError, LookupError, TypeError, IndexError, KeyError, AttributeError, OverflowError) as error:
         raise ReadError(name, None, "is damaged or was cut off; copy it again, or save it anew.") from error
     flow = Flow(name)
@@ -158,3 +162,26 @@ def read_rtf(file: BinaryIO, name: str) -> Extract:
         flow.say(line.strip("|").replace("|", "\t"))
         flow.flush()
     return Extract(flow.paragraphs())
+
+
+def _notes_last(rtf: str) -> str:
+    """RTF with its notes behind all else: where they stand, in the middle of sentences, striprtf passes them over."""
+    text, notes, at = list[str](), list[str](), 0
+    for note in _NOTE.finditer(rtf):
+        if note.start() >= at:
+            text.append(rtf[at : note.start()])
+            at = _closed(rtf, note.start())
+            notes.append("\\par {" + rtf[note.end() : at])
+    whole = "".join([*text, rtf[at:]])
+    last = whole.rfind("}") if "}" in whole else len(whole)
+    return whole[:last] + "".join(notes) + whole[last:]
+
+
+def _closed(rtf: str, start: int) -> int:
+    """End of the group that opens at `start`, behind its brace."""
+    depth = 0
+    for brace in _BRACE.finditer(rtf, start):
+        depth += {"{": 1, "}": -1}.get(brace[0], 0)
+        if depth == 0:
+            return brace.end()
+    return len(rtf)

@@ -50,11 +50,12 @@ def listed(path: Path, options: ReadOptions) -> Listing:
     """
     roots = [path, *map(Path, options.others)]
     names, taken, left_out = dict[Path, str](), set[str](), dict[str, str]()
+    called = dict(zip(roots, options.names, strict=False))
     for root in roots:
         one = _listed(user_path(root), options)
         for file in one.files:
             if file not in names:
-                names[file] = _free(one.names[file], root.parent.name, taken)
+                names[file] = _free(called.get(root, one.names[file]), root.parent.name, taken)
                 taken.add(names[file])
         left_out |= one.left_out
     return Listing(list(names), names, left_out)

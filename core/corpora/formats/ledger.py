@@ -52,7 +52,8 @@ class ReadOptions:
     encoding: "utf-8" also takes UTF-8 and UTF-16 that begin with a byte order mark. repair: False rejects
     a sentence with tags out of order instead of repairing it. part: which of train, dev (validation) and
     test to take from a labelled folder that holds several. tokens: what cuts text that comes without tokens.
-    others: further files and folders that are read with the first.
+    others: further files and folders that are read with the first. names: what the first and the others go by, where
+    they are files that are known by other names than their own.
     """
 
     format: Format = "auto"
@@ -67,6 +68,7 @@ class ReadOptions:
     part: str | None = None
     tokens: Tokens = "words"
     others: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,7 @@
 """How far an experiment is, and when it will be done: the plan's seconds, corrected by those that have passed."""
 
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from core.recipes.experiment.cost import Priced
 from core.reporter import Parted
@@ -22,8 +22,8 @@ LIMITS = (0.25, 4.0)  # times the plan: one odd step must not stretch all that a
 class Clock:
     """Tells `report` each step as it begins: its name, how many are done, and the seconds left of everything."""
 
-    def __init__(self, steps: Sequence[Priced], report: Parted, at_once: int = 1) -> None:
-        """at_once: steps, by as many processes."""
+    def __init__(self, steps: Sequence[Priced], report: Parted, at_once: Callable[[], int] = lambda: 1) -> None:
+        """at_once: number of steps, by as many processes, which may change."""
         self.steps, self.report, self._at_once = steps, report, at_once
         self._done: Collection[int] = ()
         self._planned = self._passed = 0.0
@@ -46,7 +46,7 @@ class Clock:
     def left(self) -> float:
         """Seconds of this step and all behind it."""
         left = sum(step.seconds for i, step in enumerate(self.steps) if i not in self._done)
-        return self._pace() * left / self._at_once
+        return self._pace() * left / self._at_once()
 
     def _pace(self) -> float:
         """Seconds a planned one."""

@@ -1,13 +1,15 @@
 """An experiment's steps by several processes at once: each takes one that is ready and that nobody else is at.
 
 They know of each other by the locks of the steps' runs alone, so that one may die, or come later, and the others go
-on. Where this machine has several cards a process a card is begun here; `--share` begins others.
+on. Where this machine has several cards a process a card is begun here, and `--on ray:HOST:PORT` has the other nodes of
+the cluster begin theirs; `--share` begins others.
 """
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from subprocess import TimeoutExpired
+from typing import TYPE_CHECKING
 
 from core import cards
 from core.errors import RunBusy
@@ -17,7 +19,12 @@ from core.recipes.parts.ranks import rank
 from core.runs import launch
 from core.runs.executors.share import Aside, share
 from core.runs.store import Run
+from core.runs.where import LOCAL, Where
 
+if TYPE_CHECKING:
+    from core.runs.executors.companions import Companions
+
+CHOICES = ("halves", "select")  # steps before which a cluster's workers make chunks, and no steps
 LOOK = 1.0  # seconds between two looks at the steps that others are at
 _GRACE = 5.0  # seconds in which whoever helps sees a wish to cancel
 
@@ -69,16 +76,39 @@ def at_once() -> int:
     return max(len(cards.usable()), 1)
 
 
+class Helpers:
+    """Whoever works on a job's experiment, this process included."""
+
+    def __init__(self, job: Job, here: int, on: str, stack: ExitStack) -> None:
+        """here: how many there are without the other nodes of a cluster. on: where it computes, as of `--on`."""
+        self._context, self._here, self._on, self._stack = job.context, here, on, stack
+        self._nodes: Companions | None = None
+
+    @property
+    def n(self) -> int:
+        """Their number now."""
+        return self._here + (self._nodes.n if self._nodes else 0)
+
+    def before(self, step: Step) -> None:
+        """Have the other nodes of the cluster help from the first step on that is no choice: until then, all of them
+        make the chunks of one. Errors: as of `engine`, where it cannot be joined."""
+        if self._on.startswith("ray:") and self._nodes is None and step.kind not in CHOICES:
+            from core.runs.executors.companions import companions
+
+            self._nodes = self._stack.enter_context(companions(self._context, self._on))
+
+
 @contextmanager
-def helpers(job: Job) -> Iterator[int]:
-    """Processes that help with the job's experiment for a block: how many work on it, this one included; where it is
-    shared, those of `--share`, who come by themselves."""
+def helpers(job: Job) -> Iterator[Helpers]:
+    """Processes that help with the job's experiment for a block; where it is shared, those of `--share` come by
+    themselves."""
     run, own = job.context.run, share()
     alone = job.context.root is not run or isinstance(job.context, Aside) or own or rank()
     n = 1 if alone else at_once()
     helping = [launch.helper(run) for _ in range(n - 1)]
     try:
-        yield own.of if own else n
+        with ExitStack() as stack:
+            yield Helpers(job, own.of if own else n, LOCAL if alone else Where.asked().on, stack)
     finally:
         asked = job.context.terminated or run.cancel_file.exists()  # which they see too, and leave a checkpoint
         for process in helping:

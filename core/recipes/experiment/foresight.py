@@ -43,8 +43,9 @@ class PlanChance:
 class Foresight:
     """points: the smallest difference that `seeds` seeds could show at `level`. further: the same for more seeds.
 
-    effect: what is looked for, points. plans: chances of showing it, the plan that was asked for first. claim: the line
-    that this is of, "" for none. quick: whether no plan of taggers alone can show that claim.
+    effect: what is looked for, points. plans: chances of showing it, the plan that was asked for first; () where
+    chances were not asked for. claim: the line that this is of, "" for none. quick: whether no plan of taggers alone
+    can show that claim.
     """
 
     points: float
@@ -71,8 +72,8 @@ class Foresight:
         )
 
     def chances(self) -> str:
-        """The chances of every plan, in a sentence; nothing where there is no claim."""
-        if not self.claim:
+        """The chances of every plan, in a sentence; nothing where there is no claim, or no plan."""
+        if not self.claim or not self.plans:
             return ""
         asked, *others = self.plans
         wanted = f"a true {self.effect:+g} of {self.claim}"
@@ -158,8 +159,9 @@ def larger(config: ExperimentConfig) -> list[ExperimentConfig]:
     return plans
 
 
-def foresee(config: ExperimentConfig, home: Path) -> Foresight:
-    """Foretell what a plan could show. The level is that of all intervals."""
+def foresee(config: ExperimentConfig, home: Path, *, chances: bool = True) -> Foresight:
+    """Foretell what a plan could show. The level is that of all intervals. chances: whether to simulate those of the
+    plan and of larger ones, which takes seconds."""
     spread = _spread(config, home)
     cell = config.claimed
     if cell and not cell.arm.pretrains:
@@ -168,7 +170,7 @@ def foresee(config: ExperimentConfig, home: Path) -> Foresight:
         spread = replace(spread, pretrainings=ASSUMED_PRETRAINING)
     quick = bool(cell and config.repeat == "tagger" and cell.arm.pretrains and rivals.control(cell, config.cells))
     own = spread if config.repeat == "pipeline" else replace(spread, pretrainings=0.0)
-    n, level = len(config.seeds), 0.95
+    n, level, asked = len(config.seeds), 0.95, larger(config) if chances else []
     return Foresight(
         points=smallest_difference(own, n, level),
         seeds=n,
@@ -178,7 +180,7 @@ def foresee(config: ExperimentConfig, home: Path) -> Foresight:
             seeds: smallest_difference(own, seeds, level) for seeds in (EVEN if config.cross else FURTHER) if seeds > n
         },
         effect=config.effect,
-        plans=tuple(_chance(plan, spread, config, cannot=quick and plan is config) for plan in larger(config)),
+        plans=tuple(_chance(plan, spread, config, cannot=quick and plan is config) for plan in asked),
         claim=str(cell) if cell else "",
         quick=quick,
     )

@@ -16,7 +16,7 @@ from core.recipes.experiment import leaderboard, tables
 from core.recipes.experiment.clock import Clock
 from core.recipes.experiment.config import ExperimentConfig
 from core.recipes.experiment.cost import calibration_options, cost
-from core.recipes.experiment.fan import helpers, run_steps
+from core.recipes.experiment.fan import Helpers, helpers, run_steps
 from core.recipes.experiment.interim_analysis import planned_test
 from core.recipes.experiment.multipliers import multipliers
 from core.recipes.experiment.stages import FinishedChain, FinishedLine, Stages
@@ -30,8 +30,8 @@ def run(config: ExperimentConfig, job: Job) -> ExperimentResult:
     cells = config.cells
     if added := [name for name in dict.fromkeys(cell.arm.plain_name for cell in cells) if name not in config.arms]:
         job.context.note(f"Added {' and '.join(added)}: without them nobody can tell what a variant is worth.")
-    with helpers(job) as at_once:
-        stages, finished, test = _finished(config, job, at_once)
+    with helpers(job) as helping:
+        stages, finished, test = _finished(config, job, helping)
     if test:
         job.context.note(test.why)
     job.context.stage("comparing the variants")
@@ -51,13 +51,13 @@ def run(config: ExperimentConfig, job: Job) -> ExperimentResult:
 
 def help_along(config: ExperimentConfig, job: Job) -> None:
     """Make steps that nobody else is at, beside the process that works on the experiment. Errors: Over at its end."""
-    with helpers(job) as at_once:
-        _finished(config, job, at_once)
+    with helpers(job) as helping:
+        _finished(config, job, helping)
     raise Over
 
 
 def _finished(
-    config: ExperimentConfig, job: Job, at_once: int = 1
+    config: ExperimentConfig, job: Job, helping: Helpers
 ) -> tuple[Stages, list[FinishedLine], PlannedTest | None]:
     """All runs, those that others make at the same time included, by line, until the planned test knows."""
     measured = results.read(job.child("calibrate", **calibration_options(config)), CalibrateResult)
@@ -66,14 +66,20 @@ def _finished(
         for encoder in config.encoders
     }
     priced = cost(config, measured, job.home, job.recipes, others)
-    stages, clock = Stages(config, job), Clock(priced.steps, job.context, at_once)
+    stages, clock = Stages(config, job), Clock(priced.steps, job.context, lambda: helping.n)
     sources = {cell: stages.named[cell.arm.source].fingerprint for cell in config.cells if stages.source(cell)}
     planned = lines(stages, measured.pieces["task"])
     runs: dict[Step, Run] = {}
     blocks = in_order(planned, config.stops)
     places = {step: i for i, step in enumerate(step for block in blocks for step in block if step.kind != CHECK)}
+
+    def begins(step: Step) -> None:
+        if not priced.steps[places[step]].finished:
+            helping.before(step)
+        clock.next(places[step], {places[each] for each in runs})
+
     for number, block in enumerate(blocks):
-        run_steps(block, runs, job, lambda step: clock.next(places[step], {places[each] for each in runs}))
+        run_steps(block, runs, job, begins)
         finished = [_line(line, runs, sources.get(line.cell)) for line in planned]
         if test := planned_test(config, finished, number):
             break

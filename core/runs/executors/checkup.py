@@ -19,7 +19,7 @@ PATIENCE = 120.0  # seconds for a node to answer
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
     """A node. computer: its card, or its processor. differs: packages that are others there, in words. sees_home: so
-    that it may take part in an experiment (`--share`). guarded: it asks for a token. answers: else the rest is not
+    that it may take part in an experiment (`companions`). guarded: it asks for a token. answers: else the rest is not
     known."""
 
     name: str

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
+from core import cards
 from core.errors import ResourceError
 from core.files import read_object, write_atomic
 from core.reporter import Silent
@@ -56,6 +57,15 @@ class Roll:
                     f"worker on {hello.node}: has {package} {there}, this machine {here}",
                     f"install {package} {here} there",
                 )
+
+    def trains(self, hello: Hello, computer: str) -> None:
+        """Errors: ResourceError for who trains on another card or processor than this machine: no probe tells what
+        comes of that. computer: its name."""
+        if computer != (here := cards.machine()):
+            self._differs(
+                f"worker on {hello.node}: trains on {computer}, this machine on {here}",
+                "use nodes of one kind, and begin the run on one of them",
+            )
 
     def probed(self, hello: Hello, of_probe: str) -> None:
         """Errors: ResourceError for other numbers than the first worker's, who may have begun the run long ago."""

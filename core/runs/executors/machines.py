@@ -41,6 +41,10 @@ class Machines:
             )
         self.keep()
 
+    def name(self, place: str) -> str:
+        """The name of a node that was seen."""
+        return self._nodes[place].name
+
     def begun(self, place: str) -> None:
         """A worker may be given chunks there."""
         self._workers[place] += 1

@@ -49,7 +49,7 @@ def sweep(run_id: str) -> None:
     shown = pick_part(RUN, sweeps, "Trained and compared", _label)
     if run_panel(shown, RUN).state == "succeeded":
         _outcome(shown)
-    same_command(commands.command("assist", runs.get(shown).manifest.config))
+    same_command("assisting.sweep.command", commands.command("assist", runs.get(shown).manifest.config))
 
 
 def _label(run: Run) -> str:

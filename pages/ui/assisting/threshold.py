@@ -47,7 +47,7 @@ def threshold(run_id: str) -> None:
             _take_away(run_id, counts)
             _sentences(run_id, threshold)
         command = commands.command("skl", runs.get(run_id).manifest.config)
-        same_command(f"{command} --threshold {threshold:g} --output kept.conll")
+        same_command("assisting.command", f"{command} --threshold {threshold:g} --output kept.conll")
 
 
 def _numbers(counts: Kept) -> None:

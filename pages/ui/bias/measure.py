@@ -105,7 +105,7 @@ def _setup() -> None:
     if pressed("Measure", "bias.start", type="primary", icon=":material/straighten:"):
         attach(runs.start("difficulty", options), RUN)
         st.rerun()
-    same_command(commands.command("difficulty", options))
+    same_command("bias.command", commands.command("difficulty", options))
 
 
 def _time(options: dict[str, Any]) -> None:

@@ -87,7 +87,7 @@ def _setup(run_id: str, own: str) -> None:
         ):
             remember(runs.start("rebuild", options), RUN)
             st.rerun()
-        same_command(commands.command("rebuild", options))
+        same_command("bias.rebuild.command", commands.command("rebuild", options))
 
 
 def _options(own: str) -> dict[str, Any]:
@@ -210,7 +210,7 @@ def _outcome(run_id: str) -> None:
         changes(run_id, "bias.rebuilt.diff")
     else:
         st.caption("No sentence was changed; which were drawn is all that differs.")
-    same_command(commands.command("rebuild", runs.get(run_id).manifest.config))
+    same_command("bias.rebuilt.command", commands.command("rebuild", runs.get(run_id).manifest.config))
 
 
 def _file(run_id: str, label: str, path: Path, name: str, kind: str) -> None:

@@ -83,7 +83,7 @@ def _setup() -> None:
             for options in wanted:
                 runs.start("robustness", options)
             st.rerun()
-        same_command(*(commands.command("robustness", options) for options in wanted))
+        same_command("bias.robust.command", *(commands.command("robustness", options) for options in wanted))
 
 
 def _names() -> dict[str, dict[str, Any]]:

@@ -14,7 +14,7 @@ from core.facade import corpora, intake, runs, uploads
 from core.facade.errors import EncodingError, WinnowError
 from pages.ui.corpora.proposal import ONE, proposed
 from pages.ui.corpora.uploads import OPEN, taken, waiting
-from pages.ui.frame import guard
+from pages.ui.frame import ASSETS, guard
 from pages.ui.presses import submitted
 from pages.ui.runs.links import attach
 from pages.ui.widgets import plain
@@ -25,6 +25,7 @@ ENCODINGS = ("utf-8", "cp1252", "latin-1", "utf-16")
 CHOOSE_ENCODING = "Choose its encoding in **Encoding**, above: cp1252 is the usual one of files from Windows."
 RUN = "corpora.run"
 REFUSED = "corpora.refused"  # why the last upload was not taken
+_folders = st.components.v2.component("winnow_folders", js=(ASSETS / "folders.js").read_text(encoding="utf-8"))
 
 
 def importer() -> None:
@@ -68,9 +69,11 @@ def _uploaded() -> Path | None:
     if refusal := st.session_state.get(REFUSED):
         st.error(plain(refusal), title="This file cannot be read", icon=":material/error:")
     key = f"corpora.file.{st.session_state['corpora.turn']}"
+    with st.sidebar:  # where its height moves nothing
+        _folders(key="corpora.folders", height=1)
     st.file_uploader(
         "Drop all your files here, labelled or not: PDF, Word, OpenDocument, RTF, HTML, mail, Excel, text, JSON, CSV,"
-        " Parquet, CoNLL, or a zip of them; you are shown which part each is; up to 500 MB each",
+        " Parquet, CoNLL, or a folder or zip of them; you are shown which part each is; up to 500 MB each",
         max_upload_size=500,
         accept_multiple_files=True,
         key=key,

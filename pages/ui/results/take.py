@@ -111,7 +111,7 @@ def _report(run_id: str) -> None:
     with st.container(horizontal=True):
         _file("Table (.csv)", lambda: deliver.board_csv(run_id), f"{run_id}.csv", "text/csv")
         _file("Table (.md)", lambda: deliver.board_markdown(run_id).encode(), f"{run_id}.md", "text/markdown")
-    same_command(commands.command("experiment", runs.get(run_id).manifest.config))
+    same_command("results.command", commands.command("experiment", runs.get(run_id).manifest.config))
 
 
 def study(run_id: str) -> None:
@@ -120,7 +120,7 @@ def study(run_id: str) -> None:
     with st.container(horizontal=True):
         _file("Table (.csv)", lambda: deliver.study_csv(run_id), f"{run_id}.csv", "text/csv")
         _file("Table (.md)", lambda: deliver.study_markdown(run_id).encode(), f"{run_id}.md", "text/markdown")
-    same_command(commands.command("study", runs.get(run_id).manifest.config))
+    same_command("results.command", commands.command("study", runs.get(run_id).manifest.config))
 
 
 def _report_files(run_id: str) -> None:

@@ -34,7 +34,7 @@ def options(rows: Sequence[RunRow]) -> None:
     ]
     columns = {"option": "Option", **{row.run.id: name_of(row.run) for row in rows}}
     table(lines, columns, f"Options in which these {len(rows)} runs differ")
-    same_command(projects.typed("runs", "diff", *ids))
+    same_command("runs.diff.command", projects.typed("runs", "diff", *ids))
 
 
 def curves(rows: Sequence[RunRow]) -> None:
@@ -59,7 +59,7 @@ def curves(rows: Sequence[RunRow]) -> None:
     if picked and curve:
         active = any(runs.state(run_id).active for run_id in picked)
         st.fragment(run_every=POLL if active else None)(_chart)({run_id: names[run_id] for run_id in picked}, curve)
-        same_command(projects.typed("runs", "curves", *picked, "--output", "curves.csv"))
+        same_command("runs.curves.command", projects.typed("runs", "curves", *picked, "--output", "curves.csv"))
 
 
 def _trainings(rows: Sequence[Run]) -> list[Run]:

@@ -24,7 +24,7 @@ def one(row: RunRow) -> None:
         if row.state not in ("running", "queued"):
             run_removal(row.run.id)
     label = projects.typed("runs", "label", row.run.id, "--name", "NAME", "--tag", "TAG", "--note", "TEXT")
-    same_command(*filter(None, (commands.command_of(row.run), label)))
+    same_command("runs.command", *filter(None, (commands.command_of(row.run), label)))
 
 
 def _words(row: RunRow) -> None:

@@ -9,7 +9,8 @@ from pages.ui.widgets import plain, table
 _PLACES = {"local": "here, in one process", "ray": "here, workers on every core or card (Ray)"}
 HELP = (
     "The same bytes come of it everywhere, so what is stopped here may be resumed there. Workers pay from about 50,000 "
-    "sentences on; they take 10 to 20 seconds to begin. Type ray:HOST:PORT for a cluster that this machine is of."
+    "sentences on; they take 10 to 20 seconds to begin. Type ray:HOST:PORT for a cluster that this machine is of: its "
+    "machines that see this folder of Winnow's also take steps of an experiment."
 )
 COLUMNS = {"name": "Machine", "cores": "Cores", "cards": "GPUs", "doing": "Now", "chunks": "Chunks made"}
 

@@ -18,7 +18,7 @@ from pages.ui.project import later, page_link, switch_page
 from pages.ui.runs.links import EXPLORE, TRAINING
 from pages.ui.selection.budget import controls
 from pages.ui.selection.meter import meter
-from pages.ui.widgets import chart, plain, same_command, table, with_place
+from pages.ui.widgets import is_dark, plain, same_command, table, with_place
 
 LARGEST_DOWNLOAD = 200_000_000  # bytes, about; more goes to the exports folder
 FORMATS: Mapping[Format, str] = {"txt": "text", "jsonl": "JSONL", "parquet": "Parquet", "folder": "folder for datasets"}
@@ -44,7 +44,7 @@ def selected(choice_id: str) -> None:
     run_id = choices.run_of(choice_id)
     if "domain" in results.removed_inputs(run_id):
         orphaned(choice_id)
-        same_command(commands.command("select", runs.get(run_id).manifest.config))
+        same_command("selection.command", commands.command("select", runs.get(run_id).manifest.config))
         return
     controls(choice_id)
     keep = runs.get(run_id).manifest.config["keep"]
@@ -59,7 +59,7 @@ def selected(choice_id: str) -> None:
     # By hand all of it may have been taken out.
     _lengths(choice_id, chosen if len(chosen.rows) else ranked)
     _comparison(choice_id)
-    same_command(command)
+    same_command("selection.command", command)
 
 
 def _next_pages(choice_id: str) -> None:
@@ -143,9 +143,10 @@ def _bytes(write: Callable[[Path], Path], name: str) -> bytes:
 
 def _distribution(choice_id: str, chosen: Selection) -> None:
     scores = selections.scored(choice_id).scores
-    figure = figures.score_histogram(selections.score_bins(choice_id), chosen.scores, scores.unit, scores.prefer)
+    bins = selections.score_bins(choice_id)
+    figure = figures.score_histogram(bins, chosen.scores, scores.unit, scores.prefer, dark=is_dark())
     name = f"Histogram of the scores of the big corpus: {len(chosen.rows):,} selected, cut at {chosen.scores[-1]:.4g}"
-    chart(figure, "selection.scores", name)
+    st.vega_lite_chart(spec=figure, key="selection.scores", alt=name)
     st.caption(span_words(chosen.scores, scores.unit, scores.prefer))
 
 
@@ -179,8 +180,9 @@ def _lengths(choice_id: str, chosen: Selection) -> None:
     st.subheader("Sentence lengths", anchor=False)
     for warning in corpora.length_warnings(lengths):
         st.warning(warning, icon=":material/straighten:")
-    figure = figures.lengths_compared(lengths)
-    chart(figure, "selection.lengths", "Sentence lengths of the choice, the big corpus and the task text compared")
+    figure = figures.lengths_compared(lengths, dark=is_dark())
+    name = "Sentence lengths of the choice, the big corpus and the task text compared"
+    st.vega_lite_chart(spec=figure, key="selection.lengths", alt=name)
 
 
 def _comparison(choice_id: str) -> None:

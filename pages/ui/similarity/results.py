@@ -267,4 +267,4 @@ def _export(run_id: str, rows: Sequence[SimilarityRow], target: str) -> None:
             key="similarity.html",
             icon=":material/download:",
         )
-    same_command(commands.command("similarity", runs.get(run_id).manifest.config))
+    same_command("similarity.command", commands.command("similarity", runs.get(run_id).manifest.config))
