@@ -212,6 +212,29 @@ def asking(page: Page, act: Callable[[], object]) -> None:
     settled(page)
 
 
+def drag(page: Page, chart: Locator, places: Callable[[Mapping[str, float]], Sequence[tuple[float, float]]]) -> None:
+    """Draw over a chart with the mouse held down, and wait until what that asks for is over.
+
+    A chart that is drawn anew meanwhile, as one that has just come into view is, forgets the mouse: it is drawn on again.
+    places: where the mouse goes, from the chart's box.
+    """
+    before = page.evaluate("wire.asked")
+    for _ in range(5):
+        first, *rest = places(still(chart))
+        page.mouse.move(*first)
+        page.mouse.down()
+        for place in rest:
+            page.mouse.move(*place, steps=4)
+        page.mouse.up()
+        try:
+            page.wait_for_function("before => wire.asked > before", arg=before, timeout=20_000)
+        except TooLate:
+            continue
+        settled(page)
+        return
+    raise AssertionError("the chart forgets the mouse each time")
+
+
 def visit(page: Page, address: str) -> None:
     """To another page of the app that is open, as a browser's Back and Forward lead there: nothing is loaded anew."""
     go = "address => { history.pushState({}, '', address); dispatchEvent(new PopStateEvent('popstate')) }"
@@ -219,8 +242,8 @@ def visit(page: Page, address: str) -> None:
 
 
 def still(locator: Locator) -> dict[str, float]:
-    """The box of what has stopped moving, in sight."""
-    locator.scroll_into_view_if_needed()
+    """The box of what has stopped moving, in sight and with nothing over its middle, as an expander is while it opens."""
+    locator.hover(trial=True)
     boxes: list[Any] = [None]
 
     def rests() -> Any:

@@ -14,7 +14,7 @@ from core.corpora.library import Library
 from core.facade import choices, corpora, runs, selections
 from tests.browser import test_explore_browser as explore
 from tests.browser.driver import ROOT, Server, pick, settled
-from tests.browser.test_explore_browser import MAP, Points, drag, press
+from tests.browser.test_explore_browser import MAP, Points, lasso, press
 from tests.conftest import sentence
 from tests.planted import contracts, kitchen
 
@@ -90,7 +90,7 @@ def test_map_health_export_command_and_training_speak_of_the_choice_that_is_take
     expect(page.locator(f"{MAP} .nsewdrag.drag").first).to_be_visible()
     settled(page)
     expect(page).to_have_url(re.compile(f"[?]choice={select}$"))
-    drag(page)
+    lasso(page)
     page.keyboard.press("Alt+a")
     expect(page.get_by_text(re.compile("added, 0 removed"))).to_be_visible()
     settled(page)

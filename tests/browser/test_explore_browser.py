@@ -16,7 +16,7 @@ from playwright.sync_api import Locator, Page, expect
 from core.corpora.library import Library
 from core.facade import corpora, maps, runs, selections
 from core.facade.terms import plainly
-from tests.browser.driver import Server, asking, settled, still
+from tests.browser.driver import Server, asking, drag, settled, still
 from tests.browser.test_keyboard import unreached
 from tests.conftest import sentence
 from tests.patience import until
@@ -65,17 +65,15 @@ LISTEN = f"""() => {{
 }}"""  # `late` says again what the map said of a point
 
 
-def drag(page: Page, corners: int = 9, size: float = 0.3) -> None:
-    """A lasso around the middle of the map."""
-    box = still(page.locator(f"{MAP} .nsewdrag.drag").first)
-    x, y, r = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2, size * min(box["width"], box["height"])
-    turns = [2 * math.pi * i / corners for i in range(corners)]
-    places = [(x + r * math.cos(turn), y + 0.8 * r * math.sin(turn)) for turn in turns]
-    page.mouse.move(*places[0])
-    page.mouse.down()
-    for place in places[1:]:
-        page.mouse.move(*place, steps=2)
-    page.mouse.up()
+def lasso(page: Page, corners: int = 9, size: float = 0.3) -> None:
+    """Draw one around the middle of the map."""
+
+    def border(box: Mapping[str, float]) -> list[tuple[float, float]]:
+        x, y, r = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2, size * min(box["width"], box["height"])
+        turns = [2 * math.pi * i / corners for i in range(corners)]
+        return [(x + r * math.cos(turn), y + 0.8 * r * math.sin(turn)) for turn in turns]
+
+    drag(page, page.locator(f"{MAP} .nsewdrag.drag").first, border)
     expect(page.get_by_role("heading", name="Your lasso")).to_be_visible()
     settled(page)
 
@@ -131,7 +129,7 @@ def test_lasso_add_remove_undo_reload_export(server: Server, page: Page, mapped:
     page.goto(f"{server.url}/Explore?run={select}")
     expect(page.locator(f"{MAP} .nsewdrag.drag").first).to_be_visible()
     settled(page)
-    drag(page)
+    lasso(page)
     inside = lassoed(page, points)
     assert 20 < len(inside) < len(points) - 20
     classes = [row["class"] for row in inside.values()]
@@ -160,12 +158,12 @@ def test_lasso_add_remove_undo_reload_export(server: Server, page: Page, mapped:
     expect(page.get_by_text(f"{len(fresh):,} added, 0 removed.")).to_be_visible()
     settled(page)
     left = len(filtered - fresh)
-    lasso = {"task text": classes.count("T_C"), "selected": len(fresh | old), "filtered": left}
-    counts(page, lasso)
+    drawn = {"task text": classes.count("T_C"), "selected": len(fresh | old), "filtered": left}
+    counts(page, drawn)
     press(page, re.compile("Add also the"))
     expect(page.get_by_text("Flagged sentences are in the choice by hand")).to_be_visible()
     settled(page)
-    counts(page, {**lasso, "selected": len(fresh | old) + left, "filtered": 0})
+    counts(page, {**drawn, "selected": len(fresh | old) + left, "filtered": 0})
     press(page, re.compile("Undo add"))
     expect(page.get_by_text("Flagged sentences are in the choice by hand")).to_have_count(0)
     press(page, re.compile("^.*Remove .* from the choice"))
@@ -178,14 +176,14 @@ def test_lasso_add_remove_undo_reload_export(server: Server, page: Page, mapped:
     expect(page.get_by_text(f"{len(fresh):,} added, 0 removed.")).to_be_visible()
     settled(page)
     expect(page).to_have_url(picked)
-    counts(page, lasso)
+    counts(page, drawn)
     page.get_by_role("link", name="Selection").first.click()
     expect(page.get_by_role("heading", name="Selection", exact=True)).to_be_visible()
     settled(page)
     page.get_by_role("link", name="Explore").first.click()
     expect(page.get_by_text(f"{len(fresh):,} added, 0 removed.")).to_be_visible()
     settled(page)
-    counts(page, lasso)
+    counts(page, drawn)
     page.wait_for_function(f"{OUTLINE}.length === 1")
     assert len(lassoed(page, points)) == len(inside)
     pick(page, "All selected sentences")
@@ -213,12 +211,10 @@ def test_a_drag_over_the_histogram_sets_the_filter_of_list_and_address(
     page.goto(f"{server.url}/Explore?run={select}")
     settled(page)
     page.get_by_text("Scores, folder for Embedding Atlas").click()
-    box = still(page.locator("[class*=st-key-explore-scores] .nsewdrag.drag").first)
-    height = box["y"] + box["height"] / 2
-    page.mouse.move(box["x"] + 0.5 * box["width"], height)
-    page.mouse.down()
-    page.mouse.move(box["x"] + 0.9 * box["width"], height, steps=6)
-    asking(page, page.mouse.up)
+    bars = page.locator("[class*=st-key-explore-scores] .nsewdrag.drag").first
+    drag(
+        page, bars, lambda box: [(box["x"] + part * box["width"], box["y"] + box["height"] / 2) for part in (0.5, 0.9)]
+    )
     expect(page.get_by_role("heading", name="Scores from")).to_be_visible()
     low, high = map(float, re.findall(r"score(?::|%3A)(-?[\d.e-]+)~(-?[\d.e-]+)$", page.url)[0])
     spare = 1e-5 * max(abs(low), abs(high))  # the address has six digits
@@ -260,7 +256,7 @@ def test_zoom_outlives_a_redrawn_map(server: Server, page: Page, mapped: tuple[s
     asking(page, lambda: page.mouse.wheel(0, -400))  # plotly tells of a turned wheel once it rests
     page.wait_for_function(f"before => ({RANGES})[0] !== before", arg=whole[0])
     near = page.evaluate(RANGES)
-    drag(page, size=0.2)
+    lasso(page, size=0.2)
     page.get_by_role("radio", name="score", exact=True).first.click()
     expect(page.locator(f"{MAP} .js-plotly-plot .cbaxis, {MAP} .js-plotly-plot .colorbar").first).to_be_visible()
     settled(page)
