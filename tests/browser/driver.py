@@ -35,6 +35,8 @@ FORGET = """if (location.protocol === "http:" && !sessionStorage.known) {
     localStorage.clear();
     sessionStorage.known = "yes";
 }"""
+# A crowded browser may take longer than any pause for a frame.
+FRAMES = "() => new Promise(drawn => requestAnimationFrame(() => requestAnimationFrame(drawn)))"
 # Milliseconds until this browser has drawn a frame and the server has answered it: what a crowded machine adds.
 LAG = """async () => {
     const start = performance.now();
@@ -167,11 +169,12 @@ class Server:
 
 
 def loaded(page: Page) -> None:
-    """What the page draws has its code: a part whose script is still on its way holds a skeleton's place.
+    """What the page draws has its code and its fonts: a part whose script is still on its way holds a skeleton's place, and
+    a font that comes late moves what is written and has charts drawn anew.
 
     A server that stops before has a browser say that it could not fetch that script.
     """
-    page.wait_for_function("!document.querySelector('[data-testid=stSkeleton]')")
+    page.wait_for_function("!document.querySelector('[data-testid=stSkeleton]') && document.fonts.status === 'loaded'")
 
 
 def left(page: Page) -> None:
@@ -212,27 +215,35 @@ def asking(page: Page, act: Callable[[], object]) -> None:
     settled(page)
 
 
-def drag(page: Page, chart: Locator, places: Callable[[Mapping[str, float]], Sequence[tuple[float, float]]]) -> None:
-    """Draw over a chart with the mouse held down, and wait until what that asks for is over.
-
-    A chart that is drawn anew meanwhile, as one that has just come into view is, forgets the mouse: it is drawn on again.
-    places: where the mouse goes, from the chart's box.
-    """
+def insisting(page: Page, act: Callable[[], object]) -> None:
+    """`asking` of a chart or a grid, which forgets the mouse where it is drawn anew meanwhile: it is done again then."""
     before = page.evaluate("wire.asked")
     for _ in range(5):
-        first, *rest = places(still(chart))
-        page.mouse.move(*first)
-        page.mouse.down()
-        for place in rest:
-            page.mouse.move(*place, steps=4)
-        page.mouse.up()
+        act()
         try:
             page.wait_for_function("before => wire.asked > before", arg=before, timeout=20_000)
         except TooLate:
             continue
         settled(page)
         return
-    raise AssertionError("the chart forgets the mouse each time")
+    raise AssertionError("what is drawn there forgets the mouse each time")
+
+
+def drag(page: Page, chart: Locator, places: Callable[[Mapping[str, float]], Sequence[tuple[float, float]]]) -> None:
+    """Draw over a chart with the mouse held down, and wait until what that asks for is over.
+
+    places: where the mouse goes, from the chart's box.
+    """
+
+    def drawn() -> None:
+        first, *rest = places(still(chart))
+        page.mouse.move(*first)
+        page.mouse.down()
+        for place in rest:
+            page.mouse.move(*place, steps=4)
+        page.mouse.up()
+
+    insisting(page, drawn)
 
 
 def visit(page: Page, address: str) -> None:
@@ -249,6 +260,7 @@ def still(locator: Locator) -> dict[str, float]:
     def rests() -> Any:
         boxes.append(locator.bounding_box())
         locator.page.wait_for_timeout(50)
+        locator.page.evaluate(FRAMES)
         return boxes[-1] if boxes[-1] == boxes[-2] else None
 
     return dict(until(rests, "it moves and moves"))

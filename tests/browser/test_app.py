@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 
 from core import cards
 from core.facade import corpora, runs, selections
-from tests.browser.driver import ROOT, Server, Watch, loaded, pick, settled
+from tests.browser.driver import ROOT, Server, Watch, loaded, pick, settled, still
 from tests.patience import frozen, until, within
 
 LINKS = 1 + len(list((ROOT / "pages").glob("*.py")))  # Home and every page that exists
@@ -66,6 +66,7 @@ def test_three_clicks_lead_from_home_to_an_exported_selection(cold: Server, newc
         press(newcomer, "Score and select")
         download = newcomer.get_by_role("button", name="Download", exact=True)
         expect(download).to_be_visible(timeout=600_000)
+        settled(newcomer)
         with newcomer.expect_download() as caught:
             download.click()
         expect(newcomer.get_by_text("Withheld from the selection:")).to_be_visible()
@@ -144,7 +145,10 @@ def test_a_type_is_named_letter_by_letter_at_its_bar(
     added = runs.execute("add", {"path": str(server.data / "labels.conll"), "name": "labels"})
     corpora.set_role("train", added.result()["corpus"])
     page.goto(server.url + "/Corpora")
-    page.locator(".stVegaLiteChart .mark-rect.role-mark path").first.hover()
+    settled(page)
+    bar = page.locator(".stVegaLiteChart .mark-rect.role-mark path").first
+    still(bar)
+    bar.hover()
     expect(page.locator("#vg-tooltip-element")).to_contain_text(name)
     expect(page.locator(".stVegaLiteChart svg text").filter(has_text=name)).to_have_count(1)
     assert page.locator("img[src=x], .stVegaLiteChart b, #vg-tooltip-element b").count() == 0

@@ -56,6 +56,7 @@ def test_pick_map_score_move_export(stocked: Server, page: Page) -> None:
     page.reload()
     settled(page)
     page.get_by_role("tab", name="Which entities drift").click()
+    settled(page)
     page.get_by_role("textbox", name="Entity contains").fill("jord")
     page.get_by_role("textbox", name="Entity contains").press("Enter")
     expect(page.get_by_role("button", name="These 1 as CSV")).to_be_visible()

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from core.facade import bias, corpora, runs
-from tests.browser.driver import PATIENCE, Server, expert, pick, settled, still
+from tests.browser.driver import PATIENCE, Server, expert, insisting, pick, settled, still
 
 
 @pytest.fixture
@@ -34,10 +34,14 @@ def click_a_bar(page: Page) -> None:
     """The tallest one, where a person would click it. All three bins are drawn as bars of one panel."""
     chart = page.locator("[class*=st-key-bias-ceim] .stPlotlyChart")
     expect(chart.locator(".bars .point path").first).to_be_visible()
-    still(chart)
-    boxes = [bar.bounding_box() for bar in chart.locator(".bars .point path").all()]
-    tallest = max((box for box in boxes if box), key=lambda box: box["height"])
-    page.mouse.click(tallest["x"] + tallest["width"] / 2, tallest["y"] + tallest["height"] / 2)
+
+    def click() -> None:
+        still(chart)
+        boxes = [bar.bounding_box() for bar in chart.locator(".bars .point path").all()]
+        tallest = max((box for box in boxes if box), key=lambda box: box["height"])
+        page.mouse.click(tallest["x"] + tallest["width"] / 2, tallest["y"] + tallest["height"] / 2)
+
+    insisting(page, click)
 
 
 def test_measure_watch_click_review_undo_export_rebuild(stocked: Server, page: Page) -> None:

@@ -17,7 +17,7 @@ from core.facade import choices, experiments, find_out, labels, maps, regions, r
 from core.facade import corpora as facade_corpora
 from tests import finished
 from tests.browser.buttons import BUTTONS, registered
-from tests.browser.driver import Server, expert, left, pick, settled, still, tick
+from tests.browser.driver import Server, expert, insisting, left, pick, settled, still, tick
 from tests.browser.forge import Forge
 from tests.browser.laid import Laid, lay
 from tests.conftest import sentence
@@ -62,10 +62,13 @@ class Walk:
         self.page.goto(f"{self.server.url}/{path}")
         settled(self.page)
         if tab:
-            self.page.get_by_role("tab", name=tab).click()
-            settled(self.page)
+            self.tab(tab)
         if opened:
             self.open(opened)
+
+    def tab(self, name: str) -> None:
+        self.page.get_by_role("tab", name=name).click()
+        settled(self.page)
 
     def open(self, name: str) -> None:
         """An expander, where it is closed; it may be within another, which comes before it."""
@@ -111,6 +114,7 @@ class Walk:
     def download(self, key: str) -> bytes:
         """What a button hands over."""
         button = self.button(key)
+        settled(self.page)  # one that is drawn anew while it is pressed hands nothing over
         expect(button).to_be_enabled()
         with self.page.expect_download() as caught:
             button.click()
@@ -284,7 +288,9 @@ def _look_at(one: Walk, run_id: str) -> None:
     search.press("Enter")
     expect(one.page.get_by_text(re.compile(r"^1 of \d+ runs"))).to_be_visible()
     settled(one.page)
-    one.page.get_by_test_id("stDataFrame").click(position={"x": 18, "y": 55})
+    table = one.page.get_by_test_id("stDataFrame")
+    still(table)
+    insisting(one.page, lambda: table.click(position={"x": 18, "y": 55}))
     expect(one.button("runs.keep")).to_be_visible()
     settled(one.page)
 
@@ -328,10 +334,9 @@ def similarity(one: Walk) -> None:
     one.press("similarity.survey", sees="What do people think?")
     one.press("similarity.survey.keep", sees="Kept. The next person can answer.")
     one.press("similarity.survey.show", sees=table)
-    settled(one.page)  # a download that is drawn anew while it is pressed hands nothing over
     assert b"orchard" in one.download("similarity.csv")
     assert b"<html" in one.download("similarity.html")
-    one.page.get_by_role("tab", name="What do the measures predict?").click()
+    one.tab("What do the measures predict?")
     lines = ["target,source,tvc,F1", "t,None,,50", "t,a,60,55", "t,b,40,51", "u,None,,40", "u,a,30,41", "u,b,50,44"]
     one.page.get_by_role("textbox", name="The table").fill("\n".join(lines))
     one.press("similarity.judge", sees=one.page.get_by_role("table", name=re.compile("following each measure")))
@@ -407,7 +412,7 @@ def explore(one: Walk) -> None:
     settled(page)
     table = page.get_by_test_id("stDataFrame")
     still(table)
-    table.click(position={"x": 18, "y": 70})
+    insisting(page, lambda: table.click(position={"x": 18, "y": 70}))
     expect(page.get_by_role("heading", name="Why this sentence")).to_be_visible()
     before = page.locator(".st-key-explore-edits").inner_text()
     one.press("explore.one")
@@ -510,7 +515,7 @@ def results(one: Walk) -> None:
     for kind in ("pdf", "docx", "html", "csv", "md", "zip"):
         one.download(f"results.take.{kind}")
     one.press("results.take.copy", sees=re.compile("-model$"))
-    one.page.get_by_role("tab", name="Try a sentence").click()
+    one.tab("Try a sentence")
     one.page.get_by_role("textbox", name="Sentences, one a line").fill("Acme pays .")
     one.press("results.try.start", starts="predict", sees=re.compile("^Find entities with"))
 
@@ -524,7 +529,7 @@ def bias(one: Walk) -> None:
     classes = (list_key.get_attribute("class") or "").split()
     key = next(name for name in classes if name.startswith("st-key-bias-list")).removeprefix("st-key-")
     assert b"," in one.download(key.removesuffix("-csv") + ".csv")
-    page.get_by_role("tab", name="Suspicious labels").click()
+    one.tab("Suspicious labels")
     one.press("bias.accept", sees=re.compile(r"^1 of \d+ reviewed, 0 changed"))
     settled(page)
     one.press("bias.skip", sees=re.compile("1 skipped$"))
@@ -544,7 +549,7 @@ def bias_runs(one: Walk) -> None:
     one.go(f"Bias?run={one.runs.difficulty}", tab="Rebuild")
     for kind in ("conll", "log"):
         one.download(f"bias.rebuilt.{kind}")
-    page.get_by_role("tab", name="Robustness").click()
+    one.tab("Robustness")
     one.open("Look at one, take it away")
     for kind in ("conll", "log", "slots"):
         one.download(f"bias.robust.{kind}")
@@ -560,13 +565,12 @@ def bias_runs(one: Walk) -> None:
 
 @walk
 def assisting(one: Walk) -> None:
-    page = one.page
     one.go(f"Assisting?run={one.runs.skl}")
     assert b"\n\n" in one.download("assisting.download")
     one.press("assisting.seal", sees="ready to train on")
-    page.get_by_role("tab", name="Which entities drift").click()
+    one.tab("Which entities drift")
     assert b"," in one.download("assisting.drift.csv")
-    page.get_by_role("tab", name="Does it help?").click()
+    one.tab("Does it help?")
     one.press("assisting.sweep.start", starts="assist")
     one.open("Which corpora")
     pick(one.page, re.compile("^Assisting"), re.compile(r"^away \("))

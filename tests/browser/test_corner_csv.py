@@ -41,6 +41,7 @@ def test_a_table_saved_from_its_corner_holds_no_formula(
     page.goto(f"{server.url}/Assisting?run={run.id}")
     settled(page)
     page.get_by_role("tab", name="Which entities drift").click()
+    settled(page)
     page.locator("[data-testid=stDataFrame]:visible").hover()
     corner = page.locator("[data-testid=stElementToolbar]:visible")
     with page.expect_download() as caught:

@@ -117,6 +117,7 @@ def test_from_mixed_documents_and_labels_to_the_answer_in_five_clicks_and_to_its
         page.get_by_text(re.compile(r"\d+ of \d+ sentences \("))
     ).to_be_visible()  # the choice, while the rest goes on
     expect(page.get_by_role("link", name="All figures")).to_be_visible(timeout=LEARNT * 1000)
+    settled(page)
     [experiment] = runs.own("experiment")
     answer = results.finding(experiment.id)
     shown = page.get_by_test_id("stMain").inner_text().replace("\u2060", "")
@@ -159,6 +160,7 @@ def test_documents_without_labels_are_asked_about_and_end_with_the_choice_and_wh
     kept = selections.kept(choice.id)
     expect(page.get_by_text(f"{kept.selected:,} of {kept.of:,} sentences (")).to_be_visible()
     expect(page.get_by_text("Its health:")).to_be_visible()
+    settled(page)
     with page.expect_download() as caught:
         page.get_by_role("button", name="Sentences to label").click()
     assert len(Path(caught.value.path()).read_text(encoding="utf-8").splitlines()) > 10

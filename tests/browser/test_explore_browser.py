@@ -5,6 +5,7 @@ import math
 import re
 import shutil
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,12 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import TimeoutError as TooLate
 
 from core.corpora.library import Library
 from core.facade import corpora, maps, runs, selections
 from core.facade.terms import plainly
-from tests.browser.driver import Server, asking, drag, settled, still
+from tests.browser.driver import Server, drag, insisting, settled, still
 from tests.browser.test_keyboard import unreached
 from tests.conftest import sentence
 from tests.patience import until
@@ -24,7 +26,7 @@ from tests.planted import contracts, kitchen
 
 NASTY = "The <img src=x onerror=alert(1)> clause of [the contract](http://evil.example) is :red[void] here ."
 MAP = ".st-key-explore-map"
-OUTLINE = f"document.querySelector('{MAP} .js-plotly-plot').layout.selections.map(s => s.path)"
+OUTLINE = f"document.querySelector('{MAP} .js-plotly-plot')?.layout?.selections?.map(s => s.path)"
 RANGES = f"(l => [...l.xaxis.range, ...l.yaxis.range])(document.querySelector('{MAP} .js-plotly-plot')._fullLayout)"
 PLACE = """([x, y]) => {
     const plot = document.querySelector('.st-key-explore-map .js-plotly-plot'), box = plot.getBoundingClientRect();
@@ -79,11 +81,16 @@ def lasso(page: Page, corners: int = 9, size: float = 0.3) -> None:
 
 
 def tooltip(page: Page, row: Mapping[str, Any]) -> Locator:
-    """What the map tells where the mouse comes to a point."""
-    page.mouse.move(0, 0)
-    expect(page.get_by_role("tooltip")).to_have_count(0)
-    page.mouse.move(*page.evaluate(PLACE, [row["x"], row["y"]]))
-    return page.get_by_role("tooltip")
+    """What the map tells where the mouse comes to a point; one that is drawn anew meanwhile forgets the mouse."""
+    tip = page.get_by_role("tooltip")
+    for _ in range(5):
+        page.mouse.move(0, 0)
+        expect(tip).to_have_count(0)
+        page.mouse.move(*page.evaluate(PLACE, [row["x"], row["y"]]))
+        with suppress(TooLate):
+            tip.wait_for(timeout=20_000)
+            break
+    return tip
 
 
 def crossings(x: float, y: float, corners: list[tuple[float, float]]) -> bool:
@@ -184,7 +191,7 @@ def test_lasso_add_remove_undo_reload_export(server: Server, page: Page, mapped:
     expect(page.get_by_text(f"{len(fresh):,} added, 0 removed.")).to_be_visible()
     settled(page)
     counts(page, drawn)
-    page.wait_for_function(f"{OUTLINE}.length === 1")
+    page.wait_for_function(f"{OUTLINE}?.length === 1")
     assert len(lassoed(page, points)) == len(inside)
     pick(page, "All selected sentences")
     edited = [json.loads(line)["row"] for line in taken(page, "JSONL").splitlines()]
@@ -238,6 +245,7 @@ def test_the_browser_fetches_what_draws_the_map_while_the_page_is_worked_out(
 ) -> None:
     newcomer.goto(f"{server.url}/Explore?run={mapped[0]}")
     expect(newcomer.locator(f"{MAP} .nsewdrag.drag").first).to_be_visible()
+    settled(newcomer)
     asked = "part => performance.getEntriesByType('resource').filter(e => e.name.includes(part)).map(e => e.startTime)"
     painted = newcomer.evaluate("performance.getEntriesByType('paint')[0].startTime")
     for part in ("PlotlyChart.", "withFullScreenWrapper.", "BidiComponent.", "Selectbox."):
@@ -251,9 +259,13 @@ def test_zoom_outlives_a_redrawn_map(server: Server, page: Page, mapped: tuple[s
     expect(field).to_be_visible()
     settled(page)
     whole = page.evaluate(RANGES)
-    still(field)
-    field.hover()
-    asking(page, lambda: page.mouse.wheel(0, -400))  # plotly tells of a turned wheel once it rests
+
+    def turn() -> None:
+        still(field)
+        field.hover()
+        page.mouse.wheel(0, -400)
+
+    insisting(page, turn)  # plotly tells of a turned wheel once it rests
     page.wait_for_function(f"before => ({RANGES})[0] !== before", arg=whole[0])
     near = page.evaluate(RANGES)
     lasso(page, size=0.2)
@@ -262,7 +274,7 @@ def test_zoom_outlives_a_redrawn_map(server: Server, page: Page, mapped: tuple[s
     settled(page)
     until(lambda: np.allclose(page.evaluate(RANGES), near), "the map shows what it showed")
     expect(page.get_by_role("heading", name="Your lasso")).to_be_visible()
-    page.wait_for_function(f"{OUTLINE}.length === 1")
+    page.wait_for_function(f"{OUTLINE}?.length === 1")
 
 
 def test_a_corpus_is_never_markup_and_a_search_reaches_all(
@@ -279,7 +291,7 @@ def test_a_corpus_is_never_markup_and_a_search_reaches_all(
     wanted = re.compile(rf"^(selected|filtered) · score [\d.e-]+\s+{re.escape(NASTY)}$")
     expect(tooltip(page, nasty)).to_have_text(wanted)
     box = still(page.get_by_test_id("stDataFrame"))
-    page.mouse.click(box["x"] + 18, box["y"] + 70)
+    insisting(page, lambda: page.mouse.click(box["x"] + 18, box["y"] + 70))
     card = page.locator(".st-key-explore-why")
     expect(card.get_by_text(NASTY)).to_be_visible()
     press(page, re.compile("(Add to|Remove from) the choice"))
@@ -306,7 +318,7 @@ def test_a_narrow_window_shows_the_map_wide_and_scrolls_no_way_but_down(
     settled(page)
     head = 35 + 66 / 2  # of the table, and a line of its first sentence: above the fold
     page.wait_for_function(
-        f"document.querySelector('[data-testid=stDataFrame]').getBoundingClientRect().y + {head} < 900"
+        f"document.querySelector('[data-testid=stDataFrame]')?.getBoundingClientRect().y + {head} < 900"
     )
     page.set_viewport_size({"width": 800, "height": 900})
     page.goto(server.url + "/Selection")

@@ -19,10 +19,10 @@ from core.runs.context import RunContext
 from core.runs.store import RunStore
 from core.text.sentence import Sentence, sentence_id
 from core.text.words import tokenize
-from tests.browser.driver import Server, settled, still
+from tests.browser.driver import Server, loaded, settled, still
 from tests.browser.test_training_browser import labelled
 from tests.finished import finish
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, until
 
 STRIP = ".st-key-strip"
 LONG = """p => { const [text] = p.childNodes, said = text.data; text.data = 'word '.repeat(99);
@@ -83,15 +83,18 @@ def test_the_strip_shows_a_run_on_another_page_moves_nothing_and_says_its_end(
 
     thread = threading.Thread(target=attempt)
     thread.start()
-    page.goto(server.url + "/Corpora")
     strip = page.locator(STRIP)
     try:
+        until(RunStore(server.home).list, "the run is there")  # a page without one does not look again
+        page.goto(server.url + "/Corpora")
         title = strip.get_by_role("link", name=re.compile("Fine-tune tiny on my-train"))
         expect(title).to_be_visible()
         expect(title.locator("p")).to_have_css("text-overflow", "ellipsis")
         assert title.locator("p").evaluate(LONG)
         heading = page.get_by_role("heading", name="Corpora", exact=True)
         expect(strip.get_by_text(re.compile("Part 1 of 2"))).to_be_visible()
+        expect(page.get_by_role("heading", name="All corpora")).to_be_visible()
+        loaded(page)
         before = still(heading)
         page.evaluate(f"document.querySelector('{STRIP} [data-testid=stProgress]').dataset.mark = 'here'")
         second.set()
@@ -133,12 +136,14 @@ def test_nothing_jumps_while_a_run_is_live(server: Server, page: Page, roles: di
     thread = threading.Thread(target=attempt)
     thread.start()
     try:
+        until(RunStore(server.home).list, "the run is there")
         page.goto(server.url + "/Training")
         expect(
             page.locator("[data-testid=stVegaLiteChart] svg, [data-testid=stVegaLiteChart] canvas").first
         ).to_be_visible()
         steps = page.get_by_text(re.compile(r"\d+ of 10,000 steps")).first
         expect(steps).to_be_visible()
+        expect(page.get_by_text(re.compile("^Best")).first).to_be_visible()  # the first one moves what stands beside it
         settled(page)
         page.evaluate(SHIFTED)
         for _ in range(8):  # each time the panel and the curves are drawn anew
@@ -173,6 +178,7 @@ def test_at_the_end_of_a_run_nothing_stands_twice(
     thread = threading.Thread(target=finish, args=(server.home, "select", options, work))
     thread.start()
     try:
+        until(RunStore(server.home).list, "the run is there")
         page.goto(server.url + "/Selection")
         panel = page.locator(PANEL)
         expect(panel.get_by_text("Notes and log")).to_be_visible()

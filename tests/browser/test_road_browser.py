@@ -61,7 +61,7 @@ def test_the_sample_is_asked_in_four_clicks_and_mapped_in_three(server: Server, 
     click("Open the legal sample")
     click("Home", "link")
     click("Find out")
-    expect(page.get_by_role("button", name="Start", exact=True)).to_be_visible(timeout=300_000)
+    expect(page.get_by_role("button", name="Start", exact=True)).to_be_visible(timeout=CHOSEN)
     click("Start")
     assert len(clicks) <= 4
     expect(page.get_by_text("It is being found out now.")).to_be_visible()

@@ -150,7 +150,7 @@ def test_an_answer_does_not_wait_until_its_first_part_has_been_acknowledged(tmp_
     try:
         asking = http.client.HTTPConnection("localhost", server.port)
         seconds = []
-        for _ in range(30):  # after the first few a system acknowledges with the next answer, or 40 ms later
+        for _ in range(100):  # after the first few a system acknowledges with the next answer, or 40 ms later
             started = time.perf_counter()
             asking.request("GET", "/favicon.png")
             asking.getresponse().read()
@@ -158,4 +158,4 @@ def test_an_answer_does_not_wait_until_its_first_part_has_been_acknowledged(tmp_
         asking.close()
     finally:
         server.stop()
-    assert min(seconds[-10:]) < 0.03, seconds  # a page is a hundred files, six at a time
+    assert min(seconds[-80:]) < 0.03, seconds  # a page is a hundred files, six at a time

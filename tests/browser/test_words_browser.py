@@ -11,6 +11,7 @@ from core.facade import corpora, results
 from tests import finished
 from tests.browser.driver import Server, expert, settled
 from tests.conftest import sentence
+from tests.patience import until
 from tests.planted import contracts
 
 # Whatever is written in the first 900 px, charts included.
@@ -62,7 +63,10 @@ def test_above_the_fold_no_word_is_an_experts(
     settled(page)
     if place == "Results":
         expect(page.locator(".stPlotlyChart .main-svg").first).to_be_visible()
-    above = page.evaluate(ABOVE).replace("\u2060", "")
-    assert results.finding(run.id).next in above
-    assert last in above
+
+    def seen() -> str:
+        text: str = page.evaluate(ABOVE).replace("\u2060", "")
+        return text if last in text and results.finding(run.id).next in text else ""
+
+    above = until(seen, "both stand above the fold")
     assert not re.findall(r".*(?:[TDSL]_C|\b(?:F1|[Aa]rms?|Holm)\b).*", above)

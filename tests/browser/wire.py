@@ -68,7 +68,7 @@ WIRE = (
     // A part that refreshes itself and is gone meanwhile is not run, and nobody says so.
     const answered = wire.request <= wire.begun && wire.begun <= wire.ended || wire.waits && now() - wire.waits > 10000;
     return app.testConnectionState === "CONNECTED" && app.testScriptState === "notRunning" && wire.ended > 0
-      && answered && now() - wire.since > grace && now() - wire.last > 30;
+      && answered && now() - wire.since > grace && now() - wire.last > Math.max(30, grace / 2);
   };
 })()""".replace("RERUN", str(RERUN))
     .replace("BEGUN", str(BEGUN))
