@@ -30,6 +30,7 @@ def docx(document: Document) -> bytes:
     word.core_properties.title, word.core_properties.author = document.title, shown(document.cover.author)
     word.core_properties.comments = ""
     word.add_heading(document.title, 0)
+    word.add_paragraph().add_run(shown(document.answer)).font.size = Pt(13)
     for line in (document.cover.line, document.about):
         if line:
             word.add_paragraph(shown(line))

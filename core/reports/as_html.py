@@ -10,6 +10,7 @@ _STYLE = """
 body { font: 16px/1.55 system-ui, sans-serif; max-width: 52rem; margin: 2rem auto; padding: 0 1rem;
   color: light-dark(#1d1f24, #e6e6e6); background: light-dark(#fff, #15171c); color-scheme: light dark; }
 h1 { font-size: 1.6rem; margin-bottom: 0; } h2 { font-size: 1.15rem; margin-top: 1.4rem; }
+.answer { font-size: 1.3rem; line-height: 1.35; margin: .3rem 0 .6rem; }
 .about { font-size: .9em; margin-top: .2rem; } p { overflow-wrap: anywhere; }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: .2rem 1rem; margin: .6rem 0; }
 dt { font-weight: 600; } dd { margin: 0; overflow-wrap: anywhere; }
@@ -23,7 +24,8 @@ code { overflow-wrap: anywhere; font-size: .85em; } svg { width: 100%; height: a
 h2 { break-after: avoid; } svg, tr, dl { break-inside: avoid; }
 @page { margin: 16mm; }
 @media print { body { margin: 0; max-width: none; font-size: 10.5px; line-height: 1.35; padding: 0; }
-  h2 { margin: .7rem 0 .2rem; font-size: 13px; } p, dl, ul, blockquote { margin: .25rem 0; } svg { width: 80%; }
+  h2 { margin: .7rem 0 .2rem; font-size: 13px; }
+  .answer { font-size: 15px; } p, dl, ul, blockquote { margin: .25rem 0; } svg { width: 80%; }
   th, td { padding: .1rem .5rem; } code { font-size: 9px; }
   .second { break-before: page; border-top: 0; margin-top: 0; } }
 """
@@ -36,7 +38,8 @@ def html(document: Document) -> str:
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(document.title)}</title>'
         '<meta name="viewport" content="width=device-width"><meta http-equiv="Content-Security-Policy" '
         "content=\"default-src 'none'; style-src 'unsafe-inline'\">"
-        f"<style>{_STYLE}</style></head><body><h1>{escape(document.title)}</h1>{about}"
+        f"<style>{_STYLE}</style></head><body><h1>{escape(document.title)}</h1>"
+        f'<p class="answer">{escape(document.answer)}</p>{about}'
         f"{''.join(map(_part, document.first))}"
         f'<section class="second">{"".join(map(_part, document.second))}</section></body></html>\n'
     )

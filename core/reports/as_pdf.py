@@ -45,6 +45,9 @@ class _Pages:
         self._pdf.add_page()
         self._font(size + 5, bold=True)
         self._write(document.title, size + 5)
+        self._font(size + 3)
+        self._write(document.answer, size + 3)
+        self._pdf.ln(self._line * 0.3)
         for line in (document.cover.line, document.about):
             if line:
                 self._font(size - 1)

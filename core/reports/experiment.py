@@ -85,7 +85,7 @@ class Report:
 def experiment_document(report: Report, cover: Cover) -> Document:
     """The report in parts."""
     first: list[Part] = [
-        Facts(answer_facts(_asked(report), report.finding, cost_in_words(report.hours)), leading=True),
+        Facts(verdict_facts(_asked(report), report.finding, cost_in_words(report.hours)), leading=True),
         *([Text(report.multipliers)] if report.multipliers else []),
         *([Text(unfound, strong=True)] if (unfound := unfound_words(report.unfound)) else []),
         *([Text(report.overlap_in_short)] if report.overlap_in_short else []),
@@ -109,14 +109,15 @@ def experiment_document(report: Report, cover: Cover) -> Document:
         Text(repeated(report.version)),
         Code(report.command),
     ]
-    return Document(title=TITLE, about=report.begun, cover=cover, first=first, second=second)
+    return Document(
+        title=TITLE, answer=report.finding.what, about=report.begun, cover=cover, first=first, second=second
+    )
 
 
-def answer_facts(asked: str, finding: Finding, cost: str) -> list[tuple[str, str]]:
-    """Rows of what was asked, what came out, how sure, what to do, what it cost: the head of a report."""
+def verdict_facts(asked: str, finding: Finding, cost: str) -> list[tuple[str, str]]:
+    """Rows of what was asked, how sure the answer is, what to do, what it cost: what a report says below its answer."""
     rows = [
         ("Asked", asked),
-        ("Answer", finding.what),
         ("How sure", finding.sure),
         ("What to do", finding.next),
         ("Cost", cost),

@@ -89,10 +89,11 @@ Part = Heading | Text | Facts | Items | Quote | Code | Table | Picture
 class Document:
     """A report: a page for a reader who trains no models, then one for who does.
 
-    about: a line below the title.
+    answer: to the title's question, for who reads nothing else. about: a line below it.
     """
 
     title: str
+    answer: str
     about: str
     cover: Cover
     first: Sequence[Part]

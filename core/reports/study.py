@@ -7,7 +7,7 @@ from core.artifacts.finding import Finding
 from core.artifacts.study import StudyResult
 from core.plots.study import OTHERS, THESE, Asked, asked, forest_rows, over, question, study_answer
 from core.reports.drawing import Interval, intervals
-from core.reports.experiment import TITLE, CorpusRow, answer_facts, corpora_parts, cost_in_words, repeated
+from core.reports.experiment import TITLE, CorpusRow, corpora_parts, cost_in_words, repeated, verdict_facts
 from core.reports.parts import Code, Cover, Document, Facts, Heading, Part, Picture, Table, Text
 
 _COLOURS = {"yes": "#009E73", "no evidence": "#8F8F8F", "worse": "#D55E00"}
@@ -37,7 +37,7 @@ def study_document(report: StudyReport, cover: Cover) -> Document:
     if result.choosing is None:
         question_asked = f"Is a program with {result.arm} better at finding entities in {names}?"
     first: list[Part] = [
-        Facts(answer_facts(question_asked, report.finding, cost_in_words(sum(result.hours.values()))), leading=True)
+        Facts(verdict_facts(question_asked, report.finding, cost_in_words(sum(result.hours.values()))), leading=True)
     ]
     second: list[Part] = []
     answers = study_answer(result)  # one a question, and more; of all only one where nothing was learnt
@@ -58,7 +58,9 @@ def study_document(report: StudyReport, cover: Cover) -> Document:
         Text(repeated(report.version)),
         Code(report.command),
     ]
-    return Document(title=TITLE, about=report.begun, cover=cover, first=first, second=second)
+    return Document(
+        title=TITLE, answer=report.finding.what, about=report.begun, cover=cover, first=first, second=second
+    )
 
 
 def _compared(report: StudyReport) -> str:

@@ -75,10 +75,11 @@ def test_both_answers_are_the_same_on_results_on_the_road_and_in_the_report(
     page.set_viewport_size(SHEET)
     page.set_content(report)
     assert answered(page.locator("table").filter(has_text="Choosing helped")) == answers
-    rows = page.locator("body > :not(h1, .about)").first  # below the title nothing comes before them
-    assert rows.locator("dt").all_inner_texts() == ["Asked", "Answer", "How sure", "What to do", "Cost"]
-    [_, *verdict, _] = rows.locator("dd").all_inner_texts()
-    assert verdict == finding.parts
+    answer = page.locator("body > h1 + *")
+    rows = page.locator("body > :not(h1, .answer, .about)").first  # below the title nothing else comes before them
+    assert rows.locator("dt").all_inner_texts() == ["Asked", "How sure", "What to do", "Cost"]
+    [_, *sure_and_next, _] = rows.locator("dd").all_inner_texts()
+    assert [answer.inner_text(), *sure_and_next] == finding.parts
     assert bottom(rows) < HALF
     assert len(finding.what.split()) <= AT_A_GLANCE
 

@@ -64,7 +64,7 @@ def test_a_picture_of_many_rows_fits_its_page() -> None:
     drawn = intervals(rows(*names), "points of 100")
     assert drawn
     cover = Cover(firm="", project="", author="", date="")
-    document = Document(title="A", about="", cover=cover, first=[Text("B")], second=[Picture(drawn, "many")])
+    document = Document(title="A", answer="", about="", cover=cover, first=[Text("B")], second=[Picture(drawn, "many")])
     with pypdfium2.PdfDocument(pdf(document)) as report:
         page = report[len(report) - 1]
         texts = page.get_textpage()

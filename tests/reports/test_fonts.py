@@ -19,7 +19,9 @@ HINDI, HEBREW, CHINESE = "नमस्ते", "עברית", "合同"
 
 def document(words: str) -> Document:
     parts: list[Part] = [Quote(words), Facts([(words, "b")], leading=True), Table(("a", "b"), [(words, "1")], (1,))]
-    return Document(title=words, about="", cover=Cover(), first=parts, second=[Heading("H"), Text(words, strong=True)])
+    return Document(
+        title=words, answer=words, about="", cover=Cover(), first=parts, second=[Heading("H"), Text(words, strong=True)]
+    )
 
 
 def font_of(char: str, path: Path) -> Path:
@@ -93,7 +95,7 @@ def test_what_follows_a_word_to_the_left_goes_on_to_the_right(line: str, set_as:
 
 @pytest.mark.usefixtures("bare")
 def test_a_number_in_brackets_stands_behind_the_word() -> None:
-    only = Document(title="", about="", cover=Cover(), first=[Quote(f"Art. {HEBREW} (1)")], second=[])
+    only = Document(title="", answer="", about="", cover=Cover(), first=[Quote(f"Art. {HEBREW} (1)")], second=[])
     with pypdfium2.PdfDocument(pdf(only)) as file:
         text = file[0].get_textpage()
         where = {text.get_text_range(i, 1): text.get_charbox(i)[0] for i in range(text.count_chars())}
@@ -105,7 +107,7 @@ def test_what_no_font_has_is_counted_and_stays_in_the_other_formats() -> None:
     words = f"{CHINESE} café"
     text = " ".join(pages(pdf(document(words))))
     assert "café" in text
-    assert "10 characters that neither Winnow's fonts nor this machine's have" in text
+    assert "12 characters that neither Winnow's fonts nor this machine's have" in text
     assert words in html(document(words))
     assert words in "\n".join(line.text for line in docx.Document(BytesIO(as_docx(document(words)))).paragraphs)
 
@@ -116,7 +118,7 @@ def test_a_font_of_this_machine_is_taken_where_there_is_one(tmp_path: Path, monk
     data = pdf(document(CHINESE))
     text = " ".join(pages(data))
     assert data.count(b"/FontFile2") == 3
-    assert "5 characters that neither" in text  # of the other character
+    assert "6 characters that neither" in text  # of the other character
 
 
 def test_fontconfig_is_asked_by_character(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

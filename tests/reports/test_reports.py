@@ -20,17 +20,19 @@ from core.artifacts.leaderboard import ArmRow, PlannedTest
 from core.artifacts.taggers import TwoReadings, TypeScores
 from core.cli.main import main
 from core.errors import ConfigError
-from core.facade import reports, results
+from core.facade import reports, results, studies
 from core.recipes.base import as_json
 from core.reports import CorpusRow, Cover, Document, Report, examples, experiment_document, html, pdf
 from core.reports import docx as as_docx
 from core.reports.drawing import GREY, Dot, Interval, Label, intervals
+from core.reports.experiment import TITLE
 from core.reports.parts import Picture, Text
 from core.stats.mistakes import mistakes
 from core.text.sentence import Entity, Sentence, sentence_id
 from tests import finished
 from tests.finished import ARM_ROW
 
+TEXT = pypdfium2.raw.FPDF_PAGEOBJ_TEXT
 COVER = Cover(firm="Meyer & Söhne", project="Leases <2026>", author="A. Lawyer", date="1 May 2026")
 
 
@@ -38,6 +40,10 @@ def pages(data: bytes) -> list[str]:
     """The text of each page, its lines joined."""
     with pypdfium2.PdfDocument(data) as file:
         return [" ".join(page.get_textpage().get_text_range().split()) for page in file]
+
+
+def answer_of(run_id: str) -> str:
+    return (studies.finding(run_id) if "-study-" in run_id else results.finding(run_id)).what
 
 
 def rows(n: int = 2) -> list[ArmRow]:
@@ -83,6 +89,18 @@ def runs(kept: tuple[Path, str, str], monkeypatch: pytest.MonkeyPatch) -> tuple[
     return kept[1], kept[2]
 
 
+def test_the_answer_stands_below_the_title_and_nothing_but_the_title_is_larger(runs: tuple[str, str]) -> None:
+    for run_id in runs:
+        with pypdfium2.PdfDocument(reports.report(run_id, "pdf", COVER)) as file:
+            page = file[0]
+            lines = [each for each in page.get_objects(textpage=page.get_textpage()) if each.type == TEXT]
+            texts = [(round(line.get_font_size(), 1), line.extract()) for line in lines]
+        larger, large = sorted({size for size, _ in texts}, reverse=True)[:2]
+        answer = [text for size, text in texts if size == large]
+        assert texts[: 1 + len(answer)] == [(larger, TITLE), *((large, text) for text in answer)]
+        assert " ".join(" ".join(answer).split()) == answer_of(run_id)
+
+
 def test_a_reader_finds_every_answer_in_the_first_half_of_the_first_page(runs: tuple[str, str]) -> None:
     for run_id in runs:
         data = reports.report(run_id, "pdf", COVER)
@@ -91,8 +109,8 @@ def test_a_reader_finds_every_answer_in_the_first_half_of_the_first_page(runs: t
             page = file[0]
             half = page.get_textpage().get_text_bounded(bottom=page.get_height() / 2)
         said = " ".join(half.split())
-        for question in ("Asked", "Answer", "How sure", "What to do", "Cost"):
-            assert question in said
+        for words in (answer_of(run_id), "Asked", "How sure", "What to do", "Cost"):
+            assert words in said
         assert not re.search(r"\b(T_C|D_C|S_C|L_C|F1|Holm|arm)\b", said)
         for part in COVER.line.split(" · "):
             assert part in said
@@ -101,12 +119,13 @@ def test_a_reader_finds_every_answer_in_the_first_half_of_the_first_page(runs: t
 def test_the_verdict_is_word_for_word_the_same_in_every_format(runs: tuple[str, str]) -> None:
     for run_id in runs:
         page = finished.html_report(run_id)
-        verdict = [" ".join(part.split()) for part in re.findall(r"<dd>(.*?)</dd>", page)[1:4]]
+        verdict = [" ".join(part.split()) for part in re.findall(r"<dd>(.*?)</dd>", page)[1:3]]
         text = pages(reports.report(run_id, "pdf"))[0]
         word = docx.Document(BytesIO(reports.report(run_id, "docx")))
         cells = [cell.text for cell in word.tables[0].columns[1].cells]
-        assert all(part in text for part in verdict)
-        assert cells[1:4] == verdict
+        assert all(part in text for part in [answer_of(run_id), *verdict])
+        assert cells[1:3] == verdict
+        assert word.paragraphs[1].text == answer_of(run_id)
 
 
 def test_the_fonts_are_embedded_and_the_word_document_has_its_author_and_its_picture(runs: tuple[str, str]) -> None:
@@ -184,7 +203,9 @@ def test_a_report_that_is_long_takes_more_pages_and_loses_nothing() -> None:
 
 
 def test_control_characters_of_a_corpus_do_not_spoil_a_file() -> None:
-    document = Document(title="T", about="", cover=Cover(author="\x00\ud800"), first=[Text("a\x07b\ud800")], second=[])
+    document = Document(
+        title="T", answer="A", about="", cover=Cover(author="\x00\ud800"), first=[Text("a\x07b\ud800")], second=[]
+    )
     assert "a" in pages(pdf(document))[0]
     assert docx.Document(BytesIO(as_docx(document))).paragraphs
 
