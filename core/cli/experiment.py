@@ -47,13 +47,13 @@ def experiment(plan: str | None, plan_only: bool, as_json: bool, **values: objec
 @click.command()
 @json_option
 def demo(as_json: bool) -> None:
-    """The legal sample from task text (T_C) and big corpus (D_C) to a verdict, in about a quarter of an hour."""
+    """The legal sample from task text (T_C) and big corpus (D_C) to a verdict, in a quarter of an hour or less."""
     echo("Contracts of our own writing: does pre-training on chosen sentences help to find parties and", err=True)
     echo(
         "dates in them? Three variants, three times each: choice, pre-training and tagger are made anew every time, so",
         err=True,
     )
-    echo("that luck shows. About a quarter of an hour on two cores; everything runs on this machine.", err=True)
+    echo("that luck shows. A quarter of an hour or less on two cores; everything runs on this machine.", err=True)
     run = run_experiment(experiments.demo(), as_json=as_json)
     if run and not as_json:
         echo("Look at it: `make app`, page Results; the whole table lies in the run's folder.")

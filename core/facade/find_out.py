@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from core.errors import RunError, WinnowError
-from core.facade import choices, corpora, experiments, runs, selections
+from core.facade import choices, corpora, experiments, prevalence, runs, selections
 from core.facade.choices import Choice
 from core.facade.home import kept_per_home
 from core.facade.results import corpus_name, repetitions_to_settle
@@ -26,11 +26,13 @@ _SAME = SelectOptions.model_fields.keys() - ScoreConfig.model_fields.keys()  # w
 class Plan:
     """An experiment that has not begun: what it compares, how long it takes, what it could show, in plain sentences.
 
+    alike: what there is to choose from; "" where nobody counted.
     options: to `start("experiment", ...)` with. edited: whether the choice has hand edits, which are not made again.
     """
 
     options: Mapping[str, object]
     compared: str
+    alike: str
     time: str
     shows: str
     edited: bool
@@ -147,6 +149,7 @@ def plan(asked: Mapping[str, object]) -> Plan:
         compared=f"Your tagger as it is; after reading {amount} of {corpus_name(config.domain)} at random; after "
         f"reading as much that was chosen by {strategy}. Each is made {len(config.seeds)} times, all of it anew, and "
         f"tested on {corpus_name(config.test)}.",
+        alike=prevalence.before(asked),
         time=time,
         shows=f"Gains of about {_points(foresight)} or more can show; a gain of {sought} shows in "
         f"{100 * foresight.plans[0].chance:.0f} of 100 cases. {foresight.basis}.",

@@ -1,11 +1,12 @@
 """How many sentences of a D_C are like a T_C's: counted by a run, told beside budgets."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 
 from core.artifacts.prevalence import PrevalenceResult as PrevalenceResult
 from core.artifacts.result import read
 from core.config import Budget
-from core.errors import CorpusError
+from core.errors import ConfigError, CorpusError
 from core.facade.home import library, store
 from core.recipes.base import Options
 from core.recipes.prevalence import LEAST, PrevalenceConfig
@@ -59,9 +60,27 @@ def in_words(count: PrevalenceResult, asked: int | None = None) -> str:
     return words + ("." if asked is None else f"; you ask for {asked:,}.")
 
 
+def before(options: Mapping[str, object]) -> str:
+    """Sentence on how much an experiment has to choose from; "" where nobody counted. options: its own."""
+    task, domain, budgets = (options.get(name) or "" for name in ("task", "domain", "budgets"))
+    count = counted(str(task), str(domain))
+    return in_words(count, _asked(budgets, str(domain))) if count and isinstance(budgets, Sequence) else ""
+
+
+def _asked(budgets: Sequence[str], domain: str) -> int | None:
+    """Sentences that a single budget takes; None of several, of tokens, and of one that is not understood."""
+    with suppress(ConfigError, CorpusError):
+        asked = [Budget.parse(each) for each in budgets]
+        if [each.unit for each in asked] == ["sentences"]:
+            return int(asked[0].value)
+        if [each.unit for each in asked] == ["fraction"]:
+            return round(asked[0].value * len(library().find(domain)))
+    return None
+
+
 def budget(count: PrevalenceResult) -> str | None:
     """The budget that takes as many as there are; None where there are none."""
     return str(Budget.parse(str(count.about))) if count.about else None
 
 
-__all__ = ["PrevalenceResult", "budget", "countable", "counted", "counting", "in_words", "options", "result"]
+__all__ = ["PrevalenceResult", "before", "budget", "countable", "counted", "counting", "in_words", "options", "result"]

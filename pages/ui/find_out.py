@@ -37,7 +37,7 @@ def plan(run_id: str = "") -> None:
             _time(options)
             return
         plan = find_out.plan(options)
-        for sentence in (plan.compared, plan.time, plan.shows):
+        for sentence in filter(None, (plan.compared, plan.alike, plan.time, plan.shows)):
             st.markdown(plain(sentence))
         if run_id:
             st.caption("What is there already counts. As its answer is known, the 95 of 100 cases hold a little less.")

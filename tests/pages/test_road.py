@@ -239,10 +239,12 @@ def test_find_out_times_the_machine_first_then_says_what_is_compared_how_long_an
         assert "Start" not in buttons(app)
         assert begun == []  # it is at work already
     timed(asked, home, busy=True)
+    monkeypatch.setattr(prevalence, "before", lambda options: f"About 9; you ask for {options['budgets']}.")
     app = pressed(opened("home.py"), "Find out")
     said = unescape(texts(app)).replace("\u2060", "")
     assert "Your tagger as it is; after reading 10% of my domain at random; after reading as much" in said
     assert "made 3 times, all of it anew, and tested on my test" in said
+    assert "About 9; you ask for ('10%',)." in said
     assert "It takes about" in said
     assert "when it is quiet, it takes less" in said
     assert re.search(r"Gains of about \d+ points? or more can show; a gain of a single point shows in \d+ of 100", said)

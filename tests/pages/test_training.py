@@ -18,7 +18,18 @@ from streamlit.testing.v1.element_tree import Element
 from core import cards
 from core.artifacts import evaluations
 from core.artifacts.leaderboard import ExperimentResult
-from core.facade import choices, corpora, deliver, experiments, find_out, machine, runs, selections, training
+from core.facade import (
+    choices,
+    corpora,
+    deliver,
+    experiments,
+    find_out,
+    machine,
+    prevalence,
+    runs,
+    selections,
+    training,
+)
 from core.facade.home import home, store
 from core.recipes.base import as_json, plan
 from core.recipes.experiment.config import ExperimentConfig
@@ -376,6 +387,15 @@ def test_halves_that_are_swapped_are_their_own_t_c(parts: dict[str, str], starte
     config = ExperimentConfig.parse(dict(options))
     assert (config.cross, config.cross_train, config.cross_dev, config.task) == (True, 5, 0, "")
     assert "classifier" in config.arms
+
+
+def test_what_there_is_to_choose_from_is_told_beside_what_is_asked_for(
+    parts: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prevalence, "before", lambda options: f"About 9; you ask for {list(options['budgets'])}.")
+    app = choose(opened(PAGE), "training.kind", "experiment")
+    choose(app, "training.experiment.budgets", "10%, 20%")
+    assert "About 9; you ask for ['10%', '20%']." in [caption.value for caption in app.caption]
 
 
 def test_few_seeds_are_told_what_they_could_show_at_best(parts: dict[str, str]) -> None:

@@ -100,6 +100,19 @@ def test_sentences_of_one_document_do_not_vouch_for_each_other(home: Path, seal:
     assert found.about == pytest.approx(100, rel=0.2)
 
 
+def test_an_experiment_is_told_beforehand_what_there_is_and_what_it_asks_for(
+    home: Path, seal: Seal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = prevalence.PrevalenceResult(low=8, about=9, high=11, task=40, domain=60, quantiles=[])
+    domain = seal([f"sentence {i}" for i in range(60)], "domain").fingerprint
+    assert prevalence.before({"task": "t", "domain": domain, "budgets": ("20",)}) == ""
+    monkeypatch.setattr(prevalence, "counted", lambda task, of: found if (task, of) == ("t", domain) else None)
+    for budgets, asked in (("20",), 20), (("10%",), 6), (("50tokens",), None), (("5", "9"), None), (("5?",), None):
+        words = prevalence.before({"task": "t", "domain": domain, "budgets": budgets})
+        assert words == prevalence.in_words(found, asked), budgets
+    assert prevalence.before({"train": "l", "domain": domain, "cross": True, "budgets": ("20",)}) == ""
+
+
 def test_in_words() -> None:
     found = prevalence.PrevalenceResult(low=800, about=900, high=1100, task=400, domain=40_000, quantiles=[])
     assert prevalence.in_words(found, 5000) == (

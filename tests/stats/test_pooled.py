@@ -20,26 +20,26 @@ def worlds(corpora: int, lots: float) -> tuple[Spread, ...]:
     )
 
 
-@pytest.mark.parametrize("corpora", [1, 2, 3, 5])
+@pytest.mark.parametrize("corpora", [1, 2, 3, 4, 5])
 def test_the_mean_on_these_corpora_is_held_and_choosing_is_rarely_called_helpful_where_it_is_not(corpora: int) -> None:
     for looks in PLANS:
         for lots in (0.0, 0.8):
             idle, true = (
                 simulate(worlds(corpora, lots), looks, effect, planned=1.0, experiments=4000) for effect in (0.0, 1.0)
             )
-            assert (idle.sign > 0).mean() <= 0.05, (looks, lots)
+            assert (idle.sign > 0).mean() <= 0.035, (looks, lots)
             for ended, effect in ((idle, 0.0), (true, 1.0)):
                 assert 0.93 <= ended.covers(effect).mean() <= 0.97, (looks, lots, effect)
 
 
-@pytest.mark.parametrize("corpora", [3, 5])
+@pytest.mark.parametrize("corpora", [2, 3, 4, 5])
 @pytest.mark.parametrize("lots", [0.0, 0.4, 0.8])
 def test_the_same_holds_where_halves_are_swapped(corpora: int, lots: float) -> None:
     swapped = tuple(one.by_halves(2 * one.n_sentences) for one in worlds(corpora, lots))
     for effect in (0.0, 1.0):
         ended = simulate(swapped, (2, 4, 6), effect, planned=1.0, experiments=4000)
         assert 0.93 <= ended.covers(effect).mean() <= 0.97, effect
-        assert effect or (ended.sign > 0).mean() <= 0.05
+        assert effect or (ended.sign > 0).mean() <= 0.035
 
 
 @pytest.mark.parametrize("apart", [0.3, 0.6])

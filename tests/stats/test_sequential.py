@@ -42,7 +42,7 @@ def test_intervals_hold_the_truth_and_choosing_is_rarely_called_helpful_where_it
     assert (idle.sign > 0).mean() <= 0.035  # of two sides
     assert (idle.sign != 0).mean() <= 0.065
     for effect, ended in ((0.0, idle), (1.0, simulate(spread(lots), looks, 1.0, planned=1.0, experiments=8000))):
-        assert 0.925 <= ended.covers(effect).mean() <= 0.975
+        assert 0.93 <= ended.covers(effect).mean() <= 0.97
 
 
 def test_an_end_for_futility_saves_a_third_where_nothing_is_and_costs_little_where_something_is() -> None:

@@ -31,8 +31,9 @@ ONCE = (
 HOW = (
     "Two questions, two answers. A variant (arm) **helped** if its whole interval is above 0 against none (a tagger "
     "without what the variant adds; for a set of one size a random set of that size). **Choosing helped** if it is "
-    "also above 0 against a choice by nothing: a random choice of as many tokens, all assisting sentences, the "
-    "encoder before it read a source (variants that read all of the big corpus choose nothing, nor do word vectors). "
+    "also above 0 against a choice by nothing: random text of as many tokens, as many assisting sentences by lot, as "
+    "many labels copied unchanged, the encoder before it read a source (variants that read all of the big corpus "
+    "choose nothing, nor do word vectors). "
     "A variant improves where both are so. By a quick look nobody can tell whether choosing helped: let every seed "
     "repeat the whole pipeline for that. The intervals come from a hierarchical bootstrap over seeds and test "
     "sentences, set right for few seeds; all are at 95%. One test was planned, that of the claim; where it was "

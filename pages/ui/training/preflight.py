@@ -28,7 +28,8 @@ def show(kind: str, options: Mapping[str, Any]) -> None:
             _time_it(kind, options)
         if kind == "experiment":
             _foresight(options)
-            _alike(options)
+            if alike := prevalence.before(options):
+                st.caption(alike)
 
 
 def _foresight(options: Mapping[str, Any]) -> None:
@@ -38,13 +39,6 @@ def _foresight(options: Mapping[str, Any]) -> None:
         st.warning(foresight.in_words(), icon=":material/casino:")
     else:
         st.caption(foresight.in_words())
-
-
-def _alike(options: Mapping[str, Any]) -> None:
-    """Show what there is to choose from, where it was counted."""
-    count = prevalence.counted(options.get("task") or "", options.get("domain") or "")
-    if count is not None:
-        st.caption(prevalence.in_words(count))
 
 
 def _single(kind: str, options: Mapping[str, Any]) -> float | None:
