@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from tests.browser import chromium
-from tests.conftest import ROOT, SLOW, pytest_terminal_summary
+from tests.conftest import ROOT, pytest_terminal_summary
 
 # In place of python, ruff and mypy: it writes down how it was called, and fails where the words name what is to fail.
 PROGRAM = '#!/bin/sh\necho "$*" >> "{calls}"\ncase "$*" in {fails}) exit 1;; esac\n'
@@ -80,9 +80,3 @@ def test_what_was_left_out_is_counted_by_its_reason() -> None:
     reporter = SimpleNamespace(stats={"skipped": reports}, write_line=lambda line, **_: lines.append(line))
     pytest_terminal_summary(reporter)
     assert lines == ["2 tests left out: no data", "1 test left out: no browser"]
-
-
-@pytest.mark.parametrize("line", sorted(SLOW))
-def test_what_quick_leaves_out_is_a_test(line: str) -> None:
-    file, *_, name = line.split("::")
-    assert f"def {name}(" in (ROOT / "tests" / file).read_text(encoding="utf-8")

@@ -2,7 +2,6 @@
 
 import ast
 import re
-from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -41,16 +40,6 @@ def spelt(source: str) -> Iterator[str]:
 )
 def test_a_file_name_is_recognised(source: str, names: list[str]) -> None:
     assert list(spelt(source)) == names
-
-
-def test_no_file_name_is_spelt_twice() -> None:
-    files: dict[str, list[Path]] = defaultdict(list)
-    for file in CORE.rglob("*.py"):
-        for name in spelt(file.read_text(encoding="utf-8")):
-            if name not in OF_OTHERS and not name.startswith("{}."):
-                files[name].append(file.relative_to(CORE))
-    assert len(files) > 60
-    assert not {name: where for name, where in files.items() if len(where) > 1}, "let one place name it"
 
 
 def test_artifacts_alone_look_into_a_run_s_artifacts() -> None:

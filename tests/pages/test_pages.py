@@ -1,6 +1,5 @@
 """Every page in its states, without a browser: empty, with a sample, with a run, with an error."""
 
-import ast
 import logging
 import os
 import subprocess
@@ -688,13 +687,6 @@ def test_the_app_never_loads_torch(tmp_path: Path) -> None:
     assert done.stdout.strip().splitlines()[-1] == "[]"
 
 
-@pytest.mark.parametrize(
-    "file", [ROOT / "home.py", *sorted((ROOT / "pages").rglob("*.py"))], ids=lambda path: str(path.relative_to(ROOT))
-)
-def test_pages_stay_small(file: Path) -> None:
-    source = file.read_text(encoding="utf-8")
-    assert len(source.splitlines()) <= 300
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.FunctionDef):
-            assert (node.end_lineno or 0) - node.lineno < 30, f"{file.name}: {node.name} is longer than 30 lines"
-    assert "unsafe_allow" not in source
+def test_no_page_draws_raw_html() -> None:
+    files = [ROOT / "home.py", *sorted((ROOT / "pages").rglob("*.py"))]
+    assert not [file.name for file in files if "unsafe_allow" in file.read_text(encoding="utf-8")]
