@@ -1,18 +1,19 @@
 """The verdict of an experiment or a study in three parts: what came out, how sure that is, what to do next.
 
-For a reader who trains no models, the same words wherever it stands: no symbol, no name of a test, no score by name.
+Pages, reports and the command line show the same words. They are for a reader who trains no models: no symbol, no name
+of a test, no name of a score.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from core.artifacts.arm_words import JUDGED, asked_by_control, held_against, name_of, reads
-from core.artifacts.leaderboard import ArmRow, ExperimentResult, nothing_learnt
+from core.artifacts.leaderboard import ArmRow, ExperimentResult, compared_with, nothing_learnt
 from core.artifacts.settling import TOO_LONG, TOO_MANY, even, repetitions, settled_by
 from core.artifacts.study import Question, StudyResult
 from core.artifacts.study import nothing_learnt as nothing_learnt_on
 from core.stats.pooled import pooled
-from core.stats.verdict import LEVEL, SEEDS, lacking
+from core.stats.verdict import LEVEL, SEEDS, WHOLE_RANGE, Unlearnt, lacking
 
 REPLICATES = 6  # a plan with three looks, which can show that choosing helped
 IDLE = "Nothing can be said: no tagger learnt anything, with or without what was tried."
@@ -47,7 +48,10 @@ def of_experiment(result: ExperimentResult) -> Finding:
         what = " ".join(filter(None, (untested or "Nothing was compared.", besides)))
         return Finding(what=what, sure="", next=f"Next: {then}.")
     what = " ".join(filter(None, (_what(row, rows), besides, untested)))
-    return Finding(what=what, sure=_sure(row), next=_next(row, sum(result.hours.values())))
+    then = _next(row, sum(result.hours.values()))
+    if unlearnt := _unlearnt(row, rows):
+        then = f"Next: train longer first; {unlearnt.words}."
+    return Finding(what=what, sure=_sure(row, rows), next=then)
 
 
 _MORE_LABELS = "Next: label more sentences or train longer, until the training itself works."
@@ -123,14 +127,41 @@ def points(value: float) -> str:
     return f"{value:+z.0f}" if abs(value) >= 9.95 else f"{value:+z.1f}"
 
 
-def _sure(row: ArmRow) -> str:
-    if len(row.micro_f1) < 2 or not _known(row.interval):
-        return "How sure cannot be said: a single repetition does not show what chance does."
+ONCE = "How sure cannot be said: a single repetition does not show what chance does."
+NUMBERS = ("No", "One", "Two", "Three", "Four", "Five", "Six")
+
+
+def _sure(row: ArmRow, rows: Sequence[ArmRow]) -> str:
+    n, failed = len(row.micro_f1), _failed_repetitions(row, rows)
+    if n < 2:
+        return ONCE
+    if not _known(row.interval):
+        why = f", of which {_number(failed).lower()} learnt nothing" if failed else " that differ too much"
+        return f"{_number(n)} repetitions{why}: they do not show how much chance changes the result."
     interval = row.interval_random
     seen = _difference(row.delta, row.interval, "over reading nothing" if reads(row) else "over none of it")
     if row.delta_random is not None and interval and _known(interval):
         seen = f"{seen}, {points(row.delta_random)} over {held_against(row)} ({_range(interval)})"
+    if failed:
+        return f"{seen}. Of {n} repetitions, {_number(failed).lower()} learnt nothing; they are included."
     return f"{seen}.{_could(_open(row))}"
+
+
+def _number(n: int) -> str:
+    return NUMBERS[n] if n < len(NUMBERS) else f"{n:,}"
+
+
+def _failed_repetitions(row: ArmRow, rows: Sequence[ArmRow]) -> int:
+    """Number of repetitions in which a tagger of this line, or of one that it is compared with, learnt nothing."""
+    return len({seed for each in (row, *compared_with(row, rows)) for seed in each.collapsed})
+
+
+def _unlearnt(row: ArmRow, rows: Sequence[ArmRow]) -> Unlearnt:
+    lines = (row, *compared_with(row, rows))
+    return Unlearnt(
+        taggers=sum(len(line.collapsed) for line in lines),
+        of=sum(len(line.micro_f1) for line in lines),
+    )
 
 
 def _difference(delta: float, interval: tuple[float, float], over: str) -> str:
@@ -146,8 +177,7 @@ def _could(interval: tuple[float, float] | None) -> str:
 
 
 def _known(interval: tuple[float, float]) -> bool:
-    # From -100 to 100 is what one seed leaves open: all.
-    return interval[1] - interval[0] < 200
+    return interval[1] - interval[0] < WHOLE_RANGE
 
 
 def _range(interval: tuple[float, float]) -> str:
@@ -195,7 +225,7 @@ def _one_lot(row: ArmRow) -> bool:
 def repetitions_to_settle(result: ExperimentResult) -> int:
     """Repetitions that the verdict asks for next; 0 where it is settled, or repeating is not what would settle it."""
     row = main(result)
-    if row is None or row.verdict in ("hurts", "below control"):
+    if row is None or row.verdict in ("hurts", "below control") or _unlearnt(row, result.leaderboard):
         return 0
     n, helped = len(row.micro_f1), row.verdict == "helped"
     if row.verdict == "improves" or (n < 2 and not helped):
@@ -234,7 +264,7 @@ def of_study(result: StudyResult) -> Finding:
     what = f"{what}{_elsewhere(asked)}"
     if few := [f"{task.name} ({task.too_few})" for task in result.tasks if task.too_few]:
         what = f"{what} On {', '.join(few)} too few labels could be changed to test it, which counts all the same."
-    return Finding(what=what, sure=_sure_of(asked), next=_next_study(result, asked))
+    return Finding(what=what, sure=_sure_of(asked, result.replicates), next=_next_study(result, asked))
 
 
 def _elsewhere(asked: Question) -> str:
@@ -244,9 +274,10 @@ def _elsewhere(asked: Question) -> str:
     return f" On others like these {'it would too' if shown else 'that is not shown'}."
 
 
-def _sure_of(asked: Question) -> str:
+def _sure_of(asked: Question, n: int) -> str:
+    """n: repetitions on each task."""
     if not _known(asked.these.interval):
-        return "How sure cannot be said: a single repetition does not show what chance does."
+        return ONCE if n < 2 else f"{_number(n)} repetitions that differ too much: they do not show what chance does."
     seen = _difference(asked.these.delta, asked.these.interval, "on these")
     others = (
         f", {points(asked.others.delta)} on others like these ({_range(asked.others.interval)})" if asked.others else ""
@@ -255,6 +286,8 @@ def _sure_of(asked: Question) -> str:
 
 
 def _next_study(result: StudyResult, asked: Question) -> str:
+    if idle := [task.name for task in result.tasks if not task.learnt]:
+        return f"Next: train longer first; on {', '.join(idle)} no tagger learnt anything."
     if asked.these.answer == "worse":
         return "Next: leave it."
     if asked.these.answer == "yes":

@@ -241,6 +241,16 @@ def baseline(row: ArmRow, rows: Sequence[ArmRow]) -> ArmRow | None:
     return min(bases, key=gap)
 
 
+def compared_with(row: ArmRow, rows: Sequence[ArmRow]) -> list[ArmRow]:
+    """The lines whose taggers the differences of `row` rest on: its baseline, and the controls of the same encoder."""
+    base, encoder = baseline(row, rows), split_name(row.arm)[1]
+    controls = [other for other in rows if other.verdict == "control" and split_name(other.arm)[1] == encoder]
+    same_budget = [other for other in controls if other.budget == row.budget] or controls
+    base = base or next((other for other in rows if other.arm == "none"), None)
+    lines = [base] if base is not None and base is not row else []
+    return [*lines, *(other for other in same_budget if other not in lines and row.delta_random is not None)]
+
+
 def baseline_words(rows: Sequence[ArmRow]) -> str:
     """Baseline of the differences, in words."""
     names = [split_name(base.arm)[0] for row in rows if (base := baseline(row, rows))]

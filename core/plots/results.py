@@ -1,7 +1,7 @@
 """Figures of `6_Results`. Rows are those of an experiment's leaderboard and curve; F1 in percent."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from statistics import mean
 from typing import Protocol
@@ -87,8 +87,23 @@ def difference_words(row: ArmRow | FurtherTest) -> str:
     """A difference to the baseline on a test set, and its interval."""
     low, high = row.interval
     return f"{row.delta:+z.2f} " + (
-        f"[{low:+z.2f}, {high:+z.2f}]" if known_interval(row) else "(one seed: no interval)"
+        f"[{low:+z.2f}, {high:+z.2f}]" if known_interval(row) else f"({_too_few_seeds(row)}: no interval)"
     )
+
+
+def control_words(row: ArmRow) -> str:
+    """An arm's difference to its control and its interval, in words; "" if it has no control."""
+    if row.delta_random is None or row.interval_random is None:
+        return ""
+    return difference_words(replace(row, delta=row.delta_random, interval=row.interval_random))
+
+
+def _too_few_seeds(row: ArmRow | FurtherTest) -> str:
+    """Why these seeds leave every difference possible."""
+    n, failed = len(row.micro_f1), len(row.collapsed) if isinstance(row, ArmRow) else 0
+    if n < 2:
+        return "one seed"
+    return f"{n} seeds, {failed} learnt nothing" if failed else f"{n} seeds differ too much"
 
 
 MINUTE = 1 / 60  # in hours; what takes less is given no rate
@@ -105,7 +120,7 @@ def rate_words(row: ArmRow) -> str:
     if row.delta / rate < MINUTE:  # of seconds it would be a million points an hour, which nobody could buy
         return "takes under a minute more"
     if not known_interval(row):
-        return "one seed: no rate"
+        return f"{_too_few_seeds(row)}: no rate"
     low, high = (bound * rate / row.delta for bound in row.interval)
     # Digits that the interval's width cannot hold would look like precision.
     digits = 2 if high - low < 10 else 1 if high - low < 100 else 0
@@ -132,7 +147,7 @@ def hours_words(hours: float) -> str:
 
 
 def known_interval(row: ArmRow | FurtherTest) -> bool:
-    """False for [-100, 100], the interval of a single seed."""
+    """Return False for [-100, 100]: one seed, or two that differ too much, rule nothing out."""
     low, high = row.interval
     return high - low < 200
 

@@ -17,13 +17,14 @@ Word = Literal["improves", "helped", "below control", "hurts", "no evidence", "n
 Answer = Literal["yes", "no evidence", "worse"]
 ANSWERS: Mapping[int, Answer] = {1: "yes", 0: "no evidence", -1: "worse"}  # by the sign of an interval
 POWER = 0.8
+WHOLE_RANGE = 200.0  # points: from -100 to 100, the width of an interval that rules nothing out
 SEEDS = 5  # an arm, for an improvement that one may rely on (SOURCES.md, Seeds)
 
 
 def points(delta: float, interval: tuple[float, float]) -> str:
-    """A difference with its interval; [-100, 100] is that of a single seed or replicate, and none."""
+    """A difference with its interval. [-100, 100] rules nothing out, so it is shown as no interval."""
     low, high = interval
-    return f"{delta:+z.2f} " + (f"[{low:+z.2f}, {high:+z.2f}]" if high - low < 200 else "(no interval)")
+    return f"{delta:+z.2f} " + (f"[{low:+z.2f}, {high:+z.2f}]" if high - low < WHOLE_RANGE else "(no interval)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,13 +52,34 @@ class Tested:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Unlearnt:
+    """How many of the taggers that are compared learnt nothing."""
+
+    taggers: int
+    of: int
+
+    def __bool__(self) -> bool:
+        return self.taggers > 0
+
+    @property
+    def words(self) -> str:
+        """What is wrong, without a capital: "half of the taggers learnt nothing"."""
+        if 2 * self.taggers == self.of:
+            return "half of the taggers learnt nothing"
+        return f"{self.taggers} of the {self.of} taggers learnt nothing"
+
+
+LEARNT = Unlearnt(taggers=0, of=0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Arm:
     """An arm to be judged: its evaluations, one a seed, and those of its control, random S_C of as many tokens.
 
     without, control: names of `none` and of the control beside this arm, for sentences. single_pretraining: all
     evaluations rest on one S_C and one pre-training of each, so that nothing is known of what other draws of them would
     come to. none: where that is another one than the other arms have. unit: what each evaluation stands for, seeds or
-    replicates.
+    replicates. unlearnt: of the taggers that are compared, how many learnt nothing.
     """
 
     system: Sequence[Evaluation]
@@ -67,6 +89,7 @@ class Arm:
     single_pretraining: bool = False
     none: Sequence[Evaluation] | None = None
     unit: str = "seeds"
+    unlearnt: Unlearnt = LEARNT
 
 
 def verdict(
@@ -133,7 +156,8 @@ def _tested(pairs: Mapping[str, Resampled], level: float, planned: Mapping[str, 
 def _open(test: Tested, gain: str, arm: Arm) -> str:
     """A sentence on a test that concludes nothing."""
     if not test.gap.sign:
-        return f"{gain}: the interval holds 0. {needed(test.gap, arm.unit, single_pretraining=arm.single_pretraining)}"
+        lacks = needed(test.gap, arm.unit, single_pretraining=arm.single_pretraining, unlearnt=arm.unlearnt)
+        return f"{gain}: the interval includes 0. {lacks}"
     side = "above" if test.gap.sign > 0 else "below"
     return f"{gain}: {side} 0, but p = {test.gap.p:.3f} where the test asks for {test.asked:.2g}."
 
@@ -183,8 +207,11 @@ def few_seeds(gap: Difference) -> str:
 
 
 def _points(gap: Difference) -> str:
-    known = min(len(gap.system), len(gap.other)) > 1
-    interval = f"[{gap.lo:+z.2f}, {gap.hi:+z.2f}]" if known else "(one seed, so no interval)"
+    interval = f"[{gap.lo:+z.2f}, {gap.hi:+z.2f}]"
+    if min(len(gap.system), len(gap.other)) < 2:
+        interval = "(one seed, so no interval)"
+    elif gap.hi - gap.lo >= WHOLE_RANGE:
+        interval = "(no interval: the seeds differ too much)"
     return f"{gap.delta:+z.2f} points {interval}"
 
 
@@ -233,13 +260,18 @@ def lacking(delta: float, falling: float, fixed: float, n: int, power: float = P
     return Lacking(repetitions=repetitions, sentences=sentences, corpora=(falling + fixed) / allowed)
 
 
-def needed(gap: Difference, unit: str = "seeds", *, single_pretraining: bool = False) -> str:
+def needed(
+    gap: Difference, unit: str = "seeds", *, single_pretraining: bool = False, unlearnt: Unlearnt = LEARNT
+) -> str:
     """A sentence on what is lacking to settle a difference of the size that was seen, by the parts of its variance.
 
+    If some of the taggers learnt nothing, it asks for longer training and gives no number of repetitions.
     unit: what each evaluation stands for: seeds (of taggers), or replicates, each with a pre-training of its own.
     single_pretraining: all rest on one pre-training, whose luck is in no part of it, so that no number can be told.
     """
     n = min(len(gap.system), len(gap.other))
+    if unlearnt:
+        return f"Train longer first: {unlearnt.words}."
     if n < 2:
         return "One seed says nothing about the spread between seeds; run at least 3, better 5."
     if single_pretraining:

@@ -228,6 +228,17 @@ def test_where_nothing_was_learnt_nothing_is_said() -> None:
     assert of_experiment(result).what == IDLE
 
 
+@pytest.mark.parametrize("word", ["improves", "helped", "no evidence", "hurts"])
+def test_taggers_that_learnt_nothing_ask_for_longer_training_and_for_no_repetitions(word: Word) -> None:
+    none = replace(NONE, micro_f1=[0.0, 60.0, 61.0], collapsed=(1,))
+    result = ExperimentResult(leaderboard=[none, line(word)], curve=[], hours={"finetune": 0.4})
+    told = of_experiment(result)
+    assert told.next == "Next: train longer first; 1 of the 6 taggers learnt nothing."
+    assert told.sure.endswith("Of 3 repetitions, one learnt nothing; they are included.")
+    assert repetitions_to_settle(result) == 0
+    assert not any(PRIVATE.search(part) for part in told.parts)
+
+
 def test_halves_that_are_swapped_ask_for_an_even_number() -> None:
     row = line(
         "no evidence", delta=0.9, interval=(-20.0, 21.8), estimate=replace(GAIN, delta=0.9), halves_runs=("r",) * 3

@@ -89,7 +89,7 @@ def test_a_rate_has_as_many_digits_as_its_interval_bears() -> None:
     wide = replace(row("knn", "no evidence", [61.0, 61.0], gap=(-20, 22)), f1_per_hour=20.0)
     assert plots.rate_words(wide) == "+20 [-400, +440]"
     assert plots.rate_words(replace(wide, f1_per_hour=1.0)) == "+1.0 [-20.0, +22.0]"
-    assert plots.rate_words(replace(wide, interval=(-100, 100))) == "one seed: no rate"
+    assert plots.rate_words(replace(wide, micro_f1=[61.0], interval=(-100, 100))) == "one seed: no rate"
     assert plots.rate_words(replace(wide, f1_per_hour=None)) == ""
     assert plots.rate_words(replace(wide, f1_per_hour=1_267_421.0)) == "takes under a minute more"
 

@@ -1,5 +1,6 @@
 """Taggers that learnt nothing: no verdict where all are such, and no seed of that kind goes unnamed."""
 
+import re
 from html import unescape
 from pathlib import Path
 
@@ -58,6 +59,24 @@ def test_one_seed_that_learnt_nothing_is_named_beside_every_verdict_it_touches(h
     warned = "Some taggers learnt nothing (no better than chance), and count all the same"
     line = " ".join(word for name, budget, _ in LINES if name == arm for word in (name, budget) if word)
     assert f"{warned}: {line}: seed 2." in unescape(texts(tab(app, "Leaderboard"))).replace("\u2060", "")
+
+
+def test_two_repetitions_of_which_one_learnt_nothing_are_called_so_everywhere(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(finished, "SEEDS", (1, 2))
+    run = finished.experiment(home, finished.corpora(home), LINES, lucks={arm: (0.0, -9.0) for arm, *_ in LINES})
+    board, told = leaderboard.read(run), results.finding(run.id)
+    row = next(row for row in board.leaderboard if row.arm == "classifier")
+    assert told.sure.startswith("Two repetitions, of which one learnt nothing: ")
+    assert told.next == "Next: train longer first; half of the taggers learnt nothing."
+    assert row.seeds_needed == "Train longer first: half of the taggers learnt nothing."
+    assert results.repetitions_to_settle(run.id) == 0
+    report = unescape(finished.html_report(run.id))
+    said = unescape(texts(opened(PAGE))).replace("\u2060", "")
+    for words in (report, said, as_markdown(board)):
+        assert not re.search(r"single repetition|one seed|-100\.00|\d seeds a variant would|better buy", words)
+    assert "(2 seeds, 1 learnt nothing: no interval)" in said
 
 
 def test_where_all_learnt_nothing_is_said_of_it(home: Path) -> None:

@@ -273,7 +273,7 @@ def test_arms_that_are_the_same_differ_by_nothing() -> None:
         pytest.param(1.0, 2.0, "below control", "That does better", id="worse than random"),
         pytest.param(1.0, None, "helped", "add the variant random", id="no control"),
         pytest.param(-1.0, -2.0, "hurts", "below 0", id="below none, whatever random does"),
-        pytest.param(0.0, 0.0, "no evidence", "the interval holds 0", id="nothing in it"),
+        pytest.param(0.0, 0.0, "no evidence", "the interval includes 0", id="nothing in it"),
         pytest.param(0.0, 2.0, "below control", "that does better", id="level with none, worse than random"),
     ],
 )

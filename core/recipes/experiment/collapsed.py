@@ -6,6 +6,7 @@ from core.artifacts import taggers
 from core.recipes.experiment import rivals
 from core.recipes.experiment.arms import Cell
 from core.recipes.experiment.stages import FinishedLine
+from core.stats.verdict import Unlearnt
 
 NOTHING = (
     "No tagger learnt anything: under no seed of any variant is the score above what spans laid by lot reach, on "
@@ -28,12 +29,23 @@ def nothing_learnt(lines: Sequence[FinishedLine], collapsed: Collapsed) -> bool:
 
 def in_words(cell: Cell, control: Cell | None, collapsed: Collapsed) -> str:
     """A sentence on the seeds that learnt nothing, of a line and of what it is compared with; nothing without any."""
-    baseline = rivals.baseline(cell, list(collapsed))
-    compared = [other for other in collapsed if other in (baseline, control)]
-    lines = dict.fromkeys((cell, *compared) if cell.arm.judged else (cell,))
     named = [
         f"{'seed' if len(seeds) == 1 else 'seeds'} {', '.join(map(str, seeds))} of {line}"
-        for line in lines
+        for line in _compared(cell, control, collapsed)
         if (seeds := collapsed[line])
     ]
     return f" Learnt nothing, and counted all the same: {'; '.join(named)}." if named else ""
+
+
+def compared(cell: Cell, control: Cell | None, lines: Sequence[FinishedLine], collapsed: Collapsed) -> Unlearnt:
+    """How many taggers of a line, of its baseline and of its control learnt nothing."""
+    names = _compared(cell, control, collapsed)
+    taggers = sum(len(chain.replicate.seeds) for line in lines if line.cell in names for chain in line.chains)
+    return Unlearnt(taggers=sum(len(collapsed[name]) for name in names), of=taggers)
+
+
+def _compared(cell: Cell, control: Cell | None, collapsed: Collapsed) -> list[Cell]:
+    """The line itself, and the lines that it is compared with."""
+    baseline = rivals.baseline(cell, list(collapsed))
+    others = [other for other in collapsed if other in (baseline, control)]
+    return list(dict.fromkeys((cell, *others) if cell.arm.judged else (cell,)))

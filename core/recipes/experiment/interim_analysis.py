@@ -26,11 +26,8 @@ def planned_test(config: ExperimentConfig, lines: Sequence[FinishedLine], number
     control = rivals.control(claim, list(by_cell))
     line, other = by_cell[claim], by_cell[control or rivals.baseline(claim, list(by_cell))]
     quick = control and claim.arm.pretrains and not line.chains[0].replicate.number
-    if (
-        quick
-        or changed_labels.of_line(line).too_few
-        or collapsed.nothing_learnt(lines, collapsed.collapsed_seeds(lines))
-    ):
+    seeds = collapsed.collapsed_seeds(lines)
+    if quick or changed_labels.of_line(line).too_few or collapsed.nothing_learnt(lines, seeds):
         return None
     gap = resample(further_tests.evaluations_of(line), further_tests.evaluations_of(other), DRAWS, config.draw_seed)
     look = _look(gap)
@@ -52,7 +49,8 @@ def planned_test(config: ExperimentConfig, lines: Sequence[FinishedLine], number
         chance=chance,
         why="",
     )
-    return replace(test, why=in_words(test, "replicates" if line.chains[0].replicate.number else "seeds"))
+    unit = "replicates" if line.chains[0].replicate.number else "seeds"
+    return replace(test, why=in_words(test, unit) + collapsed.in_words(claim, control, seeds))
 
 
 def _look(gap: Resampled) -> Look:
@@ -73,7 +71,7 @@ def in_words(test: PlannedTest, unit: str, where: str = "") -> str:
         f"The claim, {claim} against {test.against}, after {after}: p = {test.p:.2g}, asked for is {test.bound:.2g}"
     )
     if test.p <= test.bound and test.ended not in ("shown", "worse"):
-        tested = f"{tested}, but the interval holds 0"
+        tested = f"{tested}, but the interval includes 0"
     early = f" It ended there, {of - n} {unit if of - n > 1 else unit[:-1]}{where} early." if n < of else ""
     had = f"were {test.effect:+g} points there, the end would show it in {test.chance:.0%} of cases"
     outcome = {

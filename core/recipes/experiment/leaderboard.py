@@ -27,7 +27,7 @@ from core.runs.store import Run, RunStore
 from core.stats.bootstrap import Difference, compare
 from core.stats.pooled import Estimate
 from core.stats.sequential import ALPHA
-from core.stats.verdict import ANSWERS, Answer, Arm, Verdict, few_seeds, needed, verdicts
+from core.stats.verdict import ANSWERS, LEARNT, Answer, Arm, Unlearnt, Verdict, few_seeds, needed, verdicts
 from core.stats.welch import Welch
 
 UNSETTLED = ("nothing learnt", "not tested")  # what no further seed would settle
@@ -87,7 +87,10 @@ class Differences(TypedDict):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """A verdict on one line and what it rests on: its differences to `none` and to its control."""
+    """A verdict on one line and what it rests on: its differences to `none` and to its control.
+
+    unlearnt: how many of the taggers that these differences rest on learnt nothing.
+    """
 
     word: Word
     why: str
@@ -96,6 +99,7 @@ class Judgement:
     none: Difference | None = None
     random: Difference | None = None
     welch: Welch | None = None
+    unlearnt: Unlearnt = LEARNT
 
     @property
     def duels(self) -> tuple[int, int, int]:
@@ -115,6 +119,8 @@ def _judgements(
     baselines = {cell: tables[str(rivals.baseline(cell, cells))] for cell in cells}
     judged = [line.cell for line in lines if line.cell.arm.judged and not changed_labels.of_line(line).too_few]
     controls = {cell: control for cell in judged if (control := rivals.control(cell, cells))}
+    seeds = collapsed.collapsed_seeds(lines)
+    unlearnt = {line.cell: collapsed.compared(line.cell, controls.get(line.cell), lines, seeds) for line in lines}
     replicated = {line.cell: bool(line.chains[0].replicate.number) for line in lines}
     report.check()
     pairs = {
@@ -126,6 +132,7 @@ def _judgements(
             single_pretraining=cell.arm.pretrains and not replicated[cell],
             none=baselines[cell],
             unit="replicates" if replicated[cell] else "seeds",
+            unlearnt=unlearnt[cell],
         )
         for cell in judged
     }
@@ -143,7 +150,8 @@ def _judgements(
             judgements.append(Judgement(word="baseline", why="What every other variant is measured against."))
         else:
             judgements.append(_unjudged(line, compare(tables[str(cell)], baselines[cell], seed=seed)))
-    return _with_collapsed(judgements, lines, controls)
+    judgements = [replace(each, unlearnt=unlearnt[line.cell]) for each, line in zip(judgements, lines, strict=True)]
+    return _with_collapsed(judgements, lines, controls, seeds)
 
 
 def _unjudged(line: FinishedLine, difference: Difference) -> Judgement:
@@ -155,10 +163,12 @@ def _unjudged(line: FinishedLine, difference: Difference) -> Judgement:
 
 
 def _with_collapsed(
-    judgements: Sequence[Judgement], lines: Sequence[FinishedLine], controls: Mapping[Cell, Cell]
+    judgements: Sequence[Judgement],
+    lines: Sequence[FinishedLine],
+    controls: Mapping[Cell, Cell],
+    seeds: collapsed.Collapsed,
 ) -> list[Judgement]:
     """No verdict where no tagger learnt anything; else with the seeds that did not."""
-    seeds = collapsed.collapsed_seeds(lines)
     if collapsed.nothing_learnt(lines, seeds):
         return [
             replace(judgement, helped=None)
@@ -235,7 +245,9 @@ def _row(line: FinishedLine, judgement: Judgement, baseline: FinishedLine, seed:
         chose=judgement.chose,
         why=judgement.why,
         **_differences(judgement),
-        seeds_needed=needed(none, unit, single_pretraining=single) if none and judgement.word not in UNSETTLED else "",
+        seeds_needed=needed(none, unit, single_pretraining=single, unlearnt=judgement.unlearnt)
+        if none and judgement.word not in UNSETTLED
+        else "",
         welch=judgement.welch,
         hours=by_kind,
         gpu_hours=sum(by_kind.values()),

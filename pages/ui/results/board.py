@@ -95,7 +95,6 @@ COLUMNS = {
 
 
 def _line(row: ArmRow) -> dict[str, Any]:
-    low, high = row.interval_random or (0.0, 0.0)
     helped, chose = figures.answers(row)
     return {
         "arm": f"{_name(row)}, {row.changed_words}".rstrip(", "),
@@ -104,7 +103,7 @@ def _line(row: ArmRow) -> dict[str, Any]:
         "f1": spread(row.mean, row.sd),
         "dev": f"{row.dev_mean:.2f}",
         "none": figures.interval_words(row),
-        "random": "" if row.delta_random is None else f"{row.delta_random:+z.2f} [{low:+z.2f}, {high:+z.2f}]",
+        "random": figures.control_words(row),
         "helped": f"{SIGNS[row.verdict].split()[0]} {helped}",
         "chose": chose,
         "seeds": "" if row.verdict == "baseline" else f"{row.wins}, {row.ties}, {row.losses}",
