@@ -9,6 +9,7 @@ import sys
 import time
 from typing import Any
 
+from core import isolated
 from core.errors import EncodingError
 
 
@@ -52,9 +53,24 @@ def _hang(pipe: str) -> None:
     time.sleep(999)
 
 
+def _spin(pid: str) -> None:
+    with open(pid, "w", encoding="ascii") as file:
+        file.write(f"{os.getpid()}\n")
+    while True:
+        pass
+
+
+def _overran() -> None:
+    os.kill(os.getpid(), signal.SIGXCPU)
+
+
+def _aware() -> list[Any]:
+    return [isolated.is_isolated(), isolated.seconds_left(600)]
+
+
 def _where() -> list[str]:
     return [os.getcwd(), os.environ["LATER"]]
 
 
 def _limits() -> list[Any]:
-    return [resource.getrlimit(resource.RLIMIT_CORE), resource.getrlimit(resource.RLIMIT_AS)]
+    return [resource.getrlimit(kind) for kind in (resource.RLIMIT_CORE, resource.RLIMIT_AS, resource.RLIMIT_CPU)]

@@ -87,12 +87,13 @@ def _marks(files: list[Path], options: ReadOptions) -> Marks:
     """Marks in the first rows. What is wrong with one of them, the import says."""
     ledger, texts, left = Ledger(options), list[str](), _LOOKED_THROUGH
     ledger.first_pages = FIRST_PAGES
-    with suppress(ReadError, ResourceError):
-        first_rows = (s.text for file in files for s in sentences_of(file, kind_of(file, options), "io", ledger))
-        for text in islice(first_rows, _LOOKED_AT):
-            texts.append(text)
-            if (left := left - len(text)) < 0:
-                break
+    for file in files:
+        with suppress(ReadError, ResourceError):
+            for sentence in sentences_of(file, kind_of(file, options), "io", ledger):
+                texts.append(sentence.text)
+                left -= len(sentence.text)
+                if left < 0 or len(texts) == _LOOKED_AT:
+                    return marks(texts)
     return marks(texts)
 
 
@@ -172,17 +173,27 @@ def _among_documents(listing: Listing) -> bool:
 
 
 def _first_readable(listing: Listing, options: ReadOptions) -> tuple[Kind, Path]:
-    """The first file that can be read, and its kind. Errors: ReadError of the first one where none can."""
-    first: ReadError | None = None
+    """The first file that can be read, and its kind. Errors: ReadError or ResourceError of the first if none can."""
+    first: ReadError | ResourceError | None = None
     for file in listing.files:
         try:
-            return kind_of(file, options), file
-        except ReadError as error:
+            kind = kind_of(file, options)
+            if len(listing.files) > 1 and kind.container == "document":
+                _read_beginning(file, kind, listing, options)
+            return kind, file
+        except (ReadError, ResourceError) as error:
             first = first or error
             if not _among_documents(listing):
                 raise
     assert first
     raise first
+
+
+def _read_beginning(file: Path, kind: Kind, listing: Listing, options: ReadOptions) -> None:
+    """Read the first sentence: a damaged document looks sound until its reader opens it. Errors: ReadError."""
+    ledger = turned_to(file, kind, listing, Ledger(options))
+    ledger.first_pages = FIRST_PAGES
+    next(sentences_of(file, kind, "io", ledger), None)
 
 
 def _noting_errors(sentences: Iterator[Sentence], kind: Kind, ledger: Ledger) -> Iterator[Sentence]:

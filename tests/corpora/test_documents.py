@@ -11,7 +11,7 @@ import pytest
 
 from core import isolated
 from core.corpora.columns import placed
-from core.corpora.documents import markup, zipped
+from core.corpora.documents import markup, reading, zipped
 from core.corpora.documents.extract import Extract
 from core.corpora.formats import archives
 from core.corpora.readers import ReadOptions, ReadReport, read, sniff
@@ -271,6 +271,37 @@ def test_the_server_reads_no_document_itself(tmp_path: Path, home: Path, monkeyp
     assert corpora.preview(path).rows[0].startswith("The landlord")
     assert not isolated.is_isolated()
     assert load(path)[1].pages == 4
+
+
+def test_a_number_of_thousands_of_digits_costs_its_page_and_not_the_folder(tmp_path: Path, in_process: None) -> None:
+    folder = tmp_path / "in"
+    put(folder / "a.html", "<p>&#" + "9" * 5_000)
+    put(folder / "b.txt", "The rent is due in May.\n")
+    put(folder / "c.html", "<p>The tenant pays it.")
+    assert sniff(folder).files == ("a.html", "b.txt", "c.html")
+    sentences, report = load(folder)
+    assert [sentence.file for sentence in sentences] == ["b.txt", "c.html"]
+    assert [(each.file, each.kind, each.reason) for each in report.problems] == [
+        (
+            "a.html",
+            "rejected",
+            "cannot be read as html (its reader failed: ValueError); save it again, or save its text as UTF-8 .txt",
+        )
+    ]
+
+
+def test_whatever_a_reader_raises_is_an_error_of_its_file(
+    tmp_path: Path, in_process: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> Extract:
+        raise ZeroDivisionError("the patient's name")
+
+    monkeypatch.setitem(reading._READERS, "eml", fail)
+    put(tmp_path / "in/a.eml", "Subject: a\n\nb")
+    put(tmp_path / "in/b.txt", "The rent is due in May.\n")
+    assert [sentence.file for sentence in load(tmp_path / "in")[0]] == ["b.txt"]
+    with pytest.raises(ReadError, match=r"^a\.eml: cannot be read as eml \(its reader failed: ZeroDivisionError\); "):
+        load(tmp_path / "in/a.eml")
 
 
 def test_an_import_that_is_stopped_ends_its_reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""A document's reader in a process of its own, as `core.isolated` runs it."""
+"""Reader of one document, called in a separate process by `core.isolated`."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -9,7 +9,7 @@ from core.corpora.documents.markup import read_eml, read_html, read_rtf
 from core.corpora.documents.office import read_docx, read_odt
 from core.corpora.documents.pdf import read_pdf
 from core.corpora.documents.sheets import read_xlsx
-from core.errors import ReadError
+from core.errors import ReadError, WinnowError, memory_ran_out
 from core.paths import opened
 
 _READERS: Mapping[str, Callable[[BinaryIO, str], Extract]] = {
@@ -21,8 +21,23 @@ _READERS: Mapping[str, Callable[[BinaryIO, str], Extract]] = {
 
 
 def answer(path: str, format: str, encoding: str | None, most: int | None) -> Any:
-    """The paragraphs of a document, or the rows of a workbook; see `formats/documents.py`, which asks."""
-    file = Path(path)
+    """The paragraphs of a document, or the rows of a workbook; see `formats/documents.py`, which asks.
+
+    Errors: ReadError for whatever a reader raises, so that one file never ends the import of a whole folder.
+    """
+    try:
+        return _read(Path(path), format, encoding, most)
+    except (WinnowError, OSError):
+        raise
+    except Exception as error:
+        if memory_ran_out(error):
+            raise
+        # The class of the error names the bug for us; its message may quote the document.
+        why = f"cannot be read as {format} (its reader failed: {type(error).__name__})"
+        raise ReadError(Path(path).name, None, f"{why}; save it again, or save its text as UTF-8 .txt.") from error
+
+
+def _read(file: Path, format: str, encoding: str | None, most: int | None) -> Any:
     with opened(file) as stream:
         if stream.seek(0, 2) > MAX_DOCUMENT:
             raise ReadError(file.name, None, f"is larger than {MAX_DOCUMENT >> 20} MB; divide it.")
