@@ -29,7 +29,7 @@ class AddResult:
     corpus: fingerprint. name: what the corpus is called, another than `asked_name` where its text `was_here` or another
     corpus bears that name. sentences, tokens: sealed. types: entities by type. unspaced: sentences with letters of a
     script that writes no blanks between words. problems: the first rows that were not taken as they came. cut: None
-    of older runs.
+    of older runs. contradictory_texts: texts that occur with different labels, in `contradictory_sentences` sentences.
     """
 
     corpus: str
@@ -59,6 +59,8 @@ class AddResult:
     blank_pages: int = 0
     margins: int = 0
     left_out: int = 0
+    contradictory_texts: int = 0
+    contradictory_sentences: int = 0
 
 
 def path(run: Run) -> Path:

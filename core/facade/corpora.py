@@ -17,6 +17,7 @@ from core.artifacts.usage import Usage as Usage
 from core.artifacts.usage import usage
 from core.corpora import preview as previews
 from core.corpora import readers
+from core.corpora.contradictions import Contradictions as Contradictions
 from core.corpora.corpus import Corpus as Corpus
 from core.corpora.formats.folders import listing
 from core.corpora.formats.source import DOCUMENTS

@@ -13,6 +13,7 @@ from core import audit_log
 from core.artifacts.rejects import AddResult, Cut
 from core.artifacts.rejects import path as rejects_of
 from core.config import Config, option
+from core.corpora.contradictions import ContradictionCounter, Contradictions
 from core.corpora.corpus import Corpus
 from core.corpora.dry_run import dry_run
 from core.corpora.formats.ledger import Format
@@ -157,7 +158,7 @@ def _sealed(config: AddConfig, job: Job, path: Path, rejects: Path) -> AddResult
     preview = sniff(path, options)
     cut = _cut(config, preview.marks)
     options = replace(options, tokens="blanks" if cut.rule == "blanks" else "words")
-    report, scripts = ReadReport(), _Scripts()
+    report, scripts, labels = ReadReport(), _Scripts(), ContradictionCounter()
     sentences = read(
         path,
         options,
@@ -169,7 +170,7 @@ def _sealed(config: AddConfig, job: Job, path: Path, rejects: Path) -> AddResult
     )
     here = {corpus.fingerprint for corpus in job.library.list() if corpus.origin.get("run") != job.context.run.id}
     sealed = job.library.seal(
-        scripts.watched(sentences),
+        labels.watched(scripts.watched(sentences)),
         name=name,
         origin={"file": _called(path, config), "run": job.context.run.id},
         labelled=preview.labelled,
@@ -182,11 +183,13 @@ def _sealed(config: AddConfig, job: Job, path: Path, rejects: Path) -> AddResult
         job.context.note(f"This text is here already as {sealed.name}; opened that one.")
     elif sealed.name != name:
         job.context.note(f"Another corpus is called {name}, so this one is called {sealed.name}.")
-    for text in _of_documents(report):
-        job.context.note(text)
+    contradictory = labels.found
+    for text in (*_of_documents(report), contradictory.in_words):
+        if text:
+            job.context.note(text)
     if text := unknown.warning(unknown.of_bundled(scripts.sample), sealed.name, hub.BUNDLED):
         job.context.note(text)
-    return _result(sealed, report, cut, asked_name=name, was_here=known, unspaced=scripts.unspaced)
+    return _result(sealed, report, cut, contradictory, asked_name=name, was_here=known, unspaced=scripts.unspaced)
 
 
 def _called(path: Path, config: AddConfig) -> str:
@@ -216,7 +219,14 @@ def _cut(config: AddConfig, marks: Marks | None) -> Cut:
 
 
 def _result(
-    sealed: Corpus, report: ReadReport, cut: Cut, *, asked_name: str, was_here: bool, unspaced: int
+    sealed: Corpus,
+    report: ReadReport,
+    cut: Cut,
+    contradictory: Contradictions,
+    *,
+    asked_name: str,
+    was_here: bool,
+    unspaced: int,
 ) -> AddResult:
     return AddResult(
         cut=cut,
@@ -246,6 +256,8 @@ def _result(
         margins=report.margins,
         left_out=report.left_out,
         problems=tuple(report.problems),
+        contradictory_texts=contradictory.texts,
+        contradictory_sentences=contradictory.sentences,
     )
 
 

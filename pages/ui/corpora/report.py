@@ -24,6 +24,9 @@ def _report(run_id: str, result: AddResult) -> None:
     if result.cut and result.cut.rule != "own":
         rule = "runs of letters, and single marks" if result.cut.rule == "words" else "what blanks separate"
         st.caption(f"Its tokens are {rule} ({result.cut.why}).")
+    contradictory = corpora.Contradictions(texts=result.contradictory_texts, sentences=result.contradictory_sentences)
+    if contradictory.texts:
+        st.warning(contradictory.in_words, title="Contradictory labels", icon=":material/warning:")
     if result.unspaced:
         _counted_letters(result.unspaced)
     if result.problems:
