@@ -1,5 +1,6 @@
 """Documents: what is read of each kind and from where, and that hostile ones end in a sentence."""
 
+import errno
 import io
 import os
 import zipfile
@@ -13,9 +14,9 @@ from core import isolated
 from core.corpora.columns import placed
 from core.corpora.documents import markup, reading, zipped
 from core.corpora.documents.extract import Extract
-from core.corpora.formats import archives
+from core.corpora.formats import archives, folders
 from core.corpora.readers import ReadOptions, ReadReport, read, sniff
-from core.errors import Cancelled, ReadError
+from core.errors import Cancelled, PathError, ReadError
 from core.facade import corpora, runs
 from core.text.sentence import Sentence, place
 from pages.ui.widgets import entity_html, place_html
@@ -144,6 +145,30 @@ def test_a_zip_of_the_same_is_the_same_text(tmp_path: Path, home: Path) -> None:
     assert not list(home.glob("unpacked/*"))
 
 
+def test_a_file_of_a_zip_with_too_long_a_path_is_left_out_alone(tmp_path: Path, home: Path) -> None:
+    deep, long = "folder/" * 500 + "a.txt", ("f" * 150 + "/") * 30 + "b.txt"
+    path = put(tmp_path / "all.zip", make.zipped({deep: "x", long: "x", "c.txt": "The rent is due.\n"}))
+    listing = folders.listed(path, ReadOptions())
+    assert list(listing.names.values()) == ["c.txt"]
+    assert [why.partition(";")[0] for why in listing.left_out.values()] == [
+        "it lies more than 40 folders deep",
+        "its name or path is too long",
+    ]
+    assert [row.text for row in load(path)[0]] == ["The rent is due."]
+
+
+def test_an_archive_that_cannot_be_unpacked_here_is_not_called_damaged(
+    tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("core.corpora.formats.archives.shutil.copyfileobj", full)
+    path = put(tmp_path / "all.zip", make.zipped({"a.txt": "x"}))
+    with pytest.raises(PathError, match=r"^all\.zip: cannot be unpacked \(No space left on device\); make room"):
+        folders.listed(path, ReadOptions())
+
+
 @pytest.mark.usefixtures("in_process")
 def test_several_files_are_one_corpus(tmp_path: Path) -> None:
     one, other = put(tmp_path / "x" / "a.odt", make.odt(["One."])), put(tmp_path / "y" / "a.odt", make.odt(["Two."]))
@@ -186,6 +211,11 @@ HOSTILE: dict[str, tuple[str, Callable[[], bytes], str]] = {
     "cut xml": ("a.docx", lambda: make.zipped({"word/document.xml": "<a><b>"}), "word/document.xml is damaged"),
     "another zip": ("a.odt", lambda: make.docx(["x"]), "is a zip archive but no OpenDocument text"),
     "another type": ("a.docx", lambda: make.pdf([[]]), "is not what the end of its name says but a PDF"),
+    "text as pdf": (
+        "a.pdf",
+        lambda: b"just text",
+        r"its name ends in \.pdf, but its content is of another kind or damaged",
+    ),
     "pdf as text": ("a.txt", lambda: make.pdf([[]]), "not a text file but a PDF; end its name in .pdf"),
     "no mail": ("a.eml", lambda: b"just text", "is no mail"),
     "scans": ("a.pdf", lambda: make.pdf([[], []]), r"2 of 2 pages have no text \(scanned\?\): pages 1-2; recognise"),

@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import time
 from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
@@ -15,12 +16,12 @@ from core.artifacts.leaderboard import ArmRow
 from core.cli.experiment import experiment, typed_options
 from core.corpora.corpus import Corpus
 from core.corpora.library import Library
-from core.errors import Cancelled, ConfigError, ReadError
+from core.errors import Cancelled, ConfigError, PathError, ReadError
 from core.facade import experiments, removals, results
 from core.facade import runs as facade_runs
 from core.facade.home import home
 from core.recipes import calibrate
-from core.recipes.experiment import arms, lineup, rivals
+from core.recipes.experiment import arms, lineup, plan_file, rivals
 from core.recipes.experiment.config import ExperimentConfig
 from core.recipes.experiment.plan_file import PlanFile
 from core.results import Evaluation
@@ -445,6 +446,32 @@ def test_plan_file_errors_name_the_place(home: Path, tmp_path: Path, change: tup
 def test_a_plan_that_is_no_mapping(tmp_path: Path) -> None:
     with pytest.raises(ReadError, match=r"PLAN\.yaml line 1: is no list of options"):
         PlanFile.read(write(tmp_path, "- a\n- b\n"), ExperimentConfig)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("#" * (plan_file.MAX_BYTES + 1), r"PLAN\.yaml: is larger than 1 MB, so it is no plan"),
+        ("task: " + "[" * 50_000, r"PLAN\.yaml line 1: nests too deeply to be a plan"),
+        ("\n".join(" " * depth + "a:" for depth in range(500)), r"PLAN\.yaml line 2\d: nests too deeply to be a plan"),
+        ("task: [" + "a," * 100_000 + "]", r"PLAN\.yaml line 1: has more than 50,000 values and marks"),
+        ("task: " + "a" * 100_000, r"PLAN\.yaml: train: Field required"),  # too long for a path, so it is a name
+    ],
+    ids=["large", "deep in one line", "deep in many lines", "many values", "long name"],
+)
+def test_a_hostile_plan_is_refused_in_a_sentence(tmp_path: Path, home: Path, text: str, told: str) -> None:
+    path = tmp_path / "PLAN.yaml"
+    path.write_text(text, encoding="ascii")
+    started = time.monotonic()
+    with pytest.raises(ReadError, match=told) as raised:
+        experiments.read_plan(path, {})
+    assert len(str(raised.value)) < 1_000
+    assert time.monotonic() - started < 20
+
+
+def test_a_plan_whose_name_no_file_system_takes(home: Path) -> None:
+    with pytest.raises(PathError, match=r"cannot be read \(File name too long\); check the path\."):
+        experiments.read_plan(Path("/tmp") / ("a" * 5_000), {})
 
 
 def events(*told: tuple[float, str, Data]) -> list[Event]:

@@ -1,5 +1,6 @@
 """Zip archives, also those that Office documents are, opened within limits."""
 
+import errno
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -10,6 +11,8 @@ from core.errors import ReadError
 
 MAX_MEMBERS = 20_000
 MAX_RATIO, FREE = 200, 16 << 20  # bytes: unpacked more than 200 times its size, and more than 16 MiB
+# Errors of the disk, or of the path that a member is written to: they say nothing about the archive.
+_NOT_ITS_FAULT = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, errno.EMFILE)
 _DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSError, ValueError, RuntimeError)
 
 
@@ -17,13 +20,16 @@ _DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSErr
 def opened_zip(file: BinaryIO, name: str, most: int, ending: str = "") -> Iterator[zipfile.ZipFile]:
     """An archive for a block. most: bytes that the members whose names end in `ending` may unpack to in all.
 
-    Errors: ReadError for a damaged or locked archive and for a bomb, also for what is damaged within the block.
+    Errors: ReadError for a damaged or locked archive and for a bomb, also if the block meets the damage; OSError if
+    the block cannot write what it unpacks.
     """
     try:
         with zipfile.ZipFile(file) as archive:
             _bounded(archive, name, most, ending)
             yield archive
     except _DAMAGED as error:
+        if isinstance(error, OSError) and error.errno in _NOT_ITS_FAULT:
+            raise
         raise ReadError(name, None, "is damaged or was cut off; copy it again, or save it anew.") from error
 
 

@@ -18,6 +18,7 @@ from core.shown import shown
 MAX_UNPACKED = 2 << 30  # bytes
 _LEFT_OUT = ".left-out.json"
 _LONGEST = 200  # bytes of one part of a name
+_LONGEST_PATH, _DEEPEST = 1_000, 40  # bytes, folders; Linux takes paths of 4,096 bytes, the home's own included
 _BLOCK = 1 << 20
 
 
@@ -94,5 +95,9 @@ def _refusal(inside: PurePosixPath, target: Path, wanted: Callable[[Path], bool]
         return "a zip archive within one; unpack it, and add it by itself"
     if not wanted(Path(inside)):
         return "no kind of file that is read"
-    too_long = any(len(part.encode("utf-8", "replace")) > _LONGEST for part in inside.parts)
-    return "its name is too long, or another file's too" if too_long or target.exists() else ""
+    if len(inside.parts) > _DEEPEST + 1:
+        return f"it lies more than {_DEEPEST} folders deep; move it up, and pack the archive again"
+    lengths = [len(part.encode("utf-8", "replace")) for part in inside.parts]
+    if max(lengths) > _LONGEST or sum(lengths) + len(lengths) > _LONGEST_PATH:
+        return "its name or path is too long; shorten it, and pack the archive again"
+    return "another file of the archive has the same name; rename one of them" if target.exists() else ""

@@ -224,7 +224,7 @@ def refuse_known(name: str, head: bytes) -> None:
 
 
 def _refuse_another(name: str, head: bytes, begins: bytes) -> None:
-    """Refuse a file that does not begin as its name says."""
+    """Errors: ReadError for a file that does not begin as its name says."""
     if not head:
         raise ReadError(name, None, "the file is empty; choose one that holds text.")
     if begins == _ZIP and head.startswith(_OLE):
@@ -234,9 +234,17 @@ def _refuse_another(name: str, head: bytes, begins: bytes) -> None:
     # A PDF may have some lines of a mail or a printer before it.
     if head.startswith(begins) or (begins == b"%PDF" and begins in head):
         return
-    content = next((content for magic, content in _BINARY.items() if head.startswith(magic)), "no such file")
-    content = content.partition(";")[0]
-    raise ReadError(name, None, f"is not what the end of its name says but {content}; name it by what it is.")
+    content = next((content for magic, content in _BINARY.items() if head.startswith(magic)), None)
+    if content:
+        content = content.partition(";")[0]
+        raise ReadError(name, None, f"is not what the end of its name says but {content}; name it by what it is.")
+    ending = Path(name).suffix
+    raise ReadError(
+        name,
+        None,
+        f"its name ends in {ending}, but its content is of another kind or damaged; copy or export it again, or give"
+        " it the ending of what it is (.txt for plain text).",
+    )
 
 
 def _refuse_binary(name: str, head: bytes, encoding: str) -> None:

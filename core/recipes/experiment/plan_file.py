@@ -9,6 +9,11 @@ import yaml
 
 from core.config import Config, fields_with
 from core.errors import InputError, PathError, ReadError
+from core.shown import brief
+
+MAX_BYTES = 1 << 20  # of a plan; the longest of ours has 4 KB
+_MAX_TOKENS = 50_000  # of YAML; its scanner reads about 50,000 a second
+_MAX_DEPTH = 20  # lists and options within each other; the time that YAML's scanner takes grows with its square
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,30 +26,12 @@ class PlanFile:
 
     @classmethod
     def read(cls, path: Path, config: type[Config]) -> Self:
-        """config: whose fields the file may name; a single value will do where it takes a list, and a corpus's path
-        may be relative to the file. Errors: PathError, ReadError (for
-        anchors and aliases too)."""
-        if not path.is_file():
-            raise PathError(f"{path}: there is no such file; give an experiment's PLAN.yaml.")
-        try:
-            text = path.read_text(encoding="utf-8")
-            for token in yaml.scan(text, Loader=yaml.BaseLoader):
-                if isinstance(token, yaml.AliasToken | yaml.AnchorToken):  # nine lines of them make a billion options
-                    line = token.start_mark.line + 1
-                    raise ReadError(path.name, line, "refers to another part of the file; write the value out.")
-            node = yaml.compose(text, Loader=yaml.BaseLoader)
-        except UnicodeDecodeError as error:
-            raise ReadError(path.name, None, "is not UTF-8 text; save it as UTF-8.") from error
-        except RecursionError as error:
-            raise ReadError(
-                path.name, None, "nests too deeply to be a plan; write options one below another."
-            ) from error
-        except yaml.reader.ReaderError as error:
-            line = text.count("\n", 0, error.position) + 1
-            raise ReadError(path.name, line, "has a control character in it; take it out.") from error
-        except yaml.MarkedYAMLError as error:
-            line = error.problem_mark.line + 1 if error.problem_mark else None
-            raise ReadError(path.name, line, f"is not YAML ({error.problem}); check quotes and indentation.") from error
+        """Read a plan. config: its fields are the keys that the file may have.
+
+        A single value is accepted for an option that is a list. A corpus's path may be relative to the file.
+        Errors: PathError; ReadError, also for anchors and aliases.
+        """
+        node = _composed(path, _text(path))
         if not isinstance(node, yaml.MappingNode):
             raise ReadError(path.name, 1, "is no list of options; write lines like `task: my-corpus`.")
         lines = dict(_keys(node, path.name))
@@ -68,6 +55,59 @@ class PlanFile:
         return ReadError(self.path.name, self.lines.get(key), str(error))
 
 
+def _text(path: Path) -> str:
+    """The file's text. Errors: PathError; ReadError if it is too long or not UTF-8."""
+    try:
+        if not path.is_file():
+            raise PathError(f"{path}: there is no such file; give an experiment's PLAN.yaml.")
+        with path.open("rb") as file:
+            written = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise PathError(f"{brief(path.name)}: cannot be read ({error.strerror}); check the path.") from error
+    if len(written) > MAX_BYTES:
+        raise ReadError(path.name, None, f"is larger than {MAX_BYTES >> 20} MB, so it is no plan; give a PLAN.yaml.")
+    try:
+        return written.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ReadError(path.name, None, "is not UTF-8 text; save it as UTF-8.") from error
+
+
+def _composed(path: Path, text: str) -> yaml.Node | None:
+    """The file's YAML. Errors: ReadError with the line."""
+    try:
+        _refuse_unbounded(path, text)
+        return yaml.compose(text, Loader=yaml.BaseLoader)
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        raise ReadError(path.name, line, "has a control character in it; take it out.") from error
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else None
+        raise ReadError(path.name, line, f"is not YAML ({error.problem}); check quotes and indentation.") from error
+
+
+def _refuse_unbounded(path: Path, text: str) -> None:
+    """Errors: ReadError for what makes a short file expensive: aliases, and lists within lists within lists."""
+    depth = 0
+    for n_tokens, token in enumerate(yaml.scan(text, Loader=yaml.BaseLoader)):
+        line = token.start_mark.line + 1
+        if isinstance(token, yaml.AliasToken | yaml.AnchorToken):  # nine lines of them make a billion options
+            raise ReadError(path.name, line, "refers to another part of the file; write the value out.")
+        depth += isinstance(token, _OPENING) - isinstance(token, _CLOSING)
+        if n_tokens > _MAX_TOKENS:
+            raise ReadError(path.name, line, f"has more than {_MAX_TOKENS:,} values and marks; shorten the plan.")
+        if depth > _MAX_DEPTH:
+            raise ReadError(path.name, line, "nests too deeply to be a plan; write options one below another.")
+
+
+_OPENING = (
+    yaml.BlockSequenceStartToken,
+    yaml.BlockMappingStartToken,
+    yaml.FlowSequenceStartToken,
+    yaml.FlowMappingStartToken,
+)
+_CLOSING = (yaml.BlockEndToken, yaml.FlowSequenceEndToken, yaml.FlowMappingEndToken)
+
+
 def _keys(node: yaml.MappingNode, file: str, prefix: str = "") -> Iterator[tuple[str, int]]:
     """(dotted key, its line). Errors: ReadError for a key that is there twice, of which YAML would take the last."""
     seen: set[str] = set()
@@ -84,8 +124,11 @@ def _keys(node: yaml.MappingNode, file: str, prefix: str = "") -> Iterator[tuple
 
 
 def _absolute(value: object, folder: Path) -> object:
-    """A corpus's path made absolute where it lies beside the file; a name stays."""
+    """Make a corpus's path absolute if it is one beside the file; keep the name of a corpus."""
     if isinstance(value, list):
         return [_absolute(item, folder) for item in value]
     path = folder / str(value)
-    return str(path.absolute()) if value and path.exists() else value
+    try:
+        return str(path.absolute()) if value and path.exists() else value
+    except OSError:  # too long to be a path
+        return value
