@@ -81,8 +81,8 @@ def _composed(path: Path, text: str) -> yaml.Node | None:
         line = text.count("\n", 0, error.position) + 1
         raise ReadError(path.name, line, "has a control character in it; take it out.") from error
     except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else None
-        raise ReadError(path.name, line, f"is not YAML ({error.problem}); check quotes and indentation.") from error
+        where = error.problem_mark.line + 1 if error.problem_mark else None
+        raise ReadError(path.name, where, f"is not YAML ({error.problem}); check quotes and indentation.") from error
 
 
 def _refuse_unbounded(path: Path, text: str) -> None:
