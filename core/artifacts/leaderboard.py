@@ -64,7 +64,8 @@ class ArmRow:
     labels. hours: of computing by kind of run, what arms share counted with each; gpu_hours: in all. f1_per_hour: delta
     for each hour that `none` does not need. also: the further test sets. collapsed: seeds whose tagger learnt nothing.
     unseen_f1: one a seed, without the test sentences that were trained on; none where none was. changed, wanted:
-    mentions that a rebuilt L_C changed, and was to change; mean over replicates.
+    mentions that a rebuilt L_C changed, and was to change; mean over replicates. low_share, mentions: of a training set
+    drawn by CEIM, the realised share of low-CEIM mentions and its number of measured mentions; mean over replicates.
     """
 
     arm: str
@@ -109,11 +110,18 @@ class ArmRow:
     unseen_f1: Sequence[float] = ()
     changed: int = 0  # results of older versions have neither
     wanted: int = 0
+    low_share: float | None = None  # results of older versions have neither
+    mentions: int = 0
 
     @property
     def changed_words(self) -> str:
         """Mentions that are changed of those that were asked for, in words; nothing where nothing was."""
         return f"{self.changed:,} of {self.wanted:,} changed" if self.wanted else ""
+
+    @property
+    def drawn_words(self) -> str:
+        """Realised share of low-CEIM mentions, in words; empty for a set that is not drawn by CEIM."""
+        return "" if self.low_share is None else f"{self.low_share:.1%} of {self.mentions:,} mentions are low-CEIM"
 
     @property
     def finetunes(self) -> Sequence[str]:

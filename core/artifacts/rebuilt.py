@@ -32,7 +32,8 @@ class RebuildResult:
     corpus: fingerprint of the new set, of so many `sentences` and `mentions`. changed, wanted: mentions. of: mentions
     of the training set. reached: the share of their type from which names and contexts count as telling much, "" where
     the thresholds as given gave mentions enough. pools: {pool: {type: mentions in it}}, those that were drawn from.
-    output, edits: paths of the new set and of the log.
+    low_mentions, measured_mentions: of a set drawn by CEIM (`low-share`), its low-CEIM mentions and all its mentions
+    with a CEIM. output, edits: paths of the new set and of the log.
     """
 
     corpus: str
@@ -43,8 +44,15 @@ class RebuildResult:
     of: int
     reached: str = ""  # results of older versions have none
     pools: Mapping[str, Mapping[str, int]]
+    low_mentions: int = 0  # results of older versions have neither
+    measured_mentions: int = 0
     output: str
     edits: str
+
+    @property
+    def low_share(self) -> float | None:
+        """Share of low-CEIM mentions among the measured mentions; None for sets that are not drawn by CEIM."""
+        return self.low_mentions / self.measured_mentions if self.measured_mentions else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

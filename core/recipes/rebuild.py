@@ -42,6 +42,7 @@ METHODS: Mapping[str, Callable[[Training, Sequence[Pools], float, int], Rebuilt]
 }
 NAMES = ("random2low", "highc2low", "redundant2low")  # for which thresholds are lowered where the rate asks for it
 EDITION = "2"  # of METHODS: another one where the same options come to other sets
+SHARES_EDITION = "2"  # of `low-share`, likewise
 READS: Mapping[str, tuple[str, ...]] = {  # the pools that must not be empty
     "random2low": ("entity_high", "entity_low"),
     "highc2low": ("both_high", "entity_low"),
@@ -65,11 +66,11 @@ class RebuildOptions(Config):
         "that tell less are too few to reach the rate.",
     )
     context_high: str = option("50%", "The same of contexts; contexts that tell more go by it as it is.")
-    size: int = option(1000, "low-share: how many sentences.", unit="sentences", ge=1)
+    size: int = option(1000, "low-share: number of sentences.", unit="sentences", ge=1)
     add_bin: Literal["", "low", "near_zero", "high", "none"] = option(
         "",
-        "low-share: as many sentences of this bin of name less context (CEIM) beside as many of any, in place of a "
-        "share; none: those of any alone.",
+        "low-share: instead of a share, `size` random sentences and `size` more with a mention of this CEIM bin; "
+        "none: the random sentences alone.",
     )
     seed: int = option(1, "What is drawn at random.", ge=0)
 
@@ -91,13 +92,12 @@ class RebuildConfig(RebuildOptions):
     method: Method = option(
         ...,
         "random2low, highc2low, redundant2low: names that tell less. random2high, low2high: contexts that tell more. "
-        "low-share: a set of one size with this share of low name less context (CEIM). dataaug: typos and names spelt "
-        "alike.",
+        "low-share: a set of a fixed size in which this share of sentences holds a low-CEIM mention and the others "
+        "hold none. dataaug: typos and names spelt alike.",
     )
     rate: float = option(
         0.2,
-        "Share of all mentions that is changed; low-share: of sentences drawn for a low name less context (CEIM). Or "
-        "20%.",
+        "Share of all mentions to change (0.2 or 20%); low-share: share of sentences with a low-CEIM mention.",
         ge=0,
         le=1,
     )
@@ -117,7 +117,7 @@ class RebuildConfig(RebuildOptions):
         """
         if self.method == "dataaug":
             return self.model_copy(update={"weights": fingerprint(self.encoder)})
-        return self.model_copy(update={"edition": EDITION}) if self.method in METHODS else self
+        return self.model_copy(update={"edition": EDITION if self.method in METHODS else SHARES_EDITION})
 
     @field_validator("rate", mode="before")
     @classmethod
@@ -154,6 +154,8 @@ def run(config: RebuildConfig, job: Job) -> RebuildResult:
         of=len(training),
         reached=outcome.reached,
         pools=sizes(rungs, outcome),
+        low_mentions=outcome.low,
+        measured_mentions=outcome.measured,
         output=str(conll),
         edits=str(log),
     )
@@ -184,6 +186,11 @@ def notes(outcome: Rebuilt) -> list[str]:
         sentences.append(
             f"{len(outcome.edits):,} of {outcome.wanted:,} mentions are changed: no more are in the pools, or the"
             " others would make a sentence that is there already."
+        )
+    if outcome.measured:
+        sentences.append(
+            f"{outcome.low:,} of the set's {outcome.measured:,} measured mentions are low-CEIM"
+            f" ({outcome.low / outcome.measured:.1%})."
         )
     return sentences
 

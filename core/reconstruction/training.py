@@ -47,12 +47,18 @@ class Edit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rebuilt:
-    """A new training set. wanted: mentions to change; `edits` holds those that could be. reached: see `Pools`."""
+    """A new training set.
+
+    wanted: mentions to change; `edits` holds those that could be. reached: see `Pools`. low, measured: of a set that is
+    drawn by CEIM, its low-CEIM mentions and all its measured mentions.
+    """
 
     sentences: list[Sentence]
     edits: list[Edit]
     wanted: int = 0
     reached: str = ""
+    low: int = 0
+    measured: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -204,6 +204,7 @@ def _compared(report: Report) -> list[Part]:
     else:
         text += ", which is called a variant (arm):"
         counted = {row.arm: f" Of its mentions {row.changed_words}." for row in report.rows if row.changed_words}
+        counted |= {row.arm: f" {row.drawn_words}." for row in report.rows if row.drawn_words}
         named = {row.arm: f"{row.about}{counted.get(row.arm, '')}" for row in report.rows}
         parts.append(Items(list(named.items())))
     n = len(report.seeds)  # trainings that are one step are all made before an early end is known

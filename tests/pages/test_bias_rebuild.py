@@ -66,13 +66,15 @@ def test_low_share_says_its_sentences_and_stops_where_they_are_too_few(run: str)
     assert told.bins == {"low": 60, "near_zero": 3, "high": 60}
     assert "200 sentences with a low" in " ".join(warning.value for warning in app.warning).replace("&#45;", "-")
     assert app.button(key="bias.rebuild.start").disabled
-    app.number_input(key="bias.rebuild.low-share.size").set_value(20).run()
+    app.number_input(key="bias.rebuild.low-share.size").set_value(3).run()
     assert app.button(key="bias.rebuild.start").disabled
     [none] = [box for box in app.checkbox if "has no labels to decide by or to test on" in box.label]
     none.check().run()
+    app.slider(key="bias.rate.low-share").set_value(90).run()  # every sentence of this corpus has a low-CEIM mention
     assert not app.button(key="bias.rebuild.start").disabled
-    assert "**20 sentences** are drawn, 4 of them for" in texts(app)
-    assert app.slider(key="bias.rate.low-share").value == 20
+    assert "**3 sentences** are drawn, 3 of them with a low-CEIM mention; the others hold none." in texts(app)
+    told = rebuilding.preview({"train": "my labels", "difficulty": run, "method": "low-share", "size": 3, "rate": 0.9})
+    assert f"The set has **{told.drawn} measured mentions**, {told.low} of them low-CEIM" in texts(app)
     app.selectbox(key="bias.rebuild.low-share.add_bin").set_value("high").run()
     assert not app.exception
     assert "bias.rate.low-share" not in {slider.key for slider in app.slider}

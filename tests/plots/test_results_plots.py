@@ -157,7 +157,19 @@ def test_shares_of_low_ceim_are_a_line_an_encoder_and_a_panel_a_test_set() -> No
     reach = fig.data[2].error_y
     assert (list(reach.array), list(reach.arrayminus)) == ([0, 0, 0], [3, 3, 3])
     # The interval of the difference, laid on the base's F1.
-    assert [tuple(span) for span in fig.data[0].customdata] == [(59, 62), (57.5, 60.5), (56, 59)]
+    assert [tuple(span)[:2] for span in fig.data[0].customdata] == [(59, 62), (57.5, 60.5), (56, 59)]
+    assert "sentences asked for" in fig.layout.xaxis.title.text  # stored without the share of mentions
+
+
+def test_shares_are_drawn_over_the_share_of_mentions_that_the_sets_have() -> None:
+    realised = {"low-share:0%": 0.0, "low-share:30%": 0.142, "low-share:90%": 0.404}
+    rows = [replace(each, low_share=realised.get(each.arm.partition(" ")[0]), mentions=150) for each in SHARED]
+    fig = plots.share_curve(rows)
+    assert fig is not None
+    assert list(fig.data[0].x) == pytest.approx([0, 14.2, 40.4])
+    assert list(fig.data[1].x) == pytest.approx([0, 40.4])
+    assert [span[2:] for span in fig.data[0].customdata] == [(0, 150), (30, 150), (90, 150)]
+    assert fig.layout.xaxis.title.text == "low-CEIM share of mentions in the training set, percent"
     assert [note.text for note in fig.layout.annotations] == ["test set", "&lt;i&gt;oov"]
 
 

@@ -158,9 +158,15 @@ def test_the_same_seed_makes_the_same_bytes_and_rate_zero_the_corpus_itself(made
 
 
 def test_shares_are_sampled(made: Given) -> None:
-    assert rebuilt(made, "low-share", rate=0.3, size=20).result()["sentences"] == 20
-    assert rebuilt(made, "low-share", add_bin="high", size=10).result()["sentences"] == 20
-    with pytest.raises(ConfigError, match="give a smaller size"):
+    run = rebuilt(made, "low-share", rate=0.3, size=20)
+    result = run.result()
+    assert result["sentences"] == 20
+    assert 0 < result["low_mentions"] < result["measured_mentions"] == result["mentions"]
+    share = f"{result['low_mentions']} of the set's {result['measured_mentions']} measured mentions are low-CEIM"
+    assert [note for note in notes(run) if note.startswith(share)]
+    assert rebuilt(made, "low-share", rate=0.0, size=20).result()["low_mentions"] == 0
+    assert rebuilt(made, "low-share", add_bin="high", size=6).result()["sentences"] == 12
+    with pytest.raises(ConfigError, match="Give a smaller size"):
         rebuilt(made, "low-share", rate=0.9, size=60)
 
 

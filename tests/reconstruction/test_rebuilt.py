@@ -1,6 +1,6 @@
 """Rebuilt training sets keep every rule of SOURCES.md, Rebuilding."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -242,18 +242,38 @@ def test_the_ladder_is_nested_and_ends_at_all_that_is_not_low() -> None:
         assert (drawn[-1].entity_high == ~drawn[-1].entity_low).all()
 
 
-def test_shares_are_those_asked_for_and_nested() -> None:
+def test_the_asked_share_of_sentences_holds_a_low_mention_and_the_others_hold_none() -> None:
     found = training(300)
-    low_rows = {int(found.rows[m]) for m, bin in enumerate(found.bins) if bin == "low"}
-    sets = [{s.id for s in shares.low_share(found, share, 60, 5).sentences} for share in (0.0, 0.5)]
-    assert [len(one) for one in sets] == [60, 60]
-    ids = {found.sentences[row].id for row in low_rows}
-    assert len(sets[1] & ids) >= 30
-    assert len(sets[0] & sets[1]) >= 25
-    both = shares.base_and(found, "high", 50, 5).sentences
-    assert len({s.id for s in both}) == 100
-    with pytest.raises(ConfigError, match="low-CEIM mention are wanted"):
+    low = Counter(found.sentences[int(found.rows[m])].id for m, bin in enumerate(found.bins) if bin == "low")
+    measured = Counter(found.sentences[int(found.rows[m])].id for m, bin in enumerate(found.bins) if bin)
+    sets = {share: shares.low_share(found, share, 40, 5) for share in (0.0, 0.25, 0.5, 0.9)}
+    for share, outcome in sets.items():
+        ids = [sentence.id for sentence in outcome.sentences]
+        assert len(set(ids)) == 40
+        assert sum(id in low for id in ids) == share * 40
+        assert (outcome.low, outcome.measured) == (sum(low[id] for id in ids), sum(measured[id] for id in ids))
+    assert sets[0.0].low == 0
+    nested = [{sentence.id for sentence in outcome.sentences if sentence.id in low} for outcome in sets.values()]
+    assert all(smaller < larger for smaller, larger in pairwise(nested))
+    with pytest.raises(ConfigError, match="299 sentences with a low-CEIM mention are needed"):
         shares.low_share(found, 1.0, 299, 1)
+    with pytest.raises(ConfigError, match="200 sentences with near-zero- or high-CEIM mentions only are needed"):
+        shares.low_share(found, 0.0, 200, 1)
+
+
+@pytest.mark.parametrize(("bin", "size"), [("low", 50), ("high", 30)])
+def test_sentences_added_to_a_random_base_are_of_the_bin_that_names_the_set(bin: str, size: int) -> None:
+    found = training(300)
+    base = {sentence.id for sentence in shares.base_and(found, "none", size, 5).sentences}
+    both = {sentence.id for sentence in shares.base_and(found, bin, size, 5).sentences}
+    assert base < both
+    assert len(both) == 2 * size
+    bins: dict[str, set[str]] = defaultdict(set)
+    for m, name in enumerate(found.bins):
+        bins[found.sentences[int(found.rows[m])].id].add(name)
+    assert all(bin in bins[id] for id in both - base)
+    if bin != "low":
+        assert not any("low" in bins[id] for id in both - base)
 
 
 def test_pools_go_by_type_and_fall_back_where_hardly_any_name_is_below_zero() -> None:

@@ -1,6 +1,7 @@
-"""How much of L_C an arm changed of what was asked: by too little of it a method is not tested."""
+"""What an arm made of L_C: how much it changed of what was asked, and the share of low-CEIM mentions that it drew."""
 
-from typing import NamedTuple
+from statistics import mean
+from typing import NamedTuple, TypedDict
 
 from core.artifacts import result as results
 from core.artifacts.rebuilt import RebuildResult
@@ -33,6 +34,28 @@ def of_line(line: FinishedLine) -> Changed:
     """Changes of a line's own set; (0, 0) where it has none, or one that is drawn and not changed."""
     if not line.cell.arm.rebuild or line.cell.arm.control:
         return Changed(0, 0)
-    sets = [results.read(chain.labels[-1], RebuildResult) for chain in line.chains if chain.labels]
+    sets = _sets(line)
     n = max(len(sets), 1)
     return Changed(round(sum(each.changed for each in sets) / n), round(sum(each.wanted for each in sets) / n))
+
+
+class Drawn(TypedDict):
+    """Fields of a row on a set that was drawn by CEIM, mean over replicates; see `ArmRow`."""
+
+    low_share: float | None
+    mentions: int
+
+
+def drawn_of(line: FinishedLine) -> Drawn:
+    """Return the realised share of low-CEIM mentions and the number of mentions of a line's own sets."""
+    sets = [each for each in _sets(line) if each.low_share is not None] if line.cell.arm.rebuild else []
+    if not sets:
+        return {"low_share": None, "mentions": 0}
+    return {
+        "low_share": mean(each.low_share or 0.0 for each in sets),
+        "mentions": round(mean(each.measured_mentions for each in sets)),
+    }
+
+
+def _sets(line: FinishedLine) -> list[RebuildResult]:
+    return [results.read(chain.labels[-1], RebuildResult) for chain in line.chains if chain.labels]

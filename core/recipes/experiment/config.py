@@ -19,7 +19,7 @@ from core.recipes.experiment.replicates import Repeat, Replicate, check_looks, r
 from core.recipes.experiment.words import settled_words
 from core.recipes.parts.network import MULTILINGUAL, begins_from_encoder
 from core.recipes.pretrain import PretrainOptions
-from core.recipes.rebuild import EDITION, METHODS, RebuildOptions
+from core.recipes.rebuild import EDITION, METHODS, SHARES_EDITION, RebuildOptions
 from core.recipes.select import SelectOptions
 from core.selection import STRATEGIES, strategy_options
 from core.training.mlm_settings import MlmSettings
@@ -133,7 +133,10 @@ class ExperimentConfig(Config):
             for name in (self.encoder, *self.encoders)
         )
         weights = " ".join(options.weights for options in named).strip()
-        edition = EDITION if any(arms.find(name).rebuild in METHODS for name in self.arms) else ""
+        methods = {arms.find(name).rebuild for name in self.arms}
+        # The second part is left out where no arm draws by CEIM, so that keys of other experiments stay the same.
+        edition = EDITION * bool(methods & set(METHODS)) + f" shares {SHARES_EDITION}" * ("low-share" in methods)
+        edition = edition.strip()
         return self.model_copy(update={"weights": weights, "edition": edition, **settled_words(self)})
 
     @field_validator("budgets")

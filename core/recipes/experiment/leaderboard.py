@@ -255,6 +255,7 @@ def _row(line: FinishedLine, judgement: Judgement, baseline: FinishedLine, seed:
         also=_further(line, baseline, seed, store),
         collapsed=[seed for run in line.finetunes for seed in taggers.collapsed_seeds(run)],
         **changed_labels.of_line(line)._asdict(),
+        **changed_labels.drawn_of(line),
         unseen_f1=[f1 for run in line.finetunes for f1 in _test(run).unseen_f1],
     )
 

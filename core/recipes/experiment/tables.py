@@ -35,6 +35,8 @@ COLUMNS = (
     "micro_f1",
     "changed",
     "wanted",
+    "low_share",
+    "mentions",
     "exploratory",
     "why",
 )
@@ -77,7 +79,8 @@ def as_markdown(result: ExperimentResult) -> str:
         answers = [f"{answer}{mark}" if answer else "" for answer in (row.helped or row.verdict, row.chose)]
         cells += [sd, gain, *answers, f"{row.gpu_hours:.2f}"]
         lines.append(f"| {' | '.join(cells)} |")
-    counted = {row.arm: f" ({row.changed_words})" for row in result.leaderboard if row.changed_words}
+    words = {row.arm: row.changed_words or row.drawn_words for row in result.leaderboard}
+    counted = {arm: f" ({text})" for arm, text in words.items() if text}
     reasons = [
         f"- {row.arm} {row.budget}".rstrip() + f"{counted.get(row.arm, '')}: {row.why}" for row in result.leaderboard
     ]

@@ -9,7 +9,6 @@ from core.errors import ConfigError, CorpusError
 from core.recipes.parts.rebuildable import held_out, refuse_tests
 from core.recipes.parts.tagger_scores import labelled
 from core.recipes.rebuild import METHODS, RebuildConfig, check_pools, measures, pools_of, rebuild, sizes
-from core.reconstruction.shares import Mark, base_and_rows, low_share_rows
 from core.reconstruction.training import Rebuilt, Training
 from core.runs.store import RunStore
 
@@ -22,7 +21,8 @@ class Preview:
 
     pools, reached: as the result's. of: mentions of the training set; measured: of these. wanted: to be changed; able:
     how many would be, by a method that changes mentions by their measurement. bins: {CEIM bin: sentences with such a
-    mention}. empty: why it cannot be run, or "".
+    mention}. low, drawn: of a set drawn by CEIM, its low-CEIM mentions and all its measured mentions. empty: why it
+    cannot be run, or "".
     """
 
     pools: Mapping[str, Mapping[str, int]]
@@ -32,6 +32,8 @@ class Preview:
     wanted: int
     able: int
     bins: Mapping[str, int]
+    low: int
+    drawn: int
     empty: str
 
 
@@ -50,11 +52,10 @@ def preview(
     try:
         refuse_tests(train, store)
         check_pools(config.method, rungs, train.name)
-        _check_shares(config, mentions)
+        if config.method in (*METHODS, "low-share"):
+            outcome = rebuild(config, training, rungs)
     except (ConfigError, CorpusError) as error:
         empty = str(error)
-    if config.method in METHODS and not empty:
-        outcome = rebuild(config, training, rungs)
     return Preview(
         pools=sizes(rungs, outcome),
         reached=outcome.reached,
@@ -63,16 +64,7 @@ def preview(
         wanted=outcome.wanted,
         able=len(outcome.edits),
         bins={name: len({mention.row for mention in mentions if mention.bin == name}) for name in BINS},
+        low=outcome.low,
+        drawn=outcome.measured,
         empty=empty,
     )
-
-
-def _check_shares(config: RebuildConfig, mentions: Sequence[Mention]) -> None:
-    """Errors: ConfigError where `low-share` would find too few sentences: what it draws is drawn, and left."""
-    if config.method != "low-share":
-        return
-    marks = [Mark(mention.row, mention.bin) for mention in sorted(mentions, key=lambda one: (one.row, one.start))]
-    if config.add_bin:
-        base_and_rows(marks, config.add_bin, config.size, config.seed)
-    else:
-        low_share_rows(marks, config.rate, config.size, config.seed)

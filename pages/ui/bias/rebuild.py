@@ -37,8 +37,9 @@ METHODS = {
     ),
     "random2high": ("Better sentences anywhere", "The same, but the sentences to delete are drawn at random."),
     "low-share": (
-        "A fixed share told by their context",
-        "Draws a set of a fixed size in which so many mentions are told by their context.",
+        "A fixed share of low-CEIM sentences",
+        "Draws a set of a fixed size in which this share of sentences holds a mention whose context tells more than its"
+        " name (low CEIM); the other sentences hold none.",
     ),
     "dataaug": (
         "Typos and like names (a baseline)",
@@ -105,7 +106,7 @@ def _options(own: str) -> dict[str, Any]:
             with column:
                 options |= config_form(runs.RECIPES["rebuild"].config, names[i::2], f"bias.rebuild.{method}")
     if method != "dataaug" and not options.get("add_bin"):
-        of = "told by their context" if method == "low-share" else "of all mentions"
+        of = "of sentences with a low-CEIM mention" if method == "low-share" else "of all mentions"
         options["rate"] = right.slider(f"Share {of}, percent", 0, 90, 20, 5, key=f"bias.rate.{method}") / 100
     return options
 
@@ -179,8 +180,13 @@ def _sentences(options: Mapping[str, Any], drawn: Preview) -> None:
         st.markdown(f"**{size:,} sentences** are drawn for any mention{more}.")
     else:
         st.markdown(
-            f"**{size:,} sentences** are drawn, {round(options['rate'] * size):,} of them for a mention of"
-            " which the context tells more."
+            f"**{size:,} sentences** are drawn, {round(options['rate'] * size):,} of them with a low-CEIM mention; the"
+            " others hold none."
+        )
+    if drawn.drawn:
+        st.markdown(
+            f"The set has **{drawn.drawn:,} measured mentions**, {drawn.low:,} of them low-CEIM"
+            f" ({drawn.low / drawn.drawn:.1%})."
         )
     rows = [{"bin": looks[name][0], "sentences": n} for name, n in drawn.bins.items()]
     table(rows, {"bin": "Of a mention", "sentences": "Sentences"}, "Sentences to draw from, by what tells the type")

@@ -97,7 +97,7 @@ COLUMNS = {
 def _line(row: ArmRow) -> dict[str, Any]:
     helped, chose = figures.answers(row)
     return {
-        "arm": f"{_name(row)}, {row.changed_words}".rstrip(", "),
+        "arm": f"{_name(row)}, {row.changed_words or row.drawn_words}".rstrip(", "),
         "sentences": row.sentences,
         "tokens": row.tokens,
         "f1": spread(row.mean, row.sd),
