@@ -138,10 +138,14 @@ class TrainInTest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WithVector:
-    """Shares that begin with a pretrained vector. train: of L_C's different words. tests: of a test set's tokens."""
+    """Shares of words with a pretrained vector. train: of L_C's different words. tests: of a test set's tokens.
+
+    mean_cosine: of all pairs of words that have a vector; None in results of older versions.
+    """
 
     train: float
     tests: Sequence[float]
+    mean_cosine: float | None = None
 
     @property
     def words(self) -> str:

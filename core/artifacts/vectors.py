@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from core.models.word_features import Vectors
 
 IMPORT = "vectors-import"  # the kind of run that reads word vectors of elsewhere
+# Mean cosine above which word vectors hardly differ. Skip-gram on Wikipedia: 0.99 from 30,000 tokens, 0.90 from
+# 100,000, 0.78 from 300,000, 0.71 from 555,000 (tests/benchmarks/RESULTS.md).
+ALIKE = 0.9
 _VECTORS, _NORMS, _WORDS, _SHARD = "vectors.npy", "norms.npy", "words.txt", "vectors"
 
 
@@ -47,12 +50,14 @@ class VectorsResult:
     """Result of a `vectors` run.
 
     words: those with a vector of `dimension` numbers. tokens: of text read for it. cut: the rule that cut it.
+    mean_cosine: of all pairs of words; None in results of older versions.
     """
 
     words: int
     dimension: int
     tokens: int
     cut: Tokens = "blanks"
+    mean_cosine: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,6 +156,25 @@ def read_words(run: Run) -> "Vectors":
         values = np.load(run.artifacts / _VECTORS)
     cut: Tokens = "blanks" if run.manifest.kind == IMPORT else result.read(run, VectorsResult).cut
     return Vectors(words=tuple(words), values=values, tokens=cut)
+
+
+def mean_cosine(values: FloatArray) -> float:
+    """Return the mean cosine of all pairs of different words. values: `(n, d)`; 0 for fewer than two words."""
+    norms = np.linalg.norm(values, axis=1, keepdims=True)
+    unit = (values / np.maximum(norms, np.finfo(np.float32).tiny)).astype(np.float64)
+    n = len(unit)
+    # The sum over all pairs is |sum of the unit vectors|², of which each word's cosine with itself is no pair.
+    return float((np.square(unit.sum(axis=0)).sum() - np.square(unit).sum()) / (n * (n - 1))) if n > 1 else 0.0
+
+
+def alike_words(cosine: float | None) -> str:
+    """Warn of word vectors that hardly differ; empty where the mean cosine is at most `ALIKE` or unknown."""
+    if cosine is None or cosine <= ALIKE:
+        return ""
+    return (
+        f"The word vectors are nearly all alike (mean cosine of two words {cosine:.2f}), so a comparison of their"
+        " sources says little. Learn them from more text, 300,000 tokens or more."
+    )
 
 
 def imports(store: RunStore) -> dict[str, ImportResult]:

@@ -34,4 +34,13 @@ def run(config: VectorsConfig, job: Job) -> VectorsResult:
     options = WvvOptions(**config.model_dump(include=set(WvvOptions.model_fields)))
     trained = Wvv(options, seed=config.seed, vocabulary_size=0).fit(sample, job.context).wv
     vectors.write_words(job.context.run, trained.index_to_key, trained.vectors)
-    return VectorsResult(words=len(trained), dimension=int(trained.vector_size), tokens=sample.n_tokens, cut=cut)
+    cosine = vectors.mean_cosine(trained.vectors)
+    if warning := vectors.alike_words(cosine):
+        job.context.note(warning)
+    return VectorsResult(
+        words=len(trained),
+        dimension=int(trained.vector_size),
+        tokens=sample.n_tokens,
+        cut=cut,
+        mean_cosine=cosine,
+    )

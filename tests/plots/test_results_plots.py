@@ -168,7 +168,7 @@ def test_shares_are_drawn_over_the_share_of_mentions_that_the_sets_have() -> Non
     assert fig is not None
     assert list(fig.data[0].x) == pytest.approx([0, 14.2, 40.4])
     assert list(fig.data[1].x) == pytest.approx([0, 40.4])
-    assert [span[2:] for span in fig.data[0].customdata] == [(0, 150), (30, 150), (90, 150)]
+    assert [tuple(span[2:]) for span in fig.data[0].customdata] == [(0, 150), (30, 150), (90, 150)]
     assert fig.layout.xaxis.title.text == "low-CEIM share of mentions in the training set, percent"
     assert [note.text for note in fig.layout.annotations] == ["test set", "&lt;i&gt;oov"]
 

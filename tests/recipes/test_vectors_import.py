@@ -76,10 +76,12 @@ def test_a_tagger_begins_with_them_and_says_what_share_of_words_has_one(imported
     tokens = [token for one in HOME for token in one.tokens]
     lower = {word for word in WORDS if word in covered or word.lower() in covered}
     share = sum(token in lower for token in tokens) / len(tokens)
-    assert run.result()["with_vector"] == {"train": len(lower) / len(WORDS), "tests": [share]}
+    result = run.result()["with_vector"]
+    assert (result["train"], result["tests"]) == (len(lower) / len(WORDS), [share])
     says = f"{len(lower) / len(WORDS):.1%} of the labels' different words have a vector, and of the tokens of the test set "
     notes = [event.data["text"] for event in run.events()[0] if event.kind == "note"]
-    assert f"{says}{share:.1%}." in notes
+    [note] = [note for note in notes if note.startswith(f"{says}{share:.1%}.")]
+    assert ("nearly all alike" in note) is (result["mean_cosine"] > vectors.ALIKE)
 
     wide = imported("wide", "und 1 2")
     for wrong, reason in (
@@ -93,3 +95,17 @@ def test_a_tagger_begins_with_them_and_says_what_share_of_words_has_one(imported
             runs.execute("finetune", {**given, "assisting": theirs, **wrong})
     removals.remove_everything(other)
     assert run.id not in [one.id for one in runs.listed()]
+
+
+def test_vectors_that_are_nearly_all_alike_are_warned_of(home: Path, seal: Seal) -> None:
+    rows = np.random.default_rng(1).normal(size=(50, 4))
+    pairs = [rows[i] @ rows[j] / np.linalg.norm(rows[i]) / np.linalg.norm(rows[j]) for i in range(50) for j in range(i)]
+    assert vectors.mean_cosine(rows) == pytest.approx(np.mean(pairs))
+    assert vectors.mean_cosine(rows[:1]) == 0
+    assert "mean cosine of two words 0.95" in vectors.alike_words(0.951)
+    assert not vectors.alike_words(0.9)
+    assert not vectors.alike_words(None)
+    text = seal([" ".join(one.tokens) for one in HOME])  # far too little: its vectors stay where they began
+    run = runs.execute("vectors", {"corpus": text.fingerprint, "min_count": 1, "dimension": 2, "skipgram_epochs": 1})
+    read = vectors.read_words(run)
+    assert run.result()["mean_cosine"] == pytest.approx(vectors.mean_cosine(read.values))

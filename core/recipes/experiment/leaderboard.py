@@ -17,6 +17,7 @@ from core.artifacts.evaluations import FinetuneResult, OverSeeds
 from core.artifacts.leaderboard import ArmRow, CurvePoint, ExperimentResult, FurtherTest, Interval, PlannedTest, Word
 from core.artifacts.models import PretrainResult
 from core.artifacts.too_long import TooLong
+from core.artifacts.vectors import alike_words
 from core.corpora.library import Library
 from core.recipes.experiment import arms, changed_labels, collapsed, further_tests, rivals
 from core.recipes.experiment.arms import Cell
@@ -243,7 +244,7 @@ def _row(line: FinishedLine, judgement: Judgement, baseline: FinishedLine, seed:
         verdict=judgement.word,
         helped=judgement.helped,
         chose=judgement.chose,
-        why=judgement.why,
+        why=" ".join(filter(None, [judgement.why, _alike(first.finetune)])),
         **_differences(judgement),
         seeds_needed=needed(none, unit, single_pretraining=single, unlearnt=judgement.unlearnt)
         if none and judgement.word not in UNSETTLED
@@ -279,6 +280,12 @@ def _differences(judgement: Judgement) -> Differences:
         "ties": ties,
         "losses": losses,
     }
+
+
+def _alike(finetune: Run) -> str:
+    """Warn of a tagger whose pretrained word vectors hardly differ."""
+    words = results.read(finetune, FinetuneResult).with_vector
+    return alike_words(words.mean_cosine) if words else ""
 
 
 def _tested(finetunes: Sequence[Run]) -> Sequence[float]:

@@ -7,7 +7,7 @@ import numpy as np
 from pydantic import field_validator
 
 from core.artifacts.evaluations import WithVector
-from core.artifacts.vectors import find_import, read_words
+from core.artifacts.vectors import alike_words, find_import, mean_cosine, read_words
 from core.config import Config, checked, option
 from core.errors import ConfigError
 from core.measures.wvv import WvvOptions
@@ -115,6 +115,7 @@ def with_vector(
     shares = WithVector(
         train=share_with_vector(train, vectors, each_once=True),
         tests=[share_with_vector(test, vectors) for test in tests],
+        mean_cosine=mean_cosine(vectors.values),
     )
-    job.context.note(shares.words)
+    job.context.note(" ".join(filter(None, [shares.words, alike_words(shares.mean_cosine)])))
     return shares
