@@ -26,6 +26,7 @@ from core.results import Evaluation
 from core.runs.run import Run
 from core.stats import learning
 from core.stats.calibration import Abstaining, Calibration
+from core.stats.scoring import TypeReport
 from core.text.sentence import Entity, Prediction
 
 _ABSTAINING = tuple(each.name for each in fields(Abstaining))
@@ -39,6 +40,7 @@ class SplitScores:
     decodings: micro F1 by how tags are decoded and read. lot: F1 that is no better than chance (`learning.chance_f1`).
     macro_f1: mean F1 of the types that the split holds. calibration: how far the entities' confidences are right.
     unseen_f1: micro F1 of the split without the sentences that were trained on; None where none was, or all were.
+    report: seqeval's strict report, a line for each type and `micro avg`; empty in results of older versions.
     """
 
     micro_f1: float
@@ -50,6 +52,7 @@ class SplitScores:
     macro_f1: float | None = None
     calibration: Calibration | None = None
     unseen_f1: float | None = None
+    report: Sequence[TypeReport] = ()
 
     @property
     def learnt(self) -> bool:
@@ -83,7 +86,7 @@ class OverSeeds:
     micro_f1: one a seed. mean, sd: of these; sd None for one seed. by_type: mean F1 by entity type. decodings: micro F1
     by how tags are decoded and read, one a seed. lot, macro_f1, calibration: as `SplitScores` has them, one a seed.
     intervals: of by_type, at 95%, over seeds and sentences. unseen_f1: as `SplitScores` has it, one a seed; none where
-    no sentence of the split was trained on.
+    no sentence of the split was trained on. report: seqeval's strict report, mean over seeds.
     """
 
     micro_f1: Sequence[float]
@@ -96,6 +99,7 @@ class OverSeeds:
     calibration: Sequence[Calibration] = ()
     intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     unseen_f1: Sequence[float] = ()
+    report: Sequence[TypeReport] = ()
 
     @property
     def learnt(self) -> list[bool]:

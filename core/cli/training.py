@@ -117,10 +117,14 @@ def _scores(run: Run) -> list[str]:
         f"score (F1)   {test.f1:.2f}; macro, the mean over types, {test.macro_f1[0]:.2f}",
     ]
     lines += [f"  {name:<14} {f1s[0]:6.2f}" for name, f1s in test.decodings.items()]
-    lines += ["by type      score [95%, other sentences of this number]"]
-    for name, f1 in sorted(test.by_type.items(), key=lambda pair: -pair[1]):
-        low, high = test.intervals.get(name, (0.0, 0.0))
-        lines.append(f"  {name:<14} {f1:6.2f} " + (f"[{low:.1f}, {high:.1f}]" if name in test.intervals else ""))
+    width = max(14, *(len(line.type) for line in test.report))
+    lines += ["by type, strict (seqeval)"]
+    lines += [f"  {'':<{width}} precision  recall      F1  entities  95% interval of F1"]
+    for line in sorted(test.report, key=lambda line: (line.type == results.MICRO, -line.f1)):
+        low, high = test.intervals.get(line.type, (0.0, 0.0))
+        interval = f"[{low:.1f}, {high:.1f}]" if line.type in test.intervals else ""
+        scores = f"{line.precision:9.2f} {line.recall:7.2f} {line.f1:7.2f} {line.support:9,}"
+        lines.append(f"  {line.type:<{width}} {scores}  {interval}".rstrip())
     (sure,) = test.calibration
     lines += [
         f"confidence   mean {sure.confidence:.2f}, right {sure.right:.2f}; calibration error {sure.before:.3f} before "

@@ -25,6 +25,8 @@ from core.recipes.experiment.advice import LabelsSpared, labels_spared, next_bud
 from core.recipes.experiment.advice import NextBudget as NextBudget
 from core.runs.store import Run
 from core.stats.calibration import Abstaining
+from core.stats.scoring import MICRO as MICRO
+from core.stats.scoring import TypeReport as TypeReport
 
 
 def board(run_id: str) -> ExperimentResult:
@@ -126,6 +128,12 @@ def overlap_in_short(run_id: str) -> str:
 def halves_note(rows: Sequence[ArmRow]) -> str:
     """Note on an experiment whose replicates have halves of their own, a sentence; "" of any other."""
     return leaderboard.SWAPPED if leaderboard.swapped(rows) else ""
+
+
+def type_reports(run_id: str) -> Sequence[TypeReport]:
+    """Return seqeval's strict report on the test set of a `finetune` run, mean over seeds; empty for older results."""
+    test = tuned(run_id).test
+    return test.report if test else ()
 
 
 def macro_f1(run_id: str) -> float:

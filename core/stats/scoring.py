@@ -1,11 +1,18 @@
 """Predicted entities against gold ones: what every F1 and test is computed from (SOURCES.md, Span scoring)."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
 from core.results import Evaluation
+from core.text.schemes import encode
 from core.text.sentence import Entity, Prediction, Sentence
+
+SEQEVAL: Final = "bioes"  # the scheme that seqeval calls IOBES
+MICRO = "micro avg"  # seqeval's name of the line over all types
+AVERAGES = (MICRO, "macro avg", "weighted avg")
 
 
 def evaluate(
@@ -36,6 +43,48 @@ def count(
             for entity in entities:
                 table[row, column[entity.type]] += 1
     return Evaluation(types=names, tp=tables[0], predicted=tables[1], gold=tables[2])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TypeReport:
+    """One line of seqeval's classification report; type: the entity type, or `micro avg`. Scores in percent.
+
+    support: gold entities.
+    """
+
+    type: str
+    precision: float
+    recall: float
+    f1: float
+    support: int
+
+
+def seqeval_report(gold: Sequence[Sentence], predictions: Sequence[Prediction]) -> list[TypeReport]:
+    """Return seqeval's strict IOBES report (Nakayama, 2018): a line for each type, by name, then `micro avg`.
+
+    Empty if neither side holds an entity, because seqeval then has nothing to report.
+    """
+    from seqeval.metrics import classification_report
+    from seqeval.scheme import IOBES
+
+    pairs = list(zip(gold, predictions, strict=True))
+    if not any(sentence.entities or prediction.entities for sentence, prediction in pairs):
+        return []
+    truth = [encode(sentence.entities or (), len(sentence.tokens), SEQEVAL) for sentence, _ in pairs]
+    guess = [encode(prediction.entities, len(sentence.tokens), SEQEVAL) for sentence, prediction in pairs]
+    report = classification_report(truth, guess, mode="strict", scheme=IOBES, output_dict=True, zero_division=0)
+    types = sorted(name for name in report if name not in AVERAGES)
+    return [_line(name, report[name]) for name in (*types, MICRO)]
+
+
+def _line(name: str, scores: Mapping[str, float]) -> TypeReport:
+    return TypeReport(
+        type=name,
+        precision=100 * float(scores["precision"]),
+        recall=100 * float(scores["recall"]),
+        f1=100 * float(scores["f1-score"]),
+        support=int(scores["support"]),
+    )
 
 
 def cited_spans(tags: Sequence[str]) -> Prediction:

@@ -12,7 +12,7 @@ from seqeval.scheme import IOBES
 from core.models.crf import bioes_tags
 from core.models.tagger import prediction_of
 from core.results import Evaluation
-from core.stats.scoring import cited_spans, evaluate
+from core.stats.scoring import MICRO, cited_spans, evaluate, seqeval_report
 from core.text.schemes import decode
 from core.text.sentence import Entity, Prediction, Sentence
 from tests.conftest import sentence
@@ -57,6 +57,36 @@ def test_micro_f1_is_seqevals_on_a_thousand_random_sequences() -> None:
     for a, b in pairs[:50]:  # the marker of a sentence, too: a row is a sentence's own
         assert cited_spans(a).entities == tuple(sorted(set(cited_spans(a).entities)))
         assert len(evaluate([labelled(a)], [prediction_of(b)]).tp) == 1
+
+
+def test_seqevals_report_has_our_counts() -> None:
+    draw = random.Random(1)
+    tags = bioes_tags(["A", "B", "C"])
+    truths = [[draw.choice(tags) for _ in range(draw.randint(1, 12))] for _ in range(300)]
+    gold = [labelled(truth) for truth in truths]
+    guesses = [[tag if draw.random() < 0.7 else draw.choice(tags) for tag in truth] for truth in truths]
+    predictions = [prediction_of(guess) for guess in guesses]
+    table = evaluate(gold, predictions)
+    *types, micro = seqeval_report(gold, predictions)
+    assert [line.type for line in types] == list(table.types) == ["A", "B", "C"]
+    sums = zip(*(counts.sum(axis=0).tolist() for counts in (table.tp, table.predicted, table.gold)), strict=True)
+    for line, (right, predicted, labels) in zip(types, sums, strict=True):
+        assert line.support == labels
+        assert line.precision == pytest.approx(100 * right / predicted)
+        assert line.recall == pytest.approx(100 * right / labels)
+        assert line.f1 == pytest.approx(table.by_type()[line.type])
+    assert (micro.type, micro.support) == (MICRO, int(table.gold.sum()))
+    assert (micro.precision, micro.recall, micro.f1) == pytest.approx((table.precision(), table.recall(), table.f1()))
+
+
+def test_a_report_has_types_that_only_one_side_holds_and_none_without_entities() -> None:
+    gold = [sentence("a b", [(0, 1, "X")])]
+    predicted = [Prediction(entities=(Entity(start=1, end=2, type="Y"),), confidence=())]
+    lines = {
+        line.type: (line.precision, line.recall, line.f1, line.support) for line in seqeval_report(gold, predicted)
+    }
+    assert lines == {"X": (0, 0, 0, 1), "Y": (0, 0, 0, 0), MICRO: (0, 0, 0, 1)}
+    assert seqeval_report([sentence("a", [])], [Prediction(entities=(), confidence=())]) == []
 
 
 def test_a_row_a_sentence_and_a_column_a_type() -> None:

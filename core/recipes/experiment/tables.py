@@ -79,8 +79,8 @@ def as_markdown(result: ExperimentResult) -> str:
         answers = [f"{answer}{mark}" if answer else "" for answer in (row.helped or row.verdict, row.chose)]
         cells += [sd, gain, *answers, f"{row.gpu_hours:.2f}"]
         lines.append(f"| {' | '.join(cells)} |")
-    words = {row.arm: row.changed_words or row.drawn_words for row in result.leaderboard}
-    counted = {arm: f" ({text})" for arm, text in words.items() if text}
+    labels = {row.arm: row.changed_words or row.drawn_words for row in result.leaderboard}
+    counted = {arm: f" ({text})" for arm, text in labels.items() if text}
     reasons = [
         f"- {row.arm} {row.budget}".rstrip() + f"{counted.get(row.arm, '')}: {row.why}" for row in result.leaderboard
     ]

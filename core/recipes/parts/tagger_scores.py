@@ -22,7 +22,7 @@ from core.results import BoolArray, Evaluation
 from core.stats.bootstrap import intervals_by_type
 from core.stats.calibration import abstaining, calibration, confidences
 from core.stats.learning import chance_f1
-from core.stats.scoring import cited_spans, evaluate
+from core.stats.scoring import MICRO, TypeReport, cited_spans, evaluate, seqeval_report
 from core.text.sentence import Sentence
 
 if TYPE_CHECKING:
@@ -79,6 +79,7 @@ def score_split(
         calibration=calibration(sure, right, tagger.crf.temperature),
         # Of no sentence there is no score, and of all of them it is the one above.
         unseen_f1=table.of(~seen).f1() if seen is not None and seen.any() and not seen.all() else None,
+        report=seqeval_report(gold, best),
     )
 
 
@@ -124,7 +125,27 @@ def over_seeds(results: Sequence[SplitScores], tables: Sequence[Evaluation] = ()
         calibration=[one.calibration for one in results if one.calibration],
         intervals=intervals_by_type(tables) if tables else {},
         unseen_f1=[one.unseen_f1 for one in results if one.unseen_f1 is not None],
+        report=_mean_report([one.report for one in results]),
     )
+
+
+def _mean_report(reports: Sequence[Sequence[TypeReport]]) -> list[TypeReport]:
+    """Average the seeds' reports line by line; a type that a seed's report lacks scores 0 there."""
+    lines: dict[str, list[TypeReport]] = {}
+    for report in reports:
+        for line in report:
+            lines.setdefault(line.type, []).append(line)
+    n = len(reports)
+    return [
+        TypeReport(
+            type=name,
+            precision=sum(line.precision for line in seeds) / n,
+            recall=sum(line.recall for line in seeds) / n,
+            f1=sum(line.f1 for line in seeds) / n,
+            support=max(line.support for line in seeds),
+        )
+        for name, seeds in sorted(lines.items(), key=lambda pair: (pair[0] == MICRO, pair[0]))
+    ]
 
 
 def all_seeds(

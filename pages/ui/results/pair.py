@@ -110,9 +110,36 @@ def types(run_labels: Mapping[str, str], run_id: str | None = None) -> None:
     columns = {"type": "Type", "mentions": "In the test set", **f1, **difference}
     table(lines, columns, "Score by entity type, mean of the seeds")
     st.caption(OF_TYPES)
+    for run in dict.fromkeys((a, b)):
+        _report(run, run_labels[run])
     _novelty(a, b, f1)
     if run_id is not None:
         _decodings(run_id)
+
+
+def _report(run_id: str, name: str) -> None:
+    """Show precision, recall and F1 per type; nothing if an older version stored no report."""
+    rows = [
+        {
+            "type": row.type,
+            "entities": row.support,
+            "precision": f"{row.precision:.2f}",
+            "recall": f"{row.recall:.2f}",
+            "f1": f"{row.f1:.2f}",
+        }
+        for row in results.type_reports(run_id)
+    ]
+    if rows:
+        columns = {
+            "type": "Type",
+            "entities": "In the test set",
+            "precision": "Precision",
+            "recall": "Recall",
+            "f1": "F1",
+        }
+        with st.expander(f"Precision and recall of {plain(name)}", icon=":material/target:"):
+            table(rows, columns, "Precision, recall and F1 of each entity type, in percent")
+            st.caption("Exact start, end and type (seqeval, strict mode), mean of the seeds.")
 
 
 def _macro(a: str, b: str) -> dict[str, object]:
