@@ -12,13 +12,15 @@ _LIST = Path(__file__).resolve().parents[2] / "assets" / "papers.toml"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
     """A table or figure. page: its file's name without `.py`. commands: what follows `python -m core`, capitals being
-    the user's corpora and runs; none where it is not made."""
+    the user's corpora and runs; none if Winnow does not make it. evidence: how the stored output in PAPERS.md falls
+    short of the command."""
 
     item: str
     shows: str
     page: str
     commands: tuple[str, ...]
     differs: str
+    evidence: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

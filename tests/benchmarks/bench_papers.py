@@ -1,12 +1,12 @@
 """Every table and figure of the five papers, made by its command on real text: PAPERS.md.
 
-    python -m tests.benchmarks.bench_papers [--home DIR] [--only "Ma et al. 2023" ...] [--write]
+    python -m tests.benchmarks.bench_papers [--home DIR] [--only "Ma et al. 2023" ...] [--quick] [--write]
 
-Runs what RUNS names, in a home of its own, on the first sentences of public corpora, and appends what was printed to
-papers.jsonl; begun again it goes on behind what is there, and with the same --home inside a run; an item that fails
-stops no other. Then it writes PAPERS.md from those lines and assets/papers.toml; `--write` does that alone. Sized for
-two cores: an hour or two in all, never in a test. The figures show that the procedure runs, and on so little text no
-more than that.
+Runs the commands in RUNS on the first sentences of public corpora, in its own home, and appends their output to
+papers.jsonl. It skips items that are there already, resumes inside a run with the same --home, and continues if an item
+fails. Then it writes PAPERS.md from those lines and assets/papers.toml; `--write` does only that. `--quick` reruns the
+items that take under a minute, which tests/test_papers.py compares with papers.jsonl. A full run takes some hours on
+two cores. The figures show that the procedure runs; with so little text they show no more.
 """
 
 import argparse
@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
@@ -48,7 +48,9 @@ LABELLED = {  # name: file below the data, sentences of it
     "contracts": ("inlegalner/train.conll", 2051),
 }
 UNLABELLED = {"wikipedia": 2000, "reviews": 2000, "pubmed": 2000}
-MIXED = "domain"  # all of these in one
+LARGE = {"wikipedia-large": ("wikipedia", 26000), "reviews-large": ("reviews", 14000)}  # for word vectors
+MIXED = "domain"  # all of UNLABELLED in one corpus
+ENOUGH = 300_000  # tokens: word vectors of 30,000 are nearly all alike
 ELSEWHERE = "elsewhere.vec"  # in the place of GloVe's file: word vectors of MIXED in word2vec's text format
 ANSWERS = "answers-made-up.csv"  # nobody was asked: ten answers that show what a survey prints
 MADE_UP = (5, 4, 4, 5, 3, 4, 2, 5, 4, 4)
@@ -84,12 +86,12 @@ RUNS: Mapping[str, Mapping[str, tuple[str, ...]]] = {  # {paper: {item: commands
             "--option quota=true --budget 500",
         ),
         "Table 5": (
-            f"experiment --task music --domain wikipedia {ON_MUSIC} --arms none,tapt,cos-pretrained --budgets 5%,10% "
-            f"--seeds 1 {SMALL}",
+            f"experiment --task music --domain wikipedia {ON_MUSIC} --arms none,tapt,cos-pretrained "
+            f"--budgets 30,75,150,300 --seeds 1 {SMALL}",
         ),
         "Figure 2": (  # the same experiment, read as a curve
-            f"experiment --task music --domain wikipedia {ON_MUSIC} --arms none,tapt,cos-pretrained --budgets 5%,10% "
-            f"--seeds 1 {SMALL}",
+            f"experiment --task music --domain wikipedia {ON_MUSIC} --arms none,tapt,cos-pretrained "
+            f"--budgets 30,75,150,300 --seeds 1 {SMALL}",
         ),
         "Figure 3": (
             "select --task music --domain wikipedia --train music --dev music-dev --strategy ner-selected --budget 300",
@@ -104,26 +106,26 @@ RUNS: Mapping[str, Mapping[str, tuple[str, ...]]] = {  # {paper: {item: commands
         "Tables 1 and 2": ("corpus list",),
         "Table 3, left": ("similarity --target news --source wikipedia,reviews,pubmed --cap-tokens 100000",),
         "Table 3, right": (
-            f"experiment {ON_NEWS} --sources wikipedia,reviews --arms none,vectors:wikipedia,vectors:reviews,"
-            "lm:wikipedia,lm:reviews --seeds 1,2 --finetune epochs=20 --cap-tokens 30000",
+            f"experiment {ON_NEWS} --sources wikipedia-large,reviews-large --arms none,vectors:wikipedia-large,"
+            f"vectors:reviews-large,lm:wikipedia-large,lm:reviews-large --seeds 1,2 --finetune epochs=20 --cap-tokens {ENOUGH}",
         ),
         "Section 7.1 (kappa)": ("predictiveness assets/dai2019-table3.csv --measure ppl,wvv,tvc",),
         "Table 4": ("predictiveness assets/dai2019-table3.csv",),
         "Table 5": (
             "vectors add {folder}/files/" + ELSEWHERE + " --name elsewhere",
-            f"experiment {ON_NEWS} --sources wikipedia --imported-vectors elsewhere --seeds 1 "
+            f"experiment {ON_NEWS} --sources wikipedia-large --imported-vectors elsewhere --seeds 1 "
             "--finetune epochs=60,patience=60 "  # vectors of 50 numbers are learnt from slowly
-            "--arms none,vectors:wikipedia,vectors:elsewhere,lm:wikipedia --cap-tokens 30000",
+            f"--arms none,vectors:wikipedia-large,vectors:elsewhere,lm:wikipedia-large --cap-tokens {ENOUGH}",
         ),
         "Figure 1 (survey)": ("survey {folder}/files/" + ANSWERS,),
         "Table 6": tuple(
-            f"experiment {ON_NEWS} --sources wikipedia,reviews --arms none,vectors:wikipedia,vectors:reviews --seeds 1 "
-            f"--finetune epochs=20 --cap-tokens 30000{setting}"
+            f"experiment {ON_NEWS} --sources wikipedia-large,reviews-large --arms none,vectors:wikipedia-large,"
+            f"vectors:reviews-large --seeds 1 --finetune epochs=20 --cap-tokens {ENOUGH}{setting}"
             for setting in ("", " --vectors window=2,dimension=200,negative=10")
         ),
         "Figure 2": (
-            f"experiment {ON_NEWS} --sources wikipedia --arms none,vectors:wikipedia,lm:wikipedia --seeds 1 "
-            "--finetune epochs=20 --cap-tokens 4000,12000,36000",
+            f"experiment {ON_NEWS} --sources wikipedia-large --arms none,vectors:wikipedia-large,lm:wikipedia-large --seeds 1 "
+            f"--finetune epochs=20 --cap-tokens {ENOUGH},400000,500000",
         ),
         "Section 7.2 (the rule)": ("predictiveness assets/dai2019-table3.csv",),
     },
@@ -144,7 +146,11 @@ RUNS: Mapping[str, Mapping[str, tuple[str, ...]]] = {  # {paper: {item: commands
             f"experiment {ON_NEWS} {HARDER} --arms none,random2low:20%,highc2low:20%,redundant2low:20%,dataaug,lpft "
             "--seeds 1 --finetune epochs=6",
         ),
-        "Tables 4 and 10 (MINER)": (f"experiment {ON_NEWS} {HARDER} --arms none,miner --seeds 1 --finetune epochs=20",),
+        "Tables 4 and 10 (MINER)": (
+            f"experiment {ON_NEWS} {HARDER} --arms none,miner --seeds 1 --finetune epochs=20",
+            f"experiment {ON_NEWS} {HARDER} --arms none,highc2low:20% --seeds 1 --finetune network=span "
+            "--finetune beta=0.01 --finetune gamma=0.001 --finetune epochs=20",
+        ),
         "Tables 5 and 11": (
             f"experiment {ON_NEWS} {HARDER} --arms none,random2high:20%,low2high:20% --seeds 1 --finetune epochs=6",
         ),
@@ -177,11 +183,13 @@ RUNS: Mapping[str, Mapping[str, tuple[str, ...]]] = {  # {paper: {item: commands
 Line = dict[str, Any]
 
 
-def prepared(data: Path, folder: Path, home: Path) -> None:
-    """The corpora under the names that RUNS uses; what is there already stays."""
+def prepared(data: Path, folder: Path, home: Path, add: Callable[[Path, str], object]) -> None:
+    """Write the corpora that RUNS uses below `folder` and import each by `add(home, command)`."""
     folder.mkdir(parents=True, exist_ok=True)
     texts = {name: _first(data / "unlabeled" / f"{name}.txt.gz", n) for name, n in UNLABELLED.items()}
-    files = {name: (f"{name}.txt", text) for name, text in (*texts.items(), (MIXED, "".join(texts.values())))}
+    large = {name: _first(data / "unlabeled" / f"{of}.txt.gz", n) for name, (of, n) in LARGE.items()}
+    plain = {**texts, MIXED: "".join(texts.values()), **large}
+    files = {name: (f"{name}.txt", text) for name, text in plain.items()}
     for name, (place, n) in LABELLED.items():
         sentences = (data / place).read_text(encoding="utf-8").strip().split("\n\n")[:n]
         files[name] = (f"{name}.conll", "\n\n".join(sentences) + "\n")
@@ -191,7 +199,7 @@ def prepared(data: Path, folder: Path, home: Path) -> None:
         _vectors("".join(texts.values()), folder / ELSEWHERE)
     for name, (file, text) in files.items():
         (folder / file).write_text(text, encoding="utf-8")
-        _ours(home, f"corpus add {folder / file} --name {name}")
+        add(home, f"corpus add {folder / file} --name {name}")
 
 
 def _vectors(text: str, path: Path) -> None:
@@ -242,6 +250,12 @@ def read(lines: Path) -> dict[tuple[str, str], Line]:
     return {(line["paper"], line["item"]): line for line in map(json.loads, texts)}
 
 
+def quick(line: Line) -> bool:
+    """Return True if an item's commands take under a minute and need no training of another item."""
+    words = " ".join(line["commands"])
+    return line["seconds"] < 60 and not re.search(r"experiment |finetune|difficulty |vectors |ner-selected", words)
+
+
 def make(home: Path, paper: str, item: str) -> Line:
     """Run an item's commands, whatever they print kept."""
     commands, begun, printed = RUNS[paper][item], time.perf_counter(), []
@@ -277,6 +291,9 @@ def page(known: Mapping[tuple[str, str], Line]) -> str:
             commands = "".join(f"    python -m core {command}\n" for command in item.commands)
             parts += [f"### {item.item}\n", f"{item.shows} Page: {item.page.split('_')[1]}. {item.differs}\n", commands]
             if line := known.get((paper.name, item.item)):
+                parts += [f"{item.evidence}\n"] if item.evidence else []
+                if tuple(line["commands"]) != RUNS[paper.name][item.item]:
+                    parts.append("This output is of an earlier command; it has not been run with the present one.\n")
                 parts.append(f"On {line['date']} ({line['machine']}, {line['seconds']} s):\n")
                 parts += [_block(*pair) for pair in zip(line["commands"], line["printed"], strict=True)]
             elif item.item in RUNS.get(paper.name, {}):
@@ -297,18 +314,24 @@ def main() -> None:
     parser.add_argument("--home", type=Path, help="Of the runs; without: one that is kept nowhere.")
     parser.add_argument("--lines", type=Path, default=LINES)
     parser.add_argument("--only", nargs="+", default=tuple(RUNS), choices=tuple(RUNS), help="These papers alone.")
+    parser.add_argument("--quick", action="store_true", help="Rerun only the items that take under a minute.")
     parser.add_argument("--write", action="store_true", help="Run nothing, write PAPERS.md of what is known.")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         home = given.home or Path(folder)
+        known = read(given.lines)
         missing = [
             (paper, item)
             for paper in given.only
             for item, commands in RUNS[paper].items()
-            if tuple(read(given.lines).get((paper, item), {"commands": ()})["commands"]) != commands
+            if (
+                quick(known.get((paper, item), {"commands": (), "seconds": 60}))
+                if given.quick
+                else tuple(known.get((paper, item), {"commands": ()})["commands"]) != commands
+            )
         ]
         if missing and not given.write:
-            prepared(given.data, home / "files", home)
+            prepared(given.data, home / "files", home, _ours)
         failed = 0
         for paper, item in missing if not given.write else ():
             try:

@@ -2,9 +2,19 @@
 
 import csv
 import io
+from collections.abc import Sequence
 from dataclasses import asdict
+from statistics import mean
 
-from core.artifacts.leaderboard import EXPLORATORY, SWAPPED, ExperimentResult, baseline_words, nothing_learnt, swapped
+from core.artifacts.leaderboard import (
+    EXPLORATORY,
+    SWAPPED,
+    CurvePoint,
+    ExperimentResult,
+    baseline_words,
+    nothing_learnt,
+    swapped,
+)
 from core.recipes.experiment import collapsed, further_tests
 from core.stats.verdict import points
 
@@ -84,4 +94,31 @@ def as_markdown(result: ExperimentResult) -> str:
     reasons = [
         f"- {row.arm} {row.budget}".rstrip() + f"{counted.get(row.arm, '')}: {row.why}" for row in result.leaderboard
     ]
-    return "\n".join([*lines, "", *reasons, "", *further_tests.as_markdown(result.leaderboard)])
+    further = further_tests.as_markdown(result.leaderboard)
+    return "\n".join([*lines, "", *reasons, "", *further, *_curve(result.curve)])
+
+
+def _curve(points: Sequence[CurvePoint]) -> list[str]:
+    """A table of test F1 by number of training sentences, mean over draws and seeds; nothing without sizes."""
+    sizes = sorted({point.train_sentences for point in points})
+    if not sizes:
+        return []
+    lines = [
+        "Test F1 by number of training sentences, mean over draws and seeds:",
+        "",
+        f"| variant | budget | {' | '.join(f'{size:,}' for size in sizes)} |",
+        f"|---|---|{'---:|' * len(sizes)}",
+    ]
+    for arm, budget in dict.fromkeys((point.arm, point.budget) for point in points):
+        f1s = {
+            size: [
+                f1
+                for point in points
+                if (point.arm, point.budget, point.train_sentences) == (arm, budget, size)
+                for f1 in point.micro_f1
+            ]
+            for size in sizes
+        }
+        cells = [arm, budget, *(f"{mean(values):.2f}" if values else "" for values in f1s.values())]
+        lines.append(f"| {' | '.join(cells)} |")
+    return [*lines, ""]
