@@ -26,8 +26,10 @@ def planned_test(config: ExperimentConfig, lines: Sequence[FinishedLine], number
     control = rivals.control(claim, list(by_cell))
     line, other = by_cell[claim], by_cell[control or rivals.baseline(claim, list(by_cell))]
     quick = control and claim.arm.pretrains and not line.chains[0].replicate.number
+    if quick or changed_labels.of_line(line).too_few:
+        return None
     seeds = collapsed.collapsed_seeds(lines)
-    if quick or changed_labels.of_line(line).too_few or collapsed.nothing_learnt(lines, seeds):
+    if collapsed.nothing_learnt(lines, seeds):
         return None
     gap = resample(further_tests.evaluations_of(line), further_tests.evaluations_of(other), DRAWS, config.draw_seed)
     look = _look(gap)
