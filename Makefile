@@ -3,6 +3,7 @@
 # make quick   the tests below a tenth of a second of processor time (tests/slow.txt names the others), in the rooms that
 #              neither draw pages nor run nor train: the rest asks for one room, e.g. pytest tests/pages
 # make slow    tests/slow.txt anew
+# make durations   seconds of the last `make test` by folder and by fixture
 # make bench   the numbers of tests/benchmarks/RESULTS.md
 # make lint    ruff and mypy
 # make lock    requirements.lock anew; make app and make test install by it where it fits (LOCKED=0: by the ranges alone)
@@ -21,31 +22,37 @@ export LOCKED
 # Tests write small files and have each put on the disk: in memory, where there is enough of it, that costs nothing.
 SPARE  := $(shell df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 && $$4 > 8000000 { print "/dev/shm" }')
 
+TIMED  := -p tests.lab.durations
 ROOMS  := $(addprefix --ignore=tests/,browser pages recipes training)
 
-.PHONY: app test quick slow bench lint lock sample pictures sbom bundle clean
+.PHONY: app test quick slow durations bench lint lock sample pictures sbom bundle clean
 
 app: $(VENV)/.app
 	$(BIN)/python -m core samples
 	$(BIN)/python app.py
 
 test quick: export PYTEST_DEBUG_TEMPROOT = $(SPARE)
+test: export WINNOW_DURATIONS = $(VENV)/durations
 # The types are checked beside the first part, since mypy alone would leave a core idle; what it says stands below that part.
 test: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/python -m tests.browser.chromium
+	rm -rf $(VENV)/durations
 	$(BIN)/mypy >$(VENV)/mypy.txt 2>&1 & types=$$!; \
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not browser and not alone"; quiet=$$?; \
+	$(BIN)/python -m pytest $(TIMED) -n 2 --dist worksteal -m "not browser and not alone"; quiet=$$?; \
 	wait $$types; typed=$$?; cat $(VENV)/mypy.txt; \
-	$(BIN)/python -m pytest tests/browser -n 3 --dist loadfile -m "browser and not alone"; seen=$$?; \
-	$(BIN)/python -m pytest $$(grep -rl --include='test_*.py' mark.alone tests) -m alone && exit $$((typed + quiet + seen))
+	$(BIN)/python -m pytest $(TIMED) tests/browser -n 3 --dist loadfile -m "browser and not alone"; seen=$$?; \
+	$(BIN)/python -m pytest $(TIMED) $$(grep -rl --include='test_*.py' mark.alone tests) -m alone && exit $$((typed + quiet + seen))
 
 quick: $(VENV)/.dev
 	$(BIN)/python -m pytest -n 2 --dist worksteal $(ROOMS) -m "not browser and not alone and not slow"
 
 slow: $(VENV)/.dev
 	$(BIN)/python -m pytest -p tests.slow $(ROOMS) -m "not browser and not alone"
+
+durations: $(VENV)/.dev
+	$(BIN)/python -m tests.lab.durations $(VENV)/durations
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
