@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import tarfile
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
@@ -461,3 +462,27 @@ def test_missing_paths_and_empty_folders(tmp_path: Path) -> None:
 def test_real_corpora_are_read_whole(name: str, n: int, real_data: Path) -> None:
     found, report = texts(real_data / "unlabeled" / f"{name}.txt.gz")
     assert (len(found), report.rejected, report.format) == (n, 0, "txt")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("train.txt", b"version https://git-lfs.github.com/spec/v1\noid sha256:46\nsize 12\n", "git lfs pull"),
+        ("train.conll", b"\xef\xbb\xbf<!DOCTYPE html>\n<html><body>Sign in</body></html>\n", "download the raw file"),
+        ("scene.txt", b"1\r\n00:00:01,000 --> 00:00:04,000\r\nMara pays.\r\n", "save the spoken lines alone"),
+        ("scene.vtt", b"WEBVTT\n\n00:01.000 --> 00:04.000\nMara pays.\n", "save the spoken lines alone"),
+    ],
+)
+def test_what_stands_in_for_a_text_is_refused_with_the_cure(
+    name: str, content: bytes, said: str, tmp_path: Path
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(ReadError, match=said):
+        list(read(tmp_path / name))
+
+
+def test_a_tar_archive_is_refused_with_the_cure(tmp_path: Path) -> None:
+    with tarfile.open(tmp_path / "train.tar.gz", "w:gz") as archive:
+        archive.addfile(tarfile.TarInfo("train.txt"))
+    with pytest.raises(ReadError, match="a tar archive; unpack it"):
+        list(read(tmp_path / "train.tar.gz"))

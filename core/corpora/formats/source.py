@@ -3,6 +3,7 @@
 import codecs
 import io
 import os
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -47,6 +48,8 @@ _BINARY = {
     b"\x89PNG": "a picture",
     b"\xff\xd8\xff": "a picture",
 }
+_SUBTITLES = re.compile(rb"(?:WEBVTT\b|1\r?\n)[^\0]{0,200}?\d\d:\d\d[,.]\d{3} --> ")  # WebVTT, SubRip
+_TAR, _TAR_AT = b"ustar", 257  # a tar archive says what it is behind its first file's name
 _OFFICE = {  # zip archives that are told from others by their names
     (".ods",): "a spreadsheet; save it as .xlsx or .csv",
     (".pptx", ".pptm", ".odp"): "a presentation; save it as .pdf",
@@ -217,6 +220,8 @@ def refuse_known(name: str, head: bytes) -> None:
         _refuse_another(name, head, begins)
         return
     content = next((content for magic, content in _BINARY.items() if head.startswith(magic)), None)
+    if head[_TAR_AT:].startswith(_TAR):
+        content = "a tar archive; unpack it, or pack its files as .zip"
     if head.startswith(b"PK"):
         content = next((content for endings, content in _OFFICE.items() if name.lower().endswith(endings)), content)
     if content:
@@ -247,8 +252,25 @@ def _refuse_another(name: str, head: bytes, begins: bytes) -> None:
     )
 
 
+def _refuse_stand_in(name: str, head: bytes) -> None:
+    """Errors: ReadError for text that takes the place of a file, or that is no running text."""
+    start = head[:1024].removeprefix(codecs.BOM_UTF8).lstrip()
+    if start.startswith(b"version https://git-lfs.github.com/spec/"):
+        raise ReadError(name, 1, "a Git LFS pointer, not the file itself; run `git lfs pull`, or download the file.")
+    if start[:14].lower().startswith((b"<!doctype html", b"<html")):
+        raise ReadError(
+            name,
+            1,
+            "a web page, not the file that its name promises; download the raw file, or end its name in .html to import"
+            " the page's text.",
+        )
+    if _SUBTITLES.match(start):
+        raise ReadError(name, 1, "subtitles with times; save the spoken lines alone, one per line, as .txt.")
+
+
 def _refuse_binary(name: str, head: bytes, encoding: str) -> None:
     refuse_known(name, head)
+    _refuse_stand_in(name, head)
     # A stray one is dirt; one byte in a hundred is no text.
     if head.count(b"\0") * 100 > len(head) and not encoding.startswith(("utf-16", "utf-32")):
         raise EncodingError(
