@@ -1,7 +1,9 @@
 """The kind of a file: its container, what its rows hold, and its text column."""
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 from functools import lru_cache
@@ -16,6 +18,7 @@ from core.corpora.formats.folders import is_brat
 from core.corpora.formats.hf import tag_columns
 from core.corpora.formats.jsons import json_array, json_lines
 from core.corpora.formats.ledger import Ledger, ReadOptions, Record
+from core.corpora.formats.other_tools import adapted, why_refused
 from core.corpora.formats.source import BLOCK_BYTES, open_bytes, open_stream
 from core.corpora.formats.tables import table
 from core.errors import OptionsError, ReadError
@@ -74,9 +77,9 @@ def suffix(path: PurePath) -> str:
 def records(path: Path, kind: Kind, ledger: Ledger) -> Iterator[Record]:
     """The rows of any container that has columns."""
     if kind.container == "jsonl":
-        return json_lines(path, kind.encoding, ledger)
+        return adapted(json_lines(path, kind.encoding, ledger))
     if kind.container == "json":
-        return json_array(path, kind.encoding, ledger)
+        return adapted(json_array(path, kind.encoding, ledger))
     if kind.container == "xlsx":
         return sheet_rows(path, ledger)
     if kind.container == "arrow":
@@ -106,6 +109,8 @@ def kind_of(path: Path, options: ReadOptions) -> Kind:
             path.name, 1, f"looks like {container}, not {choice}; choose the format {container} or auto."
         )
     columns, rows = _first_rows(path, container, options)
+    if reason := why_refused(columns, rows):
+        raise ReadError(path.name, 1, f"{reason}.")
     _check_named(path, rows, options)
     shape = choice if choice in ("doccano", "prodigy", "labelstudio", "hf") else _shape(columns, rows)
     if choice in ("csv", "tsv", "jsonl", "parquet") or container == "xlsx":
@@ -227,9 +232,18 @@ def _by_content(path: Path, choice: str, head: str) -> str:
     if choice in ("jsonl", "doccano", "prodigy", "labelstudio", "hf") or ending in (".json", ".jsonl", ".ndjson"):
         lines = ending in (".jsonl", ".ndjson") and head.lstrip()[1:].lstrip()[:1] not in ("{", "")
         return "json" if start == "[" and not lines else "jsonl"
+    if start == "{" and ending not in (*_COLUMN_SUFFIXES, ".csv", ".tsv") and _is_object(head):  # .manifest, .json1
+        return "jsonl"
     if ending in _COLUMN_SUFFIXES or (ending in (".txt", ".tsv", "") and looks_like_conll(head)):
         return "conll"
     return ending[1:] if ending in (".csv", ".tsv") else "txt"
+
+
+def _is_object(head: str) -> bool:
+    """Return True if the first line is a JSON object."""
+    with suppress(ValueError, RecursionError):
+        return isinstance(json.loads(head.lstrip().split("\n", 1)[0]), dict)
+    return False
 
 
 def _first_rows(path: Path, container: str, options: ReadOptions) -> tuple[list[str], list[Mapping[str, object]]]:

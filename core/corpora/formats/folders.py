@@ -19,7 +19,16 @@ MOST_LISTED = 500  # entries of a folder
 _ROWS = (".txt", ".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".arrow", ".conll", ".bio", ".iob")
 _READ = (*_ROWS, *DOCUMENTS)
 _ABOUT = frozenset(
-    {"dataset_info.json", "dataset_infos.json", "dataset_dict.json", "state.json", "readme.txt", "license.txt"}
+    {
+        "dataset_info.json",
+        "dataset_infos.json",
+        "dataset_dict.json",
+        "state.json",
+        "label.json",
+        "label2id.json",
+        "readme.txt",
+        "license.txt",
+    }
 )
 _PART = re.compile(r"(?:^|[^a-z])(train|validation|valid|dev|test)(?:[^a-z]|$)")
 ALL_PARTS = "*"  # as `options.part`: the files of a folder whatever part they are

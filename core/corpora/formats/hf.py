@@ -17,6 +17,7 @@ TOKENS = ("tokens", "words")
 Names = Callable[[], list[str] | None]  # asked only where tags are numbers
 
 TAGS = ("ner_tags", "tags", "ner", "labels", "tag")
+NUMBERED = ("label.json", "label2id.json")  # {name: number}, beside the files of tner and of many trainings
 _LONGEST = 1_000_000  # bytes of a data set's description
 
 
@@ -37,7 +38,17 @@ def tag_names(path: Path, tags: str) -> list[str] | None:
         for name in ("dataset_info.json", "dataset_infos.json", "README.md"):
             if is_there(file := folder / name) and (names := _names_in(_metadata(file), tags, file)):
                 return names
+        for name in NUMBERED:
+            if is_there(file := folder / name) and (names := _by_number(_metadata(file))):
+                return names
     return None
+
+
+def _by_number(numbers: object) -> list[str] | None:
+    """Names in the order of their numbers, 0 to n - 1; None for anything else."""
+    if not isinstance(numbers, Mapping) or sorted(numbers.values(), key=str) != sorted(range(len(numbers)), key=str):
+        return None
+    return sorted(numbers, key=numbers.__getitem__)
 
 
 def _around(path: Path) -> Iterator[Path]:
@@ -147,8 +158,8 @@ def _tagged(
         raise ReadError(
             ledger.file,
             line,
-            "its tags are numbers and nothing says what they stand for; expected names in the file's features or in"
-            " dataset_info.json beside it.",
+            "its tags are numbers and nothing says what they stand for; expected names in the file's features, or in"
+            " dataset_info.json or label.json ({name: number}) in the same folder.",
         )
     if not all(isinstance(tag, int) and 0 <= tag < len(class_names) for tag in tags):
         ledger.reject(

@@ -1,0 +1,177 @@
+"""Records of further tools and data sets as rows with a text and spans, `[start, end, type]` in characters.
+
+Exports that hold no text, or whose rows are columns, are refused by name.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import accumulate
+
+from core.corpora.formats.ledger import Record
+
+Row = Mapping[str, object]
+Spans = list[object] | None  # None: nobody labelled the text
+
+
+def adapted(records: Iterator[Record]) -> Iterator[Record]:
+    """The records; those of a known tool as rows under `text` and `label`. A record may hold several sentences."""
+    for line, record in records:
+        adapter = next((adapt for names, adapt in _ADAPTERS if names <= record.keys()), None)
+        rows = list(adapter(record)) if adapter else []
+        if rows:
+            yield from ((line, row) for row in rows)
+        else:
+            yield line, record
+
+
+def why_refused(columns: Sequence[str], rows: Sequence[Row]) -> str:
+    """Reason to refuse an export by name, with the cure; "" for any other."""
+    return next((reason for fits, reason in _REFUSED if rows and fits(set(columns), rows[0])), "")
+
+
+def _of_pandas(columns: set[str], row: Row) -> bool:
+    """Return True for {column: {row number: value}}."""
+    values = list(row.values())
+    return all(isinstance(value, Mapping) and value and all(key.isdecimal() for key in value) for value in values)
+
+
+_REFUSED: tuple[tuple[Callable[[set[str], Row], bool], str], ...] = (
+    (
+        lambda columns, row: {"Begin Offset", "End Offset", "Type"} <= columns,
+        "annotations of Amazon Comprehend, without the text that their offsets count in; join them with the documents"
+        " and save JSON lines with text and label ([[start, end, type]])",
+    ),
+    (
+        lambda columns, row: {"projectFileVersion", "assets"} <= columns,
+        "a project of Azure AI Language, whose texts are in other files; join them and save JSON lines with text and"
+        " label ([[start, end, type]])",
+    ),
+    (
+        lambda columns, row: {"body", "target"} <= columns and ("@context" in columns or "id" in columns),
+        "web annotations (Recogito, Hypothesis) without the text that their positions count in; join them with the text"
+        " and save JSON lines with text and label ([[start, end, type]])",
+    ),
+    (
+        _of_pandas,
+        "a table written by pandas by column; write it again with to_json(orient='records', lines=True), as JSON lines",
+    ),
+)
+
+
+def _row(record: Row, text: str, spans: Spans, *used: str) -> Row:
+    """A row, with what else the record says."""
+    return {"text": text, "label": spans, **{key: value for key, value in record.items() if key not in used}}
+
+
+def _vertex(record: Row) -> Iterator[Row]:
+    """Google Vertex AI and AutoML: `textContent`, `textSegmentAnnotations` of startOffset, endOffset, displayName."""
+    text, segments = record["textContent"], record["textSegmentAnnotations"]
+    if isinstance(text, str) and isinstance(segments, list):
+        spans = _fields(segments, "startOffset", "endOffset", "displayName")
+        yield _row(record, text, spans, "textContent", "textSegmentAnnotations")
+
+
+def _ground_truth(record: Row) -> Iterator[Row]:
+    """Amazon SageMaker Ground Truth: `source`, and under the job's name `annotations` of `entities`."""
+    text = record["source"]
+    for job, value in record.items():
+        answer = value.get("annotations") if isinstance(value, Mapping) else None
+        entities = answer.get("entities") if isinstance(answer, Mapping) else None
+        if isinstance(text, str) and isinstance(entities, list):
+            yield _row(record, text, _fields(entities, "startOffset", "endOffset", "label"), "source", job)
+            return
+
+
+def _dataturks(record: Row) -> Iterator[Row]:
+    """Dataturks: `content`, `annotation` of `label` and `points`, whose end is the last character."""
+    text, answers = record["content"], record["annotation"]
+    if not isinstance(text, str) or not isinstance(answers, list | None):
+        return
+    spans = None if answers is None else list[object]()
+    for answer in answers or ():
+        labels, points = (answer.get("label"), answer.get("points")) if isinstance(answer, Mapping) else (None, None)
+        kind = labels[0] if isinstance(labels, list) and len(labels) == 1 else labels
+        for point in points if isinstance(points, list) else (None,):
+            start, end = (point.get("start"), point.get("end")) if isinstance(point, Mapping) else (None, None)
+            assert spans is not None
+            spans.append([start, end + 1 if isinstance(end, int) else None, kind])
+    yield _row(record, text, spans, "content", "annotation")
+
+
+def _ubiai(record: Row) -> Iterator[Row]:
+    """UBIAI: `document`, and `tokens` of start, end and entityLabel, which are its mentions."""
+    text, mentions = record["document"], record["tokens"]
+    named = isinstance(mentions, list) and all(isinstance(m, Mapping) and "entityLabel" in m for m in mentions)
+    if isinstance(text, str) and isinstance(mentions, list) and named:
+        yield _row(record, text, _fields(mentions, "start", "end", "entityLabel"), "document", "tokens")
+
+
+def _cluener(record: Row) -> Iterator[Row]:
+    """CLUENER: `label` as {type: {mention: [[first, last character]]}}."""
+    text, label = record["text"], record["label"]
+    if not isinstance(text, str) or not isinstance(label, Mapping):
+        return
+    spans = list[object]()
+    for kind, mentions in label.items():
+        if not isinstance(mentions, Mapping):
+            return
+        for places in mentions.values():
+            for place in places if isinstance(places, list) else ():
+                first, last = place if isinstance(place, list) and len(place) == 2 else (None, None)
+                spans.append([first, last + 1 if isinstance(last, int) else None, kind])
+    yield _row(record, text, spans, "text", "label")
+
+
+def _gliner(record: Row) -> Iterator[Row]:
+    """GLiNER: `tokenized_text`, and `ner` of [first token, last token, type]."""
+    tokens, mentions = record["tokenized_text"], record["ner"]
+    if _words(tokens) and isinstance(mentions, list):
+        yield _row(record, *_joined(tokens, mentions, 0), "tokenized_text", "ner")
+
+
+def _dygie(record: Row) -> Iterator[Row]:
+    """SciERC and DyGIE++: `sentences` of tokens, `ner` by sentence, tokens counted through the document."""
+    sentences, mentions = record["sentences"], record["ner"]
+    if not isinstance(sentences, list) or not isinstance(mentions, list) or not all(map(_words, sentences)):
+        return
+    first = 0
+    for i, tokens in enumerate(sentences):
+        own = mentions[i] if i < len(mentions) and isinstance(mentions[i], list) else None
+        text, spans = _joined(tokens, own, first)
+        yield {"text": text, "label": spans, "doc_id": record.get("doc_key")}
+        first += len(tokens)
+
+
+def _words(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(word, str) for word in value)
+
+
+def _fields(items: Sequence[object], *names: str) -> list[object]:
+    """The named fields of each item; an item that lacks one is no span, and the reader says so."""
+    return [[item.get(name) for name in names] if isinstance(item, Mapping) else item for item in items]
+
+
+def _joined(tokens: object, mentions: Sequence[object] | None, first: int) -> tuple[str, Spans]:
+    """Tokens as a text with blanks between them, and spans in its characters. first: number of the first token."""
+    words = [str(word) for word in tokens] if isinstance(tokens, list) else []
+    starts = list(accumulate((len(word) + 1 for word in words), initial=0))
+    if mentions is None:
+        return " ".join(words), None
+    spans = list[object]()
+    for mention in mentions:
+        left, right, kind = mention[:3] if isinstance(mention, list) and len(mention) >= 3 else (None, None, None)
+        if isinstance(left, int) and isinstance(right, int) and 0 <= left - first <= right - first < len(words):
+            spans.append([starts[left - first], starts[right - first] + len(words[right - first]), kind])
+        else:
+            spans.append([None, None, kind])
+    return " ".join(words), spans
+
+
+_ADAPTERS: tuple[tuple[frozenset[str], Callable[[Row], Iterator[Row]]], ...] = (
+    (frozenset({"textContent", "textSegmentAnnotations"}), _vertex),
+    (frozenset({"content", "annotation"}), _dataturks),
+    (frozenset({"document", "tokens"}), _ubiai),
+    (frozenset({"tokenized_text", "ner"}), _gliner),
+    (frozenset({"sentences", "ner"}), _dygie),
+    (frozenset({"source"}), _ground_truth),
+    (frozenset({"text", "label"}), _cluener),
+)
