@@ -28,6 +28,11 @@ def shown_json(text: str) -> str:
     return _OBEYED.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
+def in_points(value: float) -> str:
+    """A size in F1 points, with as many digits as a reader can use."""
+    return f"{value:.0f} points" if value >= 9.95 else f"{value:.1f} points"
+
+
 def duration(seconds: float) -> str:
     """Seconds as people say them."""
     if seconds < 90:

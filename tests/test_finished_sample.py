@@ -4,10 +4,14 @@ from pathlib import Path
 
 import pytest
 
+from core import paths
 from core.errors import ProjectError
-from core.facade import maps, projects, reports, road
+from core.facade import experiments, find_out, maps, projects, reports, results, road, runs
 from core.facade.projects import FINISHED_SAMPLE, within
 from core.portable import unpack
+from core.recipes.experiment.config import ExperimentConfig
+from core.shown import duration, in_points
+from tests import finished
 from tests.pages.test_pages import opened
 
 MOST = 6_000_000  # bytes; `.ci/finished` makes nothing larger
@@ -26,6 +30,24 @@ def test_its_road_is_walked_to_the_end(home: Path) -> None:
         assert worth.run == report.run
         assert reports.report(report.run, "pdf").startswith(b"%PDF")
         assert "sentences" in texts.known
+
+
+def test_verdict_and_forecast_of_one_plan_say_the_same(home: Path) -> None:
+    """Gain at 80% power, number of repetitions, minutes and number of taggers come from one calculation."""
+    with within(projects.open_finished_sample().slug):
+        run = runs.get(road.stops()[2].run)
+        same = dict(run.manifest.config)
+        finished.finish(paths.home(), "calibrate", experiments.calibration(same), lambda _: finished.TIMED)
+        told, plan, asked = results.finding(run.id), experiments.foresight(same), find_out.again(run)
+        assert f"detect gains of about {in_points(plan.points)} or more, in 80 of 100 cases." in told.sure
+        config, time = ExperimentConfig.parse(asked), duration(experiments.cost(asked).seconds)
+        assert told.next == f"Next: {len(config.seeds)} repetitions in place of 3, about {time} more."
+        proposed, larger = find_out.plan(asked), experiments.foresight(asked)
+        assert proposed.time.startswith(f"It takes about {time} ")
+        assert f"detect gains of about {in_points(larger.points)} or more, in 80 of 100 cases" in proposed.shows
+        assert "By 9 taggers trained on these labels so far." in proposed.shows
+        [row] = [row for row in results.board(run.id).leaderboard if row.arm == "classifier"]
+        assert larger.points <= row.delta < plan.points
 
 
 def test_it_is_opened_once(home: Path) -> None:

@@ -9,11 +9,13 @@ from dataclasses import dataclass
 
 from core.artifacts.arm_words import JUDGED, asked_by_control, held_against, name_of, reads
 from core.artifacts.leaderboard import ArmRow, ExperimentResult, compared_with, nothing_learnt
-from core.artifacts.settling import TOO_LONG, TOO_MANY, even, repetitions, settled_by
+from core.artifacts.settling import UNKNOWN, Open, Outlook, settled_by, spread_of
 from core.artifacts.study import Question, StudyResult
 from core.artifacts.study import nothing_learnt as nothing_learnt_on
-from core.stats.pooled import pooled
-from core.stats.verdict import LEVEL, SEEDS, WHOLE_RANGE, Unlearnt, lacking
+from core.shown import in_points
+from core.stats.pooled import Estimate, pooled
+from core.stats.spread import of_estimate
+from core.stats.verdict import SEEDS, WHOLE_RANGE, Unlearnt
 
 REPLICATES = 6  # a plan with three looks, which can show that choosing helped
 IDLE = "Nothing can be said: no tagger learnt anything, with or without what was tried."
@@ -34,8 +36,8 @@ class Finding:
         return [part for part in (self.what, self.sure, self.next) if part]
 
 
-def of_experiment(result: ExperimentResult) -> Finding:
-    """Verdict by `main`."""
+def of_experiment(result: ExperimentResult, outlook: Outlook = UNKNOWN) -> Finding:
+    """Verdict by `main`. outlook: what a forecast of the same experiment rests on."""
     rows = result.leaderboard
     judged = [row for row in rows if row.verdict in JUDGED]
     if nothing_learnt(rows):
@@ -48,10 +50,12 @@ def of_experiment(result: ExperimentResult) -> Finding:
         what = " ".join(filter(None, (untested or "Nothing was compared.", besides)))
         return Finding(what=what, sure="", next=f"Next: {then}.")
     what = " ".join(filter(None, (_what(row, rows), besides, untested)))
-    then = _next(row, sum(result.hours.values()))
+    unsettled = _unsettled(row, result, outlook)
+    then = _next(row, unsettled)
     if unlearnt := _unlearnt(row, rows):
         then = f"Next: train longer first; {unlearnt.words}."
-    return Finding(what=what, sure=_sure(row, rows), next=then)
+    looks = tuple(result.planned.looks) if result.planned else (len(row.micro_f1),)
+    return Finding(what=what, sure=_sure(row, rows, unsettled.detects(looks)), next=then)
 
 
 _MORE_LABELS = "Next: label more sentences or train longer, until the training itself works."
@@ -131,7 +135,8 @@ ONCE = "How sure cannot be said: a single repetition does not show what chance d
 NUMBERS = ("No", "One", "Two", "Three", "Four", "Five", "Six")
 
 
-def _sure(row: ArmRow, rows: Sequence[ArmRow]) -> str:
+def _sure(row: ArmRow, rows: Sequence[ArmRow], detects: float | None) -> str:
+    """detects: the smallest gain that the plan shows in 80 of 100 cases; None: not known."""
     n, failed = len(row.micro_f1), _failed_repetitions(row, rows)
     if n < 2:
         return ONCE
@@ -144,7 +149,7 @@ def _sure(row: ArmRow, rows: Sequence[ArmRow]) -> str:
         seen = f"{seen}, {points(row.delta_random)} over {held_against(row)} ({_range(interval)})"
     if failed:
         return f"{seen}. Of {n} repetitions, {_number(failed).lower()} learnt nothing; they are included."
-    return f"{seen}.{_could(_open(row))}"
+    return f"{seen}.{_could(detects) if _open(row) else ''}"
 
 
 def _number(n: int) -> str:
@@ -168,12 +173,11 @@ def _difference(delta: float, interval: tuple[float, float], over: str) -> str:
     return f"The difference: {points(delta)} points of 100 {over} ({_range(interval)} in 95 of 100 such experiments)"
 
 
-def _could(interval: tuple[float, float] | None) -> str:
-    """Sentence on what could have been seen, where a question stays open. interval: of that question."""
-    if interval is None:
+def _could(detects: float | None) -> str:
+    """Sentence on the gains that such a comparison detects; nothing if that is not known."""
+    if detects is None:
         return ""
-    half = (interval[1] - interval[0]) / 2
-    return f" Only a gain above about {points(half).lstrip('+')} points could have been seen."
+    return f" Such a comparison can only detect gains of about {in_points(detects)} or more, in 80 of 100 cases."
 
 
 def _known(interval: tuple[float, float]) -> bool:
@@ -184,15 +188,27 @@ def _range(interval: tuple[float, float]) -> str:
     return f"{points(interval[0])} to {points(interval[1])}"
 
 
-def _open(row: ArmRow) -> tuple[float, float] | None:
-    """The interval of the question that is not answered: against nothing, else against the same by lot."""
-    if row.verdict == "no evidence":
-        return row.interval
-    return row.interval_random if row.verdict == "helped" and row.delta_random is not None else None
+def _open(row: ArmRow) -> bool:
+    """Whether a question is not answered: against nothing, else against the control."""
+    return row.verdict == "no evidence" or (row.verdict == "helped" and row.delta_random is not None)
 
 
-def _next(row: ArmRow, hours: float) -> str:
-    """hours: of the whole experiment."""
+def _unsettled(row: ArmRow, result: ExperimentResult, outlook: Outlook) -> Open:
+    """The difference that the question is about: to the control if reading helped, else to nothing."""
+    n, swapped, helped = len(row.micro_f1), bool(row.halves_runs), row.verdict == "helped"
+    estimate = row.estimate_random if helped else row.estimate
+    return Open(
+        delta=(row.delta_random or 0.0) if helped else row.delta,
+        estimate=estimate,
+        spread=spread_of(estimate, n, outlook, swapped=swapped),
+        n=n,
+        hours=sum(result.hours.values()),
+        swapped=swapped,
+        outlook=outlook,
+    )
+
+
+def _next(row: ArmRow, unsettled: Open) -> str:
     n = len(row.micro_f1)
     quick = (
         f"Next: {REPLICATES} repetitions in each of which choice and reading are made anew too; this was a quick look "
@@ -206,15 +222,14 @@ def _next(row: ArmRow, hours: float) -> str:
     if row.verdict == "helped" and row.delta_random is None:
         return "Next: the same beside as much of it taken by lot, which tells whether it is the choice that helps."
     if row.verdict == "improves" and n < SEEDS:
-        return f"Next: {repetitions(SEEDS, n, hours)}, before you rely on it."
+        return f"Next: {unsettled.more(SEEDS)}, before you rely on it."
     if row.verdict == "helped":
-        known = settled_by(row.delta_random or 0.0, row.estimate_random, n, hours, swapped=bool(row.halves_runs))
-        return quick if row.chose is None else known
+        return quick if row.chose is None else settled_by(unsettled)
     if n < 2:
-        return f"Next: {repetitions(SEEDS, n, hours)}."
+        return f"Next: {unsettled.more(SEEDS)}."
     if row.verdict == "no evidence" and _one_lot(row):
         return quick
-    return words.get(row.verdict) or settled_by(row.delta, row.estimate, n, hours, swapped=bool(row.halves_runs))
+    return words.get(row.verdict) or settled_by(unsettled)
 
 
 def _one_lot(row: ArmRow) -> bool:
@@ -222,7 +237,7 @@ def _one_lot(row: ArmRow) -> bool:
     return bool(row.pretrain_run) and len(row.finetunes) == 1 < len(row.micro_f1)
 
 
-def repetitions_to_settle(result: ExperimentResult) -> int:
+def repetitions_to_settle(result: ExperimentResult, outlook: Outlook = UNKNOWN) -> int:
     """Repetitions that the verdict asks for next; 0 where it is settled, or repeating is not what would settle it."""
     row = main(result)
     if row is None or row.verdict in ("hurts", "below control") or _unlearnt(row, result.leaderboard):
@@ -234,13 +249,9 @@ def repetitions_to_settle(result: ExperimentResult) -> int:
         return REPLICATES
     if helped and (row.delta_random is None or row.chose is None):
         return 0 if row.delta_random is None else REPLICATES
-    delta, estimate = (row.delta_random or 0.0, row.estimate_random) if helped else (row.delta, row.estimate)
-    if estimate is None or abs(delta) < LEVEL:
-        return 0
-    lacks = lacking(abs(delta), float(estimate.falling), float(estimate.fixed), n)
-    enough = even(lacks.repetitions, swapped=bool(row.halves_runs))
-    out_of_reach = enough > TOO_MANY or sum(result.hours.values()) / n * enough > TOO_LONG
-    return 0 if out_of_reach or lacks.sentences != 1 else enough
+    unsettled = _unsettled(row, result, outlook)
+    lacks = unsettled.lacks
+    return (unsettled.repetitions or 0) if lacks and lacks.sentences == 1 else 0
 
 
 def of_study(result: StudyResult) -> Finding:
@@ -250,9 +261,9 @@ def of_study(result: StudyResult) -> Finding:
     of, asked = ("what was tried", result.reading)
     if result.choosing:
         of, asked = (asked_by_control(result.arm), result.choosing)
-    n, answer = len(result.tasks), asked.these.answer
+    n, answer = result.replicates, asked.these.answer
     assert answer  # something was learnt
-    where = "on this task" if n == 1 else f"on these {n} tasks on average"
+    where = "on this task" if len(result.tasks) == 1 else f"on these {len(result.tasks)} tasks on average"
     word = {
         "yes": "Yes: {} helped {}.",
         "worse": "No: {} did harm {}.",
@@ -264,7 +275,9 @@ def of_study(result: StudyResult) -> Finding:
     what = f"{what}{_elsewhere(asked)}"
     if few := [f"{task.name} ({task.too_few})" for task in result.tasks if task.too_few]:
         what = f"{what} On {', '.join(few)} too few labels could be changed to test it, which counts all the same."
-    return Finding(what=what, sure=_sure_of(asked, result.replicates), next=_next_study(result, asked))
+    unsettled, looks = _unsettled_study(result, asked), tuple(result.planned.looks) if result.planned else (n,)
+    then = _next_study(result, asked, unsettled)
+    return Finding(what=what, sure=_sure_of(asked, n, unsettled.detects(looks)), next=then)
 
 
 def _elsewhere(asked: Question) -> str:
@@ -274,18 +287,32 @@ def _elsewhere(asked: Question) -> str:
     return f" On others like these {'it would too' if shown else 'that is not shown'}."
 
 
-def _sure_of(asked: Question, n: int) -> str:
-    """n: repetitions on each task."""
+def _sure_of(asked: Question, n: int, detects: float | None) -> str:
+    """n: repetitions on each task. detects: the smallest mean gain that the plan shows in 80 of 100 cases."""
     if not _known(asked.these.interval):
         return ONCE if n < 2 else f"{_number(n)} repetitions that differ too much: they do not show what chance does."
     seen = _difference(asked.these.delta, asked.these.interval, "on these")
     others = (
         f", {points(asked.others.delta)} on others like these ({_range(asked.others.interval)})" if asked.others else ""
     )
-    return f"{seen}{others}.{_could(asked.these.interval if asked.these.answer == 'no evidence' else None)}"
+    return f"{seen}{others}.{_could(detects) if asked.these.answer == 'no evidence' else ''}"
 
 
-def _next_study(result: StudyResult, asked: Question) -> str:
+def _unsettled_study(result: StudyResult, asked: Question) -> Open:
+    estimates: list[Estimate] = [task.reading for task in result.tasks]
+    if result.choosing:
+        estimates = [task.choosing for task in result.tasks if task.choosing]
+    n = result.replicates
+    return Open(
+        delta=asked.these.delta,
+        estimate=pooled(estimates),
+        spread=tuple(of_estimate(estimate, n) for estimate in estimates) if n > 1 else None,
+        n=n,
+        hours=sum(result.hours.values()),
+    )
+
+
+def _next_study(result: StudyResult, asked: Question, unsettled: Open) -> str:
     if idle := [task.name for task in result.tasks if not task.learnt]:
         return f"Next: train longer first; on {', '.join(idle)} no tagger learnt anything."
     if asked.these.answer == "worse":
@@ -296,7 +323,4 @@ def _next_study(result: StudyResult, asked: Question) -> str:
         return "Next: more tasks, if it is to hold on others than these; on these it may be used."
     if not _known(asked.these.interval):
         return f"Next: {REPLICATES} repetitions on each task."
-    tasks = result.tasks
-    estimates = [task.choosing for task in tasks if task.choosing] if result.choosing else [t.reading for t in tasks]
-    each = " on each task" if len(tasks) > 1 else ""
-    return settled_by(asked.these.delta, pooled(estimates), result.replicates, sum(result.hours.values()), each=each)
+    return settled_by(unsettled, " on each task" if len(result.tasks) > 1 else "")

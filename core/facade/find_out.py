@@ -9,10 +9,10 @@ from core.errors import RunError, WinnowError
 from core.facade import choices, corpora, experiments, prevalence, runs, selections
 from core.facade.choices import Choice
 from core.facade.home import kept_per_home
-from core.facade.results import corpus_name, repetitions_to_settle
-from core.facade.shown import duration
+from core.facade.results import corpus_name, repeated, repetitions_to_settle
+from core.facade.shown import duration, in_points
 from core.recipes.experiment.config import ExperimentConfig
-from core.recipes.experiment.foresight import LARGER, Foresight
+from core.recipes.experiment.foresight import LARGER
 from core.recipes.score import ScoreConfig
 from core.recipes.select import SelectConfig, SelectOptions
 from core.runs.store import Run
@@ -87,13 +87,10 @@ def again(run: Run) -> dict[str, object]:
     """
     if run.manifest.kind != "experiment":
         return {}
-    config, settling = ExperimentConfig.parse(dict(run.manifest.config)), repetitions_to_settle(run.id)
-    n = next((n for n in REPLICATES if n >= max(settling, len(config.seeds) + 1)), 0)
-    if not (settling and n) or config.cross or len(config.budgets) != 1 or len(_strategies(config)) != 1:
+    config, n = ExperimentConfig.parse(dict(run.manifest.config)), repetitions_to_settle(run.id)
+    if n <= len(config.seeds) or config.cross or len(config.budgets) != 1 or len(_strategies(config)) != 1:
         return {}
-    new = [seed for seed in range(1, n + len(config.seeds) + 1) if seed not in config.seeds]
-    seeds = (*config.seeds, *new[: n - len(config.seeds)])
-    return {**run.manifest.config, "seeds": seeds, "looks": LARGER.get(n, ()), "repeat": "pipeline"}
+    return repeated(run.id, n)
 
 
 def _strategies(config: ExperimentConfig) -> list[str]:
@@ -123,14 +120,10 @@ def _outlook(*asked: str, finished: tuple[str, ...]) -> str:
     times = [f" (about {duration(each.seconds)})" if each else "" for each in (cost, more)]
     unknown = "" if cost else " How long that takes is timed first, in less than a minute."
     return (
-        f"Made {first.seeds} times{times[0]}, only gains of about {_points(first)} or more can show; made "
-        f"{larger.seeds} times{times[1]}, of about {_points(larger)}. {first.basis}.{unknown}"
+        f"With {first.seeds} repetitions{times[0]} you can detect gains of about {in_points(first.points)} or more, "
+        f"with {larger.seeds}{times[1]} of about {in_points(larger.points)}, in 80 of 100 cases. "
+        f"{first.basis}.{unknown}"
     )
-
-
-def _points(foresight: Foresight) -> str:
-    least = f"{foresight.points:.0f}"
-    return f"{least} point{'s' * (least != '1')}"
 
 
 def plan(asked: Mapping[str, object]) -> Plan:
@@ -151,7 +144,7 @@ def plan(asked: Mapping[str, object]) -> Plan:
         f"tested on {corpus_name(config.test)}.",
         alike=prevalence.before(asked),
         time=time,
-        shows=f"Gains of about {_points(foresight)} or more can show; a gain of {sought} shows in "
-        f"{100 * foresight.plans[0].chance:.0f} of 100 cases. {foresight.basis}.",
+        shows=f"It can detect gains of about {in_points(foresight.points)} or more, in 80 of 100 cases; a gain of "
+        f"{sought} in {100 * foresight.plans[0].chance:.0f} of 100. {foresight.basis}.",
         edited=bool(chosen and selections.edits(chosen.id)),
     )

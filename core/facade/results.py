@@ -15,18 +15,23 @@ from core.artifacts.finding import Finding as Finding
 from core.artifacts.leaderboard import ArmRow as ArmRow
 from core.artifacts.leaderboard import ExperimentResult as ExperimentResult
 from core.artifacts.leaderboard import FurtherTest as FurtherTest
+from core.artifacts.settling import Outlook
 from core.artifacts.taggers import Novelty, OptionDifference, TypeScores, Unfound
 from core.artifacts.taggers import TwoReadings as TwoReadings
 from core.config import fields_with
 from core.errors import ConfigError, CorpusError, RunError, WinnowError
-from core.facade.home import kept_per_home, library, store
+from core.facade import experiments
+from core.facade.home import home, kept_per_home, library, store
 from core.recipes import RECIPES
+from core.recipes.experiment import foresight
 from core.recipes.experiment.advice import LabelsSpared, labels_spared, next_budget
 from core.recipes.experiment.advice import NextBudget as NextBudget
+from core.recipes.experiment.config import ExperimentConfig
 from core.runs.store import Run
 from core.stats.calibration import Abstaining
 from core.stats.scoring import MICRO as MICRO
 from core.stats.scoring import TypeReport as TypeReport
+from core.stats.spread import Spread
 
 
 def board(run_id: str) -> ExperimentResult:
@@ -36,12 +41,49 @@ def board(run_id: str) -> ExperimentResult:
 
 def finding(run_id: str) -> Finding:
     """The verdict of a finished experiment: what, how sure, what next. Errors: RunError."""
-    return findings.of_experiment(board(run_id))
+    return findings.of_experiment(board(run_id), _outlook(run_id))
 
 
 def repetitions_to_settle(run_id: str) -> int:
-    """Number of repetitions that would settle what a finished experiment left open; 0 where that is not known."""
-    return findings.repetitions_to_settle(board(run_id))
+    """Number of repetitions that would settle what a finished experiment left open; 0 if that is not known."""
+    return findings.repetitions_to_settle(board(run_id), _outlook(run_id))
+
+
+def repeated(run_id: str, n: int) -> dict[str, object]:
+    """Options of the same experiment with n replicates; those of the run are reused. Errors: ConfigError."""
+    config = ExperimentConfig.parse(dict(store().get(run_id).manifest.config))
+    changed = foresight.repeated(config, n)
+    return {**store().get(run_id).manifest.config, **{name: getattr(changed, name) for name in foresight.REPEATED}}
+
+
+def _outlook(run_id: str) -> Outlook:
+    """What a forecast of the same experiment rests on, so that verdict and forecast say the same."""
+    finished = tuple(run.id for run in store().list() if run.state().state == "succeeded")
+
+    def seconds(n: int) -> float | None:
+        return _seconds(run_id, n, finished)
+
+    return Outlook(spread=_spread(run_id, finished), seconds=seconds)
+
+
+@kept_per_home(8)
+def _spread(run_id: str, finished: tuple[str, ...]) -> Spread | None:
+    """Spread of the taggers trained on the labels of an experiment; None if their files are gone. finished: all runs
+    that it may rest on, so that a new one is noticed."""
+    with suppress(WinnowError):
+        config = ExperimentConfig.parse(dict(store().get(run_id).manifest.config))
+        spread = foresight.foresee(config, home(), chances=False).spread
+        return spread if spread.trainings else None
+    return None
+
+
+@kept_per_home(8)
+def _seconds(run_id: str, n: int, finished: tuple[str, ...]) -> float | None:
+    """Seconds that n replicates still take on this machine; None if it was not timed, or corpora are gone."""
+    with suppress(WinnowError):
+        cost = experiments.cost_if_known(repeated(run_id, n))
+        return cost.seconds if cost else None
+    return None
 
 
 def tuned(run_id: str) -> FinetuneResult:

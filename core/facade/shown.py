@@ -1,5 +1,5 @@
 """What text and times look like before people."""
 
-from core.shown import duration, shown, shown_json
+from core.shown import duration, in_points, shown, shown_json
 
-__all__ = ["duration", "shown", "shown_json"]
+__all__ = ["duration", "in_points", "shown", "shown_json"]

@@ -1,4 +1,6 @@
-"""Simulated experiments: in how many of 100 a plan shows a difference that is there, and where it ends.
+"""Simulated experiments: the gain that a plan detects at 80% power, its chance to show a given gain, where it ends.
+
+Forecasts and verdicts take both from here, so that they cannot contradict each other.
 
 Each has pre-trainings, taggers and a test sample drawn anew from the spread, and is judged by the arithmetic of a real
 one: the same standard error, degrees of freedom, bounds and futility. A study is such experiments on several corpora,
@@ -16,6 +18,7 @@ from core.stats import sequential
 from core.stats.bootstrap import replicates_part, seeds_part
 from core.stats.pooled import Mean, fixed_effects, random_effects
 from core.stats.spread import Spread
+from core.stats.verdict import POWER
 
 EXPERIMENTS = 4000  # a chance of one in two is then known to within 1.6 points
 
@@ -134,6 +137,38 @@ class _Ended:
             self.columns[name][stops] = values[stops]
         self.replicates[stops] = n
         self._going &= ~stops
+
+
+@lru_cache(4096)
+def detectable(spread: Spread | tuple[Spread, ...], looks: tuple[int, ...]) -> float:
+    """The smallest gain, in points, that a plan shows in 80 of 100 experiments (`POWER`); at most 100.
+
+    One replicate knows no spread and detects nothing: 100. An end for futility, which would lower the chance by a point
+    or so, is not counted.
+    """
+    from scipy.special import stdtrit
+
+    if looks[-1] < 2:
+        return 100.0
+    rng, spreads = np.random.default_rng(0), (spread,) if isinstance(spread, Spread) else spread
+    worlds = [_World(one, 0.0, looks[-1], EXPERIMENTS, rng) for one in spreads]
+    gains = np.full(EXPERIMENTS, np.inf)  # the true gain from which each experiment shows it
+    for n, bound in zip(looks, sequential.bounds(looks), strict=True):
+        delta, *parts = map(np.stack, zip(*(world.after(n) for world in worlds), strict=True))
+        mean = fixed_effects(delta, *parts)
+        gains = np.minimum(gains, mean.se * stdtrit(mean.dof, 1 - bound / 2) - mean.delta)
+    return min(float(np.quantile(gains, POWER)), 100.0)
+
+
+def replicates_to_detect(spread: Spread | tuple[Spread, ...], gain: float, more_than: int, at_most: int) -> int | None:
+    """The smallest number of replicates, with its usual looks, that detects `gain`; None if `at_most` do not."""
+    if more_than >= at_most or detectable(spread, sequential.looks_of(at_most)) > gain:
+        return None
+    few, enough = more_than, at_most
+    while enough - few > 1:
+        middle = (few + enough) // 2
+        few, enough = (few, middle) if detectable(spread, sequential.looks_of(middle)) <= gain else (middle, enough)
+    return enough
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,6 +23,13 @@ _NODES = 400
 Ending = Literal["shown", "worse", "futile", "complete"]
 
 
+def looks_of(replicates: int) -> tuple[int, ...]:
+    """Looks of a plan: after a third, after two thirds and at the end; below 6 replicates at the end alone."""
+    if replicates < 2 * KNOWN:
+        return (replicates,)
+    return (round(replicates / 3), round(2 * replicates / 3), replicates)
+
+
 @lru_cache(1024)
 def bounds(looks: tuple[int, ...], alpha: float = ALPHA) -> tuple[float, ...]:
     """The two-sided p that each look asks for. looks: replicates at each, ascending, the last is the end."""

@@ -1,4 +1,4 @@
-"""Spread of F1 by chance, and so the smallest difference of two arms that an experiment could show, before it runs.
+"""Spread of F1 by chance, by which `power` foretells what an experiment can detect.
 
 The standard error of a difference has two parts: seeds, which more seeds average out, and what the test sentences do to
 the two arms, which they do not. Both are measured on what was trained before on the same labels, else assumed.
@@ -12,10 +12,15 @@ from math import hypot, sqrt
 import numpy as np
 
 from core.results import Evaluation, FloatArray
-from core.stats.bootstrap import Resampled, replicates_part, seeds_part
+from core.stats.bootstrap import Resampled
+from core.stats.pooled import Estimate
 
-DRAWS = 4000  # of the variances that an experiment may happen to show
-ASSUMED_SD = 2.0  # F1 points between seeds, of a small encoder on a few hundred labelled sentences
+MANY = 1000  # test sentences of an estimate, which does not say: their part is then known well
+ASSUMED_SD = 2.0  # F1 points between seeds, of a small encoder on a few hundred labelled sentences, tested on USUAL
+USUAL = 300  # test sentences
+ASSUMED_SHARE = (
+    0.5  # of the variance between seeds on USUAL sentences: what the test sentences add; falls as 1 / number
+)
 ASSUMED_PRETRAINING = 0.5  # F1 points between S_Cs and pre-trainings of one arm, beside what taggers differ by
 ASSUMED_LABELS = 0.3  # F1 points that a draw of labelled sentences does more to one arm than to another
 ASSUMED_SENTENCE = 12.0  # points that one test sentence moves a difference by; / sqrt(sentences) for a whole test set
@@ -28,8 +33,9 @@ class Spread:
     seeds: sd of one arm's F1 between seeds. pretrainings: sd that S_C and pre-training add, where each replicate
     has its own. both: the part of it that is a seed's extra with these very sentences.
     sentences: sd of a difference of two arms that other test sentences would make, however many seeds there are.
-    trainings: on how many it was measured; 0: assumed. repeated: on how many lines of replicates `pretrainings` was;
-    0: none, and it is assumed or does not matter. n_sentences: of the test set.
+    trainings: number of runs that it was measured on; 0: assumed. taggers: number of taggers in them. repeated: on how
+    many lines of replicates `pretrainings` was; 0: none, and it is assumed or does not matter. n_sentences: of the test
+    set.
     swapped: replicates are tested on halves of `n_sentences`, each after labels of its own; labels: the sd that these
     give to a difference.
     """
@@ -40,6 +46,7 @@ class Spread:
     sentences: float
     trainings: int
     n_sentences: int
+    taggers: int = 0
     repeated: int = 0
     labels: float = 0.0
     swapped: bool = False
@@ -66,9 +73,10 @@ class Spread:
 def assumed(n_sentences: int) -> Spread:
     """The spread before anything was trained."""
     sentences = ASSUMED_SENTENCE / sqrt(max(n_sentences, 1))
+    both = sqrt(ASSUMED_SHARE * USUAL / max(n_sentences, 1)) * ASSUMED_SD
     return Spread(
-        seeds=ASSUMED_SD,
-        both=0.0,
+        seeds=hypot(sqrt(1 - ASSUMED_SHARE) * ASSUMED_SD, both),
+        both=both,
         sentences=sentences,
         trainings=0,
         n_sentences=n_sentences,
@@ -83,6 +91,8 @@ def measured(arms: Sequence[Sequence[Evaluation]], replicates: Sequence[Sequence
     """
     arms, lines = [arm for arm in arms if len(arm) > 1], [line for line in replicates if len(line) > 1]
     spread = _measured(arms or lines)
+    if spread:
+        spread = replace(spread, taggers=sum(map(len, (*arms, *lines))))
     if spread is None or not arms or not lines:
         # Of lines alone all that they differ by stands in `seeds`.
         return replace(spread, repeated=len(lines)) if spread else None
@@ -111,9 +121,24 @@ def of_swapped(gaps: Sequence[Resampled]) -> Spread | None:
         both=sqrt((n * both).mean() / 2),
         sentences=sqrt(fixed.mean()),
         trainings=len(gaps),
+        taggers=sum(len(gap.system) + len(gap.other) for gap in gaps),
         repeated=len(gaps),
         n_sentences=gaps[0].n_sentences,
         swapped=True,
+    )
+
+
+def of_estimate(estimate: Estimate, n: int, *, swapped: bool = False) -> Spread:
+    """The spread behind a difference of two arms with n replicates each. swapped: whether they are tested by halves."""
+    return Spread(
+        seeds=sqrt(estimate.falling * n / 2),
+        both=0.0,
+        sentences=sqrt(estimate.fixed),
+        trainings=2,
+        taggers=2 * n,
+        repeated=2,
+        n_sentences=MANY,
+        swapped=swapped,
     )
 
 
@@ -145,30 +170,3 @@ def _moves(evaluation: Evaluation) -> FloatArray:
     tp, spans = evaluation.tp.sum(axis=1), (evaluation.predicted + evaluation.gold).sum(axis=1)
     moves: FloatArray = (200 * tp - evaluation.f1() * spans) / max(float(spans.sum()), 1.0)
     return moves
-
-
-def smallest_difference(spread: Spread, seeds: int, level: float = 0.95) -> float:
-    """The difference of two arms, in F1 points, that an experiment must see before it rules 0 out.
-
-    It is the half width of the verdict's interval at `level`, the median over the variances that `seeds` seeds an arm
-    may happen to show: a true difference of this size is shown in about one of two such experiments. Walks the
-    arithmetic of `bootstrap.resample`: its standard error, Satterthwaite's degrees of freedom, Student's t. At most
-    100; 100 with one seed, which rules nothing out.
-    """
-    from scipy.special import stdtrit
-
-    if seeds < 2:
-        return 100.0
-    # A fixed seed: the forecast of a form must not flicker.
-    chances = np.random.default_rng(0).chisquare(seeds - 1, size=(2, DRAWS)) / (seeds - 1)
-    # Both arms' variances of seeds, each by its own chance, as chi-square over n - 1 makes them.
-    noise, both = spread.each**2 / seeds * chances, np.array(2 * spread.both**2 / seeds)
-    sentences = spread.sentences**2 + both
-    if spread.swapped:
-        persistent = spread.sentences**2 / (seeds - 1)  # how far one half is apart from the other
-        gaps = ((2 * spread.each**2 + spread.labels**2) / seeds + persistent) * chances[0]
-        both = sentences if seeds == 2 else both
-        of_seeds, dof = replicates_part(gaps, both, sentences, seeds, spread.n_sentences)
-    else:
-        of_seeds, dof = seeds_part(noise, both, sentences, (seeds, seeds), spread.n_sentences)
-    return min(float(np.median(stdtrit(dof, (1 + level) / 2) * np.sqrt(of_seeds + sentences))), 100.0)

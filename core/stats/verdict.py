@@ -284,16 +284,17 @@ def needed(
         return f"The two are level; more {unit} would only show more closely how level."
     falling, fixed = gap.se_seeds**2 + gap.se_both**2, gap.se_sentences**2 - gap.se_both**2
     lacks = lacking(size, falling, fixed, n)
-    more = lacks.repetitions
     if lacks.sentences == 1:
         sd = sqrt((np.var(gap.system, ddof=1) + np.var(gap.other, ddof=1)) / 2)
         if gap.paired:  # what both arms have in common, the half and its labels, is in no difference
-            sd, more = sqrt(np.var(np.subtract(gap.system, gap.other), ddof=1) / 2), more + more % 2
+            sd = sqrt(np.var(np.subtract(gap.system, gap.other), ddof=1) / 2)
         what = "pre-trainings" if unit == "replicates" else "taggers' seeds"
+        # How many it takes is said once, by the finding, from the spread of all taggers on these labels.
         return (
-            f"Lacking are {what}: at this spread (sd {sd:.2f}) about {more:,} {unit} a variant would "
-            f"settle a difference of {size:.2f}."
+            f"Lacking are {what}: {n} {unit} per variant, which differ by {sd:.2f} points (sd), are too few to settle "
+            f"a difference of {size:.2f}."
         )
+    more = lacks.repetitions
     sentences = ceil(gap.n_sentences * lacks.sentences / 100) * 100
     more_runs = "" if more == n else f" and about {more:,} {unit} a variant"
     return (

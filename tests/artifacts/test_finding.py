@@ -39,7 +39,7 @@ BY_LOT: Mapping[str, Any] = {"delta_random": 0.9, "interval_random": (-1.0, 2.8)
 ROWS: Mapping[str, tuple[ArmRow, tuple[str, str, str]]] = {
     "nothing seen": (
         line("no evidence", delta=0.9, interval=(-20.0, 21.8), estimate=replace(GAIN, delta=0.9)),
-        ("Not shown: after reading the chosen 10%", "Only a gain above about 21 points could", "Next: 17 repetitions in"),
+        ("Not shown: after reading the chosen 10%", "can only detect gains of about 2.2 points or more", "Next: 19 repetitions in"),
     ),
     "a single one": (
         line("no evidence", micro_f1=[60.0], interval=(-100.0, 100.0)),
@@ -51,23 +51,23 @@ ROWS: Mapping[str, tuple[ArmRow, tuple[str, str, str]]] = {
     ),
     "too small to wait for": (
         line("no evidence", delta=0.2, interval=(-1.0, 1.4), estimate=replace(GAIN, fixed=0.0)),
-        ("Not shown", "Only a gain above about 1.2 points", "More labels are the better buy."),
+        ("Not shown", "can only detect gains of about", "Labelling more text would help more."),
     ),
     "too few test sentences": (
         line("no evidence", delta=1.0, interval=(-1.0, 3.0), estimate=replace(GAIN, falling=0.01, fixed=0.5)),
-        ("Not shown", "Only a gain above", "Next: about 4.3 times as many labelled test sentences; repeating alone"),
+        ("Not shown", "can only detect", "Next: about 4.3 times as many labelled test sentences; repeating alone"),
     ),
     "one pre-training": (
         line("no evidence", delta=1.0, interval=(-1.0, 3.0), estimate=replace(GAIN, fixed=0.5), pretrain_run="r"),
-        ("Not shown", "Only a gain above", "Next: 6 repetitions in each of which choice and reading are made anew too"),
+        ("Not shown", "can only detect", "Next: 6 repetitions in each of which choice and reading are made anew too"),
     ),
     "reading helped": (
         line("helped", estimate_random=replace(GAIN, delta=0.9, fixed=0.0), **BY_LOT),
-        ("Reading helped, choosing is not shown to", "+0.9 over as much random text (-1.0 to +2.8)", "Next: 9 repetitions"),
+        ("Reading helped, choosing is not shown to", "+0.9 over as much random text (-1.0 to +2.8)", "Next: 11 repetitions"),
     ),
     "a quick look": (
         line("helped", delta_random=0.9, interval_random=(-1.0, 2.8), chose=None),
-        ("Reading helped, choosing is not shown to", "Only a gain above about 1.9", "choice and reading are made anew"),
+        ("Reading helped, choosing is not shown to", "+0.9 over as much random text", "choice and reading are made anew"),
     ),
     "no control": (
         line("helped", "tapt"),
@@ -216,7 +216,7 @@ def test_what_would_settle_it_is_a_number_too_and_the_one_that_is_said() -> None
         said = re.match(r"Next: (\d+) repetitions", finding(row).next)
         assert settles(row) == int(said[1] if said else 0), case
     swapped = replace(ROWS["nothing seen"][0], halves_runs=("r",) * 3)
-    assert settles(swapped) == 18
+    assert settles(swapped) == 20
     assert settles(swapped, hours=100.0) == 0  # nobody would wait for it
     level = replace(ROWS["nothing seen"][0], delta=0.01)
     assert settles(level) == settles(replace(level, delta=0.9, estimate=None)) == settles(NONE) == 0
@@ -243,7 +243,7 @@ def test_halves_that_are_swapped_ask_for_an_even_number() -> None:
     row = line(
         "no evidence", delta=0.9, interval=(-20.0, 21.8), estimate=replace(GAIN, delta=0.9), halves_runs=("r",) * 3
     )
-    assert "Next: 18 repetitions in place of 3" in finding(row).next
+    assert "Next: 20 repetitions in place of 3" in finding(row).next
 
 
 def task(delta: float, *, learnt: bool = True) -> TaskRow:
@@ -282,7 +282,7 @@ def test_a_study_says_it_for_these_and_for_others(these: Conclusion, others: Con
     told = study(these, others, tasks=[task(0.5), task(0.5)])
     assert what in told.what
     assert then in told.next
-    assert ("could have been seen" in told.sure) == (these.answer == "no evidence")
+    assert ("can only detect gains" in told.sure) == (these.answer == "no evidence")
     assert ("Reading helped, whatever was read" in told.what) == (these.answer != "yes")
     assert not any(PRIVATE.search(part) for part in told.parts)
 

@@ -98,7 +98,7 @@ def test_it_is_asked_again_of_more_repetitions(home: Path, monkeypatch: pytest.M
     run = finished.experiment(home, made, finished.LINES[:2])
     config = run.manifest.config
     assert len(config["seeds"]) == 3
-    larger = ((0, None), (2, 6), (6, 6), (8, 12), (400, None))  # what would settle it, and the plan
+    larger = ((0, None), (2, None), (6, 6), (8, 8))  # what would settle it, and the plan
     for settling, n in larger:
         with monkeypatch.context() as patch:
             patch.setattr(find_out, "repetitions_to_settle", lambda run_id, settling=settling: settling)
@@ -132,7 +132,7 @@ def test_a_chance_is_that_of_the_gain_beside_it(home: Path) -> None:
     for effect, words in ((1.0, "a single point"), (2.5, "2.5 points")):
         wanted = {**asked, "effect": effect}
         chance = experiments.foresight(wanted).plans[0].chance
-        assert f"; a gain of {words} shows in {100 * chance:.0f} of 100 cases." in find_out.plan(wanted).shows
+        assert f"; a gain of {words} in {100 * chance:.0f} of 100." in find_out.plan(wanted).shows
 
 
 def test_a_choice_that_was_taken_by_lot_is_not_asked_about(home: Path) -> None:
@@ -247,8 +247,9 @@ def test_find_out_times_the_machine_first_then_says_what_is_compared_how_long_an
     assert "About 9; you ask for ('10%',)." in said
     assert "It takes about" in said
     assert "when it is quiet, it takes less" in said
-    assert re.search(r"Gains of about \d+ points? or more can show; a gain of a single point shows in \d+ of 100", said)
-    assert "That is assumed, as nothing was trained on these labels yet." in said
+    found = r"detect gains of about \d+\.\d points or more, in 80 of 100 cases; a gain of a single point in \d+ of 100"
+    assert re.search(found, said)
+    assert "This is assumed for 150 test sentences until a first tagger has been trained on these labels." in said
     app = pressed(app, "Start")
     assert begun == [("experiment", find_out.options(encoder="minilm"))]
     assert "Start" not in buttons(app)
@@ -266,11 +267,14 @@ def test_the_road_says_before_it_is_asked_what_the_plan_takes_and_could_show(
     least = []
     for n in find_out.REPLICATES[:2]:
         plan = find_out.plan(find_out.options(n))
-        [points] = re.findall(r"^Gains of about (\d+ points?) or more", plan.shows)
+        [points] = re.findall(r"^It can detect gains of about (\d+\.\d points) or more", plan.shows)
         [time] = re.findall(r"^It takes (about .*) on this machine\.", plan.time)
-        least.append((f"ade {n} times ({time}), ", f"of about {points}"))
+        least.append((time, points))
     (first, gains), (more, larger) = least
-    words = f"M{first}only gains {gains} or more can show; m{more}{larger}. That is assumed, as nothing was trained"
+    words = (
+        f"With 3 repetitions ({first}) you can detect gains of about {gains} or more, with 6 ({more}) of about {larger}, "
+        "in 80 of 100 cases. This is assumed for 150 test sentences"
+    )
     app = opened("home.py")
     assert words in unescape(texts(app)).replace("\u2060", "")
     with monkeypatch.context() as patch:
@@ -279,9 +283,9 @@ def test_the_road_says_before_it_is_asked_what_the_plan_takes_and_could_show(
     assert words not in unescape(texts(pressed(app, "Find out"))).replace("\u2060", "")  # the plan says more
     made = {role: corpora.find(mark) for role, mark in corpora.roles().items()}
     finished.tuned(home, made, "tiny", 0.6)
-    assert "By 1 training on these labels so far." in on_home()[0]
+    assert "By 3 taggers trained on these labels so far." in on_home()[0]
     corpora.set_role("test", None)
-    assert "can show" not in on_home()[0]
+    assert "can detect" not in on_home()[0]
 
 
 def test_find_out_tries_the_choice_that_was_made_and_more_replicates_end_early(home: Path) -> None:

@@ -37,6 +37,7 @@ from core.recipes.finetune import FinetuneConfig
 from core.runs.data import Data
 from core.runs.events import EventLog, Kind
 from core.runs.store import Run
+from core.shown import in_points
 from core.stats.calibration import Abstaining, Calibration
 from core.text.sentence import Entity, Sentence, sentence_id
 from pages.ui.widgets import plain
@@ -400,13 +401,13 @@ def test_what_there_is_to_choose_from_is_told_beside_what_is_asked_for(
 
 def test_few_seeds_are_told_what_they_could_show_at_best(parts: dict[str, str]) -> None:
     app = choose(opened(PAGE), "training.kind", "experiment")
-    assert "With 3 seeds a variant only differences of about" in texts(app)
-    assert not [warning for warning in app.warning if "seeds a variant" in warning.value]
+    assert "With 3 seeds per variant this plan can detect gains of about" in texts(app)
+    assert not [warning for warning in app.warning if "seeds per variant" in warning.value]
     choose(app, "training.experiment.seeds", "1, 2")
-    [warning] = [warning.value for warning in app.warning if "seeds a variant" in warning.value]
+    [warning] = [warning.value for warning in app.warning if "seeds per variant" in warning.value]
     points = experiments.foresight({**parts, "seeds": (1, 2)}).points
-    assert f"With 2 seeds a variant only differences of about {points:.1f} points" in warning
-    assert "That is assumed" in warning
+    assert f"With 2 seeds per variant this plan can detect gains of about {in_points(points)}" in warning
+    assert "This is assumed for" in warning
 
 
 @pytest.mark.usefixtures("expert")

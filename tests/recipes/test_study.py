@@ -219,7 +219,11 @@ def test_a_task_without_a_difference_to_its_control_leaves_no_test_over_all() ->
             "Lacking for others like them are task corpora: about",
         ),
         ([task(-2.0, n=6), task(-2.2, n=6), task(-2.1, n=6)], ("worse", "worse"), ""),
-        ([task(0.3), task(0.4)], ("no evidence", "no evidence"), "Lacking are pre-trainings: about"),
+        (
+            [task(0.3), task(0.4)],
+            ("no evidence", "no evidence"),
+            "Lacking are pre-trainings: 6 replicates on each of 2 tasks are too few",
+        ),
         (
             [task(0.3, fixed=0.5, n=6), task(0.5, fixed=0.5, n=6)],
             ("no evidence", "no evidence"),

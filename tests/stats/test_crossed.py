@@ -9,9 +9,9 @@ from core.errors import CorpusError
 from core.results import Evaluation
 from core.stats.bootstrap import compare, resample
 from core.stats.pooled import Estimate, pooled
-from core.stats.power import simulate
+from core.stats.power import detectable, simulate
 from core.stats.sequential import ending
-from core.stats.spread import Spread, measured, smallest_difference
+from core.stats.spread import Spread, measured
 
 POINT = 0.027  # of F1, in standard deviations of a mention's difficulty
 MENTIONS, SPURIOUS, LABELLED = 6, 0.3, 100
@@ -135,4 +135,4 @@ def test_the_power_that_is_foretold_is_that_of_the_tables() -> None:
     foretold = (simulate(spread.by_halves(600), looks, true, planned=effect).sign > 0).mean()
     assert foretold == pytest.approx(shown / experiments, abs=0.05)
     assert foretold > (simulate(spread, looks, true, planned=effect).sign > 0).mean() + 0.05
-    assert smallest_difference(spread.by_halves(600), 6) < smallest_difference(spread, 6)
+    assert detectable(spread.by_halves(600), (6,)) < detectable(spread, (6,))

@@ -1,5 +1,5 @@
-"""What an experiment could show, before it starts: the smallest difference, and in how many of 100 cases it would show
-the one that is looked for; by what was trained on its labels before."""
+"""What an experiment can detect, before it starts: the smallest gain at 80% power, and the chance to show the gain that
+is looked for; by the taggers that were trained on its labels before."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
@@ -14,15 +14,18 @@ from core.recipes.experiment import rivals
 from core.recipes.experiment.config import ExperimentConfig
 from core.results import Evaluation
 from core.runs.store import Run, RunStore
+from core.shown import in_points
 from core.stats.bootstrap import Resampled, resample
-from core.stats.power import power
-from core.stats.spread import ASSUMED_PRETRAINING, Spread, assumed, measured, of_swapped, smallest_difference
+from core.stats.power import detectable, power
+from core.stats.sequential import looks_of
+from core.stats.spread import ASSUMED_PRETRAINING, Spread, assumed, measured, of_swapped
+from core.stats.verdict import POWER
 
 FEW_DRAWS = 200  # of sentences, to know a spread by
 NEWEST = 8  # trainings, and experiments, that the spread is measured on
 FURTHER = (3, 5, 10)  # seeds that are offered beside those asked for
 EVEN = (4, 6, 10)  # where halves are swapped
-LARGER = {6: (2, 4, 6), 12: (4, 8, 12), 24: (8, 16, 24)}  # plans of replicates that are offered, and their looks
+LARGER = {n: looks_of(n) for n in (6, 12, 24)}  # plans of replicates that are offered, and their looks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +44,8 @@ class PlanChance:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Foresight:
-    """points: the smallest difference that `seeds` seeds could show at `level`. further: the same for more seeds.
+    """points: the smallest gain that the plan, of `seeds` seeds, shows in 80 of 100 cases (`power.detectable`), by
+    intervals at `level`. further: the same for more seeds.
 
     effect: what is looked for, points. plans: chances of showing it, the plan that was asked for first; () where
     chances were not asked for. claim: the line that this is of, "" for none. quick: whether no plan of taggers alone
@@ -67,8 +71,8 @@ class Foresight:
             )
         more = [self._more(seeds) for seeds in self.further if seeds > self.seeds][:2]
         return (
-            f"With {self.seeds} seeds a variant only differences of about {_points(self.points)} points or more can "
-            f"show{''.join(f'; {words}' for words in more)}. {self._basis()}{self.chances()}"
+            f"With {self.seeds} seeds per variant this plan can detect gains of about {in_points(self.points)} or "
+            f"more, in 80 of 100 cases{''.join(f'; {words}' for words in more)}. {self._basis()}{self.chances()}"
         )
 
     def chances(self) -> str:
@@ -91,14 +95,17 @@ class Foresight:
         return f"{first}{''.join(rest)}."
 
     def _more(self, seeds: int) -> str:
-        return f"with {seeds} seeds, about {_points(self.further[seeds])}"
+        return f"with {seeds} seeds, about {in_points(self.further[seeds])}"
 
     @property
     def basis(self) -> str:
-        """Source of what is said of spread: trainings, or an assumption; the beginning of a sentence."""
-        if not (n := self.spread.trainings):
-            return "That is assumed, as nothing was trained on these labels yet"
-        return f"By {n} training{'s' * (n > 1)} on these labels so far"
+        """Source of the spread: taggers, or an assumption; the beginning of a sentence."""
+        if not (n := self.spread.taggers):
+            return (
+                f"This is assumed for {self.spread.n_sentences:,} test sentences until a first tagger has been trained "
+                "on these labels"
+            )
+        return f"By {n} tagger{'s' * (n > 1)} trained on these labels so far"
 
     def _basis(self) -> str:
         moves = f"scores differ by {self.spread.seeds:.1f} points from seed to seed (standard deviation)"
@@ -122,6 +129,8 @@ class Foresight:
             "sd_between_pretrainings": self.spread.pretrainings,
             "assumed": not self.spread.trainings,
             "trainings": self.spread.trainings,
+            "taggers": self.spread.taggers,
+            "power": POWER,
             "test_sentences": self.spread.n_sentences,
             "claim": self.claim,
             "effect": self.effect,
@@ -138,8 +147,15 @@ def time_in_words(plan: PlanChance) -> str:
     return f" and takes {most:,.0f} minutes{early}"
 
 
-def _points(value: float) -> str:
-    return f"{value:.0f}" if value >= 9.95 else f"{value:.1f}"
+REPEATED = ("seeds", "looks", "repeat")  # options that `repeated` changes
+
+
+def repeated(config: ExperimentConfig, n: int) -> ExperimentConfig:
+    """The same experiment with n replicates, the ones that it has among them, and the usual looks."""
+    new = [seed for seed in range(1, n + len(config.seeds) + 1) if seed not in config.seeds]
+    seeds = (*config.seeds, *new[: n - len(config.seeds)])
+    looks = looks_of(n) if len(looks_of(n)) > 1 else ()
+    return config.model_copy(update={"seeds": seeds, "looks": looks, "repeat": "pipeline"})
 
 
 def larger(config: ExperimentConfig) -> list[ExperimentConfig]:
@@ -172,13 +188,11 @@ def foresee(config: ExperimentConfig, home: Path, *, chances: bool = True) -> Fo
     own = spread if config.repeat == "pipeline" else replace(spread, pretrainings=0.0)
     n, level, asked = len(config.seeds), 0.95, larger(config) if chances else []
     return Foresight(
-        points=smallest_difference(own, n, level),
+        points=detectable(own, config.stops),
         seeds=n,
         level=level,
         spread=own,
-        further={
-            seeds: smallest_difference(own, seeds, level) for seeds in (EVEN if config.cross else FURTHER) if seeds > n
-        },
+        further={seeds: detectable(own, (seeds,)) for seeds in (EVEN if config.cross else FURTHER) if seeds > n},
         effect=config.effect,
         plans=tuple(_chance(plan, spread, config, cannot=quick and plan is config) for plan in asked),
         claim=str(cell) if cell else "",

@@ -72,8 +72,7 @@ def _lacking(mean: Mean, these: Conclusion, tasks: Sequence[TaskRow], unit: str,
     lacks = lacking(size, float(mean.falling), float(mean.fixed), n)
     if lacks.sentences == 1:
         what = "pre-trainings" if unit == "replicates" else "taggers' seeds"
-        about = f"about {lacks.repetitions:,} {unit}{each}"
-        return f"Lacking are {what}: {about} would settle a mean difference of {size:.2f}."
+        return f"Lacking are {what}: {n} {unit}{each} are too few to settle a mean difference of {size:.2f}."
     sentences = sum(task.sentences for task in tasks)
     wanted = ceil(sentences * lacks.sentences / 100) * 100
     more = "" if lacks.repetitions == n else f" and about {lacks.repetitions:,} {unit}{each}"
