@@ -16,6 +16,7 @@ from core.corpora.formats.conll import looks_like_conll
 from core.corpora.formats.documents import document_format, is_document, sheet_rows
 from core.corpora.formats.folders import is_brat
 from core.corpora.formats.hf import tag_columns
+from core.corpora.formats.inline_tags import inline_rows, looks_inline
 from core.corpora.formats.jsons import json_array, json_lines
 from core.corpora.formats.ledger import Ledger, ReadOptions, Record
 from core.corpora.formats.other_tools import adapted, why_refused
@@ -80,6 +81,8 @@ def records(path: Path, kind: Kind, ledger: Ledger) -> Iterator[Record]:
         return adapted(json_lines(path, kind.encoding, ledger))
     if kind.container == "json":
         return adapted(json_array(path, kind.encoding, ledger))
+    if kind.container == "inline":
+        return inline_rows(path, kind.encoding, ledger)
     if kind.container == "xlsx":
         return sheet_rows(path, ledger)
     if kind.container == "arrow":
@@ -236,6 +239,8 @@ def _by_content(path: Path, choice: str, head: str) -> str:
         return "jsonl"
     if ending in _COLUMN_SUFFIXES or (ending in (".txt", ".tsv", "") and looks_like_conll(head)):
         return "conll"
+    if ending not in (".csv", ".tsv") and looks_inline(head):
+        return "inline"
     return ending[1:] if ending in (".csv", ".tsv") else "txt"
 
 
