@@ -8,8 +8,8 @@ stands in the other text within a few places of where it was. Texts that share s
 first by their letters' counts, then by the distance itself, many pairs at a time.
 
 One approximation: of more than `_MEET` texts that share one segment, a text meets only those next to it in
-alphabetical order, read forwards and backwards. A list of a thousand "note 017 continued" is then bound
-into ten clusters instead of one: 990 of them are flagged, not 999.
+alphabetical order, read forwards and backwards. A thousand variants of one short text are then bound into ten clusters
+instead of one: 990 of them are flagged, not 999.
 """
 
 from collections.abc import Iterator, Sequence

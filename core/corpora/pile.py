@@ -13,6 +13,7 @@ from core.corpora.near import near_sets
 from core.corpora.numbers import SHORT, Numbers, Reading
 from core.corpora.phases import Phases
 from core.results import BoolArray, IntArray
+from core.text.words import numbers
 
 
 @dataclass(slots=True, kw_only=True)
@@ -112,13 +113,29 @@ class Pile:
         """Pairs of near rows, by the rule that finds them."""
         yield "overlapping", near_sets(self.shingles, live, threshold, phases)
         yield "edited", near_texts(self.words, live, "words", phases, similarity)
-        # Of two sentences of ten words or more, words decide.
-        short = (
-            (i[few], j[few])
-            for i, j in near_texts(self.letters, live, "letters", phases)
-            for few in [np.minimum(n_words[i], n_words[j]) < SHORT]
+        yield (
+            "edited",
+            (
+                self._of_the_same_numbers(i[few], j[few])
+                for i, j in near_texts(self.letters, live, "letters", phases)
+                # Of two sentences of ten words or more, words decide.
+                for few in [np.minimum(n_words[i], n_words[j]) < SHORT]
+            ),
         )
-        yield "edited", short
+
+    def _of_the_same_numbers(self, i: IntArray, j: IntArray) -> Pairs:
+        """Pairs of short sentences without those that differ in a number: "Article 10." is not "Article 12."."""
+        rows, place = np.unique(np.concatenate([i, j]), return_inverse=True)
+        points, counts = self.letters.gather(rows)
+        text, ends = points.astype("<u4").tobytes().decode("utf-32-le"), np.cumsum(counts)
+        kinds = dict[tuple[str, ...], int]()
+        kind_of_row = [
+            kinds.setdefault(numbers(text[start:end]), len(kinds))
+            for start, end in zip((ends - counts).tolist(), ends.tolist(), strict=True)
+        ]
+        kind = np.array(kind_of_row, np.int64)[place]
+        same = kind[: len(i)] == kind[len(i) :]
+        return i[same], j[same]
 
 
 def _first_of_kind(keys: UIntArray) -> tuple[IntArray, IntArray]:

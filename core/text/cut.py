@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from itertools import accumulate, chain, pairwise
 
 from core.text.sentence import Entity, Prediction, Sentence
-from core.text.words import tokenize, unspaced
+from core.text.words import in_unspaced, tokenize
 
 _CLOSE = frozenset(".,;:!?)]}%…»”’、。，")  # written right behind a word
 _OPEN = frozenset("([{$£€#«“‘¿¡")  # and right before one
@@ -121,7 +121,7 @@ def _chunks(tokens: Sequence[str]) -> Iterator[list[str]]:
 
 def _glued(left: str, right: str) -> bool:
     clitic = right == "n't" or (right[0] in _APOSTROPHES and right[1:].isalpha())
-    return right[0] in _CLOSE or left[-1] in _OPEN or clitic or (unspaced(left[-1]) and unspaced(right[0]))
+    return right[0] in _CLOSE or left[-1] in _OPEN or clitic or (in_unspaced(left[-1]) and in_unspaced(right[0]))
 
 
 def _borders(chunks: Sequence[Sequence[str]]) -> Iterator[tuple[tuple[str, ...], float]]:

@@ -18,6 +18,7 @@ _UNSPACED = (  # code points of the scripts that write no blanks between words
     "\u0e00-\u0e7f\u0e80-\u0eff"  # Thai, Lao
     "\u1000-\u109f\ua9e0-\ua9ff\uaa60-\uaa7f\u1780-\u17ff"  # Myanmar, Khmer
 )
+_OF_UNSPACED = re.compile(f"[{_UNSPACED}]")
 _LETTER = re.compile(rf"(?=\w)[{_UNSPACED}]")
 # What comparing leaves out: characters that show nothing (Cf, variation selectors, the joiner of `nfc`), marks of
 # Latin, Greek and Cyrillic that no composed letter has, the points of Hebrew, the vowels and the stretch of Arabic.
@@ -33,6 +34,8 @@ _HARD = re.compile(
 # A treebank's tokens: "did n't", "can not", "-LRB-".
 _TREEBANK = re.compile(r"(?<=\w) (?=n['’]t\b)|(?<=\bcan) (?=not\b)|-[lr][rcs]b-")
 _DIGITS = re.compile(r"\d \d")
+# A number in folded text: digits of any script with the Latin letters on them (12a, b12), or a Roman numeral.
+_NUMBER = re.compile(r"[a-z]*\d[\da-z]*|\b(?=[ivxlcdm])m{0,3}(?:cm|cd|d?c{0,3})(?:xc|xl|l?x{0,3})(?:ix|iv|v?i{0,3})\b")
 _INNER_BLANKS = re.compile(r"(?<!\d) | (?!\d)")
 
 
@@ -92,6 +95,11 @@ def unspaced(text: str) -> bool:
     return not text.isascii() and _LETTER.search(text) is not None
 
 
+def in_unspaced(char: str) -> bool:
+    """Return True for a letter of such a script, and for a mark that belongs to one (a vowel or tone of Thai)."""
+    return unspaced(char) or (_sign(char) and _OF_UNSPACED.match(char) is not None)
+
+
 def letters(text: str) -> int:
     """Number of tokens in it that are single letters of a script without blanks."""
     return 0 if text.isascii() else len(_LETTER.findall(text))
@@ -114,8 +122,24 @@ def fold(text: str) -> str:
     folded = _normal("NFKC", text).casefold().replace("ı", "i")
     if not _is_hard(folded):
         return " ".join(_ALNUM.findall(_plain(folded)))
-    folded = _SILENT.sub("", _normal("NFKC", folded))
-    return " ".join(_patterns()[1].findall(_plain(folded)))
+    _, word, gap = _patterns()
+    folded = gap.sub("", _SILENT.sub("", _normal("NFKC", folded)))
+    return " ".join(word.findall(_plain(folded)))
+
+
+def numbers(folded: str) -> tuple[str, ...]:
+    """The numbers of a folded text in order, digits as ASCII: sentences with different ones state different facts.
+
+    Digits of all scripts, Chinese numerals (within words, too) and Roman ones, which are written in Latin letters.
+    """
+    found = [_in_ascii(match[0]) for match in _NUMBER.finditer(folded) if match[0]]
+    if not folded.isascii():
+        found += [f"{unicodedata.numeric(char):g}" for char in folded if char.isnumeric() and not char.isdecimal()]
+    return tuple(found)
+
+
+def _in_ascii(number: str) -> str:
+    return number if number.isascii() else "".join(str(unicodedata.decimal(char, char)) for char in number)
 
 
 def joined(folded: str) -> str:
@@ -145,15 +169,19 @@ def _sign(char: str) -> bool:
 
 
 @cache
-def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Patterns of tokens, and of folded words, beyond ASCII."""
+def _patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
+    """Patterns beyond ASCII: of tokens, of folded words, and of blanks that part a mark from its letter.
+
+    Labelled Thai, Lao, Khmer and Burmese may come cut into single code points, marks apart from their letters.
+    """
     # Made when first needed: looking at so many characters takes 20 ms, and English text never asks.
     signs = "".join(_ranges(n for n in chain(range(0xAD, 0x20000), range(0xE0000, 0xE0200)) if _sign(chr(n))))
     letter, word = rf"(?=\w)[{_UNSPACED}][{signs}]*+", rf"[^\W{_UNSPACED}](?:[^\W{_UNSPACED}]++|[{signs}]++)*+"
     # A sign that follows none is the next token's; only one that stands alone is a token, so that none is lost.
     token = re.compile(rf"[{signs}]*+(?:{letter}|{word}|[^\w\s{signs}][{signs}]*+)|[{signs}]+")
     # Signs may stand behind a blank that somebody put into a word: they are of a word all the same.
-    return token, re.compile(rf"[{signs}]*+(?:{letter}|{word})")
+    gap = re.compile(rf"(?<=[{_UNSPACED}])\s+(?=[{signs}])")
+    return token, re.compile(rf"[{signs}]*+(?:{letter}|{word})"), gap
 
 
 def _ranges(points: Iterable[int]) -> Iterator[str]:

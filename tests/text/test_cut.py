@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.text.cut import Cut, learn, over_tokens
+from core.text.cut import Cut, _chunks, learn, over_tokens
 from core.text.sentence import Entity, Prediction
 from core.text.words import clean, tokenize
 
@@ -73,3 +73,9 @@ def test_entities_are_told_over_the_tokens_of_another_cut(
     moved = over_tokens(found, cut.split(), tokens.split())
     assert [(entity.start, entity.end) for entity in moved.entities] == expected
     assert len(moved.confidence) == len(expected)
+
+
+@pytest.mark.parametrize("text", ["สัญญานี้มีผล", "ສັນຍາມີຜົນ", "កិច្ចសន្យា", "စာချုပ်", "合同自双方"])
+def test_letters_and_marks_of_a_script_without_blanks_are_joined(text: str) -> None:
+    """Vowels and tones are marks, which are no letters; a token of their own does not begin after a blank."""
+    assert list(_chunks(list(text))) == [list(text)]
