@@ -37,7 +37,12 @@ def pdf(pages: Sequence[Sequence[Placed]], *, n_pages: int | None = None, encryp
     if encrypted:
         objects.append(f"<< /Filter /Standard /V 1 /R 2 /P -44 /O <{'41' * 32}> /U <{'42' * 32}> >>")
         lock = f" /Encrypt {len(objects)} 0 R /ID [<{'43' * 16}> <{'43' * 16}>]"
-    out, places = b"%PDF-1.4\n", []
+    return _file(objects, lock)
+
+
+def _file(objects: Sequence[str], lock: str = "") -> bytes:
+    """A PDF of numbered objects, the first of which is its catalog."""
+    out, places = b"%PDF-1.4\n", list[int]()
     for number, body in enumerate(objects, 1):
         places.append(len(out))
         out += f"{number} 0 obj\n{body}\nendobj\n".encode("latin-1")
@@ -45,6 +50,27 @@ def pdf(pages: Sequence[Sequence[Placed]], *, n_pages: int | None = None, encryp
     end = f"xref\n0 {len(objects) + 1}\n0000000000 65535 f \n{table}"
     return (
         out + f"{end}trailer << /Size {len(objects) + 1} /Root 1 0 R{lock} >>\nstartxref\n{len(out)}\n%%EOF\n".encode()
+    )
+
+
+def pdf_mapped(lines: Sequence[str], code: int, mapped: str) -> bytes:
+    """Lines on a page, in a font whose letter `code` maps to the characters `mapped` in hex."""
+    shown = "".join(f"BT /F 10 Tf 60 {760 - 28 * i} Td ({_literal(line)}) Tj ET\n" for i, line in enumerate(lines))
+    cmap = (
+        "/CIDInit /ProcSet findresource begin 12 dict begin begincmap /CMapName /X def /CMapType 2 def\n"
+        "1 begincodespacerange <00> <FF> endcodespacerange\n"
+        f"1 beginbfchar <{code:02X}> <{mapped}> endbfchar\n1 beginbfrange <20> <7E> <0020> endbfrange\n"
+        "endcmap end end"
+    )
+    return _file(
+        [
+            "<< /Type /Catalog /Pages 2 0 R >>",
+            "<< /Type /Pages /Count 1 /Kids [4 0 R] >>",
+            "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /ToUnicode 6 0 R >>",
+            "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Resources << /Font << /F 3 0 R >> >> /Contents 5 0 R >>",
+            f"<< /Length {len(shown)} >>\nstream\n{shown}\nendstream",
+            f"<< /Length {len(cmap)} >>\nstream\n{cmap}\nendstream",
+        ]
     )
 
 

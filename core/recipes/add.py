@@ -205,6 +205,12 @@ def _of_documents(report: ReadReport) -> Iterator[str]:
         yield f"{report.blank_pages:,} of {report.pages:,} pages have no text (scanned?): {places}."
     if report.margins:
         yield f"{report.margins:,} running heads, feet and page numbers were left out."
+    if report.unmapped:
+        left = report.unmapped - report.restored
+        yield (
+            f"{report.unmapped:,} letters of PDFs map to no character; {report.restored:,} were restored from other"
+            " words" + (f", {left:,} stay unreadable: the report names the files." if left else ".")
+        )
     if report.left_out:
         yield f"{report.left_out:,} files among them are of no kind that is read; the report names them."
 

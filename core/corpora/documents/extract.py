@@ -20,6 +20,8 @@ class Written(TypedDict):
     blank: list[int]
     margins: int
     remarks: list[str]
+    unmapped: int
+    restored: int
 
 
 @dataclass(slots=True)
@@ -39,6 +41,7 @@ class Extract:
     """pages: how many there are, None where a document has no fixed ones. blank: those without text, from 1.
 
     margins: lines that were left out as running heads and page numbers. remarks: ends of sentences on what else was.
+    unmapped: letters within words that map to no character; restored: how many of these `letters.restore` put right.
     """
 
     paragraphs: list[Paragraph] = field(default_factory=list)
@@ -46,6 +49,8 @@ class Extract:
     blank: list[int] = field(default_factory=list)
     margins: int = 0
     remarks: list[str] = field(default_factory=list)
+    unmapped: int = 0
+    restored: int = 0
 
     def written(self) -> Written:
         """The same as JSON holds it, for another process."""
@@ -55,6 +60,8 @@ class Extract:
             "blank": self.blank,
             "margins": self.margins,
             "remarks": self.remarks,
+            "unmapped": self.unmapped,
+            "restored": self.restored,
         }
 
     @classmethod
@@ -64,7 +71,15 @@ class Extract:
             Paragraph(str(text), [(int(at), int(page)) for at, page in pages])  # type: ignore[attr-defined]
             for text, pages in written["paragraphs"]
         ]
-        return cls(paragraphs, written["pages"], written["blank"], written["margins"], written["remarks"])
+        return cls(
+            paragraphs,
+            written["pages"],
+            written["blank"],
+            written["margins"],
+            written["remarks"],
+            written["unmapped"],
+            written["restored"],
+        )
 
 
 class Flow:

@@ -8,6 +8,7 @@ from typing import Any, BinaryIO
 
 from core.corpora.documents.extract import MAX_CHARACTERS, Extract, sound
 from core.corpora.documents.layout import laid_out
+from core.corpora.documents.letters import UNMAPPED, restore
 from core.corpora.documents.pieces import Piece
 from core.errors import ReadError
 
@@ -42,6 +43,7 @@ def read_pdf(file: BinaryIO, name: str, most: int | None = None) -> Extract:
                 raise ReadError(name, None, f"more than {MAX_CHARACTERS:,} characters of text; divide the file.")
     extract = laid_out(pages)
     extract.pages = len(pages)
+    restore(extract)
     return extract
 
 
@@ -73,7 +75,7 @@ def _letters(text: object) -> Iterator[tuple[int, Piece | None]]:
     place = ctypes.byref(box)
     for index in range(raw.FPDFText_CountChars(text)):
         code = raw.FPDFText_GetUnicode(text, index)
-        letter = chr(code) if code < 0x110000 else "\ufffd"
+        letter = chr(code) if 0 < code < 0x110000 else UNMAPPED  # PDFium says 0 of a letter without a character
         if letter in "\r\n":
             yield index, None
         elif raw.FPDFText_GetLooseCharBox(text, index, place):

@@ -71,6 +71,10 @@ def _account(extract: Extract, ledger: Ledger) -> None:
         report.pages += extract.pages or 0
         ledger.keep((extract.pages or 0) - n_blank)
         report.margins += extract.margins
+        report.unmapped += extract.unmapped
+        report.restored += extract.restored
+        if extract.unmapped:
+            ledger.remark(_unmapped(extract.unmapped, extract.restored))
         if n_blank:
             pages = _ranges(extract.blank)
             report.blank_pages += n_blank
@@ -85,6 +89,14 @@ def _account(extract: Extract, ledger: Ledger) -> None:
         ledger.keep(len(extract.paragraphs))
     else:
         ledger.skip(None, "holds no text")
+
+
+def _unmapped(n: int, restored: int) -> str:
+    """What became of letters without a character, and what to do about those that are left."""
+    words = (
+        f"{n:,} letters map to no character (private use, NUL or U+FFFD); {restored:,} were restored from other words"
+    )
+    return words if restored == n else f"{words}; print the file again or recognise its text (OCR) to have the others"
 
 
 def _ranges(numbers: Sequence[int]) -> str:

@@ -91,7 +91,8 @@ class ReadReport:
     empty: rows without text, not counted as read. sentences: what came out (more than `kept` if split).
 
     Of documents rows are pages (PDF), paragraphs (Word and the like) or rows of a sheet. pages: of all PDFs;
-    blank_pages: those without text, in `blank_places`; margins: lines left out as running heads and page numbers.
+    blank_pages: those without text, in `blank_places`; unmapped: letters that map to no character, restored: those of
+    them that other words told; margins: lines left out as running heads and page numbers.
     left_out: files of a folder or an archive that are none to read.
     """
 
@@ -113,6 +114,8 @@ class ReadReport:
     blank_pages: int = 0
     blank_places: list[str] = field(default_factory=list)
     margins: int = 0
+    unmapped: int = 0
+    restored: int = 0
     left_out: int = 0
     problems: list[Problem] = field(default_factory=list)
 
