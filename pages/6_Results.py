@@ -64,7 +64,9 @@ def _pick(run_id: str) -> str:
 
 def _warn(run_id: str) -> None:
     if gone := results.missing(run_id):
-        st.caption(f":material/link_off: Not reproducible as it was, for it is not here: {plain('; '.join(gone))}.")
+        st.caption(
+            f":material/link_off: This run cannot be repeated exactly. No longer here: {plain('; '.join(gone))}."
+        )
 
 
 def _study(run_id: str) -> None:

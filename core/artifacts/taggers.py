@@ -21,6 +21,7 @@ from core.stats.mistakes import Mistake, mistakes
 from core.stats.scoring import count
 from core.text.sentence import Entity, Sentence
 
+MODEL = "its model"
 FAILED = 0.5  # of the best seed's F1; a tagger below it did not learn (Dodge et al. 2020)
 
 
@@ -278,5 +279,5 @@ def missing(run: Run, library: Library) -> list[str]:
         except CorpusError:
             gone.append(f"the corpus of {role.partition('.')[0]} ({fingerprint[:8]})")
     if run.manifest.kind == "finetune" and not models.is_here(run):
-        gone.append("its model")
+        gone.append(MODEL)
     return gone

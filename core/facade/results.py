@@ -317,7 +317,7 @@ def missing(run_id: str) -> list[str]:
         except WinnowError:  # the run itself is gone, or cannot be read
             own = ["its taggers"]
         for what in own:
-            if what not in gone:
+            if what not in (*gone, tagger_tables.MODEL):  # the command trains it again
                 arms.setdefault(what.removeprefix("its "), []).append(figures.line_name(row))
     # What many arms lack is said once, with their names: "the model of knn 10%, none".
     return [*gone, *(f"the {what.removeprefix('the ')} of {', '.join(names)}" for what, names in arms.items())]

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +15,8 @@ from core.artifacts.frontier import known_train
 from core.artifacts.predictions import PredictResult
 from core.artifacts.rebuilt import read_edits
 from core.artifacts.spans import TagResult
+from core.errors import WinnowError
+from core.facade import runs, training
 from core.facade.home import kept_per_home, library, store
 from core.facade.results import corpus_name
 from core.plots.bias import TaggerPoint, best_of_both
@@ -43,6 +46,46 @@ def tested_alike() -> list[TestedAlike]:
 def here() -> dict[str, str]:
     """Finished `finetune` runs whose model is still here, newest first: {run id: what it is called}."""
     return names([run.id for run in store().list("finetune", state="succeeded") if models.is_here(run)])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retraining:
+    """A tagger to train in place of those whose models are not here. options: of a `finetune` run.
+
+    seconds: about how long it takes; None: this machine has not been timed. run: the run, if it has begun.
+    """
+
+    name: str
+    options: Mapping[str, object]
+    seconds: float | None
+    run: str
+
+
+def retraining(run_ids: Mapping[str, str]) -> Retraining | None:
+    """The first of these `finetune` runs that can be trained again here, with one seed; None if none can.
+
+    run_ids: {finetune run: its name}. One that starts from an encoder that was not kept needs its pre-training too.
+    """
+    for run_id, name in sorted(run_ids.items(), key=lambda item: is_run_id(_begins(item[0]))):
+        run = store().get(run_id)
+        if is_run_id(_begins(run_id)) and not models.is_here(store().get(_begins(run_id))):
+            continue
+        seeds = run.manifest.config["seeds"]
+        # A run with the same options is finished already, and would be returned without its model.
+        seed = seeds[0] if len(seeds) > 1 else seeds[0] + 1000
+        options = {**run.manifest.config, "seeds": (seed,)}
+        with suppress(WinnowError):
+            begun, estimate = runs.begun("finetune", options), training.preflight("finetune", options)
+            return Retraining(
+                name=f"{name}, trained again", options=options, seconds=estimate.seconds, run=begun.id if begun else ""
+            )
+    return None
+
+
+def _begins(run_id: str) -> str:
+    """What a tagger starts from: the id of a pre-training, or an encoder."""
+    init = str(store().get(run_id).manifest.config["init"])
+    return init.removesuffix("/artifacts/model").rsplit("/", 1)[-1]
 
 
 def names(run_ids: Sequence[str]) -> dict[str, str]:

@@ -96,7 +96,8 @@ def curves(
         x=alt.X(
             "step:Q", title="optimizer steps", axis=alt.Axis(format=",d", tickMinStep=1), scale=alt.Scale(nice=False)
         ),
-        y=alt.Y("value:Q", title=None, scale=alt.Scale(zero=False)),
+        # Three significant digits: the default shows rates as 0.0000998 and an F1 of nothing as 0.000000.
+        y=alt.Y("value:Q", title=None, axis=alt.Axis(format=".3~g"), scale=alt.Scale(zero=False)),
         color=alt.Color("line:N", scale=looks, legend=legend),
         detail="part:N",
         tooltip=[

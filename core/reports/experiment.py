@@ -222,7 +222,7 @@ def _compared(report: Report) -> list[Part]:
 def corpora_parts(corpora: Sequence[CorpusRow], missing: Sequence[str]) -> list[Part]:
     """The corpora of a run, and why it cannot be repeated where some are gone."""
     rows = [(c.role, c.name, f"{c.sentences:,}", c.fingerprint[:16]) for c in corpora]
-    gone = Text(f"Not repeatable as it was, for it is not here: {'; '.join(missing)}.", strong=True)
+    gone = Text(f"This cannot be repeated exactly. No longer here: {'; '.join(missing)}.", strong=True)
     return [Table(("Part", "Corpus", "Sentences", "Fingerprint"), rows, (2,)), *([gone] if missing else [])]
 
 

@@ -100,6 +100,7 @@ BUTTONS = {
     "results.take.*": "results",
     "results.take.copy": "results",
     "results.try.start": "results",
+    "results.again.start": "no_models",
     "*.csv": "bias",
     "bias.accept": "bias",
     "bias.skip": "bias",

@@ -15,6 +15,7 @@ from core.artifacts.rank import Proposal, RankResult
 from core.corpora.library import Library
 from core.facade import choices, experiments, find_out, labels, maps, regions, runs, selections, uploads
 from core.facade import corpora as facade_corpora
+from core.facade import results as results_facade
 from tests import finished
 from tests.browser.buttons import BUTTONS, registered
 from tests.browser.driver import Server, expert, insisting, left, pick, settled, still, tick
@@ -518,6 +519,25 @@ def results(one: Walk) -> None:
     one.tab("Try a sentence")
     one.page.get_by_role("textbox", name="Sentences, one a line").fill("Acme pays .")
     one.press("results.try.start", starts="predict", sees=re.compile("^Find entities with"))
+
+
+@walk
+def no_models(one: Walk) -> None:
+    """The taggers of an experiment without their models, as in the finished sample."""
+    models = [
+        runs.get(run).artifacts / "model"
+        for row in results_facade.board(one.runs.experiment).leaderboard
+        for run in row.finetunes
+    ]
+    kept = {model: model.with_name("kept") for model in models if model.is_dir()}
+    try:
+        for model, aside in kept.items():
+            model.rename(aside)
+        one.go(f"Results?run={one.runs.experiment}", tab="Try a sentence")
+        one.press("results.again.start", starts="finetune")
+    finally:
+        for model, aside in kept.items():
+            aside.rename(model)
 
 
 @walk

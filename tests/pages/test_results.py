@@ -19,7 +19,7 @@ from core.artifacts.predictions import PredictResult
 from core.artifacts.taggers import by_novelty
 from core.corpora.library import Library
 from core.errors import ConfigError, CorpusError
-from core.facade import corpora, deliver, figures, results, reviews, runs
+from core.facade import corpora, deliver, figures, preferences, results, reviews, runs
 from core.facade.home import home
 from core.recipes.base import register
 from core.runs import RunContext
@@ -279,7 +279,7 @@ def test_types_of_two_arms_and_new_names(run_id: str) -> None:
     assert "Macro: the mean over types" in said
 
 
-def test_every_line_stands_under_every_decoding(run_id: str) -> None:
+def test_every_line_has_its_score_under_every_decoding_for_experts(run_id: str) -> None:
     assert "How tags are decoded" not in texts(tab(opened(PAGE), "By type"))  # results of an older version
     for n, row in enumerate(results.board(run_id).leaderboard):
         for finetune in row.finetunes:
@@ -287,6 +287,8 @@ def test_every_line_stands_under_every_decoding(run_id: str) -> None:
             result = run.result()
             result["test"]["decodings"] = {"viterbi": [50.25 + n] * 3, "constrained": [60.5, 61.5, 62.5 + 3 * n]}
             finished.returned(run, result)
+    assert "How tags are decoded" not in texts(tab(opened(PAGE), "By type"))
+    preferences.set_expert(True)
     app = tab(opened(PAGE), "By type")
     assert not app.exception
     said = texts(app)
@@ -295,6 +297,7 @@ def test_every_line_stands_under_every_decoding(run_id: str) -> None:
         assert f"<td>{50.25 + n:.2f}</td>" in said
         assert f"<td>{61.5 + n:.2f}</td>" in said
     assert "Argmax" not in said
+    assert "Low scores outside “Constrained” are expected here." in said
 
 
 def test_a_type_stands_with_its_interval(run_id: str) -> None:
@@ -466,15 +469,16 @@ def test_the_report_is_one_whole_page_that_fetches_nothing(run_id: str) -> None:
 def test_a_run_whose_parts_are_gone_is_said_to_be_not_reproducible(run_id: str) -> None:
     assert results.missing(run_id) == []
     shutil.rmtree(runs.get(arm(run_id, "none")).artifacts / "model")
+    assert results.missing(run_id) == []  # the command trains a tagger again
+    assert "cannot be repeated" not in texts(opened(PAGE)) + finished.html_report(run_id)
     RunStore(home()).remove(arm(run_id, "random", "10"))
     corpora.remove(corpora.roles()["dev"])
     said = results.missing(run_id)
     assert "the taggers of random 10" in said
-    assert "the model of none" in said
     app = opened(PAGE)
     assert not app.exception
-    assert "Not reproducible" in texts(app)
-    assert "Not repeatable" in finished.html_report(run_id)
+    assert "This run cannot be repeated exactly" in texts(app)
+    assert "cannot be repeated exactly" in finished.html_report(run_id)
 
 
 def test_a_seed_that_failed_is_flagged_and_counts(home: Path) -> None:

@@ -11,6 +11,7 @@ from streamlit.testing.v1 import AppTest
 from core.corpora.library import Library
 from core.errors import CorpusError
 from core.facade import corpora, deliver, runs
+from core.facade import taggers as taggers_facade
 from core.facade.home import home
 from pages.ui.results.take import NO_MODELS
 from pages.ui.results.trial import READ, TRIES
@@ -73,8 +74,8 @@ def test_a_typed_sentence_comes_back_with_its_entities_in_colour(taggers: tuple[
     assert "<b>" not in said
 
 
-def test_a_tagger_whose_model_is_gone_is_not_offered(taggers: tuple[str, str]) -> None:
-    """Neither to be tried nor to be taken away; where none is left that is said, and is no error."""
+def test_a_tagger_whose_model_is_gone_is_not_offered(taggers: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither to be tried nor to be exported; if none is left, one can be trained on the spot."""
     good, bad = taggers
     shutil.rmtree(deliver.model_folder(good))
     for name, key in (("Try a sentence", "results.try.model"), ("Take away", "results.take.model")):
@@ -87,6 +88,15 @@ def test_a_tagger_whose_model_is_gone_is_not_offered(taggers: tuple[str, str]) -
         assert [info.value for info in app.info] == [NO_MODELS]
         assert not app.error
         assert not app.get("download_button")
+    monkeypatch.setattr(runs, "start", lambda kind, options: runs.execute(kind, options).id)
+    again = app.button(key="results.again.start")
+    assert again.label.startswith("Train one tagger now")
+    again.click().run()
+    app = tab(opened(PAGE), "Try a sentence")
+    assert not app.exception
+    assert not app.info
+    [offered] = app.selectbox(key="results.try.model").options
+    assert taggers_facade.here()
 
 
 def test_a_colour_is_a_type_whatever_is_typed(taggers: tuple[str, str]) -> None:

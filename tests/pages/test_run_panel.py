@@ -1,7 +1,9 @@
 """A run on its page, in the strip of every page and in the list of Home: how far it is, and what came out."""
 
+import re
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +15,13 @@ from core.facade import results, runs
 from core.facade.home import store
 from core.recipes.base import register
 from core.runs.data import Data
-from core.runs.events import EventLog, Kind
+from core.runs.events import EventLog, Kind, Part, RunState
 from core.runs.lock import Worker
 from core.runs.store import Run
 from core.runs.where import Deeds, Node, Where
 from pages.ui.runs import words as run_words
 from pages.ui.runs.outcome import outcome
-from pages.ui.runs.words import pace, stage
+from pages.ui.runs.words import pace, stage, whole
 from pages.ui.widgets import plain
 from tests import finished
 from tests.finished import corpora, finish
@@ -282,3 +284,13 @@ def test_a_stopped_import_does_not_say_that_something_of_it_was_kept(home: Path,
     app = opened_on("pages/1_Corpora.py", run.id)
     assert "Nothing was added; Resume reads from the beginning" in texts(app)
     assert "is kept" not in texts(app)
+
+
+@pytest.mark.parametrize("change", [{"cancelling": True}, {"state": "cancelled"}])
+def test_no_time_is_left_of_a_run_that_was_stopped(change: dict[str, Any]) -> None:
+    part = Part(number=1, of=2, name="pretrain", left=90.0, after=0.0, since=time.time())
+    state = RunState(state="running", eta=4440.0, done=5, total=10, unit="steps", part=part, started=time.time())
+    assert "left in this stage" in " ".join(pace(state))
+    assert "of about" in " ".join(whole(state))
+    stopped = replace(state, **change)
+    assert not re.search("left|of about", " ".join([*pace(stopped), *whole(stopped)]))

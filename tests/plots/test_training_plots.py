@@ -78,3 +78,9 @@ def test_lines_are_told_apart_by_colour_and_dash() -> None:
 def test_an_empty_curve_is_an_empty_chart() -> None:
     assert curve_table([]).num_rows == 0
     assert plots.curves([line(0)], y="loss", height=100).to_dict()["layer"]
+
+
+def test_the_axis_of_values_shows_three_digits_that_matter() -> None:
+    """The default shows a learning rate as 0.0000998 and a score of nothing as 0.000000."""
+    found = plots.curves([line(3)], y="Learning rate", height=100).to_dict()
+    assert {layer["encoding"]["y"]["axis"]["format"] for layer in found["layer"]} == {".3~g"}

@@ -6,6 +6,7 @@ from itertools import combinations
 import streamlit as st
 
 from core.facade import figures, results
+from pages.ui.terms import expert
 from pages.ui.widgets import chart, plain, table
 
 DECODINGS = {
@@ -14,6 +15,11 @@ DECODINGS = {
     "argmax": "every word by itself",
     "cited_scorer": "viterbi, read as the code does that Mahapatra et al. 2022 cite",
 }
+FAR = 10.0  # points of F1 between two decodings that call for an explanation
+UNTRAINED = (
+    "Low scores outside “Constrained” are expected here. These taggers were trained with the allowed tag sequences "
+    "only. They never learnt to score forbidden ones, which the other decodings may choose. Use the constrained score."
+)
 MACRO = "Macro: the mean over types"
 OF_TYPES = (
     "Behind a score (F1) its 95% interval, over seeds and test sentences: of few mentions little is known. Macro "
@@ -165,7 +171,9 @@ def _novelty(a: str, b: str, f1: Mapping[str, str]) -> None:
 
 
 def _decodings(run_id: str) -> None:
-    """The same taggers of every line under every decoding; nothing where results of older versions have none."""
+    """The same taggers of every line under every decoding, for experts; nothing if an older version stored none."""
+    if not expert():
+        return
     lines = results.decodings(run_id)
     here = [name for name in DECODINGS if any(name in f1s for f1s in lines.values())]
     if not here:
@@ -178,7 +186,9 @@ def _decodings(run_id: str) -> None:
     columns = {"line": "Variant"} | {name: name.replace("_", " ").capitalize() for name in here}
     table(rows, columns, "Test score of every variant by how tags are decoded", names=("line",))
     how = "; ".join(f"{columns[name]}: {DECODINGS[name]}" for name in here)
-    st.caption(f"The same taggers, mean of all seeds and replicates; none was trained anew. {how}.")
+    st.caption(f"The same taggers, mean of all seeds and replicates; none was trained again. {how}.")
+    if any(f1s.get("constrained", 0.0) - f1s.get("viterbi", 100.0) > FAR for f1s in lines.values()):
+        st.caption(UNTRAINED)
 
 
 def with_interval(f1: float, interval: tuple[float, float] | None) -> str:

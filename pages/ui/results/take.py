@@ -10,10 +10,12 @@ import streamlit as st
 from core.facade import commands, deliver, reports, results, runs, taggers, terms
 from core.facade.reports import Cover
 from core.facade.results import TaggerRow
+from core.facade.shown import duration
 from pages.ui.frame import guard
 from pages.ui.presses import pressed
 from pages.ui.project import later
 from pages.ui.results.board import spread
+from pages.ui.runs.panel import run_panel
 from pages.ui.runs.words import encoder, name_of
 from pages.ui.widgets import same_command, size, table
 
@@ -23,8 +25,8 @@ REPORTS: Mapping[reports.Format, tuple[str, str]] = {
     "html": ("Report (.html)", "text/html"),
 }
 NO_MODELS = (
-    "None of these taggers is on this machine: they were removed to make room, or left out of a project that was "
-    "exported, as in the finished sample. To have one, remove its training on the page Runs and start it again."
+    "The models of these taggers are not in this project: they were deleted, or left out of its file, as in the "
+    "finished sample. The scores are complete."
 )
 FIELD = 200  # pixels: four beside each other, where the window is narrow in two lines
 ZIP_LIMIT = 200_000_000  # bytes that a browser is handed at once
@@ -98,12 +100,31 @@ def take_away(run_id: str | None, run_labels: Mapping[str, str]) -> None:
 
 
 def with_models(run_labels: Mapping[str, str]) -> Mapping[str, str]:
-    """Taggers whose model is still here; said in its place where that is none."""
+    """Taggers whose model is here; if there is none, the one trained in their place, or the offer to train it."""
     known = taggers.here()
     here = {run: name for run, name in run_labels.items() if run in known}
-    if not here:
-        st.info(NO_MODELS, icon=":material/link_off:")
-    return here
+    return here or _train_again(run_labels)
+
+
+def _train_again(run_labels: Mapping[str, str]) -> Mapping[str, str]:
+    """Offer to train one tagger with one seed; watch it, and return it once it is finished."""
+    wanted = taggers.retraining(run_labels)
+    if wanted and wanted.run in taggers.here():
+        return {wanted.run: wanted.name}
+    st.info(NO_MODELS, icon=":material/link_off:")
+    if wanted is None:
+        st.caption("To use a tagger, start the experiment again on the page Training.")
+    elif wanted.run:
+        if run_panel(wanted.run, "results.again").state == "succeeded":
+            st.rerun()
+    else:
+        time = f", about {duration(wanted.seconds)}" if wanted.seconds else ""
+        if pressed(
+            f"Train one tagger now{time}", "results.again.start", type="primary", icon=":material/model_training:"
+        ):
+            runs.start("finetune", wanted.options)
+            st.rerun()
+    return {}
 
 
 def _report(run_id: str) -> None:

@@ -190,7 +190,7 @@ def whole(state: RunState, *, named: bool = False) -> list[str]:
     """Place of a run in its whole, as far as that is known: which part, and how long all of it takes."""
     part, now = state.part, time.time()
     parts = [f"Part {part.number} of {part.of}" + (f", {part.name}" if named else "")] if part else []
-    left = state.left(now)
+    left = None if state.cancelling else state.left(now)
     return parts if left is None else [*parts, out_of(state.elapsed(now), state.elapsed(now) + left)]
 
 
@@ -232,7 +232,7 @@ def pace(state: RunState) -> list[str]:
         parts.append(f"{state.done:,}{f' of {state.total:,}' if state.total else ''} {state.unit}")
     if state.rate:
         parts.append(f"{_digits(state.rate)} {state.unit} a second")
-    if state.eta is not None:
+    if state.eta is not None and state.active and not state.cancelling:
         parts.append(f"about {duration(state.eta)} left in this stage")
     return parts
 

@@ -98,7 +98,7 @@ def _numbers(metrics: Sequence[Metric], state: RunState) -> None:
             st.metric("GPU memory", f"{last['gpu_memory_gb']:.1f} GB", width="content")
         if "gpu_busy" in last:
             st.metric("GPU busy", f"{last['gpu_busy']:.0f}%", width="content")
-        if state.eta is not None:
+        if state.eta is not None and state.active and not state.cancelling:
             st.metric("Left in this stage", duration(state.eta), width="content")
 
 
