@@ -15,6 +15,7 @@ from core.cli.main import main
 from core.config import offline
 from core.errors import ConfigError, ModelError
 from core.facade import corpora, preferences, runs
+from core.facade.home import store
 from core.models import hub
 from core.recipes import RECIPES
 from tests.conftest import ROOT, Seal, sentence
@@ -86,6 +87,23 @@ def test_no_recipe_takes_it(
     with pytest.raises(ConfigError, match="stay offline"):
         begin(kind, {**needed, **named, "allow_download": True})
     assert not runs.listed()
+    assert not kept_offline
+
+
+@pytest.mark.parametrize("kind", ["pretrain", "experiment", "fetch"])
+def test_no_run_that_was_begun_before_is_resumed_to_fetch(kind: str, kept_offline: list[str], seal: Seal) -> None:
+    """Neither by the pages' function nor by the command line's."""
+    mark = seal([sentence("Ada sues .", [(0, 1, "PER")])], "mine", labelled=True).fingerprint
+    options: dict[str, dict[str, Any]] = {
+        "pretrain": {"corpora": (mark,), "init": "somebody/some-bert", "allow_download": True},
+        "experiment": {"train": mark, "dev": mark, "test": mark, "pretrain": {"allow_download": True}},
+        "fetch": {"encoder": "mpnet", "allow_download": True},
+    }
+    run = store().create(kind, options[kind], {}, versions={}, key=kind)
+    for resume in (runs.resume, runs.go_on):
+        with pytest.raises(ConfigError, match="stay offline"):
+            resume(run.id)
+    assert not runs.state(run.id).attempts
     assert not kept_offline
 
 

@@ -122,10 +122,11 @@ def runs_cancel(run_id: str, as_json: bool) -> None:
 
 @run_group.command("resume")
 @click.argument("run_id")
+@click.option("--agree", is_flag=True, help="Agree to the options of a run that came in a project file.")
 @json_option
-def runs_resume(run_id: str, as_json: bool) -> None:
-    """Go on with a run where it was, in the foreground."""
-    report({"run": run_id, **runs.go_on(run_id, progress)}, as_json)
+def runs_resume(run_id: str, agree: bool, as_json: bool) -> None:
+    """Resume a run where it was, in the foreground."""
+    report({"run": run_id, **runs.go_on(run_id, progress, agreed=agree)}, as_json)
 
 
 @run_group.command("remove")

@@ -12,7 +12,7 @@ from core.artifacts.usage import runs_with_roles
 from core.audit_log import account
 from core.config import Config as Config
 from core.config import fields_with, refuse_download
-from core.errors import CorpusError, RunBusy
+from core.errors import ConfigError, CorpusError, RunBusy
 from core.facade.audit import note, noted, ready
 from core.facade.corpora import roles
 from core.facade.home import home, library, store
@@ -31,6 +31,7 @@ from core.runs.store import Run as Run
 from core.runs.where import LOCAL, ON, shares
 from core.runs.where import Node as Node
 from core.runs.where import Where as Where
+from core.shown import brief
 
 
 def listed(*kinds: str, state: State | None = None) -> list[Run]:
@@ -151,16 +152,62 @@ def cancel(run_id: str) -> None:
         note("cancel", runs=[run_id])
 
 
-def resume(run_id: str, on: str = "") -> None:
-    """Go on with a run that was cancelled, interrupted or has failed, where it was, or `on` another place.
+def resume(run_id: str, on: str = "", *, agreed: bool = False) -> None:
+    """Resume a run that was cancelled, interrupted or has failed, where it was, or `on` another place.
 
-    Errors: CorpusError where one of its is gone; ConfigError for nowhere.
+    agreed: the user has seen `brought_options`. Errors: CorpusError if one of its corpora is gone; ConfigError for an
+    unknown place, for a download while the machine is kept offline, and for a brought-in run without agreement.
     """
     run = store().get(run_id)
     with noted("resume", runs=[run_id]):
+        _settle_consent(run, agreed)
         if on:
             _send(run, replace(Where.read(run.path), on=executors.on(on)))
         _launch(run)
+
+
+def brought_options(run_id: str) -> Mapping[str, object] | None:
+    """Options that an unfinished run of a project's file was begun with elsewhere; None for any other run.
+
+    Options with their default value and corpora are left out.
+    """
+    run = store().get(run_id)
+    if not run.brought_file.exists() or run.state().state == "succeeded":
+        return None
+    recipe = RECIPES.get(run.manifest.kind)
+    known = recipe.config.model_fields if recipe else {}
+    corpora = fields_with(recipe.config, "corpus") if recipe else ()
+    usual = {name: field.get_default(call_default_factory=True) for name, field in known.items()}
+    options = {name: value for name, value in run.manifest.config.items() if name not in corpora}
+    return {name: value for name, value in options.items() if _as_tuple(value) != usual.get(name)}
+
+
+def _as_tuple(value: object) -> object:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def options_in_words(options: Mapping[str, object]) -> str:
+    """Options as a person reads them before agreeing: `init: evil/model, allow_download: yes`."""
+    return ", ".join(f"{name}: {_in_words(value)}" for name, value in options.items()) or "all as usual"
+
+
+def _in_words(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return brief(", ".join(map(str, value)) if isinstance(value, list) else str(value))
+
+
+def _settle_consent(run: Run, agreed: bool) -> None:
+    """Refuse what nobody here has agreed to; a brought-in run that somebody agreed to is an own one from then on."""
+    refuse_download(run.manifest.config)
+    if (options := brought_options(run.id)) is None:
+        return
+    if not agreed:
+        raise ConfigError(
+            f"run {run.id}: came in a project file, so its options were set elsewhere ({run.manifest.kind}: "
+            f"{options_in_words(options)}); check them, then resume it with `runs resume {run.id} --agree`."
+        )
+    run.brought_file.unlink(missing_ok=True)
 
 
 def _send(run: Run, where: Where) -> None:
@@ -185,11 +232,12 @@ def stop(run_id: str) -> RunState:
     return launch.stop(store().get(run_id))
 
 
-def go_on(run_id: str, listener: Callable[[Event], None] | None = None) -> dict[str, object]:
-    """Resume a run here and now; its result."""
+def go_on(run_id: str, listener: Callable[[Event], None] | None = None, *, agreed: bool = False) -> dict[str, object]:
+    """Resume a run in this process and return its result. agreed, errors: as of `resume`."""
     ready()
     run = store().get(run_id)
     if run.state().state != "succeeded":
+        _settle_consent(run, agreed)
         note("resume", runs=[run_id])
     if not os.environ.get(ON):
         before = Where.read(run.path)

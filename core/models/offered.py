@@ -21,6 +21,7 @@ from typing import IO
 from zipfile import BadZipFile, ZipFile
 from zlib import error as BrokenStream
 
+from core.config import offline
 from core.errors import ModelError, ResourceError
 from core.files import replacing, sync
 from core.paths import machine_home
@@ -85,6 +86,11 @@ def fetch(name: str, work: Path, report: Reporter) -> Path:
     offer, folder = OFFERS[name], kept(name)
     if folder.is_dir():
         return folder
+    if offline():  # asked here too, because a resumed run was begun before the switch was set
+        raise ModelError(
+            f"{name}: is not fetched, because this machine is set to stay offline (WINNOW_OFFLINE); copy the folder "
+            f"from another machine to {folder}, or use an encoder that is here."
+        )
     for place in (work, folder.parent):
         place.mkdir(parents=True, exist_ok=True)
     _refuse_full(name, offer, work)

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from core.runs import where
+from core.runs.run import BROUGHT
 
 FORMAT, VERSION = "winnow-project", 1
 LIST = "winnow.json"
 # In a run's folder; checkpoints hold pickles, and where it ran has names of machines, to which it would go back.
-OF_THE_PROCESS = ("lock", "cancel", "companion", "launched", "claims", "checkpoints", where.FILE)
+OF_THE_PROCESS = ("lock", "cancel", "companion", "launched", "claims", "checkpoints", where.FILE, BROUGHT)
 PICKLES = (".bin", ".ckpt", ".joblib", ".pickle", ".pkl", ".pt", ".pth", ".py", ".so")
 
 

@@ -21,6 +21,7 @@ from core.portable.check import refuse_forged
 from core.portable.form import FORMAT, LIST, VERSION, Entry, is_of_the_process, is_pickle
 from core.projects import KEPT, LOCK, PROJECTS, Project, free_slug, new_name, read, write
 from core.runs.lock import locked
+from core.runs.run import BROUGHT
 from core.runs.store import PARTS
 
 _SAFE = re.compile(r"[^/\\\x00-\x1f\x7f:]{1,255}(/[^/\\\x00-\x1f\x7f:]{1,255}){0,11}")
@@ -145,10 +146,14 @@ def _placed(archive: zipfile.ZipFile, label: str, entries: Mapping[str, Entry], 
 
 
 def _restore_folders(draft: Path) -> None:
-    """Restore what a file lacks of folders: empty ones of runs, and when a corpus came, by which they are listed."""
+    """Restore what the file lacks: empty folders of runs, and the time of each corpus, by which they are listed.
+
+    Each run is marked as brought in: an unfinished one is resumed only once somebody here has agreed to its options.
+    """
     for run in filter(Path.is_dir, (draft / "runs").glob("*")):
         for part in PARTS:
             (run / part).mkdir(exist_ok=True)
+        (run / BROUGHT).touch(mode=0o600)
     for corpus in filter(Path.is_dir, (draft / "corpora").glob("*")):
         latest = max(file.stat().st_mtime_ns for file in corpus.rglob("*"))
         os.utime(corpus, ns=(latest, latest))

@@ -20,6 +20,7 @@ from core.runs.events import EVENTS, Event, RunState, read_events, read_lines, s
 from core.runs.lock import Lock, Worker, aside
 
 RESULT = "result.json"
+BROUGHT = "brought"  # an empty file: the run came in a project's file, and nobody here has agreed to its options
 LAUNCH_PATIENCE = 10.0  # seconds from manifest to worker; later nobody is coming any more
 
 
@@ -117,6 +118,7 @@ class Run:
         self.log_file, self.launched_file = path / "worker.log", path / "launched"
         self.cancel_file = path / "cancel"
         self.companion_file = path / "companion"  # what ended a process that shared the run's work, in a sentence
+        self.brought_file = path / BROUGHT
         self.lock = Lock(path / "lock")
         self._state, self._offset, self._guard = RunState(), 0, threading.Lock()
         self._spoilt = False

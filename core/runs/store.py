@@ -113,8 +113,12 @@ class RunStore:
         return next((run for run in self._with_key(key) if run.state().state == "succeeded"), None)
 
     def unfinished(self, key: str) -> Run | None:
-        """The newest run with `key` that has not succeeded, whether or not somebody works on it."""
-        return next((run for run in self._with_key(key) if run.state().state != "succeeded"), None)
+        """The newest run with `key` that has not succeeded, whether or not somebody works on it.
+
+        Not one that came in a project's file: its options need not be those that its key stands for.
+        """
+        own = (run for run in self._with_key(key) if not run.brought_file.exists())
+        return next((run for run in own if run.state().state != "succeeded"), None)
 
     def remove(self, run_id: str) -> None:
         """Delete a run and all it made. Errors: RunError if it is unknown or somebody works on it."""

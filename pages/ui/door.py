@@ -2,12 +2,17 @@
 
 import os
 import re
+from base64 import b64encode
 from collections.abc import Mapping
+from functools import cache
+from hashlib import sha256
 from hmac import compare_digest
 from html import escape
 from http.cookies import CookieError, SimpleCookie
+from pathlib import Path
 from urllib.parse import parse_qsl, urlencode
 
+import streamlit
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -15,9 +20,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from core.facade import door
 
 HEALTH = "/_stcore/health"
+ACCOUNT = "winnow.account"  # in a connection's state: whose it is, as the kernel said when it began; None: not shown
 LOOPBACK = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?")
+INLINE_SCRIPT = re.compile(r"<script>(.*?)</script>", re.DOTALL)  # one without attributes: the script is in the page
 PROTECTION = {
-    "content-security-policy": "frame-ancestors 'none'",
+    "x-dns-prefetch-control": "off",  # a link that is only drawn does not look its host up
     "x-frame-options": "DENY",
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
@@ -33,6 +40,33 @@ NO_KEY = (
 OTHER_ACCOUNT = "This Winnow belongs to another account of this machine"
 UNKNOWN_ACCOUNT = "Winnow cannot see here which account is asking"
 KEY_WANTED = "This Winnow asks for its key"
+
+
+def policy(host: str) -> str:
+    """Return the Content-Security-Policy of an answer, with which the browser fetches nothing from another host.
+
+    It is the second guard behind `plain` and `escape`: markup that gets past them loads no image and runs no script.
+    host: the Host header of the request; "" if it is not one of ours.
+    """
+    # Safari before 15.4 does not count the websocket as 'self'. A policy cannot name an IPv6 address.
+    websocket = f" ws://{host} wss://{host}" if host and not host.startswith("[") else ""
+    return (
+        "default-src 'self'; "
+        # Plotly's WebGL compiles code with eval; Streamlit imports the scripts of components from blobs.
+        f"script-src 'self' 'unsafe-eval' blob: {_inline_hashes()}; "
+        "style-src 'self' 'unsafe-inline'; "  # Streamlit, Plotly and Vega write style elements and attributes
+        "img-src 'self' data: blob:; font-src 'self' data:; media-src 'self' blob:; "
+        f"connect-src 'self' blob: data:{websocket}; worker-src 'self' blob:; "
+        "frame-src 'none'; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    )
+
+
+@cache
+def _inline_hashes() -> str:
+    """Return the sources that allow the scripts inside Streamlit's own page, and no other inline script."""
+    page = (Path(streamlit.__file__).parent / "static" / "index.html").read_text(encoding="utf-8")
+    digests = (sha256(script.encode()).digest() for script in INLINE_SCRIPT.findall(page))
+    return " ".join(f"'sha256-{b64encode(digest).decode()}'" for digest in digests)
 
 
 class Door:
@@ -53,7 +87,7 @@ class Door:
             health = scope["type"] == "http" and scope["path"] == HEALTH
             await _refuse(PlainTextResponse("ok") if health else answer, scope, receive, send)
         elif scope["type"] == "http":
-            await self._app(_by_its_usual_name(scope), receive, _protected(send))
+            await self._app(_by_its_usual_name(scope), receive, _protected(scope, send))
         else:
             await self._app(_by_its_usual_name(scope), receive, send)
 
@@ -64,7 +98,7 @@ class Door:
         why = KEY_WANTED
         if self._mode == "user":
             relayed = "x-forwarded-for" in headers  # the server then believes what it says of the client, port and all
-            account = None if relayed else door.account_behind(tuple(scope["client"]), tuple(scope["server"]))
+            account = None if relayed else _account(scope)
             if account == os.getuid():
                 return None
             why = UNKNOWN_ACCOUNT if account is None else OTHER_ACCOUNT
@@ -78,6 +112,19 @@ class Door:
             answer.set_cookie(cookie, door.key(), httponly=True, samesite="strict")
             return answer
         return PlainTextResponse(NO_KEY.format(why=why), status_code=403)
+
+
+def _account(scope: Scope) -> int | None:
+    """Return the account whose connection this is, None if that is not shown.
+
+    A server that did not ask when the connection began (`streamlit run app.py`) asks now.
+    """
+    if ACCOUNT in (state := scope.get("state", {})):
+        kept: int | None = state[ACCOUNT]
+        return kept
+    if scope["client"] is None:  # the client has hung up
+        return None
+    return door.account_behind(tuple(scope["client"]), tuple(scope["server"]))
 
 
 def _redirect(path: str, headers: Headers) -> Response:
@@ -119,12 +166,14 @@ def _by_its_usual_name(scope: Scope) -> Scope:
     return {**scope, "headers": headers.raw}
 
 
-def _protected(send: Send) -> Send:
-    """Sends answers that no page may frame or reinterpret."""
+def _protected(scope: Scope, send: Send) -> Send:
+    """Return a `send` that adds the headers which protect every answer from other pages and from its own markup."""
+    host = Headers(scope=scope).get("host", "")
+    headers = {**PROTECTION, "content-security-policy": policy(host if LOOPBACK.fullmatch(host) else "")}
 
     async def guarded(message: Message) -> None:
         if message["type"] == "http.response.start":
-            MutableHeaders(scope=message).update(PROTECTION)
+            MutableHeaders(scope=message).update(headers)
         await send(message)
 
     return guarded
@@ -136,7 +185,7 @@ async def _refuse(answer: Response, scope: Scope, receive: Receive, send: Send) 
         await receive()
         await send({"type": "websocket.close", "code": 1008})  # before it is accepted: 403
         return
-    await answer(scope, receive, _protected(send))
+    await answer(scope, receive, _protected(scope, send))
 
 
 def _cookies(headers: Headers) -> Mapping[str, str]:

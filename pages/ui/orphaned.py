@@ -9,18 +9,18 @@ from core.facade.figures import FloatArray, IntArray
 from core.facade.insights import Orphaned
 from core.facade.selections import SelectResult
 from pages.ui.frame import looked
-from pages.ui.widgets import chart, is_dark, table, with_place
+from pages.ui.widgets import chart, is_dark, plain, table, with_place
 
 FIRST = 8  # sentences of S_C
 
 
 def span_words(chosen: FloatArray, unit: str, prefer: str) -> str:
-    """The span of the scores that were selected, in words, and what a score means. chosen: the scores of S_C."""
+    """Describe the range of the selected scores, and what a score means, as Markdown. chosen: the scores of S_C."""
     low, high = float(chosen.min()), float(chosen.max())
     best, worst, closer = (high, low, "higher") if prefer == "high" else (low, high, "lower")
     return (
-        f"What is selected scores from {best:.4g}, the closest to the task text, to {worst:.4g} (in {unit}; {closer} "
-        "is closer)."
+        f"What is selected scores from {best:.4g}, the closest to the task text, to {worst:.4g} (in {plain(unit)}; "
+        f"{closer} is closer)."
     )
 
 

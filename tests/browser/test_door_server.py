@@ -3,6 +3,7 @@
 import json
 import os
 import resource
+import signal
 import socket
 import subprocess
 import sys
@@ -295,3 +296,85 @@ def test_the_server_looks_nothing_up(deaf: Server) -> None:
         assert asked(ASK, f"http://{name}:{deaf.port}/").popitem()[1][0] == 200
     talked = deaf.data / "talked"
     assert not talked.exists() or talked.read_text() == ""
+
+
+HANG_UP = """
+import encodings.idna, struct
+for number in range(20):
+    line = socket.create_connection(("127.0.0.1", int(sys.argv[1])), timeout=200)
+    lines = ["GET /_stcore/stream HTTP/1.1", f"Host: localhost:{sys.argv[1]}", f"Origin: http://localhost:{sys.argv[1]}",
+             "Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Version: 13",
+             "Sec-WebSocket-Key: MDAwMDAwMDAwMDAwMDAwMA==", "", ""]
+    line.sendall("\\r\\n".join(lines).encode())
+    line.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # closing resets the connection
+    line.close()
+print("{}")
+"""
+
+
+@as_another_account
+def test_clients_that_hang_up_at_once_leave_nothing_in_the_log(tmp_path: Path) -> None:
+    with Server(home=tmp_path / "home", data=tmp_path) as server:
+        server.start()
+        for user in (STRANGER, None):
+            asked(HANG_UP, server.port, user=user)
+        assert asked(ASK, f"{server.url}/_stcore/health") == {f"{server.url}/_stcore/health": [200, "ok"]}
+        log = (tmp_path / "server.log").read_text()
+    assert log.split() == ["Winnow", "is", "at", server.url]
+
+
+RESET = """
+import struct, time
+port, server = int(sys.argv[1]), int(sys.argv[2])
+line = socket.socket()
+line.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+line.bind(("127.0.0.1", port))
+line.connect(("127.0.0.1", server))
+line.sendall(f"GET /_stcore/host-config HTTP/1.1\\r\\nHost: localhost:{server}\\r\\n".encode())
+print("ready", flush=True)
+sys.stdin.readline()
+line.sendall(b"\\r\\n")
+line.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+line.close()
+print("gone", flush=True)
+"""
+
+
+@as_another_account
+def test_a_request_of_a_connection_that_is_gone_is_not_taken_for_the_next_one_from_its_port(tmp_path: Path) -> None:
+    """Another account sends a request and resets; then the owner connects from the same port, and the server goes on."""
+    port, inside = free_port(), tmp_path / "inside"
+    spy = f"""
+from pages.ui import door
+within = door._by_its_usual_name
+def noted(scope):
+    with open({str(inside)!r}, "a") as file:
+        file.write(scope["path"] + "\\n")
+    return within(scope)
+door._by_its_usual_name = noted
+import runpy, sys
+sys.argv = ["app.py", "--port", sys.argv[1], "--no-browser"]
+runpy.run_path("app.py", run_name="__main__")
+"""
+    with Server(home=tmp_path / "home", data=tmp_path) as server:
+        server.start(("-c", spy, str(server.port)))
+        inside.unlink(missing_ok=True)
+        assert server.process
+        client = program_of(RESET, port, server.port, user=STRANGER)
+        with subprocess.Popen(client, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as stranger:
+            assert stranger.stdin
+            assert stranger.stdout
+            stranger.stdout.readline()
+            asked(ASK, f"{server.url}/_stcore/health")  # the half request has been read
+            with frozen(server.process.pid):
+                stranger.stdin.write("\n")
+                stranger.stdin.flush()
+                assert stranger.stdout.readline() == "gone\n"
+                with socket.socket() as own:
+                    own.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                    own.bind(("127.0.0.1", port))
+                    own.connect(("127.0.0.1", server.port))
+                    os.kill(server.process.pid, signal.SIGCONT)
+                    asked(ASK, f"{server.url}/_stcore/health")
+    passed = inside.read_text().split() if inside.exists() else []
+    assert "/_stcore/host-config" not in passed

@@ -147,3 +147,4 @@ def test_every_kind_of_answer_has_the_headers(shared: Server, newcomer: Page, tm
         assert [each for each in found if each.startswith(kind)], kind
     for kind, headers in found.items():
         assert {name: headers.get(name) for name in PROTECTION} == PROTECTION, kind
+        assert headers.get("content-security-policy", "").startswith("default-src 'self'; "), kind

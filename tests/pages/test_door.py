@@ -13,7 +13,7 @@ import pytest
 from core.door import account_behind, account_listening, key_of
 from core.errors import ConfigError
 from core.facade import door
-from pages.ui.door import PROTECTION, Door
+from pages.ui.door import PROTECTION, Door, policy
 from tests.pages.test_pages import opened
 
 OWN, OTHER = os.getuid(), os.getuid() + 1
@@ -140,6 +140,17 @@ def test_a_foreign_page_may_link_here_and_nothing_else(site: str) -> None:
 def test_every_answer_has_the_headers_once() -> None:
     for headers in (ask()[1], ask(host="evil.example")[1]):
         assert {name: headers[name] for name in PROTECTION} == PROTECTION
+    assert ask()[1]["content-security-policy"] == policy(f"localhost:{PORT}")
+    assert ask(host="evil.example")[1]["content-security-policy"] == policy("")
+
+
+def test_the_policy_names_no_other_host_and_allows_no_inline_script() -> None:
+    sources = dict(part.split(" ", 1) for part in policy(f"localhost:{PORT}").split("; "))
+    hosts = {word for words in sources.values() for word in words.split() if "//" in word or "*" in word}
+    assert hosts == {f"ws://localhost:{PORT}", f"wss://localhost:{PORT}"}
+    assert "'unsafe-inline'" not in sources["script-src"]
+    assert "'sha256-" in sources["script-src"]
+    assert "//" not in policy("[::1]:8501")  # a policy cannot name this address, and 'self' is it
 
 
 @pytest.mark.parametrize("account", [OTHER, None], indirect=True)

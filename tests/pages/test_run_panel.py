@@ -138,7 +138,7 @@ def test_a_run_shows_its_machines_and_can_go_on_elsewhere(
     assert "ward3&lt;b&gt;" in texts(app)
     assert "idle; 2 died" in texts(app)
     resumed = list[tuple[str, str]]()
-    monkeypatch.setattr(runs, "resume", lambda run_id, on: resumed.append((run_id, on)))
+    monkeypatch.setattr(runs, "resume", lambda run_id, on, agreed: resumed.append((run_id, on)))
     assert app.selectbox(key="selection.run.where").options[0] == "the cluster at head:6379"
     app.selectbox(key="selection.run.where").select("local").run()
     app.button(key="selection.run.resume").click().run()

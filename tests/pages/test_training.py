@@ -607,7 +607,7 @@ def test_a_stopped_training_says_what_is_kept_and_goes_on(
         (run.path / name).parent.mkdir(parents=True)
         (run.path / name).write_text("{}")
     resumed: list[str] = []
-    monkeypatch.setattr(runs, "resume", lambda run_id, *where: resumed.append(run_id))
+    monkeypatch.setattr(runs, "resume", lambda run_id, *where, agreed: resumed.append(run_id))
     app = opened(PAGE)
     said = texts(app)
     assert "Kept: the checkpoint of step 12, where Resume goes on" in said

@@ -137,6 +137,17 @@ def _controls(run_id: str, state: RunState, key: str, stop: str) -> None:
     else:
         at = runs.place(run_id).on
         on = "" if at == "local" else where(key, at)
-        if pressed("Resume", f"{key}.resume", icon=":material/resume:", type="primary"):
-            runs.resume(run_id, on)
+        agreed = _agreed(run_id, key)
+        if pressed("Resume", f"{key}.resume", icon=":material/resume:", type="primary", disabled=not agreed):
+            runs.resume(run_id, on, agreed=agreed)
             st.rerun()
+
+
+def _agreed(run_id: str, key: str) -> bool:
+    """Return True for an own run; for one that came in a project's file, ask whether its options are agreed to."""
+    options = runs.brought_options(run_id)
+    if options is None:
+        return True
+    words = plain(runs.options_in_words(options))
+    st.warning(f"This run came in a project file. Resume would carry out what was set elsewhere: {words}.")
+    return st.checkbox("I have checked these options and agree", key=f"{key}.agree")

@@ -1,0 +1,165 @@
+"""The Content-Security-Policy: the finished sample works under it, and markup that gets onto a page fetches nothing."""
+
+import http.server
+import json
+import re
+import threading
+import zlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from urllib.parse import urlparse
+
+import pytest
+from playwright.sync_api import Browser, Page, Request, expect
+
+from core.facade import projects
+from tests.browser.driver import PAGES, Server, settled, watched
+from tests.browser.forge import Forge
+from tests.browser.test_every_page import CHART, tabs_of
+
+MARKUP = "![i](http://127.0.0.1:9/beacon.png) [l](http://127.0.0.1:9/link) <img src=http://127.0.0.1:9/tag.png>"
+DRAWN = ":is(img[src*='127.0.0.1:9'], a[href*='127.0.0.1:9'])"
+CHARTED = {"Selection", "Explore", "Results"}  # pages on which the sample shows a chart
+BLOCKED = "addEventListener('securitypolicyviolation', e => console.error(`${e.violatedDirective} ${e.blockedURI}`))"
+VERDICTS = ("verdict", "helped", "chose")  # one of a few phrases each
+FREE = ("unit", "machine", "device", "text", "file", "about", "why", "seeds_needed", "name", "names", "note")
+# Everything that markup or a script could try. Returns whether each attempt was refused.
+ATTEMPTS = """async address => {
+    const image = new Image(); image.src = `${address}/image`; document.body.append(image);
+    const style = document.createElement('style');
+    style.textContent = `body { background: url(${address}/style) }`; document.head.append(style);
+    const frame = document.createElement('iframe'); frame.src = `${address}/frame`; document.body.append(frame);
+    const script = document.createElement('script'); script.textContent = 'window.ran = true';
+    document.body.append(script);
+    const answers = await Promise.allSettled([fetch(`${address}/fetch`, {mode: 'no-cors'}), new Promise((_, failed) => {
+        const line = new WebSocket(address.replace('http', 'ws')); line.onerror = failed; line.onclose = failed;
+    })]);
+    navigator.sendBeacon(`${address}/beacon`, 'x');
+    return [answers.every(answer => answer.status === 'rejected'), window.ran === undefined];
+}"""
+
+
+def walked(page: Page, server: Server, slug: str) -> Iterator[str]:
+    """Open every page of a project, tab after tab, and yield the page's name each time."""
+    for name, address in PAGES.items():
+        page.goto(f"{server.url}/{address}?project={slug}")
+        settled(page)
+        expect(page.get_by_role("heading", level=1)).to_be_visible()
+        for _ in tabs_of(page):
+            yield name
+
+
+def forged(value: object, key: str = "") -> object:
+    """Replace every free string of a JSON value by markup; identifiers, dates and the names of options stay."""
+    if isinstance(value, Mapping):
+        metric = value.get("kind") == "metric"
+        return {name: part if metric else forged(part, name) for name, part in value.items()}
+    if isinstance(value, list):
+        return [forged(part, key) for part in value]
+    words = isinstance(value, str) and (key in FREE or (" " in value and key not in VERDICTS))
+    return MARKUP if words and not re.match(r"/|\d{4}-\d\d-\d\dT", str(value)) else value
+
+
+def forge_project(folder: Path) -> None:
+    """Forge the JSON files of a project's runs and corpora, and make each result's size and checksum fit again."""
+    for about in folder.glob("corpora/*/about.json"):
+        about.write_text(json.dumps(forged(json.loads(about.read_bytes()))), encoding="utf-8")
+    for log in folder.glob("runs/*/events.jsonl"):
+        result = log.with_name("result.json")
+        written = json.dumps(forged(json.loads(result.read_bytes()))).encode()
+        result.write_bytes(written)
+        lines = [forged(json.loads(line)) for line in log.read_bytes().splitlines()]
+        for line in lines:
+            assert isinstance(line, dict)
+            if line["kind"] == "succeeded":
+                line["data"] |= {"size": len(written), "crc": zlib.crc32(written)}
+        log.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+
+
+@pytest.fixture
+def sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> projects.Project:
+    monkeypatch.setenv("WINNOW_HOME", str(tmp_path / "home"))
+    return projects.open_finished_sample()
+
+
+@pytest.fixture
+def server(sample: projects.Project, tmp_path: Path, forge: Forge) -> Iterator[Server]:
+    (tmp_path / "data").mkdir()
+    with Server(home=tmp_path / "home", data=tmp_path / "data", forge=forge) as server:
+        server.start()
+        yield server
+
+
+@pytest.fixture
+def tab(browser: Browser) -> Iterator[Page]:
+    """A page that may report errors in its console, as each request that the policy blocks does."""
+    with watched(browser) as context:
+        yield context.new_page()
+
+
+@pytest.fixture
+def listener() -> Iterator[tuple[str, list[str]]]:
+    """The address of another server of this machine, and the requests that it has received."""
+    asked: list[str] = []
+
+    class Listening(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            self.send_response(200)
+            self.end_headers()
+
+        do_POST = do_GET
+
+        def log_message(self, *words: object) -> None:
+            """Nothing."""
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Listening) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}", asked
+        finally:
+            server.shutdown()
+
+
+def test_every_page_of_the_finished_sample_works_under_the_policy(
+    server: Server, sample: projects.Project, page: Page
+) -> None:
+    """The fixture `page` fails the test for any error in the console, which each blocked request is."""
+    page.add_init_script(BLOCKED)
+    seen = set()
+    for name in walked(page, server, sample.slug):
+        if name in CHARTED - seen:
+            expect(page.locator(CHART).first).to_be_visible()
+        seen.add(name)
+    assert seen == set(PAGES)
+
+
+def test_a_forged_project_makes_no_page_ask_another_server(
+    server: Server, sample: projects.Project, page: Page
+) -> None:
+    asked: list[str] = []
+
+    def note(request: Request) -> None:
+        asked.append(urlparse(request.url).netloc)
+
+    forge_project(sample.folder)
+    page.add_init_script(BLOCKED)  # also what the policy held back: `plain` and `escape` come first
+    page.on("request", note)
+    shown, drawn = [], []
+    for name in walked(page, server, sample.slug):
+        drawn += [name] * page.locator(DRAWN).count()
+        shown += [name] if page.get_by_text("beacon.png").count() else []
+    assert not drawn
+    assert {"Selection", "Explore", "Training", "Results"} <= set(shown)  # the forged strings do reach the pages
+    assert set(asked) - {""} == {urlparse(server.url).netloc}
+
+
+def test_markup_that_gets_onto_a_page_fetches_nothing(
+    server: Server, tab: Page, listener: tuple[str, list[str]]
+) -> None:
+    address, asked = listener
+    tab.goto(server.url)
+    settled(tab)
+    assert tab.evaluate(ATTEMPTS, address) == [True, True]
+    tab.goto(f"{address}/seen")
+    assert [path for path in asked if path != "/favicon.ico"] == ["/seen"]

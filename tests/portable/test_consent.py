@@ -1,0 +1,115 @@
+"""Consent does not travel in a project's file: an unfinished run that was brought in asks before it is resumed."""
+
+import io
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from streamlit.testing.v1 import AppTest
+
+from core.cli.main import main
+from core.errors import ConfigError
+from core.facade import corpora, projects, runs
+from core.facade.home import store
+from core.paths import within
+from core.recipes.base import register
+from core.runs.events import EventLog
+from core.runs.run import BROUGHT
+from core.runs.store import Run
+from tests.conftest import ROOT, Seal
+from tests.pages.test_pages import texts
+
+Options = Mapping[str, Any]
+
+
+def unfinished(kind: str, options: Options, **told: object) -> Run:
+    """A run that was begun and interrupted. told: options in the manifest in place of those of its key."""
+    config = runs.RECIPES[kind].config.parse(options)
+    whole = register(runs.RECIPES[kind], config, store())
+    order = whole.manifest
+    changed = {**order.config, **told}
+    if told:
+        store().remove(whole.id)
+        whole = store().create(kind, changed, order.inputs, versions=order.versions, key=order.key)
+    with EventLog(whole.events_file) as log:
+        log.append("started", {"pid": 2**22 + 1, "created": 0.0})
+    return whole
+
+
+def brought() -> projects.Project:
+    """The current project, exported and brought in again under another name."""
+    data = projects.export_bytes(projects.current())
+    return projects.bring_in(io.BytesIO(data), "given.zip", "Brought")
+
+
+@pytest.fixture
+def secret(tmp_path: Path) -> Path:
+    file = tmp_path / "secret.txt"
+    file.write_text("One clause is here .\n", encoding="utf-8")
+    return file
+
+
+def test_a_path_and_a_download_are_named_and_not_followed(home: Path, secret: Path) -> None:
+    add = unfinished("add", {"path": str(secret)})
+    fetch = unfinished("fetch", {"encoder": "mpnet", "allow_download": True})
+    with within(brought().slug):
+        for run, told in ((add, f"add: path: {secret}"), (fetch, "fetch: encoder: mpnet, allow_download: yes")):
+            for resume in (runs.resume, runs.go_on):
+                with pytest.raises(ConfigError, match=f"came in a project file.*{told}"):
+                    resume(run.id)
+            assert runs.state(run.id).attempts == 1
+        assert not corpora.listed()
+
+
+def test_on_the_command_line_an_option_agrees(home: Path, secret: Path) -> None:
+    run = unfinished("add", {"path": str(secret)})
+    words = ["--project", brought().name, "runs", "resume", run.id]
+    refused = CliRunner().invoke(main, words)
+    assert isinstance(refused.exception, ConfigError)
+    assert f"runs resume {run.id} --agree" in str(refused.exception)
+    done = CliRunner().invoke(main, [*words, "--agree"])
+    assert done.exit_code == 0, done.output
+    with within(projects.find("Brought").slug):
+        assert [len(corpus) for corpus in corpora.listed()] == [1]
+        assert runs.brought_options(run.id) is None
+
+
+def test_an_order_of_the_same_key_is_a_run_of_its_own(home: Path, secret: Path) -> None:
+    """The key in a manifest may be that of a harmless order, and its options others."""
+    wanted = {"path": str(secret)}
+    forged = unfinished("add", wanted, path="/etc/hostname")
+    with within(brought().slug):
+        run = runs.execute("add", wanted)
+        assert run.id != forged.id
+        assert run.manifest.config["path"] == str(secret)
+
+
+def test_an_archive_cannot_say_that_somebody_agreed(home: Path, secret: Path) -> None:
+    """An own run that is exported is a brought-in one where it arrives, and so on."""
+    run = unfinished("add", {"path": str(secret)})
+    with within(brought().slug):
+        assert (store().get(run.id).path / BROUGHT).exists()
+        again = projects.bring_in(io.BytesIO(projects.export_bytes(projects.current())), "again.zip", "Again")
+    with within(again.slug):
+        assert runs.brought_options(run.id) == {"path": str(secret)}
+
+
+def test_the_page_asks_before_it_resumes(home: Path, seal: Seal) -> None:
+    task, domain = (seal([f"A clause of {name} ."], name).fingerprint for name in ("task", "domain"))
+    options = {"task": task, "domain": domain, "strategy": "knn", "encoder": "evil/![i](http://x/y)"}
+    run = unfinished("select", options | {"encoder": "tiny"}, encoder=options["encoder"], allow_download=True)
+    slug = brought().slug
+    with within(slug):
+        app = AppTest.from_file(str(ROOT / "home.py"), default_timeout=300).run().switch_page("pages/3_Selection.py")
+        app.query_params |= {"project": slug, "run": run.id}
+        app.run()
+        assert not app.exception
+        button = next(each for each in app.button if each.label == "Resume")
+        assert button.disabled
+        assert "This run came in a project file" in texts(app)
+        assert "![i]" not in texts(app)
+        next(each for each in app.checkbox if each.label.startswith("I have checked")).check().run()
+        assert not next(each for each in app.button if each.label == "Resume").disabled
+        assert runs.state(run.id).attempts == 1
