@@ -126,7 +126,7 @@ def test_every_page_of_the_finished_sample_works_under_the_policy(
 ) -> None:
     """The fixture `page` fails the test for any error in the console, which each blocked request is."""
     page.add_init_script(BLOCKED)
-    seen = set()
+    seen = set[str]()
     for name in walked(page, server, sample.slug):
         if name in CHARTED - seen:
             expect(page.locator(CHART).first).to_be_visible()
