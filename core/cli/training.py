@@ -1,14 +1,15 @@
 """The commands `pretrain`, `finetune`, `evaluate` and `predict`."""
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import cast
 
 import click
 
 from core.cli.options import CORPUS, FILE, FOLDER, config_options, given
-from core.cli.terminal import artifact, echo, finish, json_option, progress
-from core.facade import choices, corpora, deliver, results, runs, selections
+from core.cli.terminal import Write, artifact, echo, echo_json, finish, json_option, progress, report
+from core.facade import choices, corpora, deliver, predicted, results, runs, selections
 from core.facade.errors import ConfigError
 from core.facade.runs import Run
 
@@ -92,16 +93,50 @@ def evaluate(as_json: bool, **values: object) -> None:
 
 @click.command()
 @click.argument("input", type=CORPUS)
-@click.option("--output", required=True, type=FILE, help="A .jsonl or .conll file.")
+@click.option(
+    "--output",
+    type=FILE,
+    help="A .jsonl file (a sentence per line), a .csv file (an entity per line) or a .conll file. If left out, the"
+    " sentences are written to standard output as JSON lines.",
+)
 @config_options(runs.RECIPES["predict"].config, leave_out=("corpus",))
 @json_option
-def predict(input: str, output: str, as_json: bool, **values: object) -> None:
-    """Tag the sentences of INPUT, a corpus or a file, with a saved tagger."""
-    suffix = Path(output).suffix
-    if suffix not in (".jsonl", ".conll"):
-        raise ConfigError(f"output: {Path(output).name!r} ends in neither .jsonl nor .conll; choose one of them.")
-    write = artifact(lambda run_id: deliver.predictions_file(run_id, suffix))
-    finish(_done("predict", {**values, "corpus": input}), as_json, output, write)
+def predict(input: str, output: str | None, as_json: bool, **values: object) -> None:
+    """Tag the sentences of INPUT, a corpus or a file, with a saved tagger.
+
+    Each entity comes with the characters that it starts and ends at, so that text[start:end] is the entity. `text` is
+    the file's own: a line, a cell, a field, or the tokens of CoNLL with a blank between them. `line` is the line of the
+    file. For plain text, file_start and file_end count the characters of the whole file.
+
+    \b
+    python -m core predict contracts.txt --model my-tagger --output entities.csv
+    """
+    if output and Path(output).suffix not in predicted.ENDINGS:
+        endings = ", ".join(predicted.ENDINGS)
+        raise ConfigError(f"output: {Path(output).name!r} ends in none of {endings}; choose one of them.")
+    run = _done("predict", {**values, "corpus": input})
+    given = input if Path(input).exists() else ""
+    if output:
+        finish(run, as_json, output, _predictions(given))
+    elif as_json:
+        sentences = [asdict(sentence) for sentence in predicted.exported(run.id, given)]
+        report({"run": run.id, **run.result(), "predictions": sentences}, as_json)
+    else:
+        for sentence in predicted.exported(run.id, given):
+            echo_json(asdict(sentence))
+
+
+def _predictions(given: str) -> Write:
+    """What writes the predictions of a run to a path."""
+
+    def write(run: Run, output: str) -> Mapping[str, str]:
+        if Path(output).suffix == ".conll":
+            deliver.take(run.id, {deliver.predictions_file(run.id, ".conll"): output})
+        else:
+            predicted.write(run.id, Path(output), given)
+        return {"output": output}
+
+    return write
 
 
 def _done(kind: str, values: dict[str, object]) -> Run:

@@ -139,7 +139,8 @@ class _Scripts:
             yield sentence
 
 
-def _reading(config: AddConfig) -> ReadOptions:
+def reading(config: AddConfig) -> ReadOptions:
+    """The options that an import reads its file by."""
     return ReadOptions(
         **config.model_dump(include={"format", "scheme", "split", "unit", "encoding"}),
         text_column=config.text_column or None,
@@ -153,7 +154,7 @@ def _reading(config: AddConfig) -> ReadOptions:
 
 def _sealed(config: AddConfig, job: Job, path: Path, rejects: Path) -> AddResult:
     name = shown(config.name) or proposed_name(path, len(config.others))
-    options = _reading(config)
+    options = reading(config)
     dry_run(path, options)
     preview = sniff(path, options)
     cut = _cut(config, preview.marks)

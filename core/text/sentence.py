@@ -1,7 +1,9 @@
 """One sentence and its entities, as labelled or as predicted."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b
+
+from core.text.source import Source
 
 PLACE = ("file", "page")  # columns of where a sentence stands
 
@@ -24,7 +26,7 @@ class Sentence:
     doc: what the sentence came from (a document's name), where known. group: what the document is of (a kind of
     contract, a hospital), where a column of it was kept. file, page: where it stands in the documents of an import, by
     the file's name in its folder and from 1; of a workbook the page is the sheet. columns: what else its row says,
-    name and value.
+    name and value. source: the file's own text, known while the file is read; a corpus does not store it.
     """
 
     id: str
@@ -36,6 +38,7 @@ class Sentence:
     file: str | None = None
     page: int | None = None
     columns: tuple[tuple[str, str], ...] = ()
+    source: Source | None = field(default=None, compare=False, repr=False)
 
     @property
     def place(self) -> str:

@@ -214,8 +214,16 @@ def test_from_the_command_line(typed: Typed, tmp_path: Path, corpora: Corpora) -
     assert [row["tokens"] for row in rows] == [["Px", "meets", "La"], ["ax", "bx"]]
     tokens = [line.split("\t")[0] for line in (tmp_path / "p.conll").read_text(encoding="utf-8").splitlines()]
     assert tokens == ["Px", "meets", "La", "", "ax", "bx", ""]
-    code, _, err = typed("predict", "--model", output, raw, "--output", tmp_path / "p.csv", "--json")
-    assert (code, "neither" in err) == (2, True)
+    assert [(row["file"], row["line"], row["text"]) for row in rows] == [
+        ("raw.txt", 1, "Px meets La"),
+        ("raw.txt", 3, "ax bx"),
+    ]
+    code, out, err = typed("predict", "--model", output, raw)
+    assert [json.loads(line) for line in out.splitlines()] == rows
+    code, out, err = typed("predict", "--model", output, raw, "--json")
+    assert json.loads(out)["predictions"] == rows
+    code, _, err = typed("predict", "--model", output, raw, "--output", tmp_path / "p.txt", "--json")
+    assert (code, "'p.txt' ends in none of .jsonl, .csv, .conll" in err) == (2, True)
     code, out, _ = typed("evaluate", "--model", output, "--test", corpora["test"][0], "--json")
     assert code == 0
     assert set(json.loads(out)["test"]["decodings"]) == {"viterbi", "argmax", "cited_scorer", "constrained"}

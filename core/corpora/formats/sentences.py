@@ -3,7 +3,7 @@
 import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 
 from core.corpora import split
@@ -11,6 +11,7 @@ from core.corpora.formats.ledger import Ledger
 from core.corpora.formats.source import MAX_TEXT
 from core.text.schemes import Scheme, TagError, decode, repairs
 from core.text.sentence import Entity, Sentence, sentence_id
+from core.text.source import Source
 from core.text.words import clean, nfc
 
 _MARKS = 60  # on one letter; no writing has as many
@@ -25,8 +26,11 @@ class Span:
     type: str
 
 
-def from_text(raw: str, line: int, doc: str | None, ledger: Ledger) -> Iterable[Sentence]:
-    """A row of plain text: one sentence, or a document's sentences. A row without text counts as empty."""
+def from_text(raw: str, line: int, doc: str | None, ledger: Ledger, at: int | None = None) -> Iterable[Sentence]:
+    """A row of plain text: one sentence, or a document's sentences. A row without text counts as empty.
+
+    at: characters of the file before the row, if the file is plain text.
+    """
     text = clean(raw)
     report = ledger.report
     if not text:
@@ -38,16 +42,18 @@ def from_text(raw: str, line: int, doc: str | None, ledger: Ledger) -> Iterable[
     report.read += 1
     report.kept += 1
     if ledger.options.split:
-        return _split(raw, doc or f"{ledger.file}:{line}", ledger)
+        return _split(raw, doc or f"{ledger.file}:{line}", ledger, Source(text=raw, file=ledger.file, line=line, at=at))
     report.sentences += 1
-    return (Sentence(id=sentence_id(text), tokens=ledger.cut(text), text=text, doc=doc),)
+    source = Source(text=raw, file=ledger.file, line=line, at=at)
+    return (Sentence(id=sentence_id(text), tokens=ledger.cut(text), text=text, doc=doc, source=source),)
 
 
-def _split(raw: str, doc: str, ledger: Ledger) -> Iterator[Sentence]:
+def _split(raw: str, doc: str, ledger: Ledger, source: Source) -> Iterator[Sentence]:
     for start, end in split.sentences(raw):
         text = clean(raw[start:end])
         ledger.report.sentences += 1
-        yield Sentence(id=sentence_id(text), tokens=ledger.cut(text), text=text, doc=doc)
+        here = replace(source, start=start)
+        yield Sentence(id=sentence_id(text), tokens=ledger.cut(text), text=text, doc=doc, source=here)
 
 
 def unfit(text: str) -> str:
@@ -102,7 +108,10 @@ def from_tags(row: Tagged, scheme: Scheme, ledger: Ledger) -> Iterator[Sentence]
         n_wrong += sum(len(pieces) > 1 for pieces in parts)
         ledger.repair(places[min(reasons)[0]], n_wrong, "; ".join(reason for _, reason in reasons))
     _keep(ledger)
-    yield Sentence(id=sentence_id(text), tokens=flat, text=text, entities=entities, doc=row.doc)
+    starts = accumulate((len(token) + 1 for token in tokens), initial=0)
+    lines = tuple(zip(starts, places, strict=False))
+    source = Source(text=" ".join(tokens), file=ledger.file, line=places[0], lines=lines)
+    yield Sentence(id=sentence_id(text), tokens=flat, text=text, entities=entities, doc=row.doc, source=source)
 
 
 def _keep(ledger: Ledger, sentences: int = 1) -> None:
@@ -125,7 +134,7 @@ def from_spans(
     if not text.strip():
         ledger.report.empty += 1
         return
-    spans = _sound(text, spans, line, ledger)
+    spans, raw = _sound(text, spans, line, ledger), text
     text, spans = _composed(text, spans, line, ledger)
     spans, cut = _trim(text, spans)
     spans = _longest(spans, line, ledger)
@@ -137,12 +146,15 @@ def from_spans(
         tokens, entities, n_cut = _tokens(text, start, end, inside, ledger)
         cut += n_cut
         stored = clean(text[start:end])
+        source = Source(text=raw, file=ledger.file, line=line, start=start)
         yield Sentence(
             id=sentence_id(stored),
             tokens=tokens,
             text=stored,
             entities=entities,
             doc=ledger.doc or (f"{ledger.file}:{line}" if len(pieces) > 1 else None),
+            # Offsets into a text that had to be composed hold for the composed text alone.
+            source=source if raw == text or len(pieces) == 1 else None,
         )
     if cut:
         ledger.repair(line, cut, "a span began or ended within a word or on white space; the word was cut there")
