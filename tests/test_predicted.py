@@ -16,8 +16,8 @@ from core.artifacts import predictions
 from core.artifacts.predictions import PredictResult
 from core.facade import corpora, predicted, runs
 from core.facade.home import library
+from core.runs.context import RunContext
 from core.runs.run import Run
-from core.runs.worker import RunContext
 from core.text.sentence import Entity, Sentence
 from core.text.source import Places, Source
 from core.text.words import clean
