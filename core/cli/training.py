@@ -93,13 +93,13 @@ def evaluate(as_json: bool, **values: object) -> None:
 
 @click.command()
 @click.argument("input", type=CORPUS)
+@config_options(runs.RECIPES["predict"].config, leave_out=("corpus",))
 @click.option(
     "--output",
     type=FILE,
     help="A .jsonl file (a sentence per line), a .csv file (an entity per line) or a .conll file. If left out, the"
     " sentences are written to standard output as JSON lines.",
 )
-@config_options(runs.RECIPES["predict"].config, leave_out=("corpus",))
 @json_option
 def predict(input: str, output: str | None, as_json: bool, **values: object) -> None:
     """Tag the sentences of INPUT, a corpus or a file, with a saved tagger.

@@ -6,8 +6,8 @@
 - The choice: `choices`, `selections` (choose, change, take away), `insights` (why, health, side by side), `maps`,
   `regions`, `entities`, `atlas`.
 - Labels: `labelling` (what to label next), `bias`, `reviews`, `rebuilding`, `assisting`.
-- Trainings and what came of them: `training`, `encoders`, `taggers`, `deliver`, `experiments`, `studies`, `results`,
-  `reports`, `papers`.
+- Trainings and what came of them: `training`, `encoders`, `taggers`, `predicted`, `deliver`, `experiments`, `studies`,
+  `results`, `reports`, `papers`.
 - Projects: `projects`, `road`, `find_out`.
 - This machine and others: `home`, `machine`, `cluster`, `door`, `privacy`, `preferences`.
 - Words and pictures: `terms`, `shown`, `errors`, `figures` (all of `core.plots`).
