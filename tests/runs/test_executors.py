@@ -241,6 +241,33 @@ def test_an_engine_of_a_run_knows_no_other_and_leaves_nothing(
     assert gone({child.pid for child in set(psutil.Process().children(recursive=True)) - children})
 
 
+ENTER = """
+import os, sys
+os.setgid(65534); os.setuid(65534)
+try:
+    print(os.listdir(sys.argv[1]))
+except PermissionError:
+    print("refused")
+"""
+
+
+def test_no_other_account_gets_to_the_sockets_of_an_engine(cluster: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ray makes its own folder writable for everybody, whatever the umask; ours above it lets nobody through."""
+    monkeypatch.setattr(engine, "PROCESSORS", 1)
+    with engine.engine("") as ray:
+        session = Path(ray.nodes()[0]["RayletSocketName"]).parent
+        above = session.parents[-1 - len(Path("/tmp").parts)]  # the first folder below /tmp
+        assert above.name.startswith(f"winnow-{os.geteuid()}-")
+        assert above.stat().st_mode & 0o777 == 0o700
+        assert list(session.iterdir())
+        if os.getuid() == 0:
+            seen = [
+                subprocess.run([sys.executable, "-c", ENTER, folder], capture_output=True, text=True, check=True)
+                for folder in (above, session)
+            ]
+            assert [each.stdout.strip() for each in seen] == ["refused"] * 2
+
+
 def test_an_engine_of_this_machine_takes_the_cards_that_are_given_it(
     home: Path, cluster: str, driver: Driver, monkeypatch: pytest.MonkeyPatch
 ) -> None:

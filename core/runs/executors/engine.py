@@ -22,8 +22,9 @@ from core.runs.context import RunContext
 from core.runs.shared import device_lock
 from core.shown import brief
 
-# Ray's sockets lie below, and a socket's path has at most 107 characters, of which they take 62.
-_LONGEST = 24
+# A socket's path has at most 107 characters: Ray's part takes up to 65, the names of our two folders up to 33.
+_LONGEST = 9
+_INNER = "r"
 _STORE = 512 * 2**20  # bytes of memory for what is on its way: a few chunks a worker
 _LOOPBACK = "127.0.0.2" if sys.platform == "linux" else None  # Ray makes 127.0.0.1 an address that others reach
 _QUIET = {"log_to_driver": False, "configure_logging": False}
@@ -91,7 +92,7 @@ def _connect(ray: Any, address: str, folder: Path | None, n_cards: int | None) -
             num_cpus=PROCESSORS,
             num_gpus=n_cards,
             object_store_memory=_STORE,
-            _temp_dir=str(folder),
+            _temp_dir=str(folder / _INNER),
             _node_ip_address=_LOOPBACK,
             **_QUIET,
         )
@@ -119,7 +120,10 @@ def _unreachable(address: str, error: Exception) -> ResourceError:
 
 
 def _folder() -> Path:
-    """A folder of this account alone for Ray's logs and sockets; those of processes that were killed are removed."""
+    """Make a folder for Ray's, which only this account may enter; remove those of processes that were killed.
+
+    Ray makes its own folder, and all in it, writable for everybody, whatever the umask. So it gets one below ours.
+    """
     root = Path(tempfile.gettempdir())
     root = root if len(str(root)) <= _LONGEST else Path("/tmp")  # noqa: S108  (what is made there is ours alone)
     for left in root.glob(f"winnow-{os.geteuid()}-*-*"):
