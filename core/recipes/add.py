@@ -67,6 +67,12 @@ class AddConfig(Config):
     scheme: Literal["auto", "iob1", "iob2", "bioes", "bilou", "io"] = option(
         "auto", "The label scheme; auto takes the only one that fits and asks where several do."
     )
+    entity_type: str = option(
+        "", "Type of entities whose tags name none (B, I and O alone); ENTITY if left out.", max_length=60
+    )
+    tag_column: str = option(
+        "", "CoNLL with several columns of tags: the one to read, counted from 1, or its name in the first line."
+    )
     split: bool = option(False, "Cut every row into sentences: for one document a row.")
     unit: Literal["line", "paragraph"] = option("line", "What a row of a .txt file is.")
     tokens: Literal["auto", "words", "blanks"] = option(
@@ -142,7 +148,7 @@ class _Scripts:
 def reading(config: AddConfig) -> ReadOptions:
     """The options that an import reads its file by."""
     return ReadOptions(
-        **config.model_dump(include={"format", "scheme", "split", "unit", "encoding"}),
+        **config.model_dump(include={"format", "scheme", "split", "unit", "encoding", "entity_type", "tag_column"}),
         text_column=config.text_column or None,
         doc_column=config.doc_column or None,
         group_column=config.group_column or None,
@@ -185,7 +191,7 @@ def _sealed(config: AddConfig, job: Job, path: Path, rejects: Path) -> AddResult
     elif sealed.name != name:
         job.context.note(f"Another corpus is called {name}, so this one is called {sealed.name}.")
     contradictory = labels.found
-    for text in (*_of_documents(report), contradictory.in_words):
+    for text in (*report.notes, *_of_documents(report), contradictory.in_words):
         if text:
             job.context.note(text)
     if text := unknown.warning(unknown.of_bundled(scripts.sample), sealed.name, hub.BUNDLED):

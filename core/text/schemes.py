@@ -200,10 +200,11 @@ class Detector:
             return self._closing("bioes" if seen & set("ES") else "bilou")
         if not self.opened_inside:
             return Proposal(candidates=("iob2",))
+        if "B" not in seen:
+            return Proposal(candidates=("iob1",))  # without a B all schemes of I- tags give the same entities
         place, tag, before = self._opened_at or (None, "", "")
         return Proposal(
-            # IO writes no B; without one, I alone fits all three.
-            candidates=("iob1", "iob2") if "B" in seen else ("iob1", "iob2", "io"),
+            candidates=("iob1", "iob2"),
             problem=f"tag {tag!r} cannot follow {before!r} in IOB2 ({self.opened_inside:,} of {self.entities:,}"
             " entities begin so); choose the scheme iob1, or iob2 to have these repaired",
             where=place,

@@ -261,9 +261,10 @@ def test_a_tag_without_a_scheme_is_rejected_not_guessed(tmp_path: Path) -> None:
     [
         ("a\tB-X\nb\tE-X\n\nc\tU-X\n", ["line 4", "mixed"]),
         ("a\tS-X\n\nb\tB-X\nc\tO\n", ["line 4", "mixed"]),
-        ("a\tX\nb\tX\n\nc\tB-X\n", ["line 4", "prefix"]),
-        ("1 a b c O\n2 d e f O\n", ["5 columns", "2 or 4"]),
-        ("one\ncolumn\n", ["1 column;", "2 or 4"]),
+        ("a\tO\nb\tB-X\n\nc\tX\nd\tO\n", ["line 4", "prefix"]),
+        ("a\tX\nb\tX\n\nc\tB-X\n", ["--tag-column"]),
+        ("the\tDT\nrent\tNN\nis\tVBZ\n", ["none of its 2 columns holds entity tags", "--tag-column"]),
+        ("one\ncolumn\n", ["1 column;", "2 or more"]),
     ],
 )
 def test_files_whose_tags_make_no_sense(content: str, words: list[str], tmp_path: Path) -> None:

@@ -1,22 +1,23 @@
-"""CoNLL columns: a token a line, its tag in the last column, an empty line after each sentence."""
+"""CoNLL-like columns: one token per line, its tag in one of the columns, an empty line after each sentence."""
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 
-from core.corpora.formats.ledger import MAX_RAW, TOO_LONG, Ledger
+from core.corpora.formats.layout import MOST_COLUMNS, Layout, ends, layout_of, repeats
+from core.corpora.formats.ledger import MAX_RAW, TOO_LONG, Ledger, ReadOptions
 from core.corpora.formats.sentences import Tagged, from_tags
 from core.corpora.formats.source import BLOCK_BYTES, lines, open_stream
-from core.errors import ReadError
+from core.errors import OptionsError, ReadError
 from core.text.schemes import Detector, Scheme
 from core.text.sentence import Sentence
+from core.text.tag_styles import Style
 
 MAX_LINE = 100_000  # bytes of a token and its columns
 MAX_TOKENS = 50_000  # a longer "sentence" means that the empty lines are missing
 _BLANKS = re.compile(r"[ \t]+")
-_TAG = re.compile(r"O|[BIESLU]-\S+")
 
 
 def read_conll(path: Path, scheme: Scheme, ledger: Ledger) -> Iterator[Sentence]:
@@ -36,16 +37,23 @@ def detect(path: Path, ledger: Ledger, detector: Detector, limit: int | None = N
 
 
 def looks_like_conll(head: str) -> bool:
-    """Whether the lines have 2 to 4 columns, the last of them a tag (O among others, most begin with O, B-, I- ...)."""
-    rows = [row for row in map(columns, head.splitlines()) if row]
+    """Return True if the lines are columns of which one holds entity tags in a known spelling."""
+    lines = head.splitlines()
     # The head may end within its last line.
-    rows = rows[:-1] if len(rows) > 1 and not head.endswith("\n") else rows
-    rows = [row for row in rows if row[0] != "-DOCSTART-"]
+    lines = lines[:-1] if len(lines) > 1 and not head.endswith("\n") else lines
+    sentences = _first_sentences(lines)
+    rows = [row for sentence in sentences for row in sentence]
     if not rows:
         return False
-    n_columns = Counter(map(len, rows)).most_common(1)[0][0]
-    tagged = sum(len(row) == n_columns and bool(_TAG.fullmatch(row[-1])) for row in rows)
-    return 2 <= n_columns <= 4 and tagged > 0.5 * len(rows)
+    n_columns, n = Counter(map(len, rows)).most_common(1)[0]
+    # Prose has no constant number of words per line; one column of bare words beside "O" is not enough evidence.
+    if not 2 <= n_columns <= MOST_COLUMNS or n <= 0.5 * len(rows):
+        return False
+    layout = layout_of(sentences, ReadOptions())
+    if layout is None:
+        return False
+    tagged = sum(len(row) == n_columns and layout.style.reads(row[layout.tag]) for row in rows)
+    return tagged > 0.5 * len(rows)
 
 
 def columns(line: str) -> list[str]:
@@ -56,39 +64,76 @@ def columns(line: str) -> list[str]:
     return [part.strip(" ") for part in line.split("\t")] if "\t" in line else _BLANKS.split(line.lstrip(" "))
 
 
-def _n_columns(path: Path, encoding: str) -> int:
-    with open_stream(path, encoding) as stream:
+def _first_sentences(lines: Iterable[str]) -> list[list[list[str]]]:
+    """Rows of the first sentences, without comments and `-DOCSTART-`."""
+    sentences: list[list[list[str]]] = [[]]
+    for line in lines:
+        row = columns(line)
+        if not row or row[0] == "-DOCSTART-":
+            sentences.append([])
+        elif sentences[-1] or not row[0].startswith("#") or len(row) == 2:
+            sentences[-1].append(row)
+    return [sentence for sentence in sentences if sentence]
+
+
+def layout(path: Path, options: ReadOptions) -> Layout:
+    """Return the columns of a file, decided from its first block.
+
+    Errors: ReadError if no line holds a token and a tag; OptionsError if the column of the tags is not plain.
+    """
+    with open_stream(path, options.encoding) as stream:
         head = stream.read(BLOCK_BYTES).decode("utf-8", "replace")
-    counts: Counter[int] = Counter()
-    first = 1
-    for line, row in enumerate(map(columns, head.splitlines()), 1):
-        if row and row[0] != "-DOCSTART-":
-            counts[len(row)] += 1
-            first = line if len(counts) == 1 else first
+    lines = head.splitlines()
+    sentences = _first_sentences(lines)
+    counts = Counter(len(row) for sentence in sentences for row in sentence)
     if not counts:
         raise ReadError(path.name, None, "no token was found; expected a token and its tag on each line.")
     common = counts.most_common(1)[0][0]
-    if not 2 <= common <= 4:
+    first = next((number for number, line in enumerate(lines, 1) if (row := columns(line)) and len(row) == common), 1)
+    if not 2 <= common <= MOST_COLUMNS:
         raise ReadError(
             path.name,
             first,
-            f"{common} column{'s' * (common > 1)}; CoNLL has 2 or 4 of them, token first and tag last, separated by"
+            f"{common} column{'s' * (common > 1)}; CoNLL has 2 or more of them, with a token and its tag, separated by"
             " tabs or blanks.",
         )
-    return common
+    found = layout_of(sentences, options)
+    if found is None:
+        # A scheme that was asked for says that the last column holds tags, whatever they look like.
+        if options.scheme == "auto" and not options.tag_column:
+            raise OptionsError(
+                path.name,
+                first,
+                f"none of its {common} columns holds entity tags (B-, I- and O, or types and O). Give the column of the"
+                " tags with --tag-column (counted from 1), or convert the file to a token and its tag per line.",
+            )
+        tag = int(options.tag_column) - 1 if options.tag_column.isdecimal() else common - 1
+        found = Layout(n=common, tag=min(max(tag, 0), common - 1), style=Style(kind="types"))
+    if found.problem and not options.tag_column:
+        raise OptionsError(path.name, first, f"{found.problem}.")
+    return found
 
 
 def _blocks(path: Path, ledger: Ledger) -> Iterator[Tagged]:
-    expected = _n_columns(path, ledger.options.encoding)
+    found = layout(path, ledger.options)
+    ledger.note(found.notes)
+    translate = found.style.sentence
+    for block in _sentences(path, ledger, found):
+        block.tags = translate(block.tags)
+        yield block
+
+
+def _sentences(path: Path, ledger: Ledger, found: Layout) -> Iterator[Tagged]:
     doc, stem, n_docs = ledger.doc, path.name.split(".")[0], 0
-    block = Tagged(doc)
+    block, header = Tagged(doc), bool(found.header)
     with open_stream(path, ledger.options.encoding, ledger.tick) as stream:
         for line, raw, fits in lines(stream, MAX_LINE):
             try:
-                row = columns(raw.decode()) if fits else ["#"]
+                text = raw.decode() if fits else ""
             except UnicodeDecodeError as error:
                 _add(block, line, ledger.not_decoded(line, error), raw)
                 continue
+            row = columns(text) if fits else ["#"]
             if not row or row[0] == "-DOCSTART-":
                 if block.places:
                     yield block
@@ -97,27 +142,45 @@ def _blocks(path: Path, ledger: Ledger) -> Iterator[Tagged]:
                     doc = f"{stem}:{n_docs}"
                 block = Tagged(doc)
                 continue
-            if fits and not block.places and _is_comment(row, expected):
+            if fits and not block.places and _is_comment(row, found):
                 continue  # a comment before a sentence
+            if header and tuple(row) == found.header:
+                header = False
+                continue
             problem = "" if fits else TOO_LONG.format(MAX_LINE)
-            if fits and len(row) != expected:
-                problem = f"{len(row)} column{'s' * (len(row) > 1)} where the file has {expected}"
-            _add(block, line, problem, raw, row)
+            if fits and len(row) != found.n:
+                problem = f"{len(row)} column{'s' * (len(row) > 1)} where the file has {found.n}"
+            elif fits and (repeats(row, found) or _is_blank(text, row, found)):
+                continue
+            _add(block, line, problem, raw, row=None if problem else row, found=found)
+            if not problem and found.ends is not None and ends(row, found):
+                yield block
+                block = Tagged(doc)
     if block.places:
         yield block
 
 
-def _is_comment(row: list[str], expected: int) -> bool:
+def _is_blank(text: str, row: list[str], found: Layout) -> bool:
+    """Return True for a blank that has a line of its own, as in files of one character per line."""
+    return not row[found.token] and text.startswith((" \t", "\u3000\t", "\u00a0\t"))
+
+
+def _is_comment(row: list[str], found: Layout) -> bool:
     """`# id = 7` before a sentence, but not the token # with its tag."""
-    return row[0].startswith("#") and (len(row) != expected or (row[0] == "#" and not _TAG.fullmatch(row[-1])))
+    if not row[0].startswith("#"):
+        return False
+    return len(row) != found.n or (row[0] == "#" and not found.style.reads(row[found.tag]))
 
 
-def _add(block: Tagged, line: int, problem: str, raw: bytes, row: list[str] | None = None) -> None:
+def _add(
+    block: Tagged, line: int, problem: str, raw: bytes, *, row: list[str] | None = None, found: Layout | None = None
+) -> None:
     if len(block.tokens) >= MAX_TOKENS:
         problem = f"a sentence of more than {MAX_TOKENS:,} tokens; put an empty line after each sentence"
-    elif row and not problem:
-        block.tokens.append(row[0])
-        block.tags.append(row[-1])
+    elif row and found and not problem:
+        token = row[found.token]
+        block.tokens.append(token.removeprefix(found.prefix) if found.prefix else token)
+        block.tags.append(row[found.tag])
     if len(block.places) <= MAX_TOKENS:
         block.places.append(line)
     if problem and not block.fault:

@@ -45,7 +45,8 @@ LONGEST_FILE = 255  # characters; a longer one is no name of a file
 _PATH = re.compile(r"/|\\\\|[A-Za-z]:[/\\]")
 _DOC_NAMES = ("doc", "doc_id", "document_id", "docid")
 _WITHIN = ("meta", "metadata", "data")  # where annotation tools keep what else a row has
-_COLUMN_SUFFIXES = (".conll", ".conll2003", ".conll2002", ".bio", ".iob", ".iob2", ".bioes", ".bilou", ".ner")
+_COLUMN_SUFFIXES = (".conll", ".conll2003", ".conll2002", ".conllu", ".conllx", ".gold_conll", ".auto_conll")
+_COLUMN_SUFFIXES += (".bio", ".iob", ".iob2", ".bioes", ".bilou", ".ner")
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,7 +238,7 @@ def _by_content(path: Path, choice: str, head: str) -> str:
         return "json" if start == "[" and not lines else "jsonl"
     if start == "{" and ending not in (*_COLUMN_SUFFIXES, ".csv", ".tsv") and _is_object(head):  # .manifest, .json1
         return "jsonl"
-    if ending in _COLUMN_SUFFIXES or (ending in (".txt", ".tsv", "") and looks_like_conll(head)):
+    if ending in _COLUMN_SUFFIXES or (ending != ".csv" and looks_like_conll(head)):
         return "conll"
     if ending not in (".csv", ".tsv") and looks_inline(head):
         return "inline"

@@ -1,7 +1,7 @@
 """A reader's options, and its account of what became of every row."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Literal, TextIO
@@ -52,6 +52,8 @@ class ReadOptions:
     encoding: "utf-8" also takes UTF-8 and UTF-16 that begin with a byte order mark. repair: False rejects
     a sentence with tags out of order instead of repairing it. part: which of train, dev (validation) and
     test to take from a labelled folder that holds several. tokens: what cuts text that comes without tokens.
+    entity_type: of tags that name no type (`B`, `I`); "" for `ENTITY`. tag_column: of a CoNLL file with several columns
+    of tags, counted from 1, or its name in a header.
     others: further files and folders that are read with the first. names: what the first and the others go by, where
     they are files that are known by other names than their own.
     """
@@ -69,6 +71,8 @@ class ReadOptions:
     tokens: Tokens = "words"
     others: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
+    entity_type: str = ""
+    tag_column: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +97,8 @@ class ReadReport:
     Of documents rows are pages (PDF), paragraphs (Word and the like) or rows of a sheet. pages: of all PDFs;
     blank_pages: those without text, in `blank_places`; unmapped: letters that map to no character, restored: those of
     them that other words told; margins: lines left out as running heads and page numbers.
-    left_out: files of a folder or an archive that are none to read.
+    left_out: files of a folder or an archive that are none to read. notes: how columns and tags were understood, where
+    that is not plain.
     """
 
     format: str = ""
@@ -117,6 +122,7 @@ class ReadReport:
     unmapped: int = 0
     restored: int = 0
     left_out: int = 0
+    notes: list[str] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, object]:
@@ -168,6 +174,10 @@ class Ledger:
         """An annotation that cannot be used in a row that can."""
         self.report.rejected_spans += 1
         self._keep("span", line, reason, raw)
+
+    def note(self, texts: Iterable[str]) -> None:
+        """Say once how the file was understood."""
+        self.report.notes += [text for text in texts if text not in self.report.notes]
 
     def keep(self, rows: int) -> None:
         """Rows that were taken."""

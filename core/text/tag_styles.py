@@ -1,0 +1,213 @@
+"""Spellings of entity tags, and their translation into the one that `schemes` reads (`B-PER`, `I-PER`, `O`).
+
+Files spell tags in many ways: `b-per`, `PER_B`, `B.PER`, `B` alone, `PERSON` without a letter, `(PER*` in brackets, or
+`ner=S-PER` among other features. A spelling is recognised from how often its values occur, never from one value, so
+that parts of speech, token numbers and other columns do not become entity types.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+Kind = Literal["letters", "suffix", "untyped", "types", "brackets", "features", "empty"]
+
+UNTYPED = "ENTITY"  # the type of entities whose tags name none
+_LETTERS = {**{letter: letter for letter in "BIESLU"}, "M": "I", "W": "S"}  # M: middle, W: whole
+_OUTSIDE = ("O", "o", "0", "-", "_", "*")
+_PREFIX = re.compile(r"([BIESLUMWbieslumw])([-_./|:])(.*[^\W\d_].*)")
+_SUFFIX = re.compile(r"(.*[^\W\d_].*)([-_./|:])([BIESLUMWbieslumw])")
+_TYPE = re.compile(r"[^\W\d_][\w.:/&+ -]{0,60}")
+_BRACKETS = re.compile(r"(?:\([\w.-]*[^\W\d_][\w.-]*)*\*?\)*")
+_OPENING = re.compile(r"\(([\w.-]+)")
+_FEATURE = re.compile(r"(?:^|\|)(?:name|ner|ne|entity|namedentity)=([^|]*)", re.IGNORECASE)
+_MOST_TYPES = 200  # a column with more different values names something else
+_LEAST_OUTSIDE = 0.05  # share of tokens outside of entities, below which a column of bare words holds no types
+# Parts of speech (Penn Treebank, Universal Dependencies): never entity types by themselves.
+_POS = frozenset(
+    {"CC", "CD", "DT", "EX", "FW", "IN", "JJ", "JJR", "JJS", "LS", "MD", "NN", "NNS", "NNP", "NNPS", "PDT", "POS"}
+    | {"PRP", "PRP$", "RB", "RBR", "RBS", "RP", "SYM", "TO", "UH", "VB", "VBD", "VBG", "VBN", "VBP", "VBZ", "WDT", "WP"}
+    | {"WP$", "WRB", "ADJ", "ADP", "ADV", "AUX", "CCONJ", "CONJ", "DET", "INTJ", "NOUN", "NUM", "PART", "PRON", "PROPN"}
+    | {"PUNCT", "SCONJ", "VERB", "X"}
+)
+# Chunks (CoNLL-2000), phrases of a parse and semantic roles (CoNLL-2012), which are spelt as entities are.
+_PHRASES = frozenset(
+    {"NP", "VP", "PP", "ADVP", "ADJP", "SBAR", "PRT", "CONJP", "INTJ", "LST", "UCP", "PNP", "TOP", "ROOT", "S", "SQ"}
+    | {"SINV", "SBARQ", "FRAG", "NML", "QP", "WHNP", "WHPP", "WHADVP", "WHADJP", "PRN", "X", "NAC", "RRC", "NX", "META"}
+)
+_ROLE = re.compile(r"(?:[CR]-)?(?:V|ARG[\dAM][\w-]*)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Style:
+    """A spelling of tags. outside: the value of tokens outside of entities. separator: between letter and type.
+
+    upper: whether types are written in upper case, because the column has no upper case at all. type: of untyped tags.
+    types: entity types in the sample.
+    """
+
+    kind: Kind
+    outside: str = "O"
+    separator: str = "-"
+    upper: bool = False
+    type: str = UNTYPED
+    types: frozenset[str] = frozenset()
+    inner: "Style | None" = None
+    _known: dict[str, str] = field(default_factory=dict, compare=False)
+
+    @property
+    def syntax(self) -> bool:
+        """Return True if the tags are chunks, phrases or semantic roles."""
+        return bool(self.types) and (self.types <= _PHRASES or all(map(_ROLE.fullmatch, self.types)))
+
+    @property
+    def entities(self) -> bool:
+        """Return True if the sample holds an entity."""
+        return self.kind != "empty"
+
+    def reads(self, tag: str) -> bool:
+        """Return True if a value is a tag of this spelling."""
+        if self.kind == "brackets":
+            return bool(_BRACKETS.fullmatch(tag))
+        if self.kind == "types":
+            return tag == self.outside or tag in self.types
+        translated = self.canonical(tag)
+        return translated == "O" or (translated[1:2] == "-" and translated[:1] in _LETTERS)
+
+    def canonical(self, tag: str) -> str:
+        """Translate one tag; a tag of another spelling is returned as it is, and no scheme reads it."""
+        known = self._known.get(tag)
+        if known is None:
+            known = self._known[tag] = self._canonical(tag)
+        return known
+
+    def _canonical(self, tag: str) -> str:
+        if self.kind == "features":
+            assert self.inner
+            found = _FEATURE.search(tag)
+            return self.inner.canonical(found.group(1)) if found else "O"
+        if tag == self.outside:
+            return "O"
+        if self.kind in ("letters", "suffix"):
+            return _joined(*_parts(tag, self.kind), self) or tag
+        if self.kind == "untyped" and tag.upper() in _LETTERS:
+            return f"{_LETTERS[tag.upper()]}-{self.type}"
+        return tag
+
+    def sentence(self, tags: list[str]) -> list[str]:
+        """Translate the tags of one sentence."""
+        if self.kind == "brackets":
+            return _from_brackets(tags)
+        return [self.canonical(tag) for tag in tags]
+
+
+def style_of(counts: Mapping[str, int], *, type: str = UNTYPED, bare: bool = True) -> Style | None:
+    """Return the spelling of a column's values, None if they are no entity tags.
+
+    counts: how often each value occurs in the sample. type: of untyped tags. bare: whether types without letters are
+    considered.
+    """
+    if not counts or len(counts) > 50 * _MOST_TYPES:
+        return None
+    return _features(counts, type) or _bracketed(counts) or _plain(counts, type=type, bare=bare)
+
+
+def _bracketed(counts: Mapping[str, int]) -> Style | None:
+    if not counts.get("*", 0) or not all(map(_BRACKETS.fullmatch, counts)):
+        return None
+    types = frozenset(kind for tag in counts for kind in _OPENING.findall(tag))
+    return Style(kind="brackets" if types else "empty", outside="*", types=types)
+
+
+def _plain(counts: Mapping[str, int], *, type: str, bare: bool) -> Style | None:
+    """The spelling of tags that stand alone in their column."""
+    outside = next((value for value in _OUTSIDE if counts.get(value)), "")
+    rest = {tag: n for tag, n in counts.items() if tag != outside}
+    if not rest:
+        return Style(kind="empty", outside=outside) if outside in ("O", "o") else None
+    lettered = _lettered(rest, "letters", outside or "O") or _lettered(rest, "suffix", outside or "O")
+    if lettered or outside in ("", "*"):
+        return lettered
+    if all(tag.upper() in _LETTERS for tag in rest) and {"B", "I"} & {tag.upper() for tag in rest}:
+        return Style(kind="untyped", outside=outside, type=type, types=frozenset({type}))
+    return _types(counts, rest, outside) if bare else None
+
+
+def _features(counts: Mapping[str, int], type: str) -> Style | None:
+    inner: Counter[str] = Counter()
+    for value, n in counts.items():
+        if (found := _FEATURE.search(value)) is not None:
+            inner[found.group(1)] += n
+        elif "=" not in value and value != "_":
+            return None
+    style = _plain({**inner, "O": inner["O"] or 1}, type=type, bare=False) if inner else None
+    return Style(kind="features", inner=style, types=style.types) if style else None
+
+
+def _lettered(rest: Mapping[str, int], kind: Literal["letters", "suffix"], outside: str) -> Style | None:
+    """The spelling with position letters if nearly all tags have one separator, and letters that begin entities."""
+    separators: Counter[str] = Counter()
+    for tag, n in rest.items():
+        if (found := (_PREFIX if kind == "letters" else _SUFFIX).fullmatch(tag)) is not None:
+            separators[found.group(2)] += n
+    if not separators:
+        return None
+    separator, fitting = separators.most_common(1)[0]
+    # In the usual spelling a file that mixes schemes is reported by the scheme's detector, with its line.
+    usual = kind == "letters" and separator == "-"
+    if fitting < (0.5 if usual else 0.98) * sum(rest.values()):
+        return None
+    pairs = [pair for tag in rest if (pair := _parts(tag, kind, separator))[0]]
+    letters = {letter for letter, _ in pairs}
+    if not {*"BISUW"} & {letter.upper() for letter in letters} and not usual:
+        return None
+    upper = all(letter.islower() for letter in letters)
+    types = frozenset(name.upper() if upper else name for _, name in pairs)
+    return Style(kind=kind, outside=outside, separator=separator, upper=upper, types=types)
+
+
+def _parts(tag: str, kind: str, separator: str | None = None) -> tuple[str, str]:
+    """(position letter, type) of a tag, ("", "") if it has another form."""
+    found = (_PREFIX if kind == "letters" else _SUFFIX).fullmatch(tag)
+    if found is None or (separator is not None and found.group(2) != separator):
+        return "", ""
+    return (found.group(1), found.group(3)) if kind == "letters" else (found.group(3), found.group(1))
+
+
+def _joined(letter: str, name: str, style: Style) -> str:
+    if not letter or (letter.islower() and not style.upper):
+        return ""
+    letter = letter.upper()
+    # W and M are read as S and I, except where a type may really begin with them ("M-X" among B-, I- and O is noise).
+    return f"{_LETTERS[letter]}-{name.upper() if style.upper else name}"
+
+
+def _types(counts: Mapping[str, int], rest: Mapping[str, int], outside: str) -> Style | None:
+    """Types without position letters: few different words beside a frequent `O`, not parts of speech."""
+    total = sum(counts.values())
+    if outside not in ("O", "o") or counts[outside] < _LEAST_OUTSIDE * total:
+        return None
+    if len(rest) > min(_MOST_TYPES, max(10, total // 4)) or not all(map(_TYPE.fullmatch, rest)):
+        return None
+    parts_of_speech = sum(n for tag, n in rest.items() if tag in _POS)
+    if parts_of_speech > 0.5 * sum(rest.values()):
+        return None
+    return Style(kind="types", outside=outside, types=frozenset(rest))
+
+
+def _from_brackets(tags: list[str]) -> list[str]:
+    """IOB2 tags of bracketed spans; of nested brackets the outermost."""
+    named: list[str] = []
+    stack: list[str] = []
+    for tag in tags:
+        before = list(stack)
+        stack += _OPENING.findall(tag)
+        if not stack:
+            named.append("O")
+        else:
+            named.append(f"{'I' if before else 'B'}-{stack[0]}")
+        for _ in range(tag.count(")")):
+            if stack:
+                stack.pop()
+    return named
