@@ -34,7 +34,7 @@ _POS = frozenset(
 # Chunks (CoNLL-2000), phrases of a parse and semantic roles (CoNLL-2012), which are spelt as entities are.
 _PHRASES = frozenset(
     {"NP", "VP", "PP", "ADVP", "ADJP", "SBAR", "PRT", "CONJP", "INTJ", "LST", "UCP", "PNP", "TOP", "ROOT", "S", "SQ"}
-    | {"SINV", "SBARQ", "FRAG", "NML", "QP", "WHNP", "WHPP", "WHADVP", "WHADJP", "PRN", "X", "NAC", "RRC", "NX", "META"}
+    | {"SINV", "SBARQ", "FRAG", "NML", "QP", "WHNP", "WHPP", "WHADVP", "WHADJP", "PRN", "NAC", "RRC", "NX", "META"}
 )
 _ROLE = re.compile(r"(?:[CR]-)?(?:V|ARG[\dAM][\w-]*)")
 
@@ -59,7 +59,9 @@ class Style:
     @property
     def syntax(self) -> bool:
         """Return True if the tags are chunks, phrases or semantic roles."""
-        return bool(self.types) and (self.types <= _PHRASES or all(map(_ROLE.fullmatch, self.types)))
+        phrases = self.types <= _PHRASES and bool(self.types & {"NP", "VP", "PP", "TOP"})
+        roles = all(map(_ROLE.fullmatch, self.types)) and any("ARG" in kind for kind in self.types)
+        return phrases or roles
 
     @property
     def entities(self) -> bool:

@@ -88,7 +88,8 @@ def test_tags_without_a_type_have_one_type() -> None:
 def test_types_without_letters_are_types_only_beside_o() -> None:
     style = style_of({"O": 20, "PERSON": 3, "location-GPE": 2})
     assert style is not None
-    assert (style.kind, style.types) == ("types", {"PERSON", "location-GPE"})
+    assert style.kind == "types"
+    assert style.types == {"PERSON", "location-GPE"}
     assert not style.reads("weather")
     assert style_of({"PERSON": 3, "LOC": 2}) is None
 

@@ -50,7 +50,8 @@ def looks_like_conll(head: str) -> bool:
     if not 2 <= n_columns <= MOST_COLUMNS or n <= 0.5 * len(rows):
         return False
     layout = layout_of(sentences, ReadOptions())
-    if layout is None:
+    # Prose has an O at a line's beginning; only letters before types are evidence enough in any column.
+    if layout is None or (layout.style.kind in ("types", "untyped", "empty") and layout.tag != layout.n - 1):
         return False
     tagged = sum(len(row) == n_columns and layout.style.reads(row[layout.tag]) for row in rows)
     return tagged > 0.5 * len(rows)

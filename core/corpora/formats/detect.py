@@ -45,8 +45,10 @@ LONGEST_FILE = 255  # characters; a longer one is no name of a file
 _PATH = re.compile(r"/|\\\\|[A-Za-z]:[/\\]")
 _DOC_NAMES = ("doc", "doc_id", "document_id", "docid")
 _WITHIN = ("meta", "metadata", "data")  # where annotation tools keep what else a row has
-_COLUMN_SUFFIXES = (".conll", ".conll2003", ".conll2002", ".conllu", ".conllx", ".gold_conll", ".auto_conll")
-_COLUMN_SUFFIXES += (".bio", ".iob", ".iob2", ".bioes", ".bilou", ".ner")
+_COLUMN_SUFFIXES = (
+    *(".conll", ".conll2003", ".conll2002", ".conllu", ".conllx", ".gold_conll", ".auto_conll"),
+    *(".bio", ".iob", ".iob2", ".bioes", ".bilou", ".ner"),
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 MOST_COLUMNS = 40
 _LANGUAGE = re.compile(r"([a-z]{2,3}:)\S")
+_RANGE = re.compile(r"\d{1,9}[-.]\d{1,9}")  # CoNLL-U's numbers of what is no token of its own
 _ENDS = "EndOfSentence"  # HIPE's mark in its last column
+_ASK = "name the column of the entities with --tag-column"
 Row = list[str]
 
 
@@ -125,20 +127,25 @@ def _tags(
     held = [at for at, style in styles.items() if style.entities]
     lettered = [at for at in held if styles[at].kind != "types"]
     held = lettered or held  # beside tags with letters, a column of bare words names something else
-    names = [at for at in held if not styles[at].syntax]
-    held = names or held
+    syntax = [at for at in held if styles[at].syntax]
+    held = [at for at in held if at not in syntax]
     if asked is not None:
         return asked, tuple(named(at) for at in held if at != asked), ""
     if not held:
-        empty = [at for at in styles if at]
+        empty = [at for at in styles if at and at not in syntax]
+        if syntax and not empty:
+            return syntax[0], (), f"column {named(syntax[0])} holds chunks or roles, not entities; {_ASK}"
         return (empty[-1] if empty else None), (), ""
     first, *further = held
     unlike = [at for at in further if not _kin(styles[first], styles[at])]
     problem = ""
     if unlike:
         columns = " and ".join(named(at) for at in (first, *unlike))
-        problem = f"columns {columns} hold tags of different types; name the one to read with --tag-column"
-    return first, tuple(named(at) for at in further), problem
+        problem = f"columns {columns} hold tags of different types; {_ASK}"
+    empty = [
+        at for at, style in styles.items() if not style.entities and at > first and styles[first].kind == "letters"
+    ]
+    return first, tuple(named(at) for at in (*further, *empty)), problem
 
 
 def _kin(a: Style, b: Style) -> bool:
@@ -176,7 +183,10 @@ def _counts(column: Sequence[Row]) -> bool:
     for sentence in column:
         for at, value in enumerate(sentence):
             n += 1
-            number = int(value.split("-")[0]) if re.fullmatch(r"\d{1,9}(?:-\d{1,9})?", value) else -2
+            if _RANGE.fullmatch(value):
+                fitting += 1
+                continue
+            number = int(value) if value.isdecimal() and len(value) < 10 else -2
             fitting += number in (at, at + 1, before + 1)
             before = number
     return n > 2 and fitting >= 0.95 * n
@@ -207,4 +217,4 @@ def ends(row: Row, layout: Layout) -> bool:
 
 def repeats(row: Row, layout: Layout) -> bool:
     """Return True for CoNLL-U's lines that are no token of their own: `3-4 don't`, and empty nodes `3.1`."""
-    return layout.number is not None and bool(re.fullmatch(r"\d+[-.]\d+", row[layout.number]))
+    return layout.number is not None and bool(_RANGE.fullmatch(row[layout.number]))
