@@ -44,6 +44,8 @@ RECORDS = {
         ],
     },
     "cluener": {"text": TEXT, "label": {"PER": {"Mara Lind": [[0, 8]]}, "LOC": {"Lyon": [[15, 18]]}}},
+    "gate": {"text": TEXT, "entities": {"PER": [{"indices": [0, 9]}], "LOC": [{"indices": [15, 19], "rule": "r"}]}},
+    "data": {"version": "1", "data": [{"tokens": TEXT.split(), "ner_tags": ["B-PER", "I-PER", "O", "B-LOC"]}]},
     "gliner": {"tokenized_text": TEXT.split(), "ner": [[0, 1, "PER"], [3, 3, "LOC"]]},
     "scierc": {
         "doc_key": "d",

@@ -121,6 +121,26 @@ def _cluener(record: Row) -> Iterator[Row]:
     yield _row(record, text, spans, "text", "label")
 
 
+def _gate(record: Row) -> Iterator[Row]:
+    """GATE's JSON, as of Twitter: `entities` as {type: [{indices: [start, end]}]}."""
+    text, entities = record["text"], record["entities"]
+    if not isinstance(text, str) or not isinstance(entities, Mapping):
+        return
+    spans = list[object]()
+    for kind, mentions in entities.items():
+        for mention in mentions if isinstance(mentions, list) else (None,):
+            place = mention.get("indices") if isinstance(mention, Mapping) else None
+            spans.append([*place, kind] if isinstance(place, list) and len(place) == 2 else None)
+    yield _row(record, text, spans, "text", "entities")
+
+
+def _wrapped(record: Row) -> Iterator[Row]:
+    """A list of records under `data`, as older scripts of Hugging Face's datasets read it."""
+    rows = record["data"]
+    if isinstance(rows, list) and all(isinstance(row, Mapping) for row in rows):
+        yield from rows
+
+
 def _gliner(record: Row) -> Iterator[Row]:
     """GLiNER: `tokenized_text`, and `ner` of [first token, last token, type]."""
     tokens, mentions = record["tokenized_text"], record["ner"]
@@ -174,4 +194,6 @@ _ADAPTERS: tuple[tuple[frozenset[str], Callable[[Row], Iterator[Row]]], ...] = (
     (frozenset({"sentences", "ner"}), _dygie),
     (frozenset({"source"}), _ground_truth),
     (frozenset({"text", "label"}), _cluener),
+    (frozenset({"text", "entities"}), _gate),
+    (frozenset({"data"}), _wrapped),
 )
