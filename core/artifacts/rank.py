@@ -60,14 +60,23 @@ class EncoderRank:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NotRanked:
+    """An encoder that could not be read, and why, in a sentence."""
+
+    encoder: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RankResult:
-    """Result of a `rank` run. train, dev: sentences that were read. encoders: best first, by the H-score of the
-    layers' mean."""
+    """Result of a `rank` run. train, dev: number of sentences. encoders: best first, by the H-score of the layers'
+    mean. not_ranked: those that could not be read."""
 
     train: int
     dev: int
     words: int
     encoders: Sequence[EncoderRank]
+    not_ranked: Sequence[NotRanked] = ()
 
 
 def write_encoder(run: Run, place: int, rank: EncoderRank) -> None:

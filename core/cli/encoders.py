@@ -1,6 +1,5 @@
 """The commands `encoders list`, `get` and `rank`: what a training can start from, fetching more, which of them fits."""
 
-from collections.abc import Sequence
 from dataclasses import asdict
 
 import click
@@ -8,7 +7,7 @@ import click
 from core.cli.options import config_options, given
 from core.cli.terminal import echo, echo_json, finish, json_option, progress
 from core.facade import encoders, runs, training
-from core.facade.training import EncoderRank
+from core.facade.training import RankResult
 
 CONFIG = runs.RECIPES["rank"].config
 
@@ -53,11 +52,12 @@ def encoders_rank(as_json: bool, **values: object) -> None:
     By H-score, LogME and the score (F1) of a linear probe.
     """
     run = runs.execute("rank", given(values, CONFIG), progress)
-    finish(run, as_json, plain=lambda _: in_words(training.ranked(run.id).encoders))
+    finish(run, as_json, plain=lambda _: in_words(training.ranked(run.id)))
 
 
-def in_words(ranks: Sequence[EncoderRank]) -> list[str]:
-    """A line an encoder, best first, then which layer to try and what each loses of the text."""
+def in_words(result: RankResult) -> list[str]:
+    """A line per encoder, best first; then which layer to try, what each loses of the text, and which were not read."""
+    ranks = result.encoders
     wide = max(len("encoder"), *(len(each.encoder) for each in ranks))
     heads = ["H-score", "H-score last", "LogME", "probe F1", "last layer", "best layer", "pieces/word"]
     heads += ["unknown", "case lost", "in windows", "seconds"]
@@ -79,4 +79,4 @@ def in_words(ranks: Sequence[EncoderRank]) -> list[str]:
         lines.append(f"{each.encoder:<{wide}} " + "".join(f"{cell:>13}" for cell in cells))
     for each in ranks:
         lines += ["", f"{each.encoder}: layers {each.proposal.layers}. {each.proposal.why}", *each.remarks]
-    return lines
+    return lines + [line for each in result.not_ranked for line in ("", f"Not ranked: {each.reason}")]

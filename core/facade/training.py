@@ -12,7 +12,7 @@ from core.artifacts import evaluations, models, result
 from core.artifacts.evaluations import FinetuneResult
 from core.artifacts.models import PretrainResult
 from core.artifacts.rank import EncoderRank as EncoderRank
-from core.artifacts.rank import RankResult
+from core.artifacts.rank import RankResult as RankResult
 from core.errors import RunError
 from core.facade.commands import command
 from core.facade.home import kept_per_home, library, store

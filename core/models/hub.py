@@ -18,6 +18,7 @@ from core.files import refuse_changed
 from core.models.converted import about, in_safetensors, wanting
 from core.models.model_files import PATTERNS, PICKLE, file_digest, refuse_unsafe, state, weights
 from core.models.offered import OFFERS, kept
+from core.models.sizes import refuse_misfit
 from core.models.tiny import tiny_model, tiny_tokenizer
 from core.paths import user_path
 
@@ -71,6 +72,7 @@ def _look_through(name: str, folder: Path) -> None:
     if name != BUNDLED:  # which has a sum of its own
         refuse_unsafe(name, folder)
         refuse_changed(folder)
+        refuse_misfit(name, folder)
 
 
 def converted(name: str) -> str:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from pydantic import field_validator
 
-from core.artifacts.rank import EncoderRank, LayerScores, Proposal, RankResult, read_encoder, write_encoder
+from core.artifacts.rank import EncoderRank, LayerScores, NotRanked, Proposal, RankResult, read_encoder, write_encoder
 from core.config import Config, option
-from core.errors import ConfigError, CorpusError
+from core.errors import ConfigError, CorpusError, ModelError, memory_ran_out
 from core.models.encoder_options import EncoderOptions
 from core.models.fingerprint import fingerprint
 from core.recipes.base import Job
@@ -46,9 +46,20 @@ class RankConfig(Config):
     weights: tuple[str, ...] = option((), "Hashes of the encoders.", hidden=True)
 
     def settled(self) -> Self:
-        """Options with the encoders' hashes; a run's id says as much. Errors: ModelError if one is not here."""
-        hashes = tuple("" if is_run_id(name) else fingerprint(name) for name in self.encoders)
-        return self.model_copy(update={"weights": hashes})
+        """Options with the encoders' hashes, "" for a run's id, which is enough, and for an encoder that is broken.
+
+        Errors: ModelError if none can be read; a broken one among others is listed by the run.
+        """
+        hashes, broken = list[str](), list[ModelError]()
+        for name in self.encoders:
+            try:
+                hashes.append("" if is_run_id(name) else fingerprint(name))
+            except ModelError as error:
+                hashes.append("")
+                broken.append(error)
+        if len(broken) == len(self.encoders):
+            raise broken[0]
+        return self.model_copy(update={"weights": tuple(hashes)})
 
     @field_validator("encoders")
     @classmethod
@@ -89,18 +100,27 @@ def run(config: RankConfig, job: Job) -> RankResult:
         all_types=tuple(sorted(seen | types_of(dev))),
     )
     parts, ranks = Parts(job.context, [1.0] * len(config.encoders)), list[EncoderRank]()
+    errors = dict[str, ModelError]()
     for place, name in enumerate(config.encoders):
         rank = read_encoder(job.context.run, place)
         if rank is None:
             parts.next(place, name)
-            rank = _rank(name, sample, job)
+            try:
+                rank = _rank(name, sample, job)
+            except ModelError as error:
+                errors[name] = error
+                job.context.note(f"not ranked: {error}")
+                continue
             write_encoder(job.context.run, place, rank)
         ranks.append(rank)
+    if not ranks:
+        raise next(iter(errors.values()))
     return RankResult(
         train=len(sample.train),
         dev=len(sample.dev),
         words=sample.n_words,
         encoders=sorted(ranks, key=lambda rank: -rank.mean.h_score),
+        not_ranked=[NotRanked(encoder=name, reason=str(error)) for name, error in errors.items()],
     )
 
 
@@ -115,6 +135,18 @@ def _sample(sentences: Sequence[Sentence], most: int) -> list[Sentence]:
 
 
 def _rank(name: str, sample: Labelled, job: Job) -> EncoderRank:
+    """Errors: ModelError for whatever is wrong with the encoder."""
+    try:
+        return _read_and_scored(name, sample, job)
+    except (IndexError, ValueError, RuntimeError, KeyError, TypeError) as error:
+        if memory_ran_out(error):
+            raise
+        raise ModelError(
+            f"{name}: the sentences cannot be read with it ({type(error).__name__}); save it again, or leave it out."
+        ) from error
+
+
+def _read_and_scored(name: str, sample: Labelled, job: Job) -> EncoderRank:
     from core.models import hub
     from core.models.vocabulary_fit import remarks, vocabulary_fit
     from core.models.word_states import word_states

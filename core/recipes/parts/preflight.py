@@ -9,6 +9,7 @@ from core.corpora.library import Library
 from core.errors import ModelError, PathError
 from core.models import hub
 from core.models.model_files import weights
+from core.models.sizes import misfit
 from core.recipes.finetune import FinetuneConfig
 from core.recipes.parts import estimate
 from core.recipes.parts.estimate import Estimate, Read, Speed, Speeds, encoder_of, root
@@ -22,7 +23,9 @@ PROCESS_GB = 0.6  # torch and its libraries, before any model
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preflight:
-    """steps: of the optimizer, all seeds together, at most. seconds: to be expected, `most` without early stopping;
+    """Estimate. problem: why the encoder cannot be used, a sentence, "" if nothing is known against it.
+
+    steps: of the optimizer, all seeds together, at most. seconds: to be expected, `most` without early stopping;
     None where this machine has not been timed. basis: what they rest on, a sentence. memory_gb: None: of no encoder
     that is here; measured: it was seen, else it is the least. disk_gb: with checkpoints, at most. In 10^9 bytes."""
 
@@ -33,6 +36,7 @@ class Preflight:
     memory_gb: float | None
     measured: bool
     disk_gb: float | None
+    problem: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +67,7 @@ def preflight(config: PretrainConfig | FinetuneConfig, library: Library, store: 
         memory_gb=measured.memory_gb if measured and seen else least,
         measured=seen,
         disk_gb=None if weights is None else work.models * weights,
+        problem=_problem(config.init, store),
     )
 
 
@@ -97,6 +102,16 @@ def _finetune(config: FinetuneConfig, library: Library) -> Work:
         )
 
     return Work(steps=steps * seeds, models=5, texts=(train.fingerprint,), time=time)
+
+
+def _problem(init: str, store: RunStore) -> str:
+    name = root(init, store)
+    if name in (hub.TINY, hub.BUNDLED):
+        return ""
+    try:
+        return misfit(name, hub.folder_of(name))
+    except (ModelError, PathError):  # it is not here; whoever starts the run is told
+        return ""
 
 
 def _weights_gb(init: str, store: RunStore) -> float | None:

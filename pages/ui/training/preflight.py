@@ -43,6 +43,8 @@ def _foresight(options: Mapping[str, Any]) -> None:
 
 def _single(kind: str, options: Mapping[str, Any]) -> float | None:
     estimate = training.preflight(kind, options)
+    if estimate.problem:
+        st.error(plain(estimate.problem), icon=":material/error:")
     with st.container(horizontal=True):
         st.metric("Steps, at most", f"{estimate.steps:,}", width="content")
         _numbers(estimate.seconds, estimate.memory_gb, estimate.disk_gb, "" if estimate.measured else "at least ")

@@ -68,7 +68,10 @@ def _answer(train: str, dev: str) -> None:
     if runs.state(run.id).state != "succeeded":
         run_panel(run.id, "training.ranking")
         return
-    ranks = training.ranked(run.id).encoders
+    result = training.ranked(run.id)
+    ranks = result.encoders
+    for broken in result.not_ranked:
+        st.warning(plain(f"Not ranked: {broken.reason}"), icon=":material/error:")
     table([_row(each) for each in ranks], HEADINGS, "Encoders, the best fit first", names=("encoder",))
     st.caption(MEANS)
     for place, each in enumerate(ranks):

@@ -1,0 +1,123 @@
+"""Sizes of an encoder's tokenizer and of its embedding table, compared before anything is computed.
+
+A token that was added to the tokenizer alone has no row in the table: the run would end in the middle of a batch.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
+
+from core.errors import ModelError, WinnowError
+from core.isolated import Isolated, is_serving
+
+_LARGEST = 100_000_000  # bytes of a tokenizer.json, a configuration or the header of a safetensors file
+_EMBEDDINGS = frozenset(  # names of the modules that transformers keeps a vocabulary's vectors in
+    {"word_embeddings", "embed_tokens", "wte", "tok_embeddings", "word_embedding", "shared", "embeddings"}
+)
+_TOKENIZER = ("tokenizer.json", "tokenizer_config.json", "added_tokens.json")
+_process = Isolated(__name__, "start this by the command line if you trust the model", spare=False)
+
+
+def refuse_misfit(name: str, folder: Path) -> None:
+    """Errors: ModelError for an encoder whose tokenizer has more entries than its embedding table has rows."""
+    entries, rows = _entries(_states(folder, *_TOKENIZER)), _rows(folder)
+    if entries and rows and entries > rows:
+        raise ModelError(
+            f"{name}: its tokenizer has {entries:,} entries but its embedding table only {rows:,} rows, so "
+            f"{entries - rows:,} added tokens have no vector; call model.resize_token_embeddings({entries}) and save "
+            "model and tokenizer again, or choose another encoder (--encoder, --init)."
+        )
+
+
+def misfit(name: str, folder: Path) -> str:
+    """The sentence of `refuse_misfit`, "" if the sizes fit. The app's server lets another process read the files."""
+    try:
+        if is_serving():
+            _asked(name, folder, _states(folder, *_TOKENIZER, "config.json", "model.safetensors"))
+        else:
+            refuse_misfit(name, folder)
+    except WinnowError as error:
+        return str(error)
+    return ""
+
+
+@lru_cache(maxsize=32)
+def _asked(name: str, folder: Path, states: tuple[object, ...]) -> None:
+    """states: for the cache alone."""
+    _process.ask(name, name=name, folder=str(folder))
+
+
+def answer(name: str, folder: str) -> None:
+    """Part of the other process. Errors: as of `refuse_misfit`."""
+    refuse_misfit(name, Path(folder))
+
+
+_State = tuple[Path, int, int]
+
+
+def _states(folder: Path, *names: str) -> tuple[_State, ...]:
+    """Files of a folder with the time and size by which a change is seen."""
+    states = []
+    for file in (folder / name for name in names):
+        with suppress(OSError):
+            about = file.stat()
+            states.append((file, about.st_mtime_ns, about.st_size))
+    return tuple(states)
+
+
+@lru_cache(maxsize=32)
+def _entries(files: tuple[_State, ...]) -> int:
+    """One more than the largest id that the tokenizer can give, 0 if that is not known."""
+    return max((number for file, *_ in files for number in _ids(file.name, _read(file))), default=-1) + 1
+
+
+def _ids(name: str, document: Mapping[str, object]) -> Iterator[int]:
+    """Ids in a tokenizer.json, a tokenizer_config.json or an added_tokens.json."""
+    model = document.get("model")
+    vocabulary = model.get("vocab") if isinstance(model, Mapping) else None
+    if isinstance(vocabulary, list):  # of a unigram model, whose ids are places
+        yield len(vocabulary) - 1
+    added = document.get("added_tokens")
+    listed = [each.get("id") for each in added if isinstance(each, Mapping)] if isinstance(added, list) else []
+    decoder = document.get("added_tokens_decoder")
+    by_id = [int(key) for key in decoder if key.isdecimal()] if isinstance(decoder, Mapping) else []
+    by_token = list(vocabulary.values()) if isinstance(vocabulary, Mapping) else []
+    plain = list(document.values()) if name == "added_tokens.json" else []
+    for number in (*listed, *by_id, *by_token, *plain):
+        if isinstance(number, int):
+            yield number
+
+
+def _rows(folder: Path) -> int:
+    """Rows of the embedding table, as the weights say, else as the configuration says; 0 if neither does."""
+    rows = [rows for file in sorted(folder.glob("*.safetensors")) for rows in _tables(file)]
+    if rows:
+        return max(rows)
+    config = _read(folder / "config.json")
+    vocab_size = config.get("vocab_size")
+    return vocab_size if isinstance(vocab_size, int) else 0
+
+
+def _tables(file: Path) -> Iterator[int]:
+    """Rows of the embedding tables in a safetensors file, from its header alone."""
+    header: object = None
+    with suppress(OSError, ValueError, RecursionError), file.open("rb") as stream:
+        size = int.from_bytes(stream.read(8), "little")
+        header = json.loads(stream.read(size)) if size < _LARGEST else None
+    for name, about in header.items() if isinstance(header, dict) else ():
+        shape = about.get("shape") if isinstance(about, dict) else None
+        *_, module, kind = ("", *name.split("."))
+        if module in _EMBEDDINGS and kind == "weight" and isinstance(shape, list) and len(shape) == 2:
+            yield int(shape[0])
+
+
+def _read(file: Path) -> Mapping[str, object]:
+    """A file's JSON object; an empty one if it is not there or damaged, which whoever loads the encoder reports."""
+    with suppress(OSError, ValueError, RecursionError):
+        if file.stat().st_size < _LARGEST:
+            document = json.loads(file.read_bytes())
+            if isinstance(document, dict):
+                return document
+    return {}

@@ -1,0 +1,116 @@
+"""Encoders whose tokenizer has entries that the embedding table has no rows for."""
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from core.cli.main import run_main
+from core.errors import ModelError
+from core.facade import runs, training
+from core.models import hub, sizes
+from core.models.fingerprint import fingerprint
+from core.models.tiny import tiny_tokenizer
+
+Typed = Callable[..., tuple[int, str, str]]
+
+TEXT = "Mara Lind rents hall {} in Lyon .\n"
+
+
+@pytest.fixture
+def typed(home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Typed:
+    """Run a command in this process: its exit code, stdout and stderr."""
+
+    def call(*words: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["core", *map(str, words)])
+        return (run_main(), *capsys.readouterr())
+
+    return call
+
+
+@pytest.fixture
+def misfit(tmp_path: Path) -> str:
+    """An encoder to whose tokenizer three tokens were added, but not to its embedding table."""
+    from transformers import BertConfig, BertForMaskedLM
+
+    folder, tokenizer = tmp_path / "misfit", tiny_tokenizer()
+    size = len(tokenizer)
+    tokenizer.add_tokens(["Lyon", "Bremen", "Harbour"])
+    config = BertConfig(
+        vocab_size=size, hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64
+    )
+    BertForMaskedLM(config).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return str(folder)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> dict[str, Path]:
+    """Text, and labelled sentences."""
+    text, labels = tmp_path / "a.txt", tmp_path / "l.conll"
+    text.write_text("".join(TEXT.format(i) for i in range(20)), encoding="utf-8")
+    sentence = "Mara\tB-PER\nLind\tI-PER\nrents\tO\nhall\tO\n{}\tO\nin\tO\nLyon\tB-LOC\n.\tO\n\n"
+    labels.write_text("".join(sentence.format(i) for i in range(20)), encoding="utf-8")
+    return {"text": text, "labels": labels}
+
+
+SAYS = r"its tokenizer has 196 entries but its embedding table only 193 rows, so 3 added tokens have no vector; call "
+CURE = r"model\.resize_token_embeddings\(196\) and save model and tokenizer again, or choose another encoder"
+
+
+@pytest.mark.parametrize(
+    ("command", "flags"),
+    [
+        ("select", ["--task", "text", "--domain", "text", "--strategy", "cos-pretrained", "--encoder"]),
+        ("pretrain", ["--corpus", "text", "--init"]),
+        ("finetune", ["--train", "labels", "--dev", "labels", "--test", "labels", "--init"]),
+    ],
+)
+def test_no_run_starts_from_it(
+    typed: Typed, misfit: str, files: dict[str, Path], command: str, flags: list[str]
+) -> None:
+    code, _, err = typed(command, *(files.get(flag, flag) for flag in flags), misfit)
+    assert code == 2
+    assert "its tokenizer has 196 entries but its embedding table only 193 rows" in err
+    assert "resize_token_embeddings(196)" in err
+    assert not runs.listed(command)
+
+
+def test_the_pre_flight_names_both_sizes(misfit: str, files: dict[str, Path], home: Path) -> None:
+    text = runs.fingerprint_of(str(files["text"]))
+    assert training.preflight("pretrain", {"corpora": (text,), "init": "tiny"}).problem == ""
+    problem = training.preflight("pretrain", {"corpora": (text,), "init": misfit}).problem
+    assert "196 entries" in problem
+    assert "193 rows" in problem
+
+
+def test_a_broken_encoder_is_listed_and_the_others_are_ranked(
+    typed: Typed, misfit: str, files: dict[str, Path], tmp_path: Path
+) -> None:
+    labels = ["--train", files["labels"], "--dev", files["labels"]]
+    code, out, err = typed("encoders", "rank", *labels, "--encoders", f"{misfit},tiny,{tmp_path / 'nowhere'}", "--json")
+    assert code == 0, err
+    result = json.loads(out)
+    assert [each["encoder"] for each in result["encoders"]] == ["tiny"]
+    assert [each["encoder"] for each in result["not_ranked"]] == [misfit, str(tmp_path / "nowhere")]
+    assert "196 entries" in result["not_ranked"][0]["reason"]
+    code, out, err = typed("encoders", "rank", *labels, "--encoders", f"{misfit},tiny")
+    assert f"Not ranked: {misfit}: its tokenizer has 196 entries" in out
+    code, _, err = typed("encoders", "rank", *labels, "--encoders", misfit)
+    assert (code, "196 entries" in err) == (2, True)
+
+
+def test_the_cure_is_one(misfit: str) -> None:
+    with pytest.raises(ModelError, match=SAYS + CURE):
+        fingerprint(misfit)
+    model = hub.load_model("tiny")
+    model.resize_token_embeddings(196)
+    model.save_pretrained(misfit)
+    assert fingerprint(misfit)
+
+
+def test_the_server_asks_another_process(misfit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sizes, "is_serving", lambda: True)
+    assert "196 entries" in sizes.misfit("m", Path(misfit))
