@@ -108,8 +108,8 @@ def _tables(file: Path) -> Iterator[int]:
         header = json.loads(stream.read(size)) if size < _LARGEST else None
     for name, about in header.items() if isinstance(header, dict) else ():
         shape = about.get("shape") if isinstance(about, dict) else None
-        *_, module, kind = ("", *name.split("."))
-        if module in _EMBEDDINGS and kind == "weight" and isinstance(shape, list) and len(shape) == 2:
+        module = name.removesuffix(".weight").rsplit(".", 1)[-1]
+        if module in _EMBEDDINGS and name.endswith(".weight") and isinstance(shape, list) and len(shape) == 2:
             yield int(shape[0])
 
 
