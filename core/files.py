@@ -10,13 +10,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
 
 from core.errors import ResourceError, RunError, WinnowError
 
+LARGEST_JSON = 64 << 20  # bytes of a JSON file; parsed, it takes up to twenty times as much memory
+_BLOCK, _LONGEST_LINE = 1 << 20, 16 << 20  # bytes
+_LINE = re.compile(rb"[^\n]+|(?<=\n)\n+|\A\n+")  # a line, or several blank ones
 TEMPORARY = ".*.tmp"  # what a killed writer may leave behind
 ARTIFACTS, SUMS = "artifacts", "sums.json"  # in the folder of a run: what it left, and what that was like then
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -164,13 +167,62 @@ def save_array_atomic(path: Path, array: npt.NDArray[np.generic]) -> None:
         np.save(file, array, allow_pickle=False)
 
 
-def read_object(path: Path) -> dict[str, object] | None:
-    """A file that holds one JSON object; None where there is none, or it is spoilt."""
+def json_bytes(path: Path) -> bytes:
+    """Return the content of a JSON file. Errors: OSError; ValueError if it is larger than any of ours."""
+    with path.open("rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        if size > LARGEST_JSON:
+            raise ValueError(f"holds {size:,} bytes, more than {LARGEST_JSON:,}")
+        return file.read()
+
+
+def read_json(path: Path) -> Any:
+    """Return the JSON value in a file. Errors: OSError; ValueError if it is no JSON, too deep or too large."""
     try:
-        value = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError):
+        return json.loads(json_bytes(path))
+    except RecursionError as error:
+        raise ValueError("nests too deeply") from error
+
+
+def read_object(path: Path) -> dict[str, object] | None:
+    """Return the JSON object in a file; None if there is none, or it is spoilt."""
+    try:
+        value = read_json(path)
+    except (OSError, ValueError):
         return None
     return value if isinstance(value, dict) else None
+
+
+class WholeLines:
+    """Iterate over the lines of a log that end in a newline, in blocks: a log of any size takes little memory.
+
+    A row of blank lines, and a line above _LONGEST_LINE, is one b"", which no reader takes for an entry.
+    end: the byte behind the last whole line so far. torn: the beginning of the last line, if that has no newline.
+    """
+
+    def __init__(self, file: BinaryIO, after: int = 0) -> None:
+        self._file, self.end, self.torn = file, after, b""
+
+    def __iter__(self) -> Iterator[bytes]:
+        self._file.seek(self.end)
+        rest, skipped = b"", 0
+        while part := self._file.read(_BLOCK):
+            data = rest + part
+            whole = data.rfind(b"\n") + 1
+            if skipped and whole:  # the end of a line that is too long
+                cut = data.index(b"\n") + 1
+                self.end += skipped + cut
+                data, whole, skipped = data[cut:], whole - cut, 0
+                yield b""
+            for match in _LINE.finditer(data, 0, whole):
+                yield match[0].strip(b"\n")
+            self.end += whole
+            rest = data[whole:]
+            if skipped or len(rest) > _LONGEST_LINE:
+                self.torn = self.torn or rest[:1]
+                skipped, rest = skipped + len(rest), b""
+            else:
+                self.torn = rest[:1]
 
 
 def append_line(path: Path, line: bytes) -> None:

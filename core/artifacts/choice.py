@@ -24,7 +24,7 @@ from typing import TypeGuard
 from core.artifacts import edits
 from core.config import Budget
 from core.errors import ConfigError, RunError
-from core.files import read_object, sync_all, write_atomic
+from core.files import read_json, read_object, sync_all, write_atomic
 from core.runs.store import Run
 from core.shown import shown
 
@@ -37,9 +37,10 @@ _MARK = re.compile(r"[0-9a-f]{4}")
 def read(folder: Path, name: str) -> object:
     """JSON value that was settled on in a folder; None where nothing was, or its file is spoilt."""
     try:
-        return json.loads((folder / name).read_bytes())
-    except (OSError, ValueError, RecursionError):
+        value: object = read_json(folder / name)
+    except (OSError, ValueError):
         return None
+    return value
 
 
 def write(folder: Path, name: str, value: object) -> None:

@@ -21,7 +21,7 @@ from pydantic import TypeAdapter
 
 from core.artifacts.too_long import TooLong
 from core.errors import CorpusError
-from core.files import read_back, replacing, write_atomic
+from core.files import read_back, read_json, replacing, write_atomic
 from core.results import Evaluation
 from core.runs.run import Run
 from core.stats import learning
@@ -289,7 +289,7 @@ def write_outcome(run: Run, seed: int, outcome: SeedOutcome) -> None:
 def read_outcome(run: Run, seed: int) -> SeedOutcome | None:
     """Read what `write_outcome` wrote; None where the seed was not finished."""
     path = _outcome(run, seed)
-    return TypeAdapter(SeedOutcome).validate_python(json.loads(path.read_bytes())) if path.exists() else None
+    return TypeAdapter(SeedOutcome).validate_python(read_json(path)) if path.exists() else None
 
 
 def _table(run: Run, suffix: str) -> Path:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from core.files import write_atomic
+from core.files import read_json, write_atomic
 from core.models.vocabulary_fit import VocabularyFit
 from core.runs.run import Run
 
@@ -87,7 +87,7 @@ def write_encoder(run: Run, place: int, rank: EncoderRank) -> None:
 def read_encoder(run: Run, place: int) -> EncoderRank | None:
     """Read what `write_encoder` wrote; None where that encoder was not finished."""
     path = _file(run, place)
-    return TypeAdapter(EncoderRank).validate_python(json.loads(path.read_bytes())) if path.exists() else None
+    return TypeAdapter(EncoderRank).validate_python(read_json(path)) if path.exists() else None
 
 
 def _file(run: Run, place: int) -> Path:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NotRequired, TypedDict
 
 from core.artifacts import models
+from core.files import read_json
 from core.models.hub import VOCABULARY, WEIGHTS
 
 HELD = (
@@ -61,7 +62,7 @@ def _shorten(folder: Path, target: Path) -> None:
 
 
 def _read(folder: Path) -> list[Vocabulary]:
-    vocabularies: list[Vocabulary] = json.loads((folder / VOCABULARY).read_text(encoding="utf-8"))
+    vocabularies: list[Vocabulary] = read_json(folder / VOCABULARY)
     return vocabularies
 
 

@@ -27,7 +27,7 @@ from core.corpora.numbers import Numbers, Reading
 from core.corpora.phases import Phase, Phases, here
 from core.corpora.pile import Pile
 from core.corpora.table import blocks
-from core.files import read_back
+from core.files import read_back, read_json
 from core.reporter import Reporter
 from core.results import BoolArray, IntArray
 from core.text.words import tokenize
@@ -78,7 +78,7 @@ class Audit:
     def load(cls, folder: Path) -> Self:
         """The audit that `save` wrote."""
         with read_back(folder, ABOUT, MASK, CLUSTER):
-            about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
+            about = read_json(folder / ABOUT)
             mask, cluster = (np.load(folder / name, allow_pickle=False) for name in (MASK, CLUSTER))
             near = about.get("near_rules", {})  # those of older versions have none
             leaks = about["leak_rules"]

@@ -16,7 +16,7 @@ from tempfile import mkdtemp
 from core.corpora.corpus import ABOUT, BLOCK, SENTENCES, Corpus
 from core.corpora.table import write_sentences
 from core.errors import CorpusError, MissingCorpus
-from core.files import sync, write_atomic
+from core.files import read_json, sync, write_atomic
 from core.results import IntArray
 from core.shown import shown
 from core.text.sentence import Sentence
@@ -168,7 +168,7 @@ def _renamed(draft: Path, target: Path) -> bool:
 
 
 def _names(path: Path, change: Callable[[list[str]], list[str]]) -> Corpus:
-    about = json.loads((path / ABOUT).read_text(encoding="utf-8"))
+    about = read_json(path / ABOUT)
     names = change(about["names"])
     if names != about["names"]:
         _write_json(path / ABOUT, {**about, "names": names})
@@ -190,7 +190,7 @@ def _last_changed(path: str) -> tuple[int, Corpus]:
 @lru_cache(2048)
 def _described(folder: str, changed: int, size: int, inode: int) -> Corpus:
     path = Path(folder)
-    about = json.loads((path / ABOUT).read_text(encoding="utf-8"))  # keys of a newer version are passed over
+    about = read_json(path / ABOUT)  # keys of a newer version are passed over
     names = about["names"]
     texts = isinstance(names, list) and all(isinstance(name, str) for name in names)
     if about["fingerprint"] != path.name or not texts or set(map(type, about["types"].values())) - {int}:

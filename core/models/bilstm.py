@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from core.errors import ModelError, memory_ran_out
-from core.files import refuse_changed
+from core.files import read_json, refuse_changed
 from core.models.crf import Head, LinearChain, bioes_tags
 from core.models.devices import pick_device
 from core.models.hub import VOCABULARY, WEIGHTS
@@ -247,7 +247,7 @@ class BiLstmTagger(Tagger):
 
 def _about(folder: Path) -> dict[str, Any]:
     try:
-        about = json.loads((folder / "config.json").read_text(encoding="utf-8")).get("winnow", {})
+        about = read_json(folder / "config.json").get("winnow", {})
     except (OSError, ValueError, AttributeError):
         return {}
     return about if isinstance(about, dict) else {}
@@ -272,7 +272,7 @@ def load(folder: Path, device: str = "auto") -> BiLstmTagger:
     about = _about(folder)
     try:
         layout = about["layout"] | {"widths": tuple(about["layout"]["widths"])}
-        values = json.loads((folder / VOCABULARY).read_text(encoding="utf-8"))
+        values = read_json(folder / VOCABULARY)
         tagger = BiLstmTagger(
             about["types"],
             about["head"],

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO
 
 from core.errors import ProjectError, ResourceError
-from core.files import sync_all
+from core.files import ARTIFACTS, LARGEST_JSON, sync_all
 from core.portable.check import refuse_forged
 from core.portable.form import FORMAT, LIST, VERSION, Entry, is_of_the_process, is_pickle
 from core.projects import KEPT, LOCK, PROJECTS, Project, free_slug, new_name, read, write
@@ -25,8 +25,9 @@ from core.runs.run import BROUGHT
 from core.runs.store import PARTS
 
 _SAFE = re.compile(r"[^/\\\x00-\x1f\x7f:]{1,255}(/[^/\\\x00-\x1f\x7f:]{1,255}){0,11}")
-_MOST_FILES, _LONGEST_LIST = 500_000, 256 << 20
+_MOST_FILES, _LONGEST_LIST, _LIST_RATIO = 500_000, 64 << 20, 10  # a list is mostly sums, which hardly shrink
 _RATIO, _SMALL = 100, 1 << 30  # above this many bytes nobody's project is so many times larger than its file
+_SMALL_JSON = 1 << 20  # bytes; above, the ratio counts for each JSON file that pages read whole
 _CHUNK = 1 << 20
 _PACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
@@ -72,7 +73,9 @@ def _read_list(archive: zipfile.ZipFile, label: str) -> tuple[dict[str, str], Ma
     names = [info.filename for info in infos]
     if LIST not in names:
         raise _no_project(label, f"is no project, it has no {LIST}")
-    if len(names) > _MOST_FILES or archive.getinfo(LIST).file_size > _LONGEST_LIST:
+    listed = archive.getinfo(LIST)
+    longest = min(_LONGEST_LIST, max(_SMALL_JSON, _LIST_RATIO * listed.compress_size))
+    if len(names) > _MOST_FILES or listed.file_size > longest:
         raise _no_project(label, f"lists more than {_MOST_FILES:,} files")
     if len(set(names)) < len(names):
         raise _no_project(label, "holds a file twice")
@@ -116,6 +119,17 @@ def _refuse_unsafe(info: zipfile.ZipInfo, entry: Entry | None, label: str) -> No
         raise _no_project(label, "holds what no project has (a link, a path that leads out, code, a secret)")
     if entry is None or info.file_size != entry.size:
         raise _no_project(label, "holds a file that is not as its list says")
+    if _is_read_whole(info.filename) and _is_too_large(info):
+        raise _no_project(label, f"holds {parts[-1]} of {info.file_size:,} bytes, more than a page can read")
+
+
+def _is_read_whole(name: str) -> bool:
+    """Return True for JSON and for the logs beside a run's manifest; what a run has left is read line by line."""
+    return name.endswith(".json") or (name.endswith(".jsonl") and name.split("/")[2:3] != [ARTIFACTS])
+
+
+def _is_too_large(info: zipfile.ZipInfo) -> bool:
+    return info.file_size > min(LARGEST_JSON, max(_SMALL_JSON, _RATIO * info.compress_size))
 
 
 def _refuse_bomb(file: IO[bytes], label: str, entries: Mapping[str, Entry], root: Path) -> None:

@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 
 from core.artifacts.similarity import SimilarityResult
 from core.errors import CorpusError
-from core.files import write_atomic
+from core.files import read_json, write_atomic
 from core.measures import Measure, Sample, make_measure
 from core.recipes.base import Job
 from core.recipes.parts.similarity_table import Cell, summarise
@@ -80,7 +80,7 @@ def _vocabulary_size(study: Study, each: Round, targets: Sequence[Sample]) -> in
             for sentence in study.sample(party, each.cap, each).sentences:
                 words.update(sentence)
         write_atomic(path, json.dumps(len(words)).encode())
-    return int(json.loads(path.read_bytes()))
+    return int(read_json(path))
 
 
 def _compared(

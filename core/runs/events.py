@@ -10,13 +10,13 @@ import errno
 import json
 import os
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self, get_args
 
-from core.files import sync
+from core.files import WholeLines, sync
 from core.runs.data import LARGEST, Data, is_whole
 
 Ending = Literal["succeeded", "failed", "cancelled"]
@@ -235,25 +235,38 @@ def _progress(state: RunState, event: Event) -> RunState:
 
 
 def read_events(path: Path, after: int = 0) -> tuple[list[Event], int]:
-    """Events from byte `after` on, and the byte to go on from. A torn last line is left for next time."""
-    lines, whole = read_lines(path, after)
-    return [event for event in lines if event], whole
+    """Return the events from byte `after` on, and the byte to continue from. A torn last line is left for next time."""
+    events = list[Event]()
+
+    def take(event: Event | None) -> None:
+        if event:
+            events.append(event)
+
+    return events, follow(path, after, take)
 
 
-def read_lines(path: Path, after: int = 0) -> tuple[list[Event | None], int]:
-    """Events as of `read_events`, None for each line that a failing disk spoilt; the rest of the log still counts."""
+def follow(path: Path, after: int, take: Callable[[Event | None], None]) -> int:
+    """Pass each event from byte `after` on to `take`, and return the byte to continue from.
+
+    None stands for what a failing disk spoilt; the rest of the log still counts.
+    """
     try:
-        with path.open("rb") as file:
-            file.seek(after)
-            block = file.read()
+        file = path.open("rb")
     except FileNotFoundError:
-        return [], after
-    except OSError:  # a sector that cannot be read, a folder in its place
-        return [None], after
-    whole = block.rfind(b"\n") + 1
-    lines = [_parse(line) for line in block[:whole].splitlines()]
-    torn = block[whole : whole + 1] in (b"", b"{")  # every line begins so
-    return lines if torn else [*lines, None], after + whole
+        return after
+    except OSError:  # a folder in its place
+        take(None)
+        return after
+    with file:
+        lines = WholeLines(file, after)
+        try:
+            for line in lines:
+                take(_parse(line))
+        except OSError:  # a sector that cannot be read
+            take(None)
+        if lines.torn not in (b"", b"{"):  # every line begins so
+            take(None)
+    return lines.end
 
 
 def _parse(line: bytes) -> Event | None:

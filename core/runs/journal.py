@@ -9,7 +9,7 @@ from typing import Protocol, TypeVar
 
 from core.audit_log import account
 from core.errors import Overtaken
-from core.files import append_line
+from core.files import WholeLines, append_line
 from core.runs.lock import locked
 from core.shown import shown
 
@@ -76,14 +76,15 @@ def read(file: Path, parse: Callable[[dict[str, object]], Entry]) -> tuple[Entry
 def is_spoilt(file: Path, parse: Callable[[dict[str, object]], Entry]) -> bool:
     """Whether a line that `read` leaves out was whole once: one that was torn as its writer was killed never was."""
     try:
-        lines = _lines(file)
+        return any(_parsed(line, parse) is None for line in _lines(file) if line[:1] != b"{" or line[-1:] == b"}")
     except OSError:  # a sector that cannot be read, a folder in its place
         return True
-    return any(_parsed(line, parse) is None for line in lines if line[:1] != b"{" or line[-1:] == b"}")
 
 
-def _lines(file: Path) -> list[bytes]:
-    return file.read_bytes().split(b"\n")[:-1] if file.exists() else []
+def _lines(path: Path) -> Iterator[bytes]:
+    if path.exists():
+        with path.open("rb") as file:
+            yield from WholeLines(file)
 
 
 def _parsed(line: bytes, parse: Callable[[dict[str, object]], Entry]) -> tuple[object, Entry] | None:

@@ -19,6 +19,7 @@ import psutil
 
 from core.audit_log import account
 from core.errors import ResourceError, RunBusy
+from core.files import read_json
 from core.runs.data import LARGEST
 from core.shown import shown
 
@@ -112,8 +113,8 @@ class Worker:
     def read(cls, path: Path) -> "Worker | None":
         """The worker written in `path`; None if there is none that can be read."""
         try:
-            worker = cls(**json.loads(path.read_bytes()))
-        except (OSError, ValueError, TypeError, RecursionError):
+            worker = cls(**read_json(path))
+        except (OSError, ValueError, TypeError):
             return None
         whole = isinstance(worker.pid, int) and worker.pid > 0 and isinstance(worker.created, int | float)
         texts = all(isinstance(text, str) for text in (worker.run, worker.account, worker.host))

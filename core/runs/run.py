@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from core.errors import RunError
-from core.files import changed
-from core.runs.events import EVENTS, Event, RunState, read_events, read_lines, settle, step
+from core.files import changed, json_bytes, read_json
+from core.runs.events import EVENTS, Event, RunState, follow, read_events, settle, step
 from core.runs.lock import Lock, Worker, aside
 
 RESULT = "result.json"
@@ -53,7 +53,7 @@ class Manifest:
         Keys of a newer version are passed over.
         """
         try:
-            document = here(json.loads(path.read_bytes()), path.parents[2])
+            document = here(read_json(path), path.parents[2])
         except RecursionError as error:
             raise ValueError("nests too deeply") from error
         tables = ("config", "inputs", "versions")
@@ -153,7 +153,7 @@ class Run:
         if state.state != "succeeded":
             raise RunError(f"run {self.id}: has no result, it is {self.state().state}; resume it or wait for its end.")
         try:
-            payload = self.result_file.read_bytes()
+            payload = json_bytes(self.result_file)
             result: Result = here(json.loads(payload), self.home)
         except (OSError, ValueError, RecursionError) as error:
             problem = f"run {self.id}: its {self.result_file.name} cannot be read; remove the run and start it again."
@@ -202,12 +202,13 @@ class Run:
 
     def _read_on(self) -> RunState:
         with self._guard:
-            lines, self._offset = read_lines(self.events_file, self._offset)
-            for event in lines:
-                if event:
-                    self._state = step(self._state, event)
-            self._spoilt = self._spoilt or None in lines
+            self._offset = follow(self.events_file, self._offset, self._take)
             return self._state
+
+    def _take(self, event: Event | None) -> None:
+        if event:
+            self._state = step(self._state, event)
+        self._spoilt = self._spoilt or event is None
 
     def _age(self) -> float:
         return time.time() - self.began.timestamp()

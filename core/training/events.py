@@ -5,7 +5,6 @@ here, by the clock. Real pieces are counted in `state.num_input_tokens_seen` (`i
 the Trainer, or its own count).
 """
 
-import json
 import os
 import time
 from collections.abc import Callable, Mapping
@@ -19,7 +18,7 @@ from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
 from core import cards
 from core.errors import Cancelled
-from core.files import sync_all
+from core.files import read_json, sync_all
 from core.reporter import Checkpoint, Reporter
 
 if TYPE_CHECKING:
@@ -191,7 +190,7 @@ def last_checkpoint(folder: Path) -> Path | None:
 
 def _is_json(path: Path) -> bool:
     try:
-        json.loads(path.read_bytes())
+        read_json(path)
     except ValueError:
         return False
     return True

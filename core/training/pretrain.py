@@ -20,7 +20,7 @@ import torch
 from accelerate import PartialState
 from safetensors.torch import load_file, save_file
 
-from core.files import sync, write_atomic
+from core.files import read_json, sync, write_atomic
 from core.models.lora import Lora
 from core.models.masking import Masking
 from core.models.mlm import MaskedLM, begin_head, head_parameters, pseudo_perplexity
@@ -132,7 +132,7 @@ def _before(trainer: Pretraining, probes: Sequence[IntArray], folder: Path, repo
         for name in (TASK, GENERAL, "pseudo_perplexity"):
             if name in measured:
                 report.metric(name, measured[name], 0)
-    before: dict[str, float] = json.loads(file.read_bytes())
+    before: dict[str, float] = read_json(file)
     return before
 
 

@@ -84,6 +84,9 @@ HOSTILE: dict[str, Callable[[], bytes]] = {
     "a bomb": lambda: packed({NAME: b"{}"}, files={NAME: [1 << 40, "0" * 64, 0]}),
     "of another program": lambda: packed({}, format="other"),
     "of a later version": lambda: packed({}, version=2),
+    "a log of blank lines": lambda: packed({"runs/x/events.jsonl": b"\n" * 2_000_000}),
+    "a manifest of blanks": lambda: packed({"runs/x/manifest.json": b"{" + b" " * 2_000_000 + b"}"}),
+    "a list of blanks": lambda: packed({}, more=" " * 2_000_000),
     "a list of lists": lambda: packed({}, files=[[]]),
     "before all time": lambda: packed({NAME: b"{}"}, files={NAME: [2, hashlib.sha256(b"{}").hexdigest(), -1]}),
     "without a name": lambda: packed({}, name=""),
@@ -117,6 +120,12 @@ def test_what_unpacks_without_end_is_not_begun(home: Path, monkeypatch: pytest.M
     with pytest.raises(ProjectError, match="would unpack to 1,000,000 bytes, more than 100 times its size"):
         projects.bring_in(io.BytesIO(packed({NAME: b"0" * 1_000_000})), "given.zip")
     assert not list(home.glob(f"{PROJECTS}/*"))
+
+
+def test_predictions_of_nothing_shrink_well_and_are_no_bomb(home: Path) -> None:
+    """A tagger that has learnt nothing leaves the same line for every sentence, which is read line by line."""
+    predictions: Files = {"runs/x/artifacts/predictions-test-1.jsonl": b'{"entities": []}\n' * 200_000}
+    assert projects.bring_in(io.BytesIO(packed(predictions)), "given.zip").name == "Brought"
 
 
 def test_what_the_disk_does_not_hold_is_not_begun(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

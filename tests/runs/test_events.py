@@ -6,6 +6,7 @@ import os
 import re
 import sys
 import time
+import tracemalloc
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -456,3 +457,24 @@ def test_events_are_plain_json_lines(run: Run) -> None:
     execute(run, noting("n"))
     for line in run.events_file.read_text().splitlines():
         assert list(json.loads(line)) == ["seq", "time", "kind", "data"]
+
+
+def test_a_log_of_blank_lines_takes_seconds_and_little_memory(run: Run) -> None:
+    """No page holds a line of it, however many there are; the events around them count."""
+    with EventLog(run.events_file) as log:
+        log.append("started", {"pid": 1, "created": 0.0})
+    with run.events_file.open("ab") as file:
+        for _ in range(300):
+            file.write(b"\n" * 1_000_000)
+        file.write(b"x" * 40_000_000 + b"\n")
+    with run.events_file.open("ab") as file:
+        file.write(json.dumps({"seq": 1, "time": 5.0, "kind": "stage", "data": {"name": "behind it"}}).encode() + b"\n")
+    began = time.process_time()
+    tracemalloc.start()
+    state = run.state()
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert (state.stage, run.spoilt()) == ("behind it", True)
+    assert peak < 100_000_000
+    assert time.process_time() - began < 20
+    assert [event.seq for event in run.events()[0]] == [0, 1]
