@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from core.corpora.annotators import Agreement
+from core.corpora.contradictions import Contradictions
 from core.corpora.formats.ledger import Problem
 from core.runs.run import Run
 
@@ -30,6 +32,8 @@ class AddResult:
     corpus bears that name. sentences, tokens: sealed. types: entities by type. unspaced: sentences with letters of a
     script that writes no blanks between words. problems: the first rows that were not taken as they came. cut: None
     of older runs. contradictory_texts: texts that occur with different labels, in `contradictory_sentences` sentences.
+    lost: sentences left out because they lost an annotation. partial: sentences of which only some spans were answered.
+    agreement: of several annotators, None for one.
     """
 
     corpus: str
@@ -61,6 +65,41 @@ class AddResult:
     left_out: int = 0
     contradictory_texts: int = 0
     contradictory_sentences: int = 0
+    lost: int = 0
+    partial: int = 0
+    agreement: Agreement | None = None
+
+    @property
+    def of_labels(self) -> Sequence[str]:
+        """Sentences on what to know of the labels before they are used."""
+        contradictory = Contradictions(texts=self.contradictory_texts, sentences=self.contradictory_sentences)
+        agreement = self.agreement
+        taken = (
+            f" Where they differ, the labels of {agreement.taken} were taken." if agreement and agreement.taken else ""
+        )
+        found = [
+            _lost(self.lost) if self.lost else "",
+            _partial(self.partial) if self.partial else "",
+            agreement.in_words + taken if agreement else "",
+            contradictory.in_words,
+        ]
+        return [text for text in found if text]
+
+
+def _lost(n: int) -> str:
+    were = "s were" if n > 1 else " was"
+    return (
+        f"{n:,} labelled sentence{were} left out because an annotation in it was lost: a span that overlaps, has a gap,"
+        " or does not fit the text. To keep such sentences, import with keep-lost."
+    )
+
+
+def _partial(n: int) -> str:
+    have = "s have" if n > 1 else " has"
+    return (
+        f"{n:,} sentence{have} binary answers only: unanswered spans are unknown, not O."
+        " Label them in full before you train or test on them."
+    )
 
 
 def path(run: Run) -> Path:

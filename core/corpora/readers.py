@@ -1,5 +1,6 @@
 """Files and folders of text, labelled or not, as a stream of sentences and a report of every row."""
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -7,11 +8,12 @@ from itertools import islice
 from pathlib import Path
 from typing import cast
 
+from core.corpora.annotators import Agreement, Panel
 from core.corpora.formats import conll, hf
 from core.corpora.formats.detect import Kind, kind_of, records
 from core.corpora.formats.documents import FIRST_PAGES, is_document
 from core.corpora.formats.folders import Listing, listed
-from core.corpora.formats.ledger import LABELLED, TAGGED, Ledger, Problem, ReadOptions, ReadReport
+from core.corpora.formats.ledger import LABELLED, MARKED, TAGGED, Ledger, Problem, ReadOptions, ReadReport
 from core.corpora.formats.one_file import names_of, sentences_of
 from core.errors import ConfigError, OptionsError, PathError, ReadError, ResourceError
 from core.paths import user_path
@@ -23,6 +25,7 @@ __all__ = ["Preview", "Problem", "ReadOptions", "ReadReport", "labelled", "read"
 
 
 _DEFAULT = ReadOptions()
+_HEARD = 20_000_000  # bytes of annotated files that a look ahead goes through for several annotators
 _LOOKED_AT, _LOOKED_THROUGH = 1_000, 1_000_000  # rows and characters that the tokens' rule is proposed by, at most
 
 
@@ -33,7 +36,8 @@ class Preview:
     scheme: one that the first rows' tags fit, None where there are none. rows: the first texts, for the
     user's eyes only. encoding: as asked for. marks: how they stand in the first rows, which says what cuts them; None
     where they bring their tokens. problems: rows among these that would not be taken as they come;
-    n_undecodable: how many of them are not in the encoding.
+    n_undecodable: how many of them are not in the encoding. agreement: of several annotators, None for one, and for
+    files that are too large to look through.
     """
 
     format: str
@@ -47,6 +51,7 @@ class Preview:
     problems: tuple[Problem, ...] = ()
     n_undecodable: int = 0
     marks: Marks | None = None
+    agreement: Agreement | None = None
 
 
 def labelled(preview: Preview) -> bool:
@@ -66,6 +71,7 @@ def sniff(path: Path, options: ReadOptions = _DEFAULT) -> Preview:
     ledger = turned_to(readable, kind, listing, Ledger(options))
     ledger.first_pages = FIRST_PAGES
     scheme = proposed_scheme([readable], [kind], ledger, limit=2000) if kind.format in TAGGED else None
+    agreement = _agreement(listing, options) if kind.format in MARKED else None
     fallback = (scheme.scheme or scheme.candidates[0]) if scheme and scheme.candidates else "io"
     shown = tuple(sentence.text for sentence in islice(sentences_of(readable, kind, fallback, ledger), 5))
     return Preview(
@@ -80,7 +86,19 @@ def sniff(path: Path, options: ReadOptions = _DEFAULT) -> Preview:
         problems=() if scheme and not scheme.candidates else tuple(ledger.report.problems),
         n_undecodable=ledger.n_undecodable,
         marks=None if kind.format in TAGGED else _marks(files, options),
+        agreement=agreement,
     )
+
+
+def _agreement(listing: Listing, options: ReadOptions) -> Agreement | None:
+    """Agreement of several annotators in files that are small enough to look through."""
+    if sum(file.stat().st_size for file in listing.files) > _HEARD:
+        return None
+    known = list[tuple[Path, Kind]]()
+    for file in listing.files:
+        with suppress(ReadError, PathError, ResourceError):
+            known.append((file, kind_of(file, options)))
+    return heard(Panel(None), known, listing, options)
 
 
 def _marks(files: list[Path], options: ReadOptions) -> Marks:
@@ -123,6 +141,7 @@ def read(
     kinds = _kinds(path, listing, options, ledger)
     known = [(file, kind) for file, kind in zip(files, kinds, strict=True) if kind is not None]
     scheme = report.scheme = _scheme(path, known, options, done, stage)
+    ledger.panel, report.agreement = _panel(path, known, listing, options, stage)
     stage(f"reading {path.name} and sealing it")
     try:
         for done.file, (file, kind) in enumerate(zip(files, kinds, strict=True)):
@@ -155,6 +174,7 @@ class _BytesDone:
 def turned_to(file: Path, kind: Kind, listing: Listing, ledger: Ledger) -> Ledger:
     """The ledger, turned to another file of a listing."""
     ledger.file, ledger.format, ledger.page = file.name, kind.format, None
+    ledger.listed = listing.names[file]
     folder, slash, name = listing.names[file].rpartition(
         "/"
     )  # two files of one name, in two folders, are two documents
@@ -266,6 +286,50 @@ def _scheme(
     if proposal.scheme is None:
         raise OptionsError(ledger.file, proposal.where, f"{proposal.problem}.")
     return proposal.scheme
+
+
+def _panel(
+    path: Path,
+    known: list[tuple[Path, Kind]],
+    listing: Listing,
+    options: ReadOptions,
+    stage: Callable[[str], None],
+) -> tuple[Panel | None, Agreement | None]:
+    """Whose labels are taken, None where no text has several annotators, and how far they agree.
+
+    Errors: OptionsError if they disagree and nothing says whose labels to take.
+    """
+    if not any(kind.format in MARKED for _, kind in known):
+        return None, None
+    stage(f"checking for several annotators in {path.name}")
+    panel = Panel(options.annotator)
+    agreement = heard(panel, known, listing, options)
+    if options.annotator and options.annotator not in (agreement.annotators if agreement else ()):
+        names = ", ".join(agreement.annotators) if agreement else ""
+        known_names = f"its annotators are {names}" if names else "no text in it has several annotators"
+        raise OptionsError(path.name, None, f"annotator: {options.annotator!r} is not in it; {known_names}.")
+    if agreement is None:
+        return None, None
+    if agreement.equal < agreement.shared and not agreement.taken:
+        names = ", ".join(list(agreement.annotators)[:8])
+        raise OptionsError(
+            path.name,
+            None,
+            f"{agreement.in_words} Choose whose labels to take where they differ: --annotator NAME, or the field"
+            f" Annotator on the page ({names}).",
+        )
+    return panel, agreement
+
+
+def heard(panel: Panel, known: list[tuple[Path, Kind]], listing: Listing, options: ReadOptions) -> Agreement | None:
+    """Show every annotated text to `panel`, and end its hearing."""
+    ledger = Ledger(options)
+    ledger.panel = panel
+    for file, kind in known:
+        if kind.format in MARKED:
+            with suppress(ReadError):  # raised again when the sentences are read
+                deque(sentences_of(file, kind, "io", turned_to(file, kind, listing, ledger)), maxlen=0)
+    return panel.settle()
 
 
 def proposed_scheme(files: list[Path], kinds: list[Kind], ledger: Ledger, limit: int | None = None) -> Proposal:

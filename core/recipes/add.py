@@ -82,6 +82,10 @@ class AddConfig(Config):
     )
     part: str = option("", "Which of train, dev and test to take from a labelled folder that holds several.")
     encoding: str = option("utf-8", "The file's encoding; utf-8 also takes UTF-16 that begins with its mark.")
+    keep_lost: bool = option(
+        False, "Keep labelled sentences that lost an annotation (it then counts as O); they are left out otherwise."
+    )
+    annotator: str = option("", "Whose labels to take where several annotators labelled a text differently.")
     move: bool = option(False, "Delete the file once it is sealed (used for uploads, which are copies).")
 
     @field_validator("path", "others")
@@ -148,11 +152,14 @@ class _Scripts:
 def reading(config: AddConfig) -> ReadOptions:
     """The options that an import reads its file by."""
     return ReadOptions(
-        **config.model_dump(include={"format", "scheme", "split", "unit", "encoding", "entity_type", "tag_column"}),
+        **config.model_dump(
+            include={"format", "scheme", "split", "unit", "encoding", "entity_type", "tag_column", "keep_lost"}
+        ),
         text_column=config.text_column or None,
         doc_column=config.doc_column or None,
         group_column=config.group_column or None,
         part=config.part or None,
+        annotator=config.annotator or None,
         others=config.others,
         names=config.names,
     )
@@ -196,7 +203,10 @@ def _sealed(config: AddConfig, job: Job, path: Path, rejects: Path) -> AddResult
             job.context.note(text)
     if text := unknown.warning(unknown.of_bundled(scripts.sample), sealed.name, hub.BUNDLED):
         job.context.note(text)
-    return _result(sealed, report, cut, contradictory, asked_name=name, was_here=known, unspaced=scripts.unspaced)
+    result = _result(sealed, report, cut, labels.found, asked_name=name, was_here=known, unspaced=scripts.unspaced)
+    for text in result.of_labels:
+        job.context.note(text)
+    return result
 
 
 def _called(path: Path, config: AddConfig) -> str:
@@ -271,6 +281,9 @@ def _result(
         problems=tuple(report.problems),
         contradictory_texts=contradictory.texts,
         contradictory_sentences=contradictory.sentences,
+        lost=report.lost,
+        partial=report.partial,
+        agreement=report.agreement,
     )
 
 

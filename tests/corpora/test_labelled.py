@@ -104,7 +104,7 @@ def test_spans_that_do_not_fit_are_repaired_or_listed(tmp_path: Path) -> None:
     path = write(tmp_path / "a.jsonl", json.dumps({"text": text, "labels": spans}) + "\n")
     rejects = tmp_path / "rejects.jsonl"
     report = ReadReport()
-    (sentence,) = read(path, report=report, rejects=rejects)
+    (sentence,) = read(path, ReadOptions(keep_lost=True), report=report, rejects=rejects)
     assert surfaces(sentence) == [("Acetyl", "HALF"), ("acid -", "TRIM"), ("New York City", "GPE")]
     assert sentence.text == text.replace("  ", " ")
     assert "".join(sentence.tokens) == text.replace(" ", "")
@@ -134,7 +134,7 @@ def test_apart_spans_always_come_through(
     if not text.strip():
         return
     path = write(tmp_path_factory.mktemp("d") / "a.jsonl", json.dumps({"text": text, "label": spans}) + "\n")
-    (sentence,), report = load(path)
+    (sentence,), report = load(path, keep_lost=True)
     assert len(entities_of(sentence)) + report.rejected_spans == len(spans)
     assert report.rejected_spans <= sum(not text[s:e].strip() or text[s] == "\u0301" for s, e, _ in spans)
     assert all(0 <= e.start < e.end <= len(sentence.tokens) for e in entities_of(sentence))
@@ -166,16 +166,19 @@ def test_brat_lines_are_sentences_unless_an_entity_crosses(tmp_path: Path) -> No
     write(tmp_path / "b" / "n.txt", text)
     write(tmp_path / "b" / "n.ann", notes)
     write(tmp_path / "b" / "alone.txt", "No notes.\n")
-    found, report = load(tmp_path / "b", format="brat")
+    with pytest.raises(ReadError, match="none of the 2 rows read could be kept"):
+        load(tmp_path / "b", format="brat")
+    found, report = load(tmp_path / "b", format="brat", keep_lost=True)
     assert [(s.text, s.doc) for s in found] == [("First line.", "n"), ("Second New York line. More.", "n")]
     assert surfaces(found[1]) == [("New York", "LOC")]
-    assert [(p.kind, p.file, p.line) for p in report.problems] == [
+    problems = sorted(report.problems, key=lambda problem: problem.line or 0)
+    assert [(p.kind, p.file, p.line) for p in problems] == [
         ("rejected", "alone.txt", None),
         ("span", "n.ann", 2),
         ("span", "n.ann", 3),
         ("span", "n.ann", 4),
     ]
-    assert [s.text for s in load(tmp_path / "b" / "n.txt", split=True)[0]] == [
+    assert [s.text for s in load(tmp_path / "b" / "n.txt", split=True, keep_lost=True)[0]] == [
         "First line.",
         "Second New York line.",
         "More.",
@@ -397,9 +400,9 @@ def test_real_corpora_have_the_counts_of_their_table(real_data: Path) -> None:
     assert seen == 34
 
 
-def test_a_span_of_an_accent_alone_is_counted_not_lost(tmp_path: Path) -> None:
+def test_a_span_of_an_accent_alone_is_counted(tmp_path: Path) -> None:
     path = write(tmp_path / "a.jsonl", json.dumps({"text": "aaa\u0301", "label": [[3, 4, "X"]]}) + "\n")
-    (sentence,), report = load(path)
+    (sentence,), report = load(path, keep_lost=True)
     assert (sentence.text, sentence.entities, report.rejected_spans) == ("aaá", (), 1)
 
 

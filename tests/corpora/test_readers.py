@@ -33,6 +33,8 @@ class Options(TypedDict, total=False):
     encoding: str
     repair: bool
     part: str | None
+    keep_lost: bool
+    annotator: str | None
 
 
 def zst(content: bytes) -> bytes:

@@ -1,47 +1,177 @@
-"""Character spans: Doccano's JSONL, Label Studio's JSON, Prodigy's JSONL, brat's pairs of .txt and .ann."""
+"""Character spans in rows of JSON or of a table, and brat's pairs of .txt and .ann."""
 
-from collections.abc import Iterator, Mapping
+import ast
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypeGuard
 
+from core.corpora.formats.hypertext import by_text, is_markup, rendered
 from core.corpora.formats.ledger import Ledger, Record
-from core.corpora.formats.sentences import Span, from_spans
+from core.corpora.formats.offsets import Mark, fitted
+from core.corpora.formats.sentences import Region, from_spans
 from core.corpora.formats.source import MAX_TEXT, open_bytes, open_stream
-from core.errors import EncodingError
+from core.errors import EncodingError, ReadError
 from core.paths import is_there
 from core.text.sentence import Sentence
 
+SPANS = ("label", "labels", "entities", "ents", "spans", "annotations", "annotation", "denotations")
+TEXTS = ("text", "data", "content", "sentence")
+_UNANSWERED = "nobody labelled it: unanswered is unknown, not O"
+_CLASSES = (
+    "its labels are classes of the whole text, not spans with a start and an end; export a span labelling project"
+)
+_NUMBERS = (
+    "its labels are numbers, and their names are not in the file; export it from doccano as JSONL (Text label), or"
+    " replace the numbers by names"
+)
+_BINARY_VIEWS = ("ner", "binary")  # of Prodigy: the answer is about one span, not about the text
+
+
+def from_marks(
+    text: str,
+    marks: Sequence[Mark],
+    line: int | None,
+    ledger: Ledger,
+    *,
+    who: str | None = None,
+    by_line: bool = False,
+    cut_too: bool = False,
+    lost: Sequence[Region] = (),
+) -> Iterator[Sentence]:
+    """The sentences of a text with one annotator's marks. who: the annotator, None if the file does not name one."""
+    if ledger.panel:
+        labels = frozenset((mark.fragments, mark.type) for mark in marks)
+        if not ledger.panel.takes(text, labels, who, ledger.listed):
+            ledger.skip(line, "labelled by several annotators; another one's labels are taken")
+            return
+    spans, more = fitted(text, marks, line, ledger)
+    yield from from_spans(text, spans, line, ledger, by_line=by_line, cut_too=cut_too, lost=(*lost, *more))
+
 
 def read_doccano(records: Iterator[Record], ledger: Ledger) -> Iterator[Sentence]:
-    """`{"text", "label" | "labels" | "entities": [[start, end, type] | {start_offset, end_offset, label}]}`."""
-    column = ledger.options.text_column or "text"
+    """Rows with a text and a list of spans, as doccano, spaCy, Label Studio's JSON-MIN and others write them."""
     for line, record in records:
-        text = record.get(column)
-        items = next(
-            (value for key in ("label", "labels", "entities") if isinstance(value := record.get(key), list)), None
-        )
-        if not isinstance(text, str) or items is None:
-            ledger.reject(line, f'expected a text under "{column}" and a list under "label"', str(dict(record)))
-            continue
-        yield from from_spans(text, list(_spans(items, text, line, ledger)), line, ledger)
+        text, items = _text(record, ledger.options.text_column), _items(record)
+        if text is None:
+            ledger.reject(line, 'expected a text under "text" and a list of spans under "label"', str(dict(record)))
+        elif items is None:
+            ledger.skip(line, _UNANSWERED)
+        elif items and all(isinstance(item, str) for item in items):
+            ledger.reject(line, _CLASSES, str(dict(record)))
+        else:
+            yield from _by_users(text, items, line, record, ledger)
+
+
+def _text(record: Mapping[str, object], column: str | None) -> str | None:
+    names = (column,) if column else TEXTS
+    return next((value for name in names if isinstance(value := record.get(name), str)), None)
+
+
+def _items(record: Mapping[str, object]) -> list[object] | None:
+    """The list of spans of a row, None if it was not answered."""
+    named = (value for key in SPANS if isinstance(value := record.get(key), list))
+    free = (value for value in record.values() if isinstance(value, list) and value and _is_span(value[0]))
+    found = next(named, None)
+    found = next(free, None) if found is None else found
+    # Label Studio leaves the column out where an annotator found nothing.
+    return [] if found is None and record.get("annotation_id") is not None else found
+
+
+def _is_span(value: object) -> bool:
+    return isinstance(value, Mapping) and "start" in value and "end" in value
+
+
+def _by_users(
+    text: str, items: list[object], line: int, record: Mapping[str, object], ledger: Ledger
+) -> Iterator[Sentence]:
+    """The sentences of a row; one answer per user where each span names its user, as old doccano does."""
+    users = dict.fromkeys(item.get("user") for item in items if isinstance(item, Mapping))
+    if len(users) > 1:
+        for user in users:
+            own = [item for item in items if isinstance(item, Mapping) and item.get("user") == user]
+            marks, lost = marks_of(own, text, line, ledger)
+            yield from from_marks(text, marks, line, ledger, who=str(user), lost=lost)
+        return
+    who = record.get("annotator")
+    marks, lost = marks_of(items, text, line, ledger)
+    yield from from_marks(
+        text, marks, line, ledger, who=None if not who else _person(who), by_line=is_markup(items), lost=lost
+    )
+
+
+def _person(value: object) -> str:
+    """Name of an annotator: a mail address if there is one, else a number."""
+    if isinstance(value, Mapping):
+        value = value.get("email") or value.get("username") or value.get("id")
+    return str(value)
 
 
 def read_prodigy(records: Iterator[Record], ledger: Ledger) -> Iterator[Sentence]:
-    """`{"text", "spans": [{start, end, label}], "answer"}`; answers reject and ignore are skipped."""
+    """`{"text", "spans": [{start, end, label}], "answer"}`; answers reject and ignore are skipped.
+
+    Answers about one span each (ner.teach) are gathered: one sentence per text, with the accepted spans.
+    """
+    binary: dict[tuple[str | None, str], list[Record]] = {}
     for line, record in records:
         answer = record.get("answer", "accept")
         text, items = record.get("text"), record.get("spans") or []
-        if answer != "accept":
+        who = _session(record)
+        if isinstance(text, str) and isinstance(items, list) and _is_binary(record, items):
+            binary.setdefault((who, text), []).append((line, record))
+        elif answer != "accept":
             meaning = answer if answer in ("reject", "ignore") else "none of accept, reject and ignore"
             ledger.skip(line, f"the answer is {meaning}")
         elif not isinstance(text, str) or not isinstance(items, list):
             ledger.reject(line, 'expected a text under "text" and a list under "spans"', str(dict(record)))
         else:
-            yield from from_spans(text, list(_spans(items, text, line, ledger)), line, ledger)
+            marks, lost = marks_of(items, text, line, ledger)
+            yield from from_marks(text, marks, line, ledger, who=who, lost=lost)
+    for (who, text), rows in binary.items():
+        yield from _gathered(text, rows, who, ledger)
+
+
+def _is_binary(record: Mapping[str, object], items: Sequence[object]) -> bool:
+    scored = any(isinstance(item, Mapping) and "score" in item for item in items)
+    return (
+        bool(record.get("_binary"))
+        or record.get("_view_id") in _BINARY_VIEWS
+        or (scored and "_view_id" not in record and len(items) == 1)
+    )
+
+
+def _session(record: Mapping[str, object]) -> str | None:
+    who = record.get("_annotator_id") or record.get("_session_id")
+    return str(who) if who else None
+
+
+def _gathered(text: str, rows: Sequence[Record], who: str | None, ledger: Ledger) -> Iterator[Sentence]:
+    """One sentence of all binary answers about a text. The first row stands for all of them."""
+    accepted = [
+        item
+        for _, record in rows
+        if record.get("answer") == "accept" and isinstance(items := record.get("spans"), list)
+        for item in items
+    ]
+    first, *others = (line for line, _ in rows)
+    for line in others:
+        ledger.skip(line, f"a further answer about the text of line {first}")
+    if not accepted:
+        ledger.skip(first, f"no span of it was accepted; {_UNANSWERED}")
+        return
+    ledger.partial(first)
+    marks, lost = marks_of(list(dict.fromkeys(map(_frozen, accepted))), text, first, ledger)
+    yield from from_marks(text, marks, first, ledger, who=who, lost=lost)
+
+
+def _frozen(item: object) -> tuple[object, ...]:
+    if not isinstance(item, Mapping):
+        return (item,)
+    return item.get("start"), item.get("end"), item.get("label")
 
 
 def read_label_studio(records: Iterator[Record], ledger: Ledger) -> Iterator[Sentence]:
-    """Tasks with `data` and `annotations`: the first annotation that was not cancelled, by its offsets."""
+    """Tasks with `data` and `annotations`. Predictions are not annotations; cancelled annotations are none."""
     for line, task in records:
         data = task.get("data")
         text = _task_text(data, ledger.options.text_column) if isinstance(data, Mapping) else None
@@ -49,22 +179,40 @@ def read_label_studio(records: Iterator[Record], ledger: Ledger) -> Iterator[Sen
         if text is None or not isinstance(answers, list):
             ledger.reject(line, 'expected a task with "data" that holds a text, and "annotations"', str(dict(task)))
             continue
-        given = [a for a in answers if isinstance(a, Mapping) and not a.get("was_cancelled")]
+        given = [a for a in answers if isinstance(a, Mapping) and not _cancelled(a)]
+        given = [a for a in given if a.get("ground_truth")] or given
         if not given:
-            ledger.skip(line, "a task without an annotation")
-            continue
-        if len(given) > 1:
-            ledger.reject_span(line, f"{len(given) - 1} further annotations of the same task; the first was taken")
-        result = given[0].get("result") or []
-        if not isinstance(result, list):
-            ledger.reject(line, 'expected a list under "result" of its annotation', str(dict(task)))
-            continue
-        items = [
-            item["value"]
-            for item in result
-            if isinstance(item, Mapping) and isinstance(item.get("value"), Mapping) and "labels" in item["value"]
-        ]
-        yield from from_spans(text, list(_spans(items, text, line, ledger)), line, ledger)
+            predicted = "; its predictions are not annotations" if task.get("predictions") else ""
+            ledger.skip(line, f"a task without an annotation{predicted}")
+        for i, answer in enumerate(given):
+            who = _person(answer.get("completed_by") or f"annotation {i + 1}") if len(given) > 1 else _known(answer)
+            yield from _answer(text, answer, who, line, ledger)
+
+
+def _cancelled(answer: Mapping[str, object]) -> bool:
+    return any(answer.get(key) for key in ("was_cancelled", "was_canceled", "skipped"))
+
+
+def _known(answer: Mapping[str, object]) -> str | None:
+    return _person(answer["completed_by"]) if answer.get("completed_by") else None
+
+
+def _answer(text: str, answer: Mapping[str, object], who: str | None, line: int, ledger: Ledger) -> Iterator[Sentence]:
+    """The sentences of one annotation of a task."""
+    result = answer.get("result") or []
+    if not isinstance(result, list):
+        ledger.reject(line, 'expected a list under "result" of its annotation', str(dict(answer)))
+        return
+    values = [item["value"] for item in result if isinstance(item, Mapping) and isinstance(item.get("value"), Mapping)]
+    if any("paragraphlabels" in value for value in values):
+        reason = "its spans count within the paragraphs of a dialogue, not within a text; label it with the tag Text"
+        ledger.reject(line, reason, str(dict(answer)))
+        return
+    items = [value for value in values if "labels" in value or "hypertextlabels" in value]
+    marks, lost = marks_of(items, text, line, ledger)
+    if is_markup(items):
+        text = rendered(text)
+    yield from from_marks(text, marks, line, ledger, who=who, by_line=is_markup(items), lost=lost)
 
 
 def _task_text(data: Mapping[str, object], column: str | None) -> str | None:
@@ -75,23 +223,47 @@ def _task_text(data: Mapping[str, object], column: str | None) -> str | None:
     return max(texts.values(), key=len, default=None)
 
 
-def _spans(items: list[object], text: str, line: int, ledger: Ledger) -> Iterator[Span]:
+def marks_of(items: Sequence[object], text: str, line: int, ledger: Ledger) -> tuple[list[Mark], list[Region]]:
+    """The annotations that are spans, and the regions of the others."""
+    marks, lost = list[Mark](), list[Region]()
     for item in items:
-        start = end = kind = None
-        if isinstance(item, list | tuple) and len(item) >= 3:
-            start, end, kind = item[:3]
-        elif isinstance(item, Mapping):
-            start, end = item.get("start", item.get("start_offset")), item.get("end", item.get("end_offset"))
-            kind = item.get("label", item.get("labels", item.get("type")))
+        start, end, kind, quote = _fields(item)
         if isinstance(kind, list) and kind:
             for other in kind[1:]:
                 ledger.reject_span(line, f"a second type {str(other)[:40]!r} for the span from {start} to {end}")
+                lost.append((start, end) if _whole(start) and _whole(end) else (0, len(text)))
             kind = kind[0]
+        if _whole(kind) and _whole(start):
+            raise ReadError(ledger.file, line, f"{_NUMBERS}.")
+        if isinstance(start, str) and isinstance(kind, str) and is_markup([item]):
+            marks += by_text(item, kind, text)
+            continue
+        start, end = _number(start), _number(end)
         if not _whole(start) or not _whole(end) or not isinstance(kind, str):
             ledger.reject_span(line, "an annotation without a start, an end and a type", str(item))
+            lost.append((0, len(text)))
             continue
-        given_text = item.get("text") if isinstance(item, Mapping) else None
-        yield Span(*_by_characters(text, start, end, given_text), kind)
+        marks.append(Mark(((start, end),), kind, quote if isinstance(quote, str) else None))
+    return marks, lost
+
+
+def _fields(item: object) -> tuple[object, object, object, object]:
+    """Start, end, type and text of an annotation; Argilla 1 puts the type first."""
+    if isinstance(item, list | tuple) and len(item) >= 3:
+        a, b, c = item[:3]
+        return (b, c, a, None) if isinstance(a, str) and not a.isdecimal() else (a, b, c, None)
+    if not isinstance(item, Mapping):
+        return None, None, None, None
+    start = item.get("start", item.get("start_offset", item.get("begin")))
+    end = item.get("end", item.get("end_offset"))
+    names = ("label", "labels", "hypertextlabels", "type", "entity", "obj", "tag")
+    kind = next((item[name] for name in names if name in item), None)
+    return start, end, kind, item.get("text")
+
+
+def _number(value: object) -> object:
+    """A number that was written as text."""
+    return int(value) if isinstance(value, str) and value.isascii() and value.isdecimal() else value
 
 
 def _whole(value: object) -> TypeGuard[int]:
@@ -99,14 +271,24 @@ def _whole(value: object) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _by_characters(text: str, start: int, end: int, given_text: object) -> tuple[int, int]:
-    """Offsets in characters. A browser counts UTF-16 units: believed where only that gives the text `said`."""
-    if not isinstance(given_text, str) or text[start:end] == given_text or max(text, default="") < "\U00010000":
-        return start, end
-    units = text.encode("utf-16-le", "surrogatepass")
-    before = len(units[: 2 * start].decode("utf-16-le", "replace"))
-    inside = units[2 * start : 2 * end].decode("utf-16-le", "replace")
-    return (before, before + len(inside)) if inside == given_text else (start, end)
+def with_lists(record: Mapping[str, object]) -> Mapping[str, object]:
+    """A row of a table with the lists of spans that its cells hold as text."""
+    read = {name: items for name, value in record.items() if (items := _spans_in(value)) is not None}
+    return {**record, **read} if read else record
+
+
+def _spans_in(cell: object) -> list[object] | None:
+    """The list of spans that a cell holds as text, None for any other cell."""
+    if not isinstance(cell, str) or not cell.startswith("[") or not cell.endswith("]"):
+        return None
+    for parse in (json.loads, ast.literal_eval):
+        try:
+            value = parse(cell)
+        except (ValueError, SyntaxError, RecursionError, MemoryError):
+            continue
+        if isinstance(value, list) and all(isinstance(item, dict | list | tuple) for item in value):
+            return value
+    return None
 
 
 def read_brat(path: Path, ledger: Ledger) -> Iterator[Sentence]:
@@ -115,28 +297,40 @@ def read_brat(path: Path, ledger: Ledger) -> Iterator[Sentence]:
     if not is_there(notes):
         ledger.reject(None, "no .ann file beside it")
         return
-    text = _whole_text(path, ledger)
+    text = whole_text(path, ledger)
     if text is None:
         return
     ledger.file = notes.name
     with open_bytes(notes) as stream:
         empty = not stream.peek(1)
-    content = "" if empty else _whole_text(notes, ledger)
-    spans = [
-        span
-        for line, row in enumerate((content or "").split("\n"), 1)
-        if row.startswith("T") and (span := _brat_span(row, text, line, ledger))
-    ]
-    ledger.file = path.name
+    content = "" if empty else whole_text(notes, ledger)
+    marks, lost = list[Mark](), list[Region]()
+    for line, row in enumerate((content or "").split("\n"), 1):
+        if row.startswith("T"):
+            mark = _brat_mark(row, line)
+            if mark is None:
+                ledger.reject_span(line, "expected an id, a tab, and a type with its start and end", row)
+                lost.append((0, len(text)))
+            else:
+                marks.append(mark)
     if content is not None:
-        yield from from_spans(text, spans, None, ledger, by_line=True)
+        yield from _in_text(path, from_marks(text, marks, None, ledger, by_line=True, lost=lost), ledger)
 
 
-def _whole_text(path: Path, ledger: Ledger) -> str | None:
+def _in_text(path: Path, sentences: Iterator[Sentence], ledger: Ledger) -> Iterator[Sentence]:
+    """The sentences, while problems with annotations are told of the .ann file."""
+    for sentence in sentences:
+        ledger.file = path.name
+        yield sentence
+    ledger.file = path.name
+
+
+def whole_text(path: Path, ledger: Ledger, most: int = MAX_TEXT) -> str | None:
+    """All text of a file of at most `most` bytes; None, and a rejected row, if it is longer."""
     with open_stream(path, ledger.options.encoding, ledger.tick) as stream:
-        raw = stream.read(MAX_TEXT + 1)
-    if len(raw) > MAX_TEXT:
-        ledger.reject(None, f"more than {MAX_TEXT:,} bytes in one document; cut it into several")
+        raw = stream.read(most + 1)
+    if len(raw) > most:
+        ledger.reject(None, f"more than {most:,} bytes in one document; cut it into several")
         return None
     try:
         return raw.decode()
@@ -145,18 +339,12 @@ def _whole_text(path: Path, ledger: Ledger) -> str | None:
         raise EncodingError(path.name, line, "not UTF-8; give the files' encoding, for example cp1252.") from error
 
 
-def _brat_span(row: str, text: str, line: int, ledger: Ledger) -> Span | None:
-    """`T1<TAB>Type start end<TAB>text`."""
+def _brat_mark(row: str, line: int) -> Mark | None:
+    """`T1<TAB>Type start end;start end<TAB>text`; None if it is not that."""
     parts = row.rstrip("\r").split("\t")
-    fields = parts[1].split(" ") if len(parts) > 1 else []
-    if len(parts) > 1 and ";" in parts[1]:
-        ledger.reject_span(line, f"{parts[0]} is discontinuous; only one run of characters can be an entity", row)
-    elif len(fields) != 3 or not (fields[1].isdecimal() and fields[2].isdecimal()):
-        ledger.reject_span(line, "expected an id, a tab, and a type with its start and end", row)
-    else:
-        start, end = int(fields[1]), int(fields[2])
-        if len(parts) > 2 and " ".join(text[start:end].split()) != " ".join(parts[2].split()):
-            ledger.reject_span(line, f"{parts[0]}: the text from {start} to {end} is not the one given", row)
-        else:
-            return Span(start, end, fields[0])
-    return None
+    kind, _, numbers = parts[1].partition(" ") if len(parts) > 1 else ("", "", "")
+    pairs = [pair.split(" ") for pair in numbers.split(";")]
+    if not kind or any(len(pair) != 2 or not all(number.isdecimal() for number in pair) for pair in pairs):
+        return None
+    fragments = tuple((int(start), int(end)) for start, end in pairs)
+    return Mark(fragments, kind, parts[2] if len(parts) > 2 else None, line, parts[0])

@@ -11,6 +11,7 @@ from itertools import islice
 from math import isnan
 from pathlib import Path, PurePath
 
+from core.corpora.formats.annotated import SPANS, TEXTS, with_lists
 from core.corpora.formats.arrow import arrow_rows, arrow_schema
 from core.corpora.formats.conll import looks_like_conll
 from core.corpora.formats.documents import document_format, is_document, sheet_rows
@@ -18,10 +19,11 @@ from core.corpora.formats.folders import is_brat
 from core.corpora.formats.hf import tag_columns
 from core.corpora.formats.inline_tags import inline_rows, looks_inline
 from core.corpora.formats.jsons import json_array, json_lines
-from core.corpora.formats.ledger import Ledger, ReadOptions, Record
+from core.corpora.formats.ledger import RECORDS, Ledger, ReadOptions, Record
 from core.corpora.formats.other_tools import adapted, why_refused
 from core.corpora.formats.source import BLOCK_BYTES, open_bytes, open_stream
 from core.corpora.formats.tables import table
+from core.corpora.formats.whole import object_rows, refuse_by_ending, tool_of
 from core.errors import OptionsError, ReadError
 from core.text.sentence import PLACE
 from core.text.words import clean
@@ -45,6 +47,8 @@ LONGEST_FILE = 255  # characters; a longer one is no name of a file
 _PATH = re.compile(r"/|\\\\|[A-Za-z]:[/\\]")
 _DOC_NAMES = ("doc", "doc_id", "document_id", "docid")
 _WITHIN = ("meta", "metadata", "data")  # where annotation tools keep what else a row has
+_WHOLE = frozenset({"webanno", "pubtator", "gate", "bioc"})  # exports that are one document per file
+_TOOLS = _WHOLE | {"rasa", "lighttag", "spacy"}  # the same, and those that are one JSON object
 _COLUMN_SUFFIXES = (
     *(".conll", ".conll2003", ".conll2002", ".conllu", ".conllx", ".gold_conll", ".auto_conll"),
     *(".bio", ".iob", ".iob2", ".bioes", ".bilou", ".ner"),
@@ -88,6 +92,8 @@ def records(path: Path, kind: Kind, ledger: Ledger) -> Iterator[Record]:
         return inline_rows(path, kind.encoding, ledger)
     if kind.container == "xlsx":
         return sheet_rows(path, ledger)
+    if kind.container == "object":
+        return object_rows(path, kind.format, ledger)
     if kind.container == "arrow":
         taken = tag_columns(kind.columns) or () if kind.format == "hf" else (kind.text_column,)
         place = (name for name in PLACE if kind.placed and name in kind.columns)
@@ -105,6 +111,9 @@ def kind_of(path: Path, options: ReadOptions) -> Kind:
     container = _container(path, options)
     if container in ("txt", "conll", "brat"):
         return Kind(container, container, options.encoding)
+    if container in _TOOLS:
+        whole = container in _WHOLE and not (container == "bioc" and suffix(path) == ".json")
+        return Kind(container, "whole" if whole else "object", options.encoding)
     choice = options.format
     if is_document(path) and choice not in ("auto", container):
         raise OptionsError(path.name, None, f"is {container}, not {choice}; choose the format {container} or auto.")
@@ -118,7 +127,9 @@ def kind_of(path: Path, options: ReadOptions) -> Kind:
     if reason := why_refused(columns, rows):
         raise ReadError(path.name, 1, f"{reason}.")
     _check_named(path, rows, options)
-    shape = choice if choice in ("doccano", "prodigy", "labelstudio", "hf") else _shape(columns, rows)
+    if container in ("csv", "tsv") and choice not in ("csv", "tsv"):
+        rows = [with_lists(row) for row in rows]
+    shape = choice if choice == "hf" or choice in RECORDS else _shape(columns, rows)
     if choice in ("csv", "tsv", "jsonl", "parquet") or container == "xlsx":
         shape = ""
     placed = any("file" in part for row in rows for part in _parts(row))
@@ -220,8 +231,19 @@ def _container(path: Path, options: ReadOptions) -> str:
         return "brat"
     if choice in ("txt", "conll", "brat", "csv", "tsv"):
         return choice
+    return _of_text(path, options)
+
+
+def _of_text(path: Path, options: ReadOptions) -> str:
+    """The container of a file that is text, by its first block."""
+    choice = options.format
+    refuse_by_ending(path)
     with open_stream(path, options.encoding) as stream:
-        return _by_content(path, choice, stream.read(BLOCK_BYTES).decode("utf-8", "replace"))
+        head = stream.read(BLOCK_BYTES).decode("utf-8", "replace")
+    if choice in _WHOLE and choice != "bioc":
+        return choice
+    tool = tool_of(path, head, options) if choice == "auto" or choice in _TOOLS else ""
+    return tool or _by_content(path, choice, head)
 
 
 def looks_like_arrow(path: Path) -> bool:
@@ -235,10 +257,12 @@ def _by_content(path: Path, choice: str, head: str) -> str:
     if ending == ".ann" or not (start or len(head) > 1000):
         problem = "is brat's annotation; choose its folder" if ending == ".ann" else "the file holds no text"
         raise ReadError(path.name, None, f"{problem}; choose a file with at least one line of text.")
-    if choice in ("jsonl", "doccano", "prodigy", "labelstudio", "hf") or ending in (".json", ".jsonl", ".ndjson"):
-        lines = ending in (".jsonl", ".ndjson") and head.lstrip()[1:].lstrip()[:1] not in ("{", "")
-        return "json" if start == "[" and not lines else "jsonl"
-    if start == "{" and ending not in (*_COLUMN_SUFFIXES, ".csv", ".tsv") and _is_object(head):  # .manifest, .json1
+    if choice in ("jsonl", "hf") or choice in RECORDS or ending in (".json", ".jsonl", ".json1", ".ndjson"):
+        lines = ending in (".jsonl", ".json1", ".ndjson") and head.lstrip()[1:].lstrip()[:1] not in ("{", "")
+        # An object that begins with a lone brace goes over several lines.
+        spread = head.lstrip().partition("\n")[0].strip() == "{"
+        return "json" if (start == "[" and not lines) or spread else "jsonl"
+    if start == "{" and ending not in (*_COLUMN_SUFFIXES, ".csv", ".tsv") and _is_object(head):  # .manifest
         return "jsonl"
     if ending in _COLUMN_SUFFIXES or (ending != ".csv" and looks_like_conll(head)):
         return "conll"
@@ -276,16 +300,28 @@ def _shape(columns: Sequence[str], rows: Sequence[Mapping[str, object]]) -> str:
     def lists(name: str) -> bool:
         return any(isinstance(row.get(name), list) for row in rows)
 
-    if any(isinstance(row.get("data"), Mapping) for row in rows) and (lists("annotations") or lists("completions")):
-        return "labelstudio"
+    def text_and(*names: str) -> bool:
+        return any(isinstance(row.get(text), str) for row in rows for text in TEXTS) and any(map(lists, names))
+
     pair = tag_columns(columns)
-    if pair and all(map(lists, pair)):
-        return "hf"
-    if "text" in columns and lists("spans"):
-        return "prodigy"
-    if "text" in columns and any(map(lists, ("label", "labels", "entities"))):
-        return "doccano"
-    return ""
+    tasks = any(isinstance(row.get("data"), Mapping) for row in rows) and (lists("annotations") or lists("completions"))
+    few = "annotation_id" in columns and ("lead_time" in columns or "annotator" in columns)  # Label Studio's JSON-MIN
+    shapes = {
+        "labelstudio": tasks,
+        "argilla": any(map(_of_argilla, rows)),
+        "hf": pair is not None and all(map(lists, pair)),
+        "spacy": lists("paragraphs") or text_and("ents"),
+        "prodigy": text_and("spans"),
+        "doccano": text_and(*SPANS),
+    }
+    return "labelstudio" if few else next((name for name, has in shapes.items() if has), "")
+
+
+def _of_argilla(row: Mapping[str, object]) -> bool:
+    """Return True for a record of Argilla: 2, 1, or flattened into columns."""
+    if isinstance(row.get("fields"), Mapping):
+        return "responses" in row or "suggestions" in row
+    return {"annotation", "prediction"} <= row.keys() or any(str(name).endswith(".responses") for name in row)
 
 
 def guess_text_column(columns: Sequence[str], rows: Sequence[Mapping[str, object]]) -> str | None:

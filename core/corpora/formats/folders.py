@@ -17,7 +17,8 @@ from core.shown import in_utf8
 MOST_LISTED = 500  # entries of a folder
 
 _ROWS = (".txt", ".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".arrow", ".conll", ".bio", ".iob")
-_READ = (*_ROWS, *DOCUMENTS)
+_TOOLS = (".json1", ".xml", ".bioc", ".pubtator", ".xmi", ".spacy", ".ttl")  # of annotation tools; some are refused
+_READ = (*_ROWS, *_TOOLS, *DOCUMENTS)
 _ABOUT = frozenset(
     {
         "dataset_info.json",
@@ -80,7 +81,7 @@ def _listed(path: Path, options: ReadOptions) -> Listing:
     if not path.exists():
         raise PathError(f"{path}: there is no such file or folder; check the path.")
     if path.is_file() and path.suffix.lower() == ARCHIVE:
-        folder, left_out = unpacked(path, readable)
+        folder, left_out = unpacked(path, lambda file: readable(file) or file.suffix == ".ann")
         return _inside(folder, path.name, options, left_out)
     if path.is_file():
         text = path.with_suffix(".txt")

@@ -2,7 +2,7 @@
 
 import codecs
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO
 
@@ -26,8 +26,8 @@ def json_lines(path: Path, encoding: str, ledger: Ledger) -> Iterator[Record]:
                 except (ValueError, RecursionError) as error:
                     ledger.reject(line, f"not JSON ({short(error)})", raw.decode("utf-8", "replace"))
                     continue
-                if isinstance(value, dict):
-                    yield line, value
+                if (record := as_row(value)) is not None and not isinstance(value, str):
+                    yield line, record
                 else:
                     ledger.reject(line, "not a JSON object in braces", raw.decode("utf-8", "replace"))
 
@@ -39,9 +39,15 @@ def json_array(path: Path, encoding: str, ledger: Ledger) -> Iterator[Record]:
     """
     with open_stream(path, encoding, ledger.tick) as stream:
         feed = _Feed(stream, path.name)
-        if feed.next_mark() != "[":
+        if feed.next_mark() not in ("[", "{"):
             raise ReadError(path.name, 1, "expected a JSON array that begins with [, or one JSON object a line.")
-        while (mark := feed.next_mark()) == "[":
+        decoder = json.JSONDecoder()
+        while (mark := feed.next_mark()) in ("[", "{"):
+            if mark == "{":  # objects over several lines, one after the other
+                line, value = feed.line, feed.take(decoder)
+                if isinstance(value, dict):
+                    yield line, value
+                continue
             feed.at += 1
             yield from _objects(feed, path.name, ledger)
         if mark:
@@ -58,13 +64,26 @@ def _objects(feed: "_Feed", name: str, ledger: Ledger) -> Iterator[Record]:
             feed.at += 1
             continue
         line, value = feed.line, feed.take(decoder)
-        if isinstance(value, dict):
-            yield line, value
-        elif isinstance(value, str):
-            yield line, {"text": value}
+        if (record := as_row(value)) is not None:
+            yield line, record
+        elif value is None:
+            ledger.skip(line, "a text without an answer")
         else:
             ledger.reject(line, "not a JSON object in braces", json.dumps(value))
     feed.at += 1
+
+
+def as_row(value: object) -> Mapping[str, object] | None:
+    """A JSON value as a row: an object, a text alone, or spaCy's pair of a text and its entities; None for others."""
+    if isinstance(value, dict):
+        return value
+    if isinstance(value, str):
+        return {"text": value}
+    if isinstance(value, list) and len(value) == 2 and isinstance(value[0], str):
+        text, notes = value
+        if notes is None or isinstance(notes, dict):
+            return {"text": text, "ents": (notes or {}).get("entities")}
+    return None
 
 
 class _Feed:

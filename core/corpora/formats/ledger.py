@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Literal, TextIO
 
+from core.corpora.annotators import Agreement, Panel
 from core.errors import EncodingError
 from core.shown import brief
 from core.text.words import Tokens, cutter
@@ -23,6 +24,14 @@ Format = Literal[
     "prodigy",
     "brat",
     "hf",
+    "spacy",
+    "argilla",
+    "lighttag",
+    "rasa",
+    "webanno",
+    "bioc",
+    "pubtator",
+    "gate",
     "pdf",
     "docx",
     "odt",
@@ -31,8 +40,12 @@ Format = Literal[
     "eml",
     "xlsx",
 ]
-LABELLED: frozenset[str] = frozenset({"conll", "doccano", "labelstudio", "prodigy", "brat", "hf"})
+RECORDS: frozenset[str] = frozenset(
+    {"doccano", "labelstudio", "prodigy", "spacy", "argilla", "lighttag", "rasa", "bioc"}
+)
+LABELLED: frozenset[str] = RECORDS | {"conll", "brat", "hf", "webanno", "pubtator", "gate"}
 TAGGED = frozenset({"conll", "hf"})  # those of them that bring their tokens
+MARKED = LABELLED - TAGGED  # those of them that mark spans of a text
 
 Record = tuple[int, Mapping[str, object]]  # line (or row of a Parquet file) from 1, values by column
 
@@ -54,6 +67,8 @@ class ReadOptions:
     test to take from a labelled folder that holds several. tokens: what cuts text that comes without tokens.
     entity_type: of tags that name no type (`B`, `I`); "" for `ENTITY`. tag_column: of a CoNLL file with several columns
     of tags, counted from 1, or its name in a header.
+    keep_lost: keep a labelled sentence that lost an annotation; it is left out otherwise. annotator: whose labels to
+    take where several people labelled a text differently.
     others: further files and folders that are read with the first. names: what the first and the others go by, where
     they are files that are known by other names than their own.
     """
@@ -69,6 +84,8 @@ class ReadOptions:
     repair: bool = True
     part: str | None = None
     tokens: Tokens = "words"
+    keep_lost: bool = False
+    annotator: str | None = None
     others: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
     entity_type: str = ""
@@ -90,8 +107,11 @@ class ReadReport:
     """Filled while reading; `read == kept + rejected + skipped`, all in rows (lines, records, CoNLL sentences).
 
     repaired: tags and span borders that were put right; repaired_rows: the rows they stand in.
-    rejected_spans: annotations left out of a row that was kept (overlapping, discontinuous, out of range).
+    rejected_spans: annotations that could not be used (overlapping, discontinuous, out of range, of another text).
+    lost: sentences left out because they lost one of these: what is not labelled in full is not gold.
     skipped: rows left out because the file says so (Prodigy's reject and ignore, tasks without annotation).
+    partial: sentences of which only some spans were answered (Prodigy's binary answers). agreement: of several
+    annotators.
     empty: rows without text, not counted as read. sentences: what came out (more than `kept` if split).
 
     Of documents rows are pages (PDF), paragraphs (Word and the like) or rows of a sheet. pages: of all PDFs;
@@ -112,6 +132,9 @@ class ReadReport:
     repaired_rows: int = 0
     rejected: int = 0
     rejected_spans: int = 0
+    lost: int = 0
+    partial: int = 0
+    agreement: Agreement | None = None
     skipped: int = 0
     empty: int = 0
     sentences: int = 0
@@ -133,7 +156,8 @@ class ReadReport:
 class Ledger:
     """Keeps the report and the reject file; formats write into it row by row.
 
-    file: name of the file being read; doc: what its sentences come from if it does not say more itself; named: what
+    file: name of the file being read; listed: its name with its folders; panel: says whose labels are taken where
+    several people labelled a text; doc: what its sentences come from if it does not say more itself; named: what
     the columns that were asked for say of the present row: its document, and what this is of; place: the file and page
     that it says it is of; columns: what else it says. format: of the file;
     page: the sheet that the present row stands on; placed: whether sentences keep file and page; first_pages: how many
@@ -151,7 +175,8 @@ class Ledger:
     ) -> None:
         self.options, self.report, self.tick = options, report or ReadReport(), tick
         self.cut = cutter(options.tokens)
-        self.file = ""
+        self.file = self.listed = ""
+        self.panel: Panel | None = None
         self.doc: str | None = None
         self.named: tuple[str | None, str | None] = (None, None)
         self.place: tuple[str | None, int | None] = (None, None)
@@ -171,13 +196,18 @@ class Ledger:
         self._keep("rejected", line, reason, raw)
 
     def reject_span(self, line: int | None, reason: str, raw: str = "") -> None:
-        """An annotation that cannot be used in a row that can."""
+        """An annotation that cannot be used."""
         self.report.rejected_spans += 1
         self._keep("span", line, reason, raw)
 
     def note(self, texts: Iterable[str]) -> None:
         """Say once how the file was understood."""
         self.report.notes += [text for text in texts if text not in self.report.notes]
+
+    def partial(self, line: int | None) -> None:
+        """A sentence of which only some spans were answered."""
+        self.report.partial += 1
+        self._note("repaired", line, "binary answers about one text were gathered; unanswered spans are unknown, not O")
 
     def keep(self, rows: int) -> None:
         """Rows that were taken."""

@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import cast
 
-from core.corpora.formats import annotated, conll, hf, plain
+from core.corpora.formats import annotated, annotated_xml, conll, hf, plain, tool_rows, webanno
 from core.corpora.formats.detect import Kind, named_in, place_in, records, values_in
 from core.corpora.formats.documents import read_document
 from core.corpora.formats.ledger import Ledger, Record
@@ -25,6 +25,18 @@ _RECORDS: dict[str, Callable[[Iterator[Record], Ledger], Iterator[Sentence]]] = 
     "doccano": annotated.read_doccano,
     "prodigy": annotated.read_prodigy,
     "labelstudio": annotated.read_label_studio,
+    "spacy": tool_rows.read_spacy,
+    "argilla": tool_rows.read_argilla,
+    "lighttag": tool_rows.read_lighttag,
+    "rasa": annotated.read_doccano,
+    "bioc": tool_rows.read_bioc,
+}
+_FILES: dict[str, Callable[[Path, Ledger], Iterator[Sentence]]] = {
+    "brat": annotated.read_brat,
+    "webanno": webanno.read_webanno,
+    "pubtator": tool_rows.read_pubtator,
+    "gate": annotated_xml.read_gate,
+    "bioc": annotated_xml.read_bioc_xml,
 }
 
 
@@ -51,9 +63,11 @@ def _of_lines_or_rows(file: Path, kind: Kind, scheme: Scheme, ledger: Ledger) ->
         )
     if kind.format == "conll":
         return conll.read_conll(file, scheme, ledger)
-    if kind.format == "brat":
-        return annotated.read_brat(file, ledger)
+    if kind.container in ("brat", "whole"):
+        return _FILES[kind.format](file, ledger)
     rows = records(file, kind, ledger)
+    if kind.container in ("csv", "tsv") and kind.format in _RECORDS:
+        rows = ((line, annotated.with_lists(record)) for line, record in rows)
     if not (ledger.options.doc_column or ledger.options.group_column or kind.placed or kind.others):
         return _of_rows(rows, file, kind, scheme, ledger)
     return _named(_of_rows(_noted(rows, kind, ledger), file, kind, scheme, ledger), ledger)

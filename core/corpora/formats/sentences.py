@@ -16,6 +16,8 @@ from core.text.words import clean, nfc
 
 _MARKS = 60  # on one letter; no writing has as many
 
+Region = tuple[int, int]  # characters from, to (half-open)
+
 
 @dataclass(frozen=True, slots=True)
 class Span:
@@ -121,12 +123,21 @@ def _keep(ledger: Ledger, sentences: int = 1) -> None:
 
 
 def from_spans(
-    text: str, spans: Sequence[Span], line: int | None, ledger: Ledger, *, by_line: bool = False
+    text: str,
+    spans: Sequence[Span],
+    line: int | None,
+    ledger: Ledger,
+    *,
+    by_line: bool = False,
+    cut_too: bool = False,
+    lost: Sequence[Region] = (),
 ) -> Iterator[Sentence]:
     """A text with character spans, cut into tokens that end where spans do.
 
-    Spans lose white space at their ends; of overlapping ones the longest (then the first) stays.
-    Both are counted, as is a token that had to be cut. by_line: line breaks end sentences.
+    Spans lose white space at their ends; of overlapping ones the longest (then the first) stays. Both are counted, as
+    is a token that had to be cut. by_line: line breaks end sentences. cut_too: the text is a document, which is cut
+    into sentences. lost: where annotations were that could not be read. A sentence that lost one is not gold: it is
+    left out and counted, unless the options keep it.
     """
     if len(text) > MAX_TEXT or "\0" in text or unfit(text):
         ledger.reject(line, unfit(text) or f"NUL bytes, or a text of more than {MAX_TEXT:,} characters", text)
@@ -134,17 +145,24 @@ def from_spans(
     if not text.strip():
         ledger.report.empty += 1
         return
-    spans, raw = _sound(text, spans, line, ledger), text
-    text, spans = _composed(text, spans, line, ledger)
-    spans, cut = _trim(text, spans)
-    spans = _longest(spans, line, ledger)
-    pieces = list(_pieces(text, spans, ledger.options.split, by_line))
+    spans, unsound = _sound(text, spans, line, ledger)
+    composed, spans, gone = _composed(text, spans, line, ledger)
+    regions = [(_moved(text, start), _moved(text, end)) for start, end in (*lost, *unsound, *gone)]
+    raw, text = text, composed
+    spans, n_cut = _trim(text, spans)
+    spans, overlapping = _longest(spans, line, ledger)
+    all_pieces = list(_pieces(text, spans, ledger.options.split or cut_too, by_line))
+    pieces = all_pieces if ledger.options.keep_lost else _gold(all_pieces, [*regions, *overlapping])
+    ledger.report.lost += len(all_pieces) - len(pieces)
+    if not pieces:
+        ledger.reject(line, "each of its sentences lost an annotation, so none is fully labelled", text)
+        return
     _keep(ledger, len(pieces))
     starts = [span.start for span in spans]
     for start, end in pieces:
         inside = spans[bisect_left(starts, start) : bisect_left(starts, end)]
-        tokens, entities, n_cut = _tokens(text, start, end, inside, ledger)
-        cut += n_cut
+        tokens, entities, more_cut = _tokens(text, start, end, inside, ledger)
+        n_cut += more_cut
         stored = clean(text[start:end])
         source = Source(text=raw, file=ledger.file, line=line, start=start)
         yield Sentence(
@@ -152,26 +170,47 @@ def from_spans(
             tokens=tokens,
             text=stored,
             entities=entities,
-            doc=ledger.doc or (f"{ledger.file}:{line}" if len(pieces) > 1 else None),
+            doc=ledger.doc or (f"{ledger.file}:{line}" if len(all_pieces) > 1 else None),
             # Offsets into a text that had to be composed hold for the composed text alone.
-            source=source if raw == text or len(pieces) == 1 else None,
+            source=source if raw == text or len(all_pieces) == 1 else None,
         )
-    if cut:
-        ledger.repair(line, cut, "a span began or ended within a word or on white space; the word was cut there")
+    if n_cut:
+        ledger.repair(line, n_cut, "a span began or ended within a word or on white space; the word was cut there")
 
 
-def _sound(text: str, spans: Sequence[Span], line: int | None, ledger: Ledger) -> list[Span]:
-    kept = []
-    for span in spans:
+def _gold(pieces: Sequence[Region], lost: Sequence[Region]) -> list[Region]:
+    """The pieces that lost no annotation."""
+    if not lost:
+        return list(pieces)
+    starts = [start for start, _ in pieces]
+    hit = set[int]()
+    for start, end in lost:
+        first = max(bisect_right(starts, start) - 1, 0)
+        hit.update(range(first, max(bisect_left(starts, end), first + 1)))
+    return [piece for i, piece in enumerate(pieces) if i not in hit]
+
+
+def _sound(text: str, spans: Sequence[Span], line: int | None, ledger: Ledger) -> tuple[list[Span], list[Region]]:
+    """The spans that can be entities, each once, and the regions of the others."""
+    kept, lost = list[Span](), list[Region]()
+    for span in dict.fromkeys(spans):
         if not 0 <= span.start < span.end <= len(text):
             ledger.reject_span(line, f"a span from {span.start} to {span.end} in a text of {len(text)} characters")
+            lost.append((0, len(text)))
         elif not text[span.start : span.end].strip():
             ledger.reject_span(line, f"a span of white space alone from {span.start} to {span.end}")
+            lost.append((span.start, span.end))
         elif not span.type or unfit(span.type):
             ledger.reject_span(line, f"a span from {span.start} to {span.end} without a type")
+            lost.append((span.start, span.end))
         else:
             kept.append(span)
-    return kept
+    return kept, lost
+
+
+def _moved(text: str, at: int) -> int:
+    """Where a character went when `text` was composed."""
+    return at if text.isascii() else len(nfc(text[:at]))
 
 
 def _trim(text: str, spans: Sequence[Span]) -> tuple[list[Span], int]:
@@ -183,10 +222,12 @@ def _trim(text: str, spans: Sequence[Span]) -> tuple[list[Span], int]:
     return trimmed, sum(a != b for a, b in zip(spans, trimmed, strict=True))
 
 
-def _composed(text: str, spans: Sequence[Span], line: int | None, ledger: Ledger) -> tuple[str, list[Span]]:
-    """NFC, with the spans moved to where their characters went."""
+def _composed(
+    text: str, spans: Sequence[Span], line: int | None, ledger: Ledger
+) -> tuple[str, list[Span], list[Region]]:
+    """NFC, with the spans moved to where their characters went, and the regions of those that are only a mark."""
     if text.isascii() or unicodedata.is_normalized("NFC", text):
-        return text, list(spans)
+        return text, list(spans), []
     moved: dict[int, int] = {}
     done, length = 0, 0  # of `text`, and of what that was composed to
     for at in sorted({x for s in spans for x in (s.start, s.end)}):
@@ -195,14 +236,15 @@ def _composed(text: str, spans: Sequence[Span], line: int | None, ledger: Ledger
             start -= 1
         length += len(nfc(text[done:start]))
         done, moved[at] = start, length + len(nfc(text[start:at]))
-    composed, new = nfc(text), []
+    composed, new, lost = nfc(text), list[Span](), list[Region]()
     for span in spans:
         start, end = moved[span.start], moved[span.end]
         if composed[start:end].strip():
             new.append(Span(start, end, span.type))
         else:
             ledger.reject_span(line, f"a span from {span.start} to {span.end} of a mark on the letter before it")
-    return composed, new
+            lost.append((span.start, span.end))
+    return composed, new, lost
 
 
 def _joins(char: str) -> bool:
@@ -210,7 +252,9 @@ def _joins(char: str) -> bool:
     return unicodedata.category(char).startswith("M") or "\u1161" <= char <= "\u11c2"
 
 
-def _longest(spans: Sequence[Span], line: int | None, ledger: Ledger) -> list[Span]:
+def _longest(spans: Sequence[Span], line: int | None, ledger: Ledger) -> tuple[list[Span], list[Region]]:
+    """The longest of overlapping spans by start, and the regions of the others."""
+    lost: list[Region] = []
     kept: list[Span] = []  # by their starts; none overlaps another, so only a new one's two neighbours may
     for span in sorted(spans, key=lambda s: (s.start - s.end, s.start, s.type)):
         place = bisect_left(kept, span.start, key=lambda k: k.start)
@@ -224,7 +268,8 @@ def _longest(spans: Sequence[Span], line: int | None, ledger: Ledger) -> list[Sp
                 f"{span.type} from {span.start} to {span.end} overlaps the {overlapped.type} from {overlapped.start} to"
                 f" {overlapped.end}, which is at least as long",
             )
-    return kept
+            lost.append((span.start, span.end))
+    return kept, lost
 
 
 def _pieces(text: str, spans: Sequence[Span], split_too: bool, by_line: bool) -> Iterator[tuple[int, int]]:

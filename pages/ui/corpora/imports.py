@@ -168,6 +168,15 @@ def _form(path: Path, preview: Any, options: dict[str, Any]) -> None:
             options |= _kept_columns(preview.columns)
         if preview.scheme is not None:
             options["scheme"] = _scheme(preview.scheme)
+        if preview.agreement is not None:
+            options["annotator"] = _annotator(preview.agreement)
+        if preview.labelled:
+            options["keep_lost"] = st.toggle(
+                "Keep sentences that lost an annotation",
+                key="corpora.keep_lost",
+                help="A span that overlaps another one, has a gap or does not fit the text cannot be read. Its sentence"
+                " is then not labelled in full, so it is left out. If you keep it, the lost span counts as O.",
+            )
         if preview.format in corpora.CUT_ANYWAY:
             st.caption("Documents are cut into sentences; each keeps its file and, where there are such, its page.")
         elif not preview.labelled:
@@ -216,6 +225,17 @@ def _scheme(proposal: Any) -> str | None:
     return st.selectbox("Label scheme", choices, index=None, format_func=str.upper, placeholder="choose one")
 
 
+def _annotator(agreement: Any) -> str | None:
+    """The annotator whose labels are taken where several differ: asked for, unless they agree or were curated."""
+    st.info(plain(agreement.in_words), icon=":material/group:")
+    if agreement.equal == agreement.shared:
+        return ""
+    names: list[str] = list(agreement.annotators)
+    at = names.index(agreement.taken) if agreement.taken in names else None
+    chosen: str | None = st.selectbox("Annotator", names, index=at, placeholder="choose one", key="corpora.annotator")
+    return chosen
+
+
 def _tokens(marks: Any) -> str | None:
     """Rule that cuts the text into tokens, as its marks say unless the person knows better."""
     rules = {"words": "runs of letters, and single marks", "blanks": "what blanks separate: it was tokenised before"}
@@ -232,6 +252,9 @@ def _tokens(marks: Any) -> str | None:
 def _start(options: dict[str, Any]) -> None:
     if options.get("scheme", "auto") is None:
         st.error("Choose the label scheme first: the same tags mean different entities in each.")
+        return
+    if options.get("annotator", "") is None:
+        st.error("Choose the annotator first: several labelled the same texts differently.")
         return
     run_id = runs.start("add", {key: value for key, value in options.items() if value not in ("", None)})
     for name in ("upload", "as"):

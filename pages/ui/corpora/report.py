@@ -24,9 +24,8 @@ def _report(run_id: str, result: AddResult) -> None:
     if result.cut and result.cut.rule != "own":
         rule = "runs of letters, and single marks" if result.cut.rule == "words" else "what blanks separate"
         st.caption(f"Its tokens are {rule} ({result.cut.why}).")
-    contradictory = corpora.Contradictions(texts=result.contradictory_texts, sentences=result.contradictory_sentences)
-    if contradictory.texts:
-        st.warning(contradictory.in_words, title="Contradictory labels", icon=":material/warning:")
+    for text in result.of_labels:
+        st.warning(plain(text), icon=":material/warning:")
     if result.unspaced:
         _counted_letters(result.unspaced)
     if result.problems:
@@ -55,6 +54,8 @@ def _counts(result: AddResult) -> None:
             ("Kept", result.kept),
             ("Repaired", result.repaired),
             ("Rejected", result.rejected),
+            *((("Skipped", result.skipped),) if result.skipped else ()),
+            *((("Sentences left out", result.lost),) if result.lost else ()),
             *((("Files left out", result.left_out),) if result.left_out else ()),
         ):
             st.metric(label, f"{n:,}", width="content")

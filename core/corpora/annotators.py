@@ -1,0 +1,119 @@
+"""Several annotators in one export: who labelled which texts, how far they agree, and whose labels are taken."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from itertools import combinations
+from pathlib import PurePosixPath
+
+from core.text.words import clean
+
+Labels = frozenset[tuple[tuple[tuple[int, int], ...], str]]  # fragments and type of every annotation of a text
+_SHARED = 0.5  # of the smaller file's texts: files that share as many are of two annotators
+_CURATED = ("curation", "curation_user", "consensus", "adjudicated")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agreement:
+    """Texts per annotator; how many texts several labelled, and in how many of these all agree.
+
+    f1: F1 of one annotator's spans against another's, over all pairs on the shared texts. taken: whose labels are taken
+    where they differ, "" if they never do.
+    """
+
+    annotators: Mapping[str, int] = field(default_factory=dict)
+    shared: int = 0
+    equal: int = 0
+    f1: float = 0.0
+    taken: str = ""
+
+    @property
+    def in_words(self) -> str:
+        """Who labelled how much, and how far they agree."""
+        people = ", ".join(f"{name} ({n:,})" for name, n in list(self.annotators.items())[:8])
+        more = f" and {len(self.annotators) - 8} more" if len(self.annotators) > 8 else ""
+        return (
+            f"{len(self.annotators)} annotators labelled these texts: {people}{more}. They agree on {self.equal:,} of"
+            f" the {self.shared:,} texts that several labelled (span F1 {self.f1:.2f})."
+        )
+
+
+class Panel:
+    """Hears every annotation of an export first, then says which to take.
+
+    A text of one annotator is taken. A text on which all agree is taken once. Of any other the chosen annotator's
+    labels are taken; if the chosen one did not label it, it is left out unless the others agree.
+    """
+
+    def __init__(self, chosen: str | None) -> None:
+        self.chosen, self.hearing = chosen or "", True
+        self._heard: dict[bytes, dict[str, Labels]] = {}
+        self._by_file: dict[bytes, dict[str, Labels]] = {}
+        self._names: dict[str, str] = {}
+
+    def takes(self, text: str, labels: Labels, who: str | None, file: str) -> bool:
+        """Return True if these labels of a text are to be read; while hearing, note them and return False."""
+        key = blake2b(clean(text).encode("utf-8", "surrogatepass"), digest_size=8).digest()
+        if self.hearing:
+            heard = self._by_file if who is None else self._heard
+            heard.setdefault(key, {})[file if who is None else who] = labels
+            return False
+        name = who if who is not None else self._names.get(file)
+        if name is None:  # no annotator is known
+            return True
+        votes = self._heard.get(key, {})
+        first = next(iter(votes), name)
+        if len(set(votes.values())) <= 1:
+            return name == first
+        if self.chosen in votes:
+            return name == self.chosen
+        return False
+
+    def settle(self) -> Agreement | None:
+        """End the hearing. None if no text has several annotators."""
+        self.hearing = False
+        if not self._heard:
+            names = self._names = _annotators_of(self._by_file)
+            for key, by_file in self._by_file.items():
+                self._heard[key] = {names[file]: labels for file, labels in by_file.items() if file in names}
+        self._by_file = {}
+        shared = [votes for votes in self._heard.values() if len(votes) > 1]
+        if not shared:
+            return None
+        equal = sum(len(set(votes.values())) == 1 for votes in shared)
+        people = Counter(name for votes in self._heard.values() for name in votes)
+        if not self.chosen and equal < len(shared):
+            self.chosen = next((name for name in people if name.lower() in _CURATED), "")
+        taken = self.chosen if equal < len(shared) else ""
+        return Agreement(
+            annotators=dict(sorted(people.items())), shared=len(shared), equal=equal, f1=_f1(shared), taken=taken
+        )
+
+
+def _f1(shared: Iterable[Mapping[str, Labels]]) -> float:
+    """F1 of spans between annotators, counted over all pairs on all shared texts; 1 if there is no span at all."""
+    common = total = 0
+    for votes in shared:
+        for one, other in combinations(votes.values(), 2):
+            common += 2 * len(one & other)
+            total += len(one) + len(other)
+    return round(common / total, 4) if total else 1.0
+
+
+def _annotators_of(by_file: Mapping[bytes, Mapping[str, Labels]]) -> dict[str, str]:
+    """{file: annotator} of files that hold the same texts; {} if the files are parts of one data set.
+
+    The annotator is the first part of the files' paths that differs: the name, or the folder if the names are equal.
+    """
+    sizes = Counter(file for votes in by_file.values() for file in votes)
+    both = Counter(pair for votes in by_file.values() for pair in combinations(sorted(votes), 2))
+    pairs = [pair for pair, n in both.items() if n >= _SHARED * min(map(sizes.__getitem__, pair))]
+    related = {file for pair in pairs for file in pair}
+    if not related:
+        return {}
+    stems = {file: PurePosixPath(file).name.split(".")[0] for file in related}
+    folders = {file: PurePosixPath(file).parent.name for file in related}
+    same_names = any(stems[one] == stems[other] for one, other in pairs)
+    curated = {file: next((p for p in PurePosixPath(file).parts if p.lower() in _CURATED), "") for file in related}
+    return {file: curated[file] or (folders[file] if same_names else stems[file]) for file in related}

@@ -1,0 +1,96 @@
+"""Annotations of markup: their places are paths into a page (XPath), so they are found by their text."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from html.parser import HTMLParser
+
+from core.corpora.formats.offsets import Mark
+
+# Elements that end a line of text.
+_BLOCKS = frozenset(
+    (
+        "address",
+        "article",
+        "aside",
+        "blockquote",
+        "br",
+        "dd",
+        "div",
+        "dl",
+        "dt",
+        "figcaption",
+        "footer",
+        "h1",
+        "h2",
+        "h3",
+        "h4",
+        "h5",
+        "h6",
+        "header",
+        "hr",
+        "li",
+        "main",
+        "nav",
+        "ol",
+        "p",
+        "pre",
+        "section",
+        "table",
+        "tr",
+        "ul",
+    )
+)
+_SILENT = frozenset({"script", "style", "head", "template"})
+_NOWHERE = ((-1, -1),)  # a fragment of no text: it is lost
+
+
+class _Text(HTMLParser):
+    """The text of a page, a line for each block."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.parts: list[str] = []
+        self._silent = 0
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        self._silent += tag in _SILENT
+        self._break(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        self._silent = max(self._silent - (tag in _SILENT), 0)
+        self._break(tag)
+
+    def handle_data(self, data: str) -> None:
+        if not self._silent:
+            self.parts.append(re.sub(r"\s+", " ", data))
+
+    def _break(self, tag: str) -> None:
+        if tag in _BLOCKS:
+            self.parts.append("\n")
+
+
+def is_markup(items: Sequence[object]) -> bool:
+    """Return True if annotations have their places in markup."""
+    return any(isinstance(item, Mapping) and ("hypertextlabels" in item or "startOffset" in item) for item in items)
+
+
+def rendered(markup: str) -> str:
+    """The text of markup without its tags; text without tags as it is."""
+    if "<" not in markup:
+        return markup
+    parser = _Text()
+    parser.feed(markup)
+    parser.close()
+    return re.sub(r" *\n[ \n]*", "\n", "".join(parser.parts)).strip()
+
+
+def by_text(item: object, kind: str, markup: str) -> Iterator[Mark]:
+    """The mark of an annotation whose quoted text occurs once in the page; a mark of no place otherwise."""
+    quote = item.get("text") if isinstance(item, Mapping) else None
+    text = rendered(markup)
+    words = [re.escape(word) for word in quote.replace("\\n", " ").split()] if isinstance(quote, str) else []
+    found = list(re.finditer(r"\s+".join(words), text)) if words else []
+    if len(found) == 1:
+        yield Mark((found[0].span(),), kind, str(quote))
+    else:
+        yield Mark(_NOWHERE, kind)

@@ -1,0 +1,213 @@
+"""Rows of further annotation tools: spaCy, Rasa, Argilla, LightTag, BioC, PubTator."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from core.corpora.formats.annotated import from_marks, marks_of, read_doccano, whole_text
+from core.corpora.formats.ledger import Ledger, Record
+from core.corpora.formats.offsets import Mark
+from core.corpora.formats.sentences import Region, Tagged, from_tags
+from core.text.sentence import Sentence
+
+_UNANSWERED = "nobody labelled it: unanswered is unknown, not O"
+MAX_PUBTATOR = 64 << 20  # bytes
+_TITLE = re.compile(r"(\w+)\|([ta])\|(.*)")
+
+
+def read_spacy(records: Iterator[Record], ledger: Ledger) -> Iterator[Sentence]:
+    """Texts with entities, or spaCy's training format: paragraphs of sentences of tokens with BILUO tags."""
+    for line, record in records:
+        if isinstance(record.get("paragraphs"), list):
+            yield from _paragraphs(line, record, ledger)
+        else:
+            yield from read_doccano(iter([(line, record)]), ledger)
+
+
+def _paragraphs(line: int, record: Mapping[str, Any], ledger: Ledger) -> Iterator[Sentence]:
+    for paragraph in _dicts(record["paragraphs"]):
+        if "entities" in paragraph and isinstance(paragraph.get("raw"), str):
+            row = {"text": paragraph["raw"], "entities": paragraph["entities"]}
+            yield from read_doccano(iter([(line, row)]), ledger)
+            continue
+        for sentence in _dicts(paragraph.get("sentences")):
+            tokens = _dicts(sentence.get("tokens"))
+            words: list[Any] = [each.get("orth") for each in tokens]
+            tags: list[Any] = [each.get("ner", "-") for each in tokens]
+            if "-" in tags:
+                ledger.skip(line, f"a sentence with tokens without a tag; {_UNANSWERED}")
+            elif words and all(isinstance(each, str) and each for each in (*words, *tags)):
+                yield from from_tags(Tagged(ledger.doc, words, tags, [line] * len(words)), "bilou", ledger)
+            else:
+                ledger.reject(line, 'expected tokens with "orth" and "ner"', str(sentence))
+
+
+def read_argilla(records: Iterator[Record], ledger: Ledger) -> Iterator[Sentence]:
+    """Records of Argilla 1 (annotation) and 2 (responses). Suggestions, predictions and drafts are no answers."""
+    for line, record in records:
+        status = str(record.get("status") or "").lower()
+        text = _argilla_text(record, ledger.options.text_column)
+        if text is None:
+            ledger.reject(line, 'expected a text under "text" or in "fields"', str(dict(record)))
+            continue
+        answers = list(_argilla_answers(record))
+        if status == "discarded" and "fields" not in record:
+            answers = []
+        if not answers:
+            ledger.skip(line, f"no submitted answer (suggestions, drafts and discarded ones are none); {_UNANSWERED}")
+        several = len(answers) > 1
+        for i, (who, items) in enumerate(answers):
+            marks, lost = marks_of(items, text, line, ledger)
+            name = who or (f"annotator {i + 1}" if several else None)
+            yield from from_marks(text, marks, line, ledger, who=name, lost=lost)
+
+
+def _argilla_text(record: Mapping[str, Any], column: str | None) -> str | None:
+    fields = record.get("fields")
+    values = fields if isinstance(fields, Mapping) else record
+    texts = {name: value for name, value in values.items() if isinstance(value, str)}
+    if column or "text" in texts:
+        return texts.get(column or "text")
+    return max(texts.values(), key=len, default=None) if isinstance(fields, Mapping) else None
+
+
+def _argilla_answers(record: Mapping[str, Any]) -> Iterator[tuple[str | None, list[Any]]]:
+    """(user, spans) of each submitted answer, in the ways that the versions write them."""
+    if isinstance(record.get("annotation"), list):  # 1.x
+        yield _user(record.get("annotation_agent")), record["annotation"]
+    for response in _argilla_responses(record):
+        if response.get("status", "submitted") in ("submitted", None) and _are_spans(response.get("value")):
+            yield _user(response.get("user_id")), response["value"]
+
+
+def _argilla_responses(record: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """The answers to all questions, each with value, user_id and, if known, status."""
+    responses = record.get("responses")
+    if isinstance(responses, list):  # feedback data sets of 1.x: one response with the answers to all questions
+        for response in _dicts(responses):
+            for answer in _dicts(list((response.get("values") or {}).values())):
+                yield {**response, "value": answer.get("value")}
+    if isinstance(responses, Mapping):  # 2.x: the responses to each question
+        for question in responses.values():
+            yield from _dicts(question)
+    for name, values in record.items():
+        if name.endswith(".responses") and isinstance(values, list):  # 2.x, flattened: a column per question
+            users = record.get(f"{name}.users") or [None] * len(values)
+            states = record.get(f"{name}.status") or ["submitted"] * len(values)
+            for value, user, state in zip(values, users, states, strict=False):
+                yield {"value": value, "user_id": user, "status": state}
+        elif name != "responses" and _are_responses(values):  # feedback data sets as tables
+            yield from _dicts(values)
+
+
+def _are_spans(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(each, Mapping) and "start" in each for each in value)
+
+
+def _are_responses(value: object) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(e, Mapping) and "user_id" in e for e in value)
+
+
+def _user(value: object) -> str | None:
+    return str(value) if value else None
+
+
+def read_lighttag(records: Iterator[Record], ledger: Ledger) -> Iterator[Sentence]:
+    """Examples with annotations, each by one or several annotators; of reviewed ones those that are correct."""
+    for line, record in records:
+        text, items = record.get("content"), record.get("annotations")
+        if not isinstance(text, str) or not isinstance(items, list):
+            ledger.reject(line, 'expected "content" and a list under "annotations"', str(dict(record)))
+            continue
+        found = _dicts(items)
+        if any(each.get("correct") is not None for each in found):
+            answers: dict[str | None, list[Any]] = {None: [each for each in found if each.get("correct")]}
+        else:
+            answers = _by_annotator(found, record.get("seen_by"))
+        if not answers:
+            ledger.skip(line, _UNANSWERED)
+        for who, own in answers.items():
+            marks = [{**each, "label": each.get("tag"), "text": each.get("value")} for each in own]
+            fitting, lost = marks_of(marks, text, line, ledger)
+            yield from from_marks(text, fitting, line, ledger, who=who, lost=lost)
+
+
+def _by_annotator(items: Sequence[Mapping[str, Any]], seen_by: object) -> dict[str | None, list[Any]]:
+    """{annotator: annotations}; who saw a text and marked nothing has an empty list."""
+    people = {_annotator(each): list[Any]() for each in _dicts(seen_by)}
+    for item in items:
+        for each in _dicts(item.get("annotated_by")) or [{}]:
+            people.setdefault(_annotator(each), []).append(item)
+    if len(people) > 1 and None in people:  # annotations that nobody is named for
+        people.pop(None)
+    return people
+
+
+def _annotator(value: Mapping[str, Any]) -> str | None:
+    who = value.get("annotator") or value.get("annotator_id")
+    return str(who) if who else None
+
+
+def read_bioc(records: Iterator[Record], ledger: Ledger) -> Iterator[Sentence]:
+    """Documents of BioC: passages with offsets, cut into sentences. An annotation may have several locations."""
+    for line, document in records:
+        doc = ledger.doc
+        ledger.doc = str(document.get("id") or "") or doc
+        for passage in _dicts(document.get("passages")):
+            inner = [part for part in _dicts(passage.get("sentences")) if part.get("text")]
+            for part in inner or [passage]:
+                if isinstance(part.get("text"), str):
+                    yield from _passage(part["text"], part, line, ledger)
+        ledger.doc = doc
+
+
+def _passage(text: str, part: Mapping[str, Any], line: int, ledger: Ledger) -> Iterator[Sentence]:
+    marks, lost, offset = list[Mark](), list[Region](), _number(part.get("offset")) or 0
+    for each in _dicts(part.get("annotations")):
+        infons = each.get("infons")
+        kind = infons.get("type") if isinstance(infons, Mapping) else None
+        places = [
+            (_number(place.get("offset")), _number(place.get("length"))) for place in _dicts(each.get("locations"))
+        ]
+        if not kind or not places or any(start is None or length is None for start, length in places):
+            ledger.reject_span(line, "an annotation without a type and a location", str(each))
+            lost.append((0, len(text)))
+            continue
+        fragments = tuple((a - offset, a - offset + n) for a, n in places if a is not None and n is not None)
+        quote = each.get("text")
+        marks.append(Mark(fragments, str(kind), quote if isinstance(quote, str) else None))
+    yield from from_marks(text, marks, line, ledger, cut_too=True, lost=lost)
+
+
+def _number(value: object) -> int | None:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    return int(value) if isinstance(value, str) and value.strip().isdecimal() else None
+
+
+def _dicts(values: object) -> list[dict[str, Any]]:
+    return [value for value in values if isinstance(value, dict)] if isinstance(values, list) else []
+
+
+def read_pubtator(path: Path, ledger: Ledger) -> Iterator[Sentence]:
+    """Title and abstract of each article with its annotations, cut into sentences."""
+    whole = whole_text(path, ledger, MAX_PUBTATOR)
+    line = 1
+    for block in re.split(r"\n[ \t]*(?=\r?\n)", whole or ""):
+        yield from _article(block, line, ledger)
+        line += block.count("\n") + 1
+
+
+def _article(block: str, line: int, ledger: Ledger) -> Iterator[Sentence]:
+    texts, marks, doc = list[str](), list[Mark](), ledger.doc
+    for i, row in enumerate(block.replace("\r\n", "\n").split("\n")):
+        cells = row.split("\t")
+        if found := _TITLE.fullmatch(row):
+            ledger.doc = found[1]
+            texts.append(found[3])
+        elif len(cells) >= 5 and cells[1].isdecimal() and cells[2].isdecimal():
+            marks.append(Mark(((int(cells[1]), int(cells[2])),), cells[4], cells[3], line + i))
+    if texts:
+        yield from from_marks("\n".join(texts), marks, line, ledger, by_line=True, cut_too=True)
+    ledger.doc = doc

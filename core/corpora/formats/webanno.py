@@ -1,0 +1,197 @@
+"""WebAnno TSV 3, as INCEpTION and WebAnno export it: a token per line, a column per feature of each layer."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from core.corpora.formats.annotated import from_marks
+from core.corpora.formats.ledger import Ledger
+from core.corpora.formats.offsets import Mark
+from core.corpora.formats.source import lines, open_stream
+from core.errors import OptionsError, ReadError
+from core.text.sentence import Sentence
+
+MAX_LINE = 1_000_000  # bytes of a token and its columns, or of a sentence's text
+_PLACE = re.compile(r"\d+-\d+(?:\.\d+)?")
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+_WRITTEN = {"n": "\n", "t": "\t", "r": "\r"}
+_PARTS = re.compile(r"((?:[^\\|]|\\.)*)(?:\||$)", re.DOTALL)
+_NUMBERED = re.compile(r"(.*)(?<!\\)\[(\d+)\]$", re.DOTALL)
+# Layers that are no entities: parts of speech, lemmas, morphology, chunks, segments.
+_OTHER = re.compile(
+    r"\.(?:pos|POS|Lemma|Stem|MorphologicalFeatures|SurfaceForm|Chunk|Token|Sentence|TransformToken)$|\.POS"
+)
+_ENTITIES = "NamedEntity"
+_FEATURES = ("value", "label", "type", "category", "entity", "class", "name")
+
+
+@dataclass(slots=True)
+class _Layer:
+    """A layer of spans: its features, the number of its first column."""
+
+    name: str
+    features: Sequence[str]
+    column: int
+
+
+@dataclass(slots=True)
+class _Block:
+    """A sentence: its text, the line that it begins on, and rows of cells with their line."""
+
+    text: list[str] = field(default_factory=list)
+    line: int = 0
+    rows: list[tuple[int, list[str]]] = field(default_factory=list)
+
+
+def read_webanno(path: Path, ledger: Ledger) -> Iterator[Sentence]:
+    """The sentences with the spans of one layer: NamedEntity if it is there, else the only one that has spans."""
+    layers = _layers(path, ledger)
+    layer = _chosen(path, layers, ledger)
+    for block in _blocks(path, ledger):
+        text = "\n".join(block.text)
+        tokens = _tokens(text, block, ledger)
+        if tokens is not None:
+            marks = list(_marks(layer, block, tokens)) if layer else []
+            yield from from_marks(text, marks, block.line, ledger)
+
+
+def _layers(path: Path, ledger: Ledger) -> list[_Layer]:
+    """The layers of spans that the header declares."""
+    found, column = list[_Layer](), 3
+    for _, row in _rows(path, ledger):
+        if not row.startswith(("#T_", "#FORMAT")):
+            if row.strip() and not row.startswith("#"):
+                break
+            continue
+        kind, _, rest = row.partition("=")
+        if kind == "#FORMAT":
+            continue
+        name, *features = rest.split("|")
+        if kind == "#T_SP" and not _OTHER.search(name):
+            found.append(_Layer(name, features, column))
+        column += max(len(features), 1)
+    return found
+
+
+def _chosen(path: Path, layers: Sequence[_Layer], ledger: Ledger) -> _Layer | None:
+    """The layer whose spans are the entities. Errors: OptionsError if several could be; ReadError for none."""
+    if not layers:
+        reason = "no layer of spans is in it; export a layer of named entities as WebAnno TSV 3."
+        raise ReadError(path.name, 1, reason)
+    used = dict[str, _Layer]()
+    for block in _blocks(path, ledger):
+        for _, cells in block.rows:
+            used |= {layer.name: layer for layer in layers if any(_has(cell) for cell in _of(layer, cells))}
+    entities = [layer for layer in layers if layer.name.rpartition(".")[2] == _ENTITIES]
+    taken = entities[0] if entities and (entities[0].name in used or not used) else None
+    if taken is None and len(used) > 1:
+        names = ", ".join(name.rpartition(".")[2] for name in used)
+        raise OptionsError(
+            path.name, 1, f"several layers have spans ({names}); export it with one of them, or remove the others."
+        )
+    taken = taken or next(iter(used.values()), layers[0])
+    others = [name.rpartition(".")[2] for name in used if name != taken.name]
+    if others and not ledger.panel:
+        ledger.remark(f"the layer {taken.name.rpartition('.')[2]} was read; {', '.join(others)} was left out")
+    return taken
+
+
+def _of(layer: _Layer, cells: Sequence[str]) -> Sequence[str]:
+    return cells[layer.column : layer.column + max(len(layer.features), 1)]
+
+
+def _has(cell: str) -> bool:
+    return cell not in ("_", "")
+
+
+def _rows(path: Path, ledger: Ledger) -> Iterator[tuple[int, str]]:
+    with open_stream(path, ledger.options.encoding) as stream:
+        for line, raw, fits in lines(stream, MAX_LINE):
+            if not fits:
+                raise ReadError(path.name, line, f"a line of more than {MAX_LINE:,} bytes; export it again.")
+            yield line, raw.decode("utf-8", "replace").rstrip("\r\n")
+
+
+def _blocks(path: Path, ledger: Ledger) -> Iterator[_Block]:
+    """The sentences: lines that begin with #Text=, then a row per token."""
+    block = _Block()
+    for line, row in _rows(path, ledger):
+        if row.startswith("#Text="):
+            if block.rows:
+                yield block
+                block = _Block()
+            block.line = block.line or line
+            block.text.append(_unescaped(row.removeprefix("#Text=")))
+        elif _PLACE.match(row) and "\t" in row:
+            block.line = block.line or line
+            block.rows.append((line, row.split("\t")))
+    if block.rows:
+        yield block
+
+
+def _unescaped(text: str) -> str:
+    return _ESCAPED.sub(lambda found: _WRITTEN.get(found[1], found[1]), text)
+
+
+def _tokens(text: str, block: _Block, ledger: Ledger) -> list[tuple[int, int]] | None:
+    """Start and end in the text of each row's token; None, and a rejected row, if one is not in it.
+
+    A part of a token (1-2.1) is looked for from the start of its token.
+    """
+    found, at, start = list[tuple[int, int]](), 0, 0
+    for line, cells in block.rows:
+        token, part = _unescaped(cells[2]) if len(cells) > 2 else "", "." in cells[0]
+        begin = text.find(token, start if part else at)
+        if begin < 0 or not token:
+            ledger.reject(line, f"the token of {cells[0]} is not in the text of its sentence; export it again", text)
+            return None
+        if not part:
+            start, at = begin, begin + len(token)
+        found.append((begin, begin + len(token)))
+    return found
+
+
+def _marks(layer: _Layer, block: _Block, tokens: Sequence[tuple[int, int]]) -> Iterator[Mark]:
+    """The spans of a layer. Rows with the same number in brackets are one span; a value without one is a span."""
+    spans: dict[object, tuple[int, int, int, str]] = {}
+    feature = _feature(layer, block)
+    for (line, cells), (start, end) in zip(block.rows, tokens, strict=True):
+        columns = _of(layer, cells)
+        if not columns or not any(map(_has, columns)):
+            continue
+        for i, (value, number) in enumerate(_values(columns[min(feature, len(columns) - 1)])):
+            key: object = number if number else (line, i)
+            first, last, where, known = spans.get(key, (start, end, line, value))
+            spans[key] = (min(first, start), max(last, end), where, known)
+    for first, last, line, value in spans.values():
+        yield Mark(((first, last),), value, None, line)
+
+
+def _feature(layer: _Layer, block: _Block) -> int:
+    """Number of the feature that is the type: of a usual name, else the first that has a value in this sentence."""
+    names = [name.rpartition(".")[2] for name in layer.features]
+    usual = next((names.index(name) for name in _FEATURES if name in names), None)
+    if usual is not None:
+        return usual
+    columns = zip(*(_of(layer, cells) for _, cells in block.rows), strict=False)
+    valued = (i for i, cells in enumerate(columns) if any(value for cell in cells for value, _ in _values(cell)))
+    return next(valued, 0)
+
+
+def _values(cell: str) -> Iterator[tuple[str, str]]:
+    """(value, number in brackets or "") of each annotation in a cell; "" for one without a value."""
+    if not _has(cell):
+        return
+    for found in _PARTS.finditer(cell):
+        if not found[0]:
+            continue
+        numbered = _NUMBERED.fullmatch(found[1])
+        value, number = (numbered[1], numbered[2]) if numbered else (found[1], "")
+        yield ("" if value == "*" else _unescaped(value)), number
+
+
+def declared(head: str) -> Mapping[str, str]:
+    """What the first lines of a file say of its format: {"FORMAT": "WebAnno TSV 3.3"}, {} for another file."""
+    first = head.split("\n", 1)[0].strip()
+    return {"FORMAT": first.partition("=")[2]} if first.startswith("#FORMAT=WebAnno TSV") else {}
