@@ -63,12 +63,9 @@ class Panel:
         if name is None:  # no annotator is known
             return True
         votes = self._heard.get(key, {})
-        first = next(iter(votes), name)
-        if len(set(votes.values())) <= 1:
-            return name == first
         if self.chosen in votes:
             return name == self.chosen
-        return False
+        return len(set(votes.values())) <= 1 and name == next(iter(votes), name)
 
     def settle(self) -> Agreement | None:
         """End the hearing. None if no text has several annotators."""

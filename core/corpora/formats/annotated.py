@@ -171,9 +171,12 @@ def _frozen(item: object) -> tuple[object, ...]:
 
 
 def read_label_studio(records: Iterator[Record], ledger: Ledger) -> Iterator[Sentence]:
-    """Tasks with `data` and `annotations`. Predictions are not annotations; cancelled annotations are none."""
+    """Tasks with `data` and `annotations`, or rows of JSON-MIN and CSV. Predictions and cancelled answers are none."""
     for line, task in records:
         data = task.get("data")
+        if "annotation_id" in task and not isinstance(data, Mapping):
+            yield from _of_min(line, task, ledger)
+            continue
         text = _task_text(data, ledger.options.text_column) if isinstance(data, Mapping) else None
         answers = task.get("annotations", task.get("completions"))
         if text is None or not isinstance(answers, list):
@@ -187,6 +190,17 @@ def read_label_studio(records: Iterator[Record], ledger: Ledger) -> Iterator[Sen
         for i, answer in enumerate(given):
             who = _person(answer.get("completed_by") or f"annotation {i + 1}") if len(given) > 1 else _known(answer)
             yield from _answer(text, answer, who, line, ledger)
+
+
+def _of_min(line: int, record: Mapping[str, object], ledger: Ledger) -> Iterator[Sentence]:
+    """A row of JSON-MIN or CSV: the fields of the task beside the answer."""
+    own = ("annotator", "created_at", "updated_at", "annotation_id")
+    text = _task_text({key: value for key, value in record.items() if key not in own}, ledger.options.text_column)
+    if text is None:
+        ledger.reject(line, "expected a column with the text of the task", str(dict(record)))
+        return
+    answer = {"result": [{"value": item} for item in _items(record) or ()]}
+    yield from _answer(text, answer, _person(record["annotator"]) if record.get("annotator") else None, line, ledger)
 
 
 def _cancelled(answer: Mapping[str, object]) -> bool:

@@ -90,10 +90,8 @@ def records(path: Path, kind: Kind, ledger: Ledger) -> Iterator[Record]:
         return adapted(json_array(path, kind.encoding, ledger))
     if kind.container == "inline":
         return inline_rows(path, kind.encoding, ledger)
-    if kind.container == "xlsx":
-        return sheet_rows(path, ledger)
-    if kind.container == "object":
-        return object_rows(path, kind.format, ledger)
+    if kind.container in ("xlsx", "object"):
+        return sheet_rows(path, ledger) if kind.container == "xlsx" else object_rows(path, kind.format, ledger)
     if kind.container == "arrow":
         taken = tag_columns(kind.columns) or () if kind.format == "hf" else (kind.text_column,)
         place = (name for name in PLACE if kind.placed and name in kind.columns)

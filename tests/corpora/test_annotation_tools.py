@@ -1,0 +1,401 @@
+"""Exports of annotation tools: read right, or refused by name; a sentence that lost a span is not gold."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from zipfile import ZipFile
+
+import pytest
+
+from core.corpora.readers import sniff
+from core.errors import ReadError
+from core.text.sentence import Sentence
+from tests.corpora.test_labelled import load, surfaces, write
+
+Item = list[Any]  # start, end, type
+TEXT = "Mara Lind rents hall 7 in Lyon."
+MARA: Item
+HALL: Item
+LYON: Item
+MARA, HALL, LYON = [0, 9, "PER"], [16, 22, "LOC"], [26, 30, "LOC"]
+RIGHT = [("Mara Lind", "PER"), ("Lyon", "LOC")]
+
+
+def lines(rows: Sequence[object]) -> str:
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+
+
+def spans(*items: Item, kind: str = "label") -> list[dict[str, Any]]:
+    return [{"start": start, "end": end, kind: label} for start, end, label in items]
+
+
+def all_surfaces(found: Sequence[Sentence]) -> list[list[tuple[str, str]]]:
+    return [surfaces(sentence) for sentence in found]
+
+
+@pytest.mark.parametrize(
+    "bad", [[100, 110, "X"], [5, 5, "X"], ["a", 3, "X"], [10, 28, "X"], [3, 8, "X"], [0, 9, "ORG"]]
+)
+def test_a_sentence_that_lost_a_span_is_left_out_and_counted_unless_it_is_to_be_kept(tmp_path: Path, bad: Item) -> None:
+    rows = [{"text": TEXT, "label": [MARA, LYON, bad]}, {"text": "No rent is due.", "label": []}]
+    path = write(tmp_path / "a.jsonl", lines(rows))
+    found, report = load(path)
+    assert [sentence.text for sentence in found] == ["No rent is due."]
+    assert (report.lost, report.rejected_spans, report.rejected) == (1, 1, 1)
+    found, report = load(path, keep_lost=True)
+    assert (len(found), report.lost, report.rejected_spans) == (2, 0, 1)
+
+
+def test_a_document_loses_only_the_sentences_that_a_lost_span_may_be_in(tmp_path: Path) -> None:
+    text = "Mara left Lyon.\nHis left and right knee hurt.\nLyon wins.\nNo rent is due.\nMara stays.\n"
+    notes = "T1\tPER 0 4\tMara\nT2\tBODY 20 24;35 39\tleft knee\nT3\tLOC 57 61\tLyon\nT4\tPER 73 77\tMara\n"
+    write(tmp_path / "n.txt", text)
+    write(tmp_path / "n.ann", notes)
+    found, report = load(tmp_path / "n.txt")
+    # T3 is elsewhere than it claims, so the claimed place and each place of its text are in doubt.
+    assert all_surfaces(found) == [[("Mara", "PER")]]
+    assert (report.lost, report.rejected_spans) == (4, 2)
+
+
+def test_the_same_span_twice_is_one_and_loses_nothing(tmp_path: Path) -> None:
+    found, report = load(write(tmp_path / "a.jsonl", lines([{"text": TEXT, "label": [MARA, MARA, LYON]}])))
+    assert all_surfaces(found) == [RIGHT]
+    assert (report.rejected_spans, report.lost) == (0, 0)
+
+
+@pytest.mark.parametrize("unit", ["utf-16-le", "utf-8"])
+def test_the_quoted_text_decides_what_offsets_count(tmp_path: Path, unit: str) -> None:
+    text = "\U0001f600 José Peña vive en Cádiz."
+
+    def counted(at: int) -> int:
+        return len(text[:at].encode(unit)) // (2 if unit == "utf-16-le" else 1)
+
+    mentions = [("José Peña", "PER"), ("Cádiz", "LOC")]
+    items = [
+        {"start": counted(text.index(m)), "end": counted(text.index(m) + len(m)), "label": t, "text": m}
+        for m, t in mentions
+    ]
+    found, report = load(write(tmp_path / "a.jsonl", lines([{"text": text, "spans": items}])))
+    assert all_surfaces(found) == [mentions]
+    assert report.rejected_spans == 0
+
+
+@pytest.mark.parametrize(("end", "counts"), [("\r\n", "\n"), ("\n", "\r\n")])
+def test_line_ends_may_count_as_one_character_or_two(tmp_path: Path, end: str, counts: str) -> None:
+    rows = ["Mara signs.", "He pays Otto.", "Lyon wins."]
+    counted = counts.join(rows)
+    notes = "".join(
+        f"T{i}\t{kind} {counted.index(name)} {counted.index(name) + len(name)}\t{name}\n"
+        for i, (kind, name) in enumerate([("PER", "Mara"), ("PER", "Otto"), ("LOC", "Lyon")])
+    )
+    write(tmp_path / "a.txt", end.join(rows))
+    write(tmp_path / "a.ann", notes)
+    found, report = load(tmp_path / "a.txt")
+    assert all_surfaces(found) == [[("Mara", "PER")], [("Otto", "PER")], [("Lyon", "LOC")]]
+    assert report.rejected_spans == 0
+
+
+def test_brat_fragments_over_a_line_end_are_one_mention_also_in_a_zip(tmp_path: Path) -> None:
+    with ZipFile(tmp_path / "c.zip", "w") as archive:
+        archive.writestr("c/a.txt", "The lease was signed by Harbour\nBoard of Lyon yesterday.\n")
+        archive.writestr("c/a.ann", "T1\tORG 24 31;32 37\tHarbour Board\nT2\tLOC 41 45\tLyon\n")
+        archive.writestr("c/annotation.conf", "[entities]\nORG\nLOC\n")
+    found, report = load(tmp_path / "c.zip")
+    assert all_surfaces(found) == [[("Harbour Board", "ORG"), ("Lyon", "LOC")]]
+    assert report.format == "brat"
+
+
+def biluo(tags: Sequence[str]) -> list[dict[str, Any]]:
+    words = ["Mara", "Lind", "rents", "hall", "7", "in", "Lyon", "."]
+    return [{"id": i, "orth": word, "ner": tag} for i, (word, tag) in enumerate(zip(words, tags, strict=True))]
+
+
+TRAINING = [{"id": 0, "paragraphs": [{"sentences": [{"tokens": biluo(["B-PER", "L-PER", *"OOOO", "U-LOC", "O"])}]}]}]
+TASK: dict[str, Any] = {"data": {"text": TEXT}, "predictions": [{"result": []}]}
+RESULT = [
+    {"type": "labels", "value": {"start": s, "end": e, "text": TEXT[s:e], "labels": [t]}} for s, e, t in (MARA, LYON)
+]
+FEW = [{"start": s, "end": e, "text": TEXT[s:e], "labels": [t]} for s, e, t in (MARA, LYON)]
+PASSAGE = {
+    "offset": 100,
+    "text": TEXT,
+    "annotations": [
+        {"infons": {"type": t}, "text": TEXT[s:e], "locations": [{"offset": 100 + s, "length": e - s}]}
+        for s, e, t in (MARA, LYON)
+    ],
+}
+WEBANNO = r"""#FORMAT=WebAnno TSV 3.3
+#T_SP=de.tudarmstadt.ukp.dkpro.core.api.lexmorph.type.pos.POS|PosValue
+#T_SP=de.tudarmstadt.ukp.dkpro.core.api.ner.type.NamedEntity|identifier|value
+
+
+#Text=Mara Lind rents hall 7 in Lyon.
+1-1	0-4	Mara	NNP	*[1]	PER[1]
+1-2	5-9	Lind	NNP	*[1]	PER[1]
+1-3	10-15	rents	VBZ	_	_
+1-4	16-20	hall	NN	_	_
+1-5	21-22	7	CD	_	_
+1-6	23-25	in	IN	_	_
+1-7	26-30	Lyon	NNP	*	LOC
+1-8	30-31	.	.	_	_
+"""
+GATE = (
+    '<?xml version="1.0"?>\n<GateDocument><TextWithNodes><Node id="0"/>Mara Lind<Node id="9"/> rents hall 7 in '
+    '<Node id="26"/>Lyon<Node id="30"/>.<Node id="31"/></TextWithNodes><AnnotationSet>'
+    '<Annotation Id="1" Type="Token" StartNode="0" EndNode="9"/></AnnotationSet><AnnotationSet Name="Key">'
+    '<Annotation Id="2" Type="PER" StartNode="0" EndNode="9"/><Annotation Id="3" Type="LOC" StartNode="26"'
+    ' EndNode="30"/></AnnotationSet></GateDocument>'
+)
+BIOC = (
+    '<?xml version="1.0"?><!DOCTYPE collection SYSTEM "BioC.dtd"><collection><document><id>1</id><passage>'
+    f"<offset>100</offset><text>{TEXT}</text>"
+    + "".join(
+        f'<annotation id="{i}"><infon key="type">{t}</infon><location offset="{100 + s}" length="{e - s}"/>'
+        f"<text>{TEXT[s:e]}</text></annotation>"
+        for i, (s, e, t) in enumerate([(0, 9, "PER"), (26, 30, "LOC")])
+    )
+    + "</passage></document></collection>"
+)
+SHAPES: Mapping[str, tuple[str, str, str]] = {
+    "spaCy pairs": ("a.json", "spacy", json.dumps([[TEXT, {"entities": [MARA, LYON]}]])),
+    "spaCy pairs a line": ("a.jsonl", "spacy", lines([[TEXT, {"entities": [MARA, LYON]}]])),
+    "spaCy training": ("a.json", "spacy", json.dumps(TRAINING, indent=1)),
+    "spaCy doc": ("a.jsonl", "spacy", lines([{"text": TEXT, "ents": spans(MARA, LYON)}])),
+    "ner-annotator": (
+        "a.json",
+        "spacy",
+        json.dumps({"classes": [], "annotations": [[TEXT, {"entities": [MARA, LYON]}]]}),
+    ),
+    "one object over lines": ("a.json", "doccano", json.dumps({"text": TEXT, "label": [MARA, LYON]}, indent=1)),
+    "doccano data": ("a.jsonl", "doccano", lines([{"id": 1, "data": TEXT, "label": [MARA, LYON]}])),
+    "doccano csv": ("a.csv", "doccano", f"id,text,label\n1,{TEXT},\"[[0, 9, 'PER'], [26, 30, 'LOC']]\"\n"),
+    "Label Studio": ("a.json", "labelstudio", json.dumps([{**TASK, "annotations": [{"result": RESULT}]}])),
+    "Label Studio 0.x": ("a.json", "labelstudio", json.dumps([{**TASK, "completions": [{"result": RESULT}]}])),
+    "Label Studio min": (
+        "a.json",
+        "labelstudio",
+        json.dumps([{"text": TEXT, "id": 1, "ner": FEW, "annotator": 1, "annotation_id": 3, "lead_time": 2.5}]),
+    ),
+    "Argilla 1": (
+        "a.jsonl",
+        "argilla",
+        lines(
+            [{"text": TEXT, "prediction": None, "annotation": [["PER", 0, 9], ["LOC", 26, 30]], "status": "Validated"}]
+        ),
+    ),
+    "Argilla 2": (
+        "a.json",
+        "argilla",
+        json.dumps([{"fields": {"text": TEXT}, "responses": {"ner": [{"value": spans(MARA, LYON), "user_id": "u"}]}}]),
+    ),
+    "LightTag": (
+        "a.json",
+        "lighttag",
+        json.dumps({"examples": [{"content": TEXT, "annotations": spans(MARA, LYON, kind="tag")}]}),
+    ),
+    "Rasa": (
+        "a.json",
+        "rasa",
+        json.dumps(
+            {"rasa_nlu_data": {"common_examples": [{"text": TEXT, "entities": spans(MARA, LYON, kind="entity")}]}}
+        ),
+    ),
+    "WebAnno": ("a.tsv", "webanno", WEBANNO),
+    "GATE": ("a.xml", "gate", GATE),
+    "BioC XML": ("a.xml", "bioc", BIOC),
+    "BioC JSON": ("a.json", "bioc", json.dumps({"documents": [{"id": "1", "passages": [PASSAGE]}]})),
+    "PubTator": ("a.txt", "pubtator", f"7|t|{TEXT}\n7|a|\n7\t0\t9\tMara Lind\tPER\n7\t26\t30\tLyon\tLOC\n\n"),
+}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_every_tool_gives_the_same_entities(tmp_path: Path, name: str) -> None:
+    file, kind, content = SHAPES[name]
+    found, report = load(write(tmp_path / file, content))
+    assert all_surfaces(found) == [RIGHT]
+    assert (report.format, report.rejected_spans, report.repaired) == (kind, 0, 0)
+    assert sniff(tmp_path / file).labelled
+
+
+REFUSED: Mapping[str, tuple[str, str, str]] = {
+    "doccano numbers": (
+        "a.jsonl",
+        lines([{"text": TEXT, "annotations": [{"label": 3, "start_offset": 0, "end_offset": 9}]}]),
+        "labels are numbers.*Text label",
+    ),
+    "doccano classes": ("a.jsonl", lines([{"text": TEXT, "label": ["legal"]}]), "classes of the whole text.*span"),
+    "UIMA XMI": ("a.xmi", '<?xml version="1.0"?><xmi:XMI xmlns:xmi="x"/>', "UIMA CAS XMI.*WebAnno TSV 3"),
+    "UIMA JSON": ("a.json", json.dumps({"%TYPES": {}, "%FEATURE_STRUCTURES": []}), "UIMA CAS JSON.*WebAnno TSV 3"),
+    "tagtog": ("a.ann.json", json.dumps({"annotatable": {"parts": ["s1p1"]}, "entities": []}), "tagtog.*web page"),
+    "inline XML": ("a.xml", "<doc><PER>Mara</PER></doc>", "XML.*not read.*brat"),
+    "DocBin": ("a.spacy", "x\0", "DocBin.*CoNLL"),
+    "NIF": ("a.ttl", "@prefix nif: <x> .\n", "NIF.*brat"),
+    "Python": ("a.txt", f"TRAIN_DATA = [\n  ({TEXT!r}, {{'entities': [(0, 9, 'PER')]}}),\n]\n", "Python.*json"),
+    "WebAnno 2 layers": (
+        "a.tsv",
+        "#FORMAT=WebAnno TSV 3.3\n#T_SP=custom.A|value\n#T_SP=custom.B|value\n\n#Text=Lyon wins\n"
+        "1-1\t0-4\tLyon\tX\t_\n1-2\t5-9\twins\t_\tY\n",
+        r"several layers have spans \(A, B\)",
+    ),
+    "Label Studio dialogue": (
+        "a.json",
+        json.dumps(
+            [
+                {
+                    "data": {"text": TEXT},
+                    "annotations": [{"result": [{"value": {"start": "0", "paragraphlabels": ["X"]}}]}],
+                }
+            ]
+        ),
+        "paragraphs of a dialogue",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cannot_be_read_is_refused_by_name_with_the_cure(tmp_path: Path, name: str) -> None:
+    file, content, words = REFUSED[name]
+    with pytest.raises(ReadError, match=words):
+        load(write(tmp_path / file, content))
+
+
+def test_an_entity_in_xml_is_refused(tmp_path: Path) -> None:
+    bomb = '<?xml version="1.0"?><!DOCTYPE collection [<!ENTITY a "x">]><collection>&a;</collection>'
+    with pytest.raises(ReadError, match="declares entities"):
+        load(write(tmp_path / "a.xml", bomb))
+
+
+def test_spans_of_markup_are_found_by_their_text_or_lost(tmp_path: Path) -> None:
+    def task(text: str) -> dict[str, Any]:
+        value = {
+            "start": "/p[1]/text()[1]",
+            "end": "/p[1]/text()[1]",
+            "startOffset": 11,
+            "endOffset": 15,
+            "text": "Lyon",
+        }
+        return {"data": {"text": text}, "annotations": [{"result": [{"value": {**value, "hypertextlabels": ["LOC"]}}]}]}
+
+    path = write(
+        tmp_path / "a.json", json.dumps([task("<p>Workers in Lyon met.</p>"), task("<p>Lyon beats Lyon.</p>")])
+    )
+    found, report = load(path)
+    assert [(sentence.text, surfaces(sentence)) for sentence in found] == [("Workers in Lyon met.", [("Lyon", "LOC")])]
+    assert report.lost == 1
+
+
+def test_unanswered_texts_are_not_gold(tmp_path: Path) -> None:
+    rows = [{"text": TEXT, "label": [MARA]}, {"text": "Nobody saw this.", "label": None}]
+    assert len(load(write(tmp_path / "a.jsonl", lines(rows)))[0]) == 1
+    tasks = [{**TASK, "annotations": [{"result": RESULT}]}, {**TASK, "annotations": []}]
+    tasks += [{**TASK, "annotations": [{"was_cancelled": True, "result": RESULT}]}]
+    found, report = load(write(tmp_path / "b.json", json.dumps(tasks)))
+    assert (len(found), report.skipped) == (1, 2)
+    records = [
+        {"fields": {"text": TEXT}, "suggestions": {"ner": {"value": spans(MARA)}}, "responses": {}},
+        {"fields": {"text": "b"}, "responses": {"ner": [{"value": [], "user_id": "u", "status": "draft"}]}},
+        {"fields": {"text": "c d"}, "responses": {"ner": [{"value": [], "user_id": "u", "status": "submitted"}]}},
+    ]
+    found, report = load(write(tmp_path / "c.jsonl", lines(records)))
+    assert ([sentence.text for sentence in found], report.skipped) == (["c d"], 2)
+
+
+def test_binary_answers_about_a_text_are_one_sentence(tmp_path: Path) -> None:
+    def row(answer: str, *items: Item, text: str = TEXT) -> dict[str, Any]:
+        return {"text": text, "spans": spans(*items), "answer": answer, "_view_id": "ner", "_binary": True}
+
+    rows = [row("accept", MARA), row("accept", LYON), row("reject", HALL), row("reject", [0, 2, "X"], text="No rent.")]
+    found, report = load(write(tmp_path / "a.jsonl", lines(rows)))
+    assert all_surfaces(found) == [RIGHT]
+    assert (report.partial, report.skipped) == (1, 3)
+    assert any("unknown, not O" in problem.reason for problem in report.problems)
+
+
+ANA: list[list[Item]] = [[MARA, LYON], [[0, 9, "PER"]]]
+BEN: list[list[Item]] = [[MARA, HALL], [[0, 9, "PER"]]]
+TEXTS: list[str] = [TEXT, "Otto Barr signs."]
+
+
+def two_people(folder: Path, tool: str) -> Path:
+    """The same texts by two people, as a tool exports them."""
+    if tool == "doccano":
+        with ZipFile(folder / "d.zip", "w") as archive:
+            for name, answers in (("ana", ANA), ("ben", BEN)):
+                rows = [{"text": text, "label": label} for text, label in zip(TEXTS, answers, strict=True)]
+                archive.writestr(f"{name}.jsonl", lines(rows))
+        return folder / "d.zip"
+    if tool == "brat":
+        for name, answers in (("ana", ANA), ("ben", BEN)):
+            for i, (text, label) in enumerate(zip(TEXTS, answers, strict=True)):
+                write(folder / "b" / name / f"{i}.txt", text)
+                notes = "".join(f"T{n}\t{t} {s} {e}\t{text[s:e]}\n" for n, (s, e, t) in enumerate(label))
+                write(folder / "b" / name / f"{i}.ann", notes)
+        return folder / "b"
+    if tool == "prodigy":
+        answered: list[dict[str, Any]] = [
+            {"text": text, "spans": spans(*label), "answer": "accept", "_annotator_id": who}
+            for who, answers in (("ana", ANA), ("ben", BEN))
+            for text, label in zip(TEXTS, answers, strict=True)
+        ]
+        return write(folder / "p.jsonl", lines(answered))
+    tasks: list[dict[str, Any]] = [
+        {
+            "data": {"text": text},
+            "annotations": [
+                {"completed_by": {"email": who}, "result": [{"value": each} for each in spans(*label, kind="labels")]}
+                for who, label in (("ana", ANA[i]), ("ben", BEN[i]))
+            ],
+        }
+        for i, text in enumerate(TEXTS)
+    ]
+    for task in tasks:
+        for answer in task["annotations"]:
+            for item in answer["result"]:
+                item["value"]["labels"] = [item["value"]["labels"]]
+    return write(folder / "ls.json", json.dumps(tasks))
+
+
+@pytest.mark.parametrize("tool", ["doccano", "brat", "prodigy", "labelstudio"])
+def test_people_who_disagree_are_asked_for_and_their_agreement_is_told(tmp_path: Path, tool: str) -> None:
+    path = two_people(tmp_path, tool)
+    with pytest.raises(ReadError, match=r"agree on 1 of the 2 texts.*F1 0\.67.*--annotator NAME.*\(ana, ben\)"):
+        load(path)
+    for who, second in (("ana", ("Lyon", "LOC")), ("ben", ("hall 7", "LOC"))):
+        found, report = load(path, annotator=who)
+        assert all_surfaces(found) == [[RIGHT[0], second], [("Otto Barr", "PER")]]
+        assert report.agreement
+        assert (report.agreement.shared, report.agreement.equal, report.agreement.taken) == (2, 1, who)
+    with pytest.raises(ReadError, match="annotator: 'eve' is not in it; its annotators are ana, ben"):
+        load(path, annotator="eve")
+    agreement = sniff(path).agreement
+    assert agreement
+    assert (agreement.annotators, agreement.f1) == ({"ana": 2, "ben": 2}, 0.6667)
+
+
+def test_people_who_agree_give_each_text_once(tmp_path: Path) -> None:
+    for name in ("ana", "ben"):
+        write(tmp_path / "d" / f"{name}.jsonl", lines([{"text": TEXT, "label": [MARA, LYON]}]))
+    found, report = load(tmp_path / "d")
+    assert all_surfaces(found) == [RIGHT]
+    assert report.agreement
+    assert report.agreement.taken == ""
+
+
+def test_curated_labels_are_taken_before_those_of_annotators(tmp_path: Path) -> None:
+    other = WEBANNO.replace("*\tLOC", "_\t_")
+    write(tmp_path / "p" / "annotation" / "a.txt" / "ana.tsv", other)
+    write(tmp_path / "p" / "annotation" / "a.txt" / "ben.tsv", WEBANNO.replace("LOC", "ORG"))
+    write(tmp_path / "p" / "curation" / "a.txt" / "CURATION_USER.tsv", WEBANNO)
+    found, report = load(tmp_path / "p")
+    assert all_surfaces(found) == [RIGHT]
+    assert report.agreement
+    assert report.agreement.taken == "curation"
+
+
+def test_files_that_share_few_texts_are_no_annotators(tmp_path: Path) -> None:
+    rows = [{"text": f"Hall {i} is free.", "label": []} for i in range(9)]
+    write(tmp_path / "d" / "a.jsonl", lines([*rows[:5], {"text": TEXT, "label": [MARA]}]))
+    write(tmp_path / "d" / "b.jsonl", lines([*rows[5:], {"text": TEXT, "label": [LYON]}]))
+    found, report = load(tmp_path / "d")
+    assert (len(found), report.agreement) == (11, None)

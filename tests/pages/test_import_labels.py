@@ -1,0 +1,55 @@
+"""Importing labels that several people made or that lost spans: what the page asks, and what its report says."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from core.facade import corpora, runs
+from tests.corpora.test_annotation_tools import LYON, MARA, TEXT, lines, two_people
+from tests.pages.test_pages import opened, texts
+
+
+@pytest.fixture(autouse=True)
+def here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Work that workers would do is done by this process, before the page goes on."""
+    monkeypatch.setattr(runs, "start", lambda kind, options: runs.execute(kind, options).id)
+
+
+def test_the_page_asks_for_one_annotator_and_reports_the_agreement(home: Path, tmp_path: Path) -> None:
+    app = opened("pages/1_Corpora.py")
+    app.file_uploader[0].upload("tasks.json", two_people(tmp_path, "labelstudio").read_bytes()).run()
+    assert not app.exception
+    assert any("They agree on 1 of the 2 texts" in info.value for info in app.info)
+    app.button(key="corpora.submit").click().run()
+    assert "Choose the annotator first" in texts(app)
+    assert not runs.listed("add")
+    app.selectbox(key="corpora.annotator").select("ben").run()
+    app.button(key="corpora.submit").click().run()
+    assert not app.exception
+    assert corpora.listed()[0].types == {"PER": 2, "LOC": 1}
+    said = " ".join(warning.value for warning in app.warning)
+    assert "They agree on 1 of the 2 texts" in said
+    assert "the labels of ben were taken" in said
+
+
+@pytest.mark.parametrize(("keep", "left"), [(False, 1), (True, 2)])
+def test_the_report_counts_sentences_that_lost_an_annotation(home: Path, keep: bool, left: int) -> None:
+    rows = [{"text": TEXT, "label": [MARA, LYON, [100, 110, "X"]]}, {"text": "No rent is due.", "label": []}]
+    app = opened("pages/1_Corpora.py")
+    app.file_uploader[0].upload("rows.jsonl", lines(rows).encode()).run()
+    app.toggle(key="corpora.keep_lost").set_value(keep)
+    app.button(key="corpora.submit").click().run()
+    assert not app.exception
+    assert corpora.listed()[0].n_sentences == left
+    said = " ".join(warning.value for warning in app.warning)
+    assert ("1 labelled sentence was left out" in said) == (not keep)
+
+
+def test_the_command_tells_the_same(home: Path, tmp_path: Path) -> None:
+    path = tmp_path / "rows.json"
+    path.write_text(json.dumps([[TEXT, {"entities": [MARA, [100, 110, "X"]]}], [TEXT, {"entities": [MARA]}]]))
+    run = runs.execute("add", {"path": str(path)})
+    result = corpora.import_result(run.id)
+    assert (result.lost, result.sentences, result.rejected_spans) == (1, 1, 1)
+    assert result.of_labels[0].startswith("1 labelled sentence was left out")
