@@ -24,7 +24,7 @@ def test_the_page_asks_for_one_annotator_and_reports_the_agreement(home: Path, t
     app.button(key="corpora.submit").click().run()
     assert "Choose the annotator first" in texts(app)
     assert not runs.listed("add")
-    app.selectbox(key="corpora.annotator").select("ben").run()
+    app.selectbox(key="corpora.annotator").select("ben")
     app.button(key="corpora.submit").click().run()
     assert not app.exception
     assert corpora.listed()[0].types == {"PER": 2, "LOC": 1}
