@@ -18,8 +18,9 @@ from core.corpora import readers
 from core.corpora.formats import source
 from core.corpora.formats.ledger import Format
 from core.corpora.readers import ReadOptions, ReadReport, read, sniff
-from core.errors import Cancelled, ConfigError, EncodingError, InputError, PathError, ReadError
+from core.errors import Cancelled, ConfigError, EncodingError, InputError, OptionsError, PathError, ReadError
 from core.text.words import clean
+from tests.conftest import entities_of
 
 
 class Options(TypedDict, total=False):
@@ -488,3 +489,23 @@ def test_a_tar_archive_is_refused_with_the_cure(tmp_path: Path) -> None:
         archive.addfile(tarfile.TarInfo("train.txt"))
     with pytest.raises(ReadError, match="a tar archive; unpack it"):
         list(read(tmp_path / "train.tar.gz"))
+
+
+def test_columns_without_tags_are_not_taken_for_text(tmp_path: Path) -> None:
+    path = tmp_path / "words.txt"
+    path.write_text("Mara\tNNP\nleft\tVBD\nLyon\tNNP\n.\t.\n\nRent\tNN\nis\tVBZ\ndue\tJJ\n.\t.\n" * 3)
+    with pytest.raises(OptionsError, match=r"none of its 2 columns holds entity tags.*--tag-column.*--format txt"):
+        list(read(path))
+    assert len(list(read(path, ReadOptions(format="txt")))) == 24
+
+
+def test_text_with_tabs_is_text(tmp_path: Path) -> None:
+    path = tmp_path / "numbered.txt"
+    path.write_text("".join(f"{i}\tThe deed of hall {i} is signed.\n" for i in range(9)))
+    assert len(list(read(path))) == 9
+
+
+def test_scores_behind_the_tags_are_no_token_numbers(tmp_path: Path) -> None:
+    path = tmp_path / "tagged.tsv"
+    path.write_text("Mara\tB-PER\t0.91\nleft\tO\t0.92\nLyon\tB-LOC\t0.93\n.\tO\t0.94\n\n" * 3)
+    assert [len(entities_of(sentence)) for sentence in read(path)] == [2, 2, 2]

@@ -17,6 +17,7 @@ from core.text.tag_styles import Style
 
 MAX_LINE = 100_000  # bytes of a token and its columns
 MAX_TOKENS = 50_000  # a longer "sentence" means that the empty lines are missing
+_FEW = 5  # rows of columns; fewer may be text that happens to have tabs
 _BLANKS = re.compile(r"[ \t]+")
 
 
@@ -55,6 +56,14 @@ def looks_like_conll(head: str) -> bool:
         return False
     tagged = sum(len(row) == n_columns and layout.style.reads(row[layout.tag]) for row in rows)
     return tagged > 0.5 * len(rows)
+
+
+def looks_like_columns(head: str) -> bool:
+    """Return True if nearly every line holds the same number of single words parted by tabs: tokens, but no tags."""
+    rows = [line.rstrip("\r\n").split("\t") for line in head.split("\n")[:-1] if line.strip()]
+    n_columns, n = Counter(map(len, rows)).most_common(1)[0] if rows else (0, 0)
+    words = sum(len(row) == n_columns and not any(" " in cell.strip() for cell in row) for row in rows)
+    return len(rows) >= _FEW and n_columns > 1 and min(n, words) >= 0.95 * len(rows)
 
 
 def columns(line: str) -> list[str]:
@@ -106,7 +115,8 @@ def layout(path: Path, options: ReadOptions) -> Layout:
                 path.name,
                 first,
                 f"none of its {common} columns holds entity tags (B-, I- and O, or types and O). Give the column of the"
-                " tags with --tag-column (counted from 1), or convert the file to a token and its tag per line.",
+                " tags with --tag-column (counted from 1), convert the file to a token and its tag per line, or read"
+                " its lines as text with --format txt.",
             )
         tag = int(options.tag_column) - 1 if options.tag_column.isdecimal() else common - 1
         found = Layout(n=common, tag=min(max(tag, 0), common - 1), style=Style(kind="types"))

@@ -13,7 +13,7 @@ from pathlib import Path, PurePath
 
 from core.corpora.formats.annotated import SPANS, TEXTS, with_lists
 from core.corpora.formats.arrow import arrow_rows, arrow_schema
-from core.corpora.formats.conll import looks_like_conll
+from core.corpora.formats.conll import looks_like_columns, looks_like_conll
 from core.corpora.formats.documents import document_format, is_document, sheet_rows
 from core.corpora.formats.folders import is_brat
 from core.corpora.formats.hf import tag_columns
@@ -266,6 +266,8 @@ def _by_content(path: Path, choice: str, head: str) -> str:
         return "conll"
     if ending not in (".csv", ".tsv") and looks_inline(head):
         return "inline"
+    if ending not in (".csv", ".tsv") and looks_like_columns(head):
+        return "conll"  # whose reader asks for the column of the tags
     return ending[1:] if ending in (".csv", ".tsv") else "txt"
 
 

@@ -178,18 +178,19 @@ def _token(values: Sequence[Sequence[Row]], taken: set[int]) -> int | None:
 
 def _counts(column: Sequence[Row]) -> bool:
     """Return True for a column that numbers the tokens of each sentence, or of the file."""
-    n = fitting = 0
+    n = fitting = ranges = 0
     before = -1
     for sentence in column:
         for at, value in enumerate(sentence):
             n += 1
             if _RANGE.fullmatch(value):
-                fitting += 1
+                ranges += 1
                 continue
             number = int(value) if value.isdecimal() and len(value) < 10 else -2
             fitting += number in (at, at + 1, before + 1)
             before = number
-    return n > 2 and fitting >= 0.95 * n
+    # Ranges alone are no numbers of tokens but scores, such as 0.93.
+    return n > 2 and fitting > ranges and fitting + ranges >= 0.95 * n
 
 
 def _constant(column: Sequence[Row]) -> bool:
