@@ -14,6 +14,29 @@ from core.errors import ConfigError
 Unit = Literal["sentences", "tokens", "fraction", "threshold"]
 
 
+# What an option must be, by the kind of error that pydantic reports.
+_MUST = {
+    "bool_parsing": "yes or no",
+    "bool_type": "yes or no",
+    "dict_type": "pairs of a name and a value",
+    "finite_number": "a number",
+    "float_parsing": "a number",
+    "float_type": "a number",
+    "greater_than": "more than {gt:g}",
+    "greater_than_equal": "{ge:g} or more",
+    "int_from_float": "a whole number",
+    "int_parsing": "a whole number",
+    "int_type": "a whole number",
+    "less_than": "less than {lt:g}",
+    "less_than_equal": "{le:g} or less",
+    "literal_error": "{expected}",
+    "string_type": "text",
+    "too_long": "a list of at most {max_length}",
+    "too_short": "a list of at least {min_length}",
+    "tuple_type": "a list",
+}
+
+
 def offline() -> bool:
     """Whether an administrator set `WINNOW_OFFLINE=1`: nothing is fetched, whoever asks."""
     return os.environ.get("WINNOW_OFFLINE", "") not in ("", "0")
@@ -47,10 +70,24 @@ class Config(BaseModel):
         try:
             return cls.model_validate(values)
         except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            name = ".".join(str(part) for part in first["loc"]) or cls.__name__
-            given = f" (came: {str(first['input'])[:60]!r})" if first["loc"] and first["type"] != "missing" else ""
-            raise ConfigError(f"{name}: {first['msg'].removeprefix('Value error, ')}{given}.") from error
+            raise _refusal(error, cls.__name__) from error
+
+
+def _refusal(error: ValidationError, owner: str) -> ConfigError:
+    """The first problem in our words: which option, what it must be, what it was. owner: named if no option is."""
+    first = error.errors(include_url=False)[0]
+    option = ".".join(part for part in first["loc"] if isinstance(part, str))
+    shape = _MUST.get(first["type"])
+    came = f"{str(first['input'])[:60]!r}"
+    if first["type"] == "missing":
+        refusal = ConfigError(f"{option} is missing.")
+    elif shape and option:
+        refusal = ConfigError(f"{option} must be {shape.format(**first.get('ctx', {}))}, not {came}.")
+    else:
+        given = f" (came: {came})" if first["loc"] else ""
+        refusal = ConfigError(f"{option or owner}: {first['msg'].removeprefix('Value error, ')}{given}.")
+    refusal.option = option
+    return refusal
 
 
 class Bounds(TypedDict, total=False):

@@ -66,7 +66,12 @@ class EncodingError(OptionsError):
 
 
 class ConfigError(InputError):
-    """An option is out of its range, or two options contradict each other."""
+    """An option is out of its range, or two options contradict each other.
+
+    option: name of the field that the message begins with; "" if it is about several.
+    """
+
+    option = ""
 
 
 class Unfinished(ConfigError):

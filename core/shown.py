@@ -4,6 +4,7 @@ import re
 
 REPLACED = "\ufffd"
 _BRIEF = 800  # characters
+LONGEST = 60  # characters of a name in a list
 # What a terminal obeys (ESC begins it), what turns or breaks a line, and halves of characters, which nothing can print.
 _OBEYED = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
@@ -31,6 +32,11 @@ def shown_json(text: str) -> str:
 def in_points(value: float) -> str:
     """A size in F1 points, with as many digits as a reader can use."""
     return f"{value:.0f} points" if value >= 9.95 else f"{value:.1f} points"
+
+
+def short(name: str) -> str:
+    """A name in a list. A long one keeps both ends, because names that Winnow gives differ at the end."""
+    return name if len(name) <= LONGEST else f"{name[: LONGEST - 28].rstrip()}…{name[-27:].lstrip()}"
 
 
 def duration(seconds: float) -> str:

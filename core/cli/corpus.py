@@ -12,6 +12,8 @@ from core.cli.terminal import echo, echo_json, finish, json_option, note_spoilt,
 from core.facade import addresses, corpora, intake, ratios, runs
 from core.facade.errors import ConfigError
 
+PROBLEMS = 5  # rows that could not be used, of which the reason is printed
+
 
 @click.group()
 def corpus() -> None:
@@ -35,7 +37,45 @@ def corpus_add(paths: tuple[str, ...], as_json: bool, **values: object) -> None:
             raise ConfigError("FILES: give addresses or files, not both in one corpus.")
         paths, options["move"] = (str(addresses.fetched(elsewhere, partial(echo, err=True))),), True
     first, *others = (str(Path(path).absolute()) for path in paths)
-    finish(runs.execute("add", {"path": first, "others": tuple(others), **options}, progress), as_json)
+    run = runs.execute("add", {"path": first, "others": tuple(others), **options}, progress)
+    finish(run, as_json, plain=lambda _: _added(run.id))
+
+
+def _added(run_id: str) -> list[str]:
+    """What a person wants to know of an import: what came in, what was left out and why, what to look at."""
+    added = corpora.import_result(run_id)
+    kind = "labelled" if added.types else "without labels"
+    lines = [f"{added.name}: {_n(added.sentences, 'sentence')}, {_n(added.tokens, 'token')}, {kind}"]
+    if added.types:
+        lines.append(f"entities     {', '.join(f'{name} {n:,}' for name, n in added.types.items())}")
+    scheme = f" with {added.scheme} tags" if added.scheme else ""
+    lines.append(f"read as      {added.format}{scheme}, {_n(added.files, 'file')}")
+    if added.cut and added.cut.rule != "own":
+        rule = "runs of letters, and single marks" if added.cut.rule == "words" else "what blanks separate"
+        lines.append(f"tokens       {rule} ({added.cut.why})")
+    counts = (
+        (added.rejected, "row", " rejected"),
+        (added.rejected_spans, "span", " rejected"),
+        (added.repaired_rows, "row", " repaired"),
+        (added.empty, "empty row", ""),
+        (added.left_out, "file", " left out"),
+        (added.blank_pages, "page", " without text"),
+    )
+    left_out = ", ".join(f"{_n(n, what)}{how}" for n, what, how in counts if n)
+    lines.append(f"left out     {left_out or 'nothing'}")
+    for problem in added.problems[:PROBLEMS]:
+        where = f"{problem.file} line {problem.line}" if problem.line else problem.file
+        lines.append(f"  {where}: {problem.reason}")
+    if len(added.problems) > PROBLEMS:
+        lines.append(f"  and {len(added.problems) - PROBLEMS:,} more; --json shows them")
+    if added.contradictory_texts:
+        found = corpora.Contradictions(texts=added.contradictory_texts, sentences=added.contradictory_sentences)
+        lines.append(f"check        {found.in_words}")
+    return [*lines, f"fingerprint  {added.corpus}"]
+
+
+def _n(n: int, what: str) -> str:
+    return f"{n:,} {what}{'s' * (n != 1)}"
 
 
 @corpus.command("propose")

@@ -7,10 +7,12 @@ Exit 0 done, 2 the input or the arguments were wrong, 1 a bug, 130 cancelled.
 """
 
 import os
+from collections.abc import Mapping, Sequence
 from io import StringIO
 
 import click
 
+from core import __version__
 from core.cli.assisting import assist, skl
 from core.cli.atlas import write_atlas
 from core.cli.bias import difficulty
@@ -18,6 +20,7 @@ from core.cli.choice import choice_group
 from core.cli.corpus import corpus, samples
 from core.cli.encoders import encoders_group
 from core.cli.errors import list_errors
+from core.cli.examples import with_examples
 from core.cli.experiment import demo, experiment
 from core.cli.machine import audit_list, doctor, key
 from core.cli.project import project_group
@@ -30,7 +33,7 @@ from core.cli.study import study
 from core.cli.terminal import echo
 from core.cli.training import evaluate, finetune, predict, pretrain
 from core.cli.vectors import vectors_group
-from core.facade import errors, machine, projects
+from core.facade import commands, errors, machine, projects
 from core.facade.audit import asked_by
 from core.facade.errors import Cancelled, ConfigError, ProjectError, WinnowError
 from core.facade.home import given_home, on_disk, private
@@ -73,7 +76,44 @@ COMMANDS = (
 )
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class Main(click.Group):
+    """The command `core`. Its own options may stand before a command or after it."""
+
+    def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
+        """Move the options that stand after a command to the front."""
+        return super().parse_args(context, _own_first(self, args))
+
+
+def _own_first(main: click.Group, args: Sequence[str]) -> list[str]:
+    """`args` with the options of `main` in front, unless the command has an option of that name itself."""
+    own, front, rest, left = _takes_value(main), list[str](), list[str](), list(args)
+    command: click.Command = main
+    theirs: Mapping[str, bool] = {}
+    while left:
+        word = left.pop(0)
+        name, sign, _ = word.partition("=")
+        if word == "--":
+            return [*front, *rest, word, *left]
+        if name in own and name not in theirs:
+            front += [word, *([left.pop(0)] if own[name] and not sign and left else [])]
+            continue
+        rest.append(word)
+        if isinstance(command, click.Group) and word in command.commands:
+            command = command.commands[word]
+            theirs = _takes_value(command)
+        elif theirs.get(name) and not sign and left:
+            rest.append(left.pop(0))  # a value, which may look like an option
+    return [*front, *rest]
+
+
+def _takes_value(command: click.Command) -> dict[str, bool]:
+    """Whether each option of a command, by its flag, takes a value."""
+    options = [param for param in command.params if isinstance(param, click.Option)]
+    return {flag: not option.is_flag for option in options for flag in (*option.opts, *option.secondary_opts)}
+
+
+@click.group(cls=Main, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="Winnow", message="%(prog)s %(version)s")
 @click.option(
     "--home",
     envvar="WINNOW_HOME",
@@ -138,6 +178,14 @@ def _choose(project: str, context: click.Context) -> None:
 
 for _command in COMMANDS:
     main.add_command(_command)
+with_examples(main)
+
+
+def _by_flag(error: WinnowError) -> str:
+    """An error as the command line shows it: an option by its flag, as it is typed."""
+    text, option = str(error), error.option if isinstance(error, ConfigError) else ""
+    name = option.partition(".")[0]
+    return commands.flag(name) + text.removeprefix(name) if option and text.startswith(name) else text
 
 
 def run_main() -> int:
@@ -154,7 +202,7 @@ def run_main() -> int:
         echo("cancelled", err=True)
         return 130  # as shells say it of what Ctrl-C ended: 128 and SIGINT
     except WinnowError as error:
-        echo(str(error), err=True)
+        echo(_by_flag(error), err=True)
         return 2
     except Exception as error:  # noqa: BLE001  the last door: a bug, told apart from wrong input by its exit code
         echo(*errors.for_the_log(error).splitlines(), err=True)  # a worker's is worker.log

@@ -74,7 +74,7 @@ def config_options(config: type[Config], *, leave_out: tuple[str, ...] = ()) -> 
             extra = _extra(field)
             if name in leave_out or extra.get("hidden"):
                 continue
-            help = (field.description or "") + (f" [{extra['unit']}]" if extra.get("unit") else "")
+            help = (field.description or "") + (f" [{extra['unit']}]" if extra.get("unit") else "") + _default(field)
             command = click.option(*_flags(name, field), name, help=help, **_click_kind(field))(command)
         return command
 
@@ -88,7 +88,6 @@ class Attributes(TypedDict, total=False):
     is_flag: bool
     multiple: bool
     default: None
-    show_default: str
     metavar: str
     type: click.ParamType[str] | None
     callback: Callable[[click.Context, click.Parameter, Sequence[str]], tuple[str, ...]]
@@ -107,20 +106,45 @@ def _flags(name: str, field: FieldInfo) -> tuple[str, ...]:
 
 def _click_kind(field: FieldInfo) -> Attributes:
     """click's keywords for a pydantic field; values stay text, the config itself validates them."""
-    kind, default = field.annotation, field.default
+    kind = field.annotation
     shown: Attributes = {"required": True} if field.is_required() else {}
-    if default not in ("", (), {}) and not shown:
-        shown = {"show_default": str(default)}
     if kind in _YES_OR_NO:
-        return {"is_flag": True, "default": None, **({"show_default": "on"} if default else {})}
+        return {"is_flag": True, "default": None}
     if get_origin(kind) is Literal:
         return {"type": click.Choice([str(choice) for choice in get_args(kind)]), "default": None, **shown}
     shown |= {"default": None, "type": CORPUS if _extra(field).get("corpus") else None}
+    name = "CORPUS" if shown["type"] else _metavar(kind)
     if get_origin(kind) in (tuple, dict):
         pairs = get_origin(kind) is dict
-        names = "NAME=VALUE" if pairs else "CORPUS" if shown["type"] else "TEXT"
-        shown |= {"multiple": True, "callback": several_pairs if pairs else several, "metavar": f"{names},..."}
+        shown |= {"multiple": True, "callback": several_pairs if pairs else several, "metavar": f"{name},..."}
+    elif name != "CORPUS":
+        shown["metavar"] = name
     return shown
+
+
+def _metavar(kind: object) -> str:
+    """The kind of value that an option takes, for the help: INT, FLOAT, TEXT; of a list, that of its items."""
+    if get_origin(kind) is dict:
+        return "NAME=VALUE"
+    if kind in (int, float):
+        return "INT" if kind is int else "FLOAT"
+    # Of an option that may be None, or of a list, the first kind that is no text.
+    inner = [_metavar(each) for each in get_args(kind) if each not in (type(None), ...) and not isinstance(each, str)]
+    return next((name for name in inner if name != "TEXT"), "TEXT")
+
+
+def _default(field: FieldInfo) -> str:
+    """The default in words, for the end of a help text; nothing if there is none."""
+    value = field.default
+    if field.is_required() or value in ("", (), {}, None, False):
+        return ""
+    if value is True:
+        return " [default: on]"
+    if isinstance(value, dict):
+        return f" [default: {', '.join(f'{key}={item}' for key, item in value.items())}]"
+    if isinstance(value, tuple):
+        return f" [default: {', '.join(map(str, value))}]"
+    return f" [default: {value:g}]" if isinstance(value, float) else f" [default: {value}]"
 
 
 def given(values: Mapping[str, object], config: type[Config]) -> Options:

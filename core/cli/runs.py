@@ -1,14 +1,18 @@
 """The commands `runs list`, `show`, `label`, `diff`, `curves`, `cancel`, `resume`, `remove`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import click
 
 from core.cli.options import FILE, several
-from core.cli.terminal import echo, echo_json, json_option, note_spoilt, progress, remove_everything, report
-from core.facade import labels, removals, run_comparison, runs
+from core.cli.terminal import echo, echo_json, in_words, json_option, note_spoilt, progress, remove_everything, report
+from core.facade import labels, removals, results, run_comparison, runs, titles
 from core.facade.labels import Label
+from core.facade.runs import Run, RunState
+
+WIDEST = 160  # characters of a value in `runs show`
+FINISHED = {"succeeded": "finished"}  # as pages call it
 
 
 @click.group("runs")
@@ -28,12 +32,15 @@ def runs_list(tags: Sequence[str], archived: bool, as_json: bool) -> None:
         label = labels.label_of(run.id)
         if set(tags) <= set(label.tags) and (archived or not label.archived):
             state = runs.state(run.id).state
-            rows.append({"run": run.id, "kind": run.manifest.kind, "state": state, **_label(label)})
+            about = {"run": run.id, "kind": run.manifest.kind, "state": state, "title": titles.title(run)}
+            rows.append({**about, **_label(label)})
     if as_json:
         echo_json({"runs": rows})
     for row in [] if as_json else rows:
-        words = _in_words(labels.label_of(str(row["run"])))
-        echo(f"{row['run']:<36} {row['state']:<11} {words}".rstrip())
+        label = labels.label_of(str(row["run"]))
+        words = "  ".join(filter(None, (str(row["title"]), *_flags(label))))
+        ended = FINISHED.get(str(row["state"]), str(row["state"]))
+        echo(f"{row['run']:<36} {ended:<11} {words}".rstrip())
 
 
 def _label(label: Label) -> dict[str, object]:
@@ -46,9 +53,13 @@ def _label(label: Label) -> dict[str, object]:
     }
 
 
-def _in_words(label: Label) -> str:
+def _flags(label: Label) -> list[str]:
     flags = [name for name, holds in (("pinned", label.pinned), ("archived", label.archived)) if holds]
-    return "  ".join(part for part in (label.name, " ".join(f"#{tag}" for tag in label.tags), *flags) if part)
+    return [part for part in (" ".join(f"#{tag}" for tag in label.tags), *flags) if part]
+
+
+def _in_words(label: Label) -> str:
+    return "  ".join(part for part in (label.name, *_flags(label)) if part)
 
 
 @run_group.command("label")
@@ -108,7 +119,28 @@ def runs_show(run_id: str, as_json: bool) -> None:
     shown = {"run": run.id, "kind": run.manifest.kind, "state": state.state, "stage": state.stage, "error": state.error}
     shown["device"] = state.device
     result = run.result() if state.state == "succeeded" else {}
-    report({**shown, "config": dict(run.manifest.config), "result": result, "notes": list(state.notes)}, as_json)
+    whole = {**shown, "config": dict(run.manifest.config), "result": result, "notes": list(state.notes)}
+    report(whole, as_json, None if as_json else _lines(run, state, result))
+
+
+def _lines(run: Run, state: RunState, result: Mapping[str, object]) -> list[str]:
+    """A run for people: its title, state, the options that somebody chose, the result, and notes."""
+    ended = FINISHED.get(state.state, state.state)
+    about = {"run": run.id, "state": ended, "stage": state.stage, "device": state.device, "error": state.error}
+    parts = {"Options": run_comparison.chosen(run.id), "Result": result}
+    finding = results.finding(run.id) if run.manifest.kind == "experiment" and result else None
+    lines = [titles.title(run), *_aligned({name: value for name, value in about.items() if value})]
+    lines += ["", *finding.parts] if finding else []
+    for heading, values in parts.items():
+        lines += ["", heading, *_aligned(values, "  ")] if values else []
+    return [*lines, *(["", "Notes"] if state.notes else []), *(f"  {note}" for note in state.notes)]
+
+
+def _aligned(values: Mapping[str, object], indent: str = "") -> list[str]:
+    width = max(map(len, values), default=0) + 2
+    lines = {name: in_words(value) for name, value in values.items()}
+    cut = {name: text if len(text) <= WIDEST else f"{text[:WIDEST]}…; --json shows all" for name, text in lines.items()}
+    return [f"{indent}{name.replace('_', ' '):<{width}}{text}" for name, text in cut.items()]
 
 
 @run_group.command("cancel")

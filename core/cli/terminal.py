@@ -66,8 +66,20 @@ def report(result: Mapping[str, object], as_json: bool, plain: str | Sequence[st
             echo(*([plain] if isinstance(plain, str) else plain))
         return
     for name, value in result.items():
-        text = ", ".join(f"{k} {v}" for k, v in value.items()) if isinstance(value, dict) else value
-        echo(f"{name:<12} {text}")
+        echo(f"{name:<12} {in_words(value)}")
+
+
+def in_words(value: object) -> str:
+    """A value as a person reads it: no braces, no quotes, and of a long table only its length."""
+    if value is None or isinstance(value, bool):
+        return {None: "-", True: "yes", False: "no"}[value]
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {in_words(item)}" for key, item in value.items()) or "-"
+    if isinstance(value, list | tuple):
+        if any(isinstance(item, Mapping | list | tuple) for item in value):
+            return f"{len(value):,} entr{'y' if len(value) == 1 else 'ies'}; --json shows them"
+        return ", ".join(map(in_words, value)) or "-"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def remove_everything(reference: str, as_json: bool) -> None:

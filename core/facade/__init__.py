@@ -10,5 +10,5 @@
   `results`, `reports`, `papers`.
 - Projects: `projects`, `road`, `find_out`.
 - This machine and others: `home`, `machine`, `cluster`, `door`, `privacy`, `preferences`.
-- Words and pictures: `terms`, `shown`, `errors`, `figures` (all of `core.plots`).
+- Words and pictures: `terms`, `titles` (of runs), `shown`, `errors`, `figures` (all of `core.plots`).
 """

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from core.facade import results, training
 from core.facade.audit import exporting
 from core.facade.home import store
+from core.recipes import RECIPES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +39,28 @@ def differences(run_ids: Sequence[str]) -> list[Difference]:
         )
         for name in differing
     ]
+
+
+def chosen(run_id: str) -> dict[str, str]:
+    """Options of a run that are not at their default, nested ones too, in words. Errors: RunError."""
+    run = store().get(run_id)
+    recipe = RECIPES.get(run.manifest.kind)
+    usual = {name: field.default for name, field in recipe.config.model_fields.items()} if recipe else {}
+    options = {name: value for name, value in run.manifest.config.items() if name != "weights"}
+    own = {
+        name: value
+        for name, value in options.items()
+        if value not in ("", None, [], {}) and _listed(usual.get(name)) != value
+    }
+    return {
+        name.replace("_", " ").replace(".", ": "): results.value_in_words(run, name, value)
+        for name, value in _flat(own)
+    }
+
+
+def _listed(default: object) -> object:
+    """A default as a manifest has it, where tuples are lists."""
+    return list(default) if isinstance(default, tuple) else default
 
 
 def _flat(options: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, object]]:

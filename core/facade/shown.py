@@ -1,5 +1,5 @@
 """What text and times look like before people."""
 
-from core.shown import duration, in_points, shown, shown_json
+from core.shown import LONGEST, duration, in_points, short, shown, shown_json
 
-__all__ = ["duration", "in_points", "shown", "shown_json"]
+__all__ = ["LONGEST", "duration", "in_points", "short", "shown", "shown_json"]

@@ -14,11 +14,11 @@ from core.facade.corpora import Corpus, Sentence
 from core.facade.home import offline
 from core.facade.runs import Config
 from core.facade.selections import Budget
+from core.facade.shown import LONGEST, short
 
 _MARKUP = re.compile(r"[!-/:-@\[-`{-~]")  # all of ASCII's punctuation
 _LINKED = re.compile(r"[:@]|www(?=\.)", re.IGNORECASE)  # what emoji names, bare links and addresses are told by
 TINY = 1e-9
-LONGEST = 60  # characters of a name in a list
 _JOINER = "\u2060"
 
 
@@ -141,11 +141,6 @@ def corpus_label(corpus: Corpus) -> str:
     """A corpus in a list of choices (shown as plain text there)."""
     origin = ", made by Winnow" if corpus.derived else ""
     return f"{short(corpus.name)} ({len(corpus):,} sentences{origin})"
-
-
-def short(name: str) -> str:
-    """A name in a list: of a long one its two ends, for what Winnow makes of a corpus differs at the end."""
-    return name if len(name) <= LONGEST else f"{name[: LONGEST - 28].rstrip()}…{name[-27:].lstrip()}"
 
 
 def config_form(

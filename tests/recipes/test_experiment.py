@@ -454,7 +454,7 @@ def test_a_plan_that_is_no_mapping(tmp_path: Path) -> None:
         ("task: " + "[" * 50_000, r"PLAN\.yaml line 1: nests too deeply to be a plan"),
         ("\n".join(" " * depth + "a:" for depth in range(500)), r"PLAN\.yaml line 2\d: nests too deeply to be a plan"),
         ("task: [" + "a," * 100_000 + "]", r"PLAN\.yaml line 1: has more than 50,000 values and marks"),
-        ("task: " + "a" * 100_000, r"PLAN\.yaml: train: Field required"),  # too long for a path, so it is a name
+        ("task: " + "a" * 100_000, r"PLAN\.yaml: train is missing"),  # too long for a path, so it is a name
     ],
     ids=["large", "deep in one line", "deep in many lines", "many values", "long name"],
 )

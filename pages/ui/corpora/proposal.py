@@ -7,10 +7,11 @@ import streamlit as st
 
 from core.facade import corpora, intake, runs, terms
 from core.facade.intake import Row
+from core.facade.shown import short
 from pages.ui.corpora.uploads import OPEN
 from pages.ui.presses import pressed
 from pages.ui.runs.links import attach
-from pages.ui.widgets import plain, short, size
+from pages.ui.widgets import plain, size
 
 NAMES = {
     **{role: term.title for role, term in corpora.ROLES.items()},

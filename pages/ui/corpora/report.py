@@ -6,9 +6,10 @@ import streamlit as st
 
 from core.facade import corpora, deliver, results
 from core.facade.corpora import AddResult
+from core.facade.shown import short
 from pages.ui.presses import pressed
 from pages.ui.project import later
-from pages.ui.widgets import plain, short, table
+from pages.ui.widgets import plain, table
 
 
 def report(run_id: str) -> None:

@@ -3,51 +3,36 @@
 import math
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from math import floor, log10
-from typing import Any
 
-from core.facade import choices, corpora, intake, labels, results, runs, terms, training
+from core.facade import corpora, results, runs, terms, training
 from core.facade.errors import WinnowError
 from core.facade.runs import Run, RunState
 from core.facade.shown import duration
-from pages.ui.widgets import budget_words, plain, short
+from core.facade.titles import choice_title, corpus_name, encoder, title
+from pages.ui.widgets import plain
+
+__all__ = [
+    "PARTS",
+    "brief",
+    "choice_title",
+    "corpus_name",
+    "encoder",
+    "ending",
+    "last_duration",
+    "name_of",
+    "out_of",
+    "pace",
+    "removed",
+    "share",
+    "stage",
+    "title",
+    "waited_for",
+    "when",
+    "whole",
+]
 
 _CHILD = re.compile(r"^(?:\[\d+ of \d+\] )?(?:[a-z][a-z0-9-]*: )*")  # "score: embed: ": which run in the run
-
-_TITLES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
-    "select": lambda config: (
-        f"Select {budget_words(config['budget'])} of {corpus_name(config['domain'])} by {config['strategy']}"
-    ),
-    "prevalence": lambda config: f"Count what is like {corpus_name(config['task'])} in {corpus_name(config['domain'])}",
-    "audit": lambda config: f"Check {corpus_name(config['corpus'])} for duplicates and leaks",
-    "add": lambda config: f"Import {config['name'] or config['path'].rsplit('/', 1)[-1]}",
-    "intake": lambda config: f"Import {_count(sum(len(config[part]) for part in intake.PARTS))}",
-    "similarity": lambda config: f"Compare {_sources(len(config['source']))} with {_names(config['target'])}",
-    "map": lambda config: f"Map {_of_selection(config['selection'])}",
-    "calibrate": lambda config: f"Time this machine with {encoder(config['encoder'])}",
-    "vectors-import": lambda config: f"Read word vectors {config['name'] or config['path'].rsplit('/', 1)[-1]}",
-    "fetch": lambda config: f"Fetch the encoder {config['encoder']}",
-    "rank": lambda config: f"Rank {' and '.join(map(encoder, config['encoders']))} on {corpus_name(config['train'])}",
-    "tag": lambda config: f"Find entities in {corpus_name(config['corpus'])}",
-    "predict": lambda config: f"Find entities with {_tagger(config['model'])}",
-    "evaluate": lambda config: f"Test {_tagger(config['model'])} on {corpus_name(config['test'])}",
-    "pretrain": lambda config: f"Pre-train {encoder(config['init'])} on {_names(config['corpora'])}",
-    "finetune": lambda config: f"{_trained(config)} on {corpus_name(config['train'])}",
-    "skl": lambda config: f"Score {corpus_name(config['assisting'])} against {corpus_name(config['primary'])}",
-    "assist": lambda config: f"{corpus_name(config['primary'])} with the help of {corpus_name(config['assisting'])}",
-    "difficulty": lambda config: f"Measure names and contexts of {corpus_name(config['train'])}",
-    "rebuild": lambda config: f"Rebuild {corpus_name(config['train'])} by {config['method']}",
-    "robustness": lambda config: f"Make {config['kind']} of {corpus_name(config['test'])}",
-    "split": lambda config: f"Divide {corpus_name(config['corpus'])} by {config['by']}",
-    "halves": lambda config: f"Split {corpus_name(config['train'])} into halves",
-    "experiment": lambda config: f"Experiment: {', '.join(config['arms'])}",
-    "study": lambda config: (
-        f"Study: {', '.join(config['arms'])} on {', '.join(config['names']) or _names(config['test'])}"
-    ),
-}
-
 
 PARTS = {
     **{role: f"the {term.word}" for role, term in corpora.ROLES.items()},
@@ -83,27 +68,6 @@ def removed(run_id: str) -> str:
     )
 
 
-def title(run: Run) -> str:
-    """A run in words: as somebody named it, else what it does to which corpus."""
-    with suppress(WinnowError):  # one that was removed since
-        if name := labels.label_of(run.id).name:
-            return name
-    kind, config = run.manifest.kind, run.manifest.config
-    with suppress(KeyError, TypeError, AttributeError, WinnowError):  # a manifest that lost an option still has a row
-        if kind == "select":
-            return choice_title(run.id)
-        if kind in _TITLES:
-            return _TITLES[kind](config)
-    return f"{kind} {corpus_name(config.get('corpus') or config.get('domain') or '')}"
-
-
-def choice_title(choice_id: str) -> str:
-    """A choice in words: its name, what it takes of which corpus. Errors: RunError; KeyError for a spoilt manifest."""
-    choice = choices.at(choice_id)
-    what = _TITLES["select"]({**runs.get(choice.run).manifest.config, "budget": choice.budget})
-    return f"{choice.name}: {what}" if choice.name else what
-
-
 def name_of(run: Run) -> str:
     """A run in a list of many: what it does, and the end of its id, which no other of its title has."""
     return f"{title(run)} ({run.id[-4:]})"
@@ -124,52 +88,6 @@ def last_duration(kind: str) -> str:
             " soon as its first part is over."
         )
     return f"The latest one here, {title(done)}, took {duration(runs.state(done.id).seconds)}."
-
-
-def corpus_name(reference: str) -> str:
-    """A corpus as it is called, a long name cut, or that it is gone."""
-    return short(results.corpus_name(reference))
-
-
-def _of_selection(run_id: str) -> str:
-    try:
-        return f"{corpus_name(runs.get(run_id).manifest.config['domain'])} for selection {run_id[-4:]}"
-    except WinnowError:
-        return f"a removed selection ({run_id[-4:]})"
-
-
-def _trained(config: Mapping[str, Any]) -> str:
-    network = config.get("network", "encoder")
-    if not training.begins_from_encoder(network):
-        return f"Train a {network} tagger"
-    spans = " as MINER" if config.get("beta") or config.get("gamma") else " on spans" if network == "span" else ""
-    return f"Fine-tune {encoder(config['init'])}{spans}"
-
-
-def _tagger(model: str) -> str:
-    """A finished fine-tuning by its start and corpus, a folder by its name."""
-    with suppress(WinnowError):
-        config = runs.get(model).manifest.config
-        network = config.get("network", "encoder")
-        begun = encoder(config["init"]) if training.begins_from_encoder(network) else network
-        return f"{begun} on {corpus_name(config['train'])}"
-    return model.rstrip("/").rsplit("/", 1)[-1]
-
-
-def _count(files: int) -> str:
-    return f"{files:,} file{'s' * (files > 1)}"
-
-
-def _names(references: Sequence[str]) -> str:
-    return " and ".join(corpus_name(reference) for reference in references)
-
-
-def encoder(init: str) -> str:
-    """Encoder to start from, in few words: a finished pre-training by its corpora, a folder by its name."""
-    run_id = init.removesuffix("/artifacts/model").rsplit("/", 1)[-1]
-    with suppress(WinnowError):
-        return f"the encoder of {run_id[-4:]} ({_names(runs.get(run_id).manifest.config['corpora'])})"
-    return init.rstrip("/").rsplit("/", 1)[-1]
 
 
 def waited_for(run_id: str) -> str:
@@ -240,7 +158,3 @@ def pace(state: RunState) -> list[str]:
 def _digits(value: float) -> str:
     """Two digits at least: 0.43, 4.3, 43, 4,321."""
     return f"{value:,.{max(0, 1 - floor(log10(value)))}f}"
-
-
-def _sources(n: int) -> str:
-    return "1 source" if n == 1 else f"{n} sources"

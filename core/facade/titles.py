@@ -1,0 +1,114 @@
+"""Titles of runs: what a run does to which corpus, the same on pages and on the command line."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from core.config import Budget
+from core.errors import WinnowError
+from core.facade import choices, intake, labels, results, runs, training
+from core.runs.store import Run
+from core.shown import short
+
+_TITLES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
+    "select": lambda config: (
+        f"Select {Budget.parse(config['budget']).in_words} of {corpus_name(config['domain'])} by {config['strategy']}"
+    ),
+    "prevalence": lambda config: f"Count what is like {corpus_name(config['task'])} in {corpus_name(config['domain'])}",
+    "audit": lambda config: f"Check {corpus_name(config['corpus'])} for duplicates and leaks",
+    "add": lambda config: f"Import {config['name'] or config['path'].rsplit('/', 1)[-1]}",
+    "intake": lambda config: f"Import {_count(sum(len(config[part]) for part in intake.PARTS))}",
+    "similarity": lambda config: f"Compare {_sources(len(config['source']))} with {_names(config['target'])}",
+    "map": lambda config: f"Map {_of_selection(config['selection'])}",
+    "calibrate": lambda config: f"Time this machine with {encoder(config['encoder'])}",
+    "vectors-import": lambda config: f"Read word vectors {config['name'] or config['path'].rsplit('/', 1)[-1]}",
+    "fetch": lambda config: f"Fetch the encoder {config['encoder']}",
+    "rank": lambda config: f"Rank {' and '.join(map(encoder, config['encoders']))} on {corpus_name(config['train'])}",
+    "tag": lambda config: f"Find entities in {corpus_name(config['corpus'])}",
+    "predict": lambda config: f"Find entities with {_tagger(config['model'])}",
+    "evaluate": lambda config: f"Test {_tagger(config['model'])} on {corpus_name(config['test'])}",
+    "pretrain": lambda config: f"Pre-train {encoder(config['init'])} on {_names(config['corpora'])}",
+    "finetune": lambda config: f"{_trained(config)} on {corpus_name(config['train'])}",
+    "skl": lambda config: f"Score {corpus_name(config['assisting'])} against {corpus_name(config['primary'])}",
+    "assist": lambda config: f"{corpus_name(config['primary'])} with the help of {corpus_name(config['assisting'])}",
+    "difficulty": lambda config: f"Measure names and contexts of {corpus_name(config['train'])}",
+    "rebuild": lambda config: f"Rebuild {corpus_name(config['train'])} by {config['method']}",
+    "robustness": lambda config: f"Make {config['kind']} of {corpus_name(config['test'])}",
+    "split": lambda config: f"Divide {corpus_name(config['corpus'])} by {config['by']}",
+    "halves": lambda config: f"Split {corpus_name(config['train'])} into halves",
+    "experiment": lambda config: f"Experiment: {', '.join(config['arms'])}",
+    "study": lambda config: (
+        f"Study: {', '.join(config['arms'])} on {', '.join(config['names']) or _names(config['test'])}"
+    ),
+}
+
+
+def title(run: Run) -> str:
+    """A run in words: as somebody named it, else what it does to which corpus."""
+    with suppress(WinnowError):  # one that was removed since
+        if name := labels.label_of(run.id).name:
+            return name
+    kind, config = run.manifest.kind, run.manifest.config
+    with suppress(KeyError, TypeError, AttributeError, WinnowError):  # a manifest that lost an option still has a row
+        if kind == "select":
+            return choice_title(run.id)
+        if kind in _TITLES:
+            return _TITLES[kind](config)
+    return f"{kind} {corpus_name(config.get('corpus') or config.get('domain') or '')}"
+
+
+def choice_title(choice_id: str) -> str:
+    """A choice in words: its name, what it takes of which corpus. Errors: RunError; KeyError for a spoilt manifest."""
+    choice = choices.at(choice_id)
+    what = _TITLES["select"]({**runs.get(choice.run).manifest.config, "budget": choice.budget})
+    return f"{choice.name}: {what}" if choice.name else what
+
+
+def corpus_name(reference: str) -> str:
+    """A corpus as it is called, a long name cut, or that it is gone."""
+    return short(results.corpus_name(reference))
+
+
+def _of_selection(run_id: str) -> str:
+    try:
+        return f"{corpus_name(runs.get(run_id).manifest.config['domain'])} for selection {run_id[-4:]}"
+    except WinnowError:
+        return f"a removed selection ({run_id[-4:]})"
+
+
+def _trained(config: Mapping[str, Any]) -> str:
+    network = config.get("network", "encoder")
+    if not training.begins_from_encoder(network):
+        return f"Train a {network} tagger"
+    spans = " as MINER" if config.get("beta") or config.get("gamma") else " on spans" if network == "span" else ""
+    return f"Fine-tune {encoder(config['init'])}{spans}"
+
+
+def _tagger(model: str) -> str:
+    """A finished fine-tuning by its start and corpus, a folder by its name."""
+    with suppress(WinnowError):
+        config = runs.get(model).manifest.config
+        network = config.get("network", "encoder")
+        begun = encoder(config["init"]) if training.begins_from_encoder(network) else network
+        return f"{begun} on {corpus_name(config['train'])}"
+    return model.rstrip("/").rsplit("/", 1)[-1]
+
+
+def _count(files: int) -> str:
+    return f"{files:,} file{'s' * (files > 1)}"
+
+
+def _names(references: Sequence[str]) -> str:
+    return " and ".join(corpus_name(reference) for reference in references)
+
+
+def encoder(init: str) -> str:
+    """Encoder to start from, in few words: a finished pre-training by its corpora, a folder by its name."""
+    run_id = init.removesuffix("/artifacts/model").rsplit("/", 1)[-1]
+    with suppress(WinnowError):
+        return f"the encoder of {run_id[-4:]} ({_names(runs.get(run_id).manifest.config['corpora'])})"
+    return init.rstrip("/").rsplit("/", 1)[-1]
+
+
+def _sources(n: int) -> str:
+    return "1 source" if n == 1 else f"{n} sources"
