@@ -423,7 +423,7 @@ def test_plan_file(home: Path, tmp_path: Path) -> None:
         (("budgets: [20%, 100]", "budgets: " + "[" * 3_000), "PLAN.yaml"),
         (("  epochs: 3", "  epochs: \x01 3"), "PLAN.yaml line 11: has a control character"),
         (("  epochs: 3", "  epohcs: 3"), r"PLAN.yaml line 11: pretrain.epohcs: is not an option here"),
-        (("  epochs: 3", "  epochs: three"), r"PLAN.yaml line 11: pretrain.epochs: .*three"),
+        (("  epochs: 3", "  epochs: three"), r"PLAN.yaml line 11: pretrain.epochs must be a whole number, not 'three'"),
         (("  epochs: 3", "  init: minilm"), r"PLAN.yaml line 11: pretrain.init: is not an option here"),
         (("neighbours: 7", "neighbors: 7"), r"PLAN.yaml line 13: strategies.knn.neighbors: "),
         (("seeds: [1, 2]", "seeds: [1, 1]"), r"PLAN.yaml line 9: seeds: "),
@@ -431,7 +431,7 @@ def test_plan_file(home: Path, tmp_path: Path) -> None:
         (("dev: dev", "dev: nowhere"), r"PLAN.yaml line 5: dev: 'nowhere': no corpus of this name"),
         (("dev: dev", "dev: [dev"), r"PLAN.yaml line \d+: is not YAML"),
         (("dev: dev", "task: task"), r"PLAN.yaml line 5: task: is there twice"),
-        (("test: test\n", ""), r"PLAN.yaml: test: "),
+        (("test: test\n", ""), r"PLAN.yaml: test is missing"),
     ],
 )
 def test_plan_file_errors_name_the_place(home: Path, tmp_path: Path, change: tuple[str, str], told: str) -> None:

@@ -49,7 +49,7 @@ class PlanFile:
 
     def blame(self, error: InputError) -> ReadError:
         """The error with the place in the file whose key it begins with."""
-        key = getattr(error, "option", "") or str(error).partition(":")[0]
+        key = str(error).partition(" ")[0].rstrip(":")
         while key and key not in self.lines:
             key = key.rpartition(".")[0]
         return ReadError(self.path.name, self.lines.get(key), str(error))
