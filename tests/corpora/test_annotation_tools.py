@@ -125,6 +125,7 @@ PASSAGE = {
         for s, e, t in (MARA, LYON)
     ],
 }
+TAGGED = ["Mara\tB-PER", "Lind\tI-PER", *(f"{word}\tO" for word in ("rents", "hall", "7", "in")), "Lyon\tB-LOC", ".\tO"]
 WEBANNO = r"""#FORMAT=WebAnno TSV 3.3
 #T_SP=de.tudarmstadt.ukp.dkpro.core.api.lexmorph.type.pos.POS|PosValue
 #T_SP=de.tudarmstadt.ukp.dkpro.core.api.ner.type.NamedEntity|identifier|value
@@ -202,6 +203,29 @@ SHAPES: Mapping[str, tuple[str, str, str]] = {
         ),
     ),
     "WebAnno": ("a.tsv", "webanno", WEBANNO),
+    "WebAnno 2": (
+        "a.tsv",
+        "webanno",
+        " # de.tudarmstadt.ukp.dkpro.core.api.ner.type.NamedEntity | value\n#id=1\n#text=x\n"
+        + "".join(f"1-{i}\t{t}\n" for i, t in enumerate(TAGGED, 1)),
+    ),
+    "spaCy span groups": ("a.jsonl", "spacy", lines([{"text": TEXT, "ents": [], "spans": {"sc": spans(MARA, LYON)}}])),
+    "flair": (
+        "a.jsonl",
+        "doccano",
+        lines(
+            [
+                {
+                    "text": TEXT,
+                    "labels": [],
+                    "entities": [
+                        {"start_pos": s, "end_pos": e, "labels": [{"value": t, "confidence": 1.0}]}
+                        for s, e, t in (MARA, LYON)
+                    ],
+                }
+            ]
+        ),
+    ),
     "GATE": ("a.xml", "gate", GATE),
     "BioC XML": ("a.xml", "bioc", BIOC),
     "BioC JSON": ("a.json", "bioc", json.dumps({"documents": [{"id": "1", "passages": [PASSAGE]}]})),
@@ -219,6 +243,34 @@ def test_every_tool_gives_the_same_entities(tmp_path: Path, name: str) -> None:
 
 
 REFUSED: Mapping[str, tuple[str, str, str]] = {
+    "Label Studio images": (
+        "a.json",
+        json.dumps(
+            [
+                {
+                    "data": {"image": "/data/a.png"},
+                    "annotations": [{"result": [{"value": {"x": 1, "rectanglelabels": []}}]}],
+                }
+            ]
+        ),
+        "rectanglelabels, and no spans of a text.*Text and Labels",
+    ),
+    "Label Studio choices": (
+        "a.json",
+        json.dumps([{"data": {"text": TEXT}, "annotations": [{"result": [{"value": {"choices": ["legal"]}}]}]}]),
+        "choices, and no spans of a text",
+    ),
+    "Label Studio address": (
+        "a.json",
+        json.dumps([{"data": {"text": "https://files.example.org/1.txt"}, "annotations": [{"result": RESULT}]}]),
+        "its text is an address.*put the text into the task",
+    ),
+    "Prodigy html": ("a.jsonl", lines([{"html": "<b>x</b>", "answer": "accept"}]), "html, without a text.*ner.manual"),
+    "pipeline": (
+        "a.json",
+        json.dumps([{"word": "Lyon", "start": 0, "end": 4, "entity_group": "LOC"}]),
+        "without the text",
+    ),
     "doccano numbers": (
         "a.jsonl",
         lines([{"text": TEXT, "annotations": [{"label": 3, "start_offset": 0, "end_offset": 9}]}]),

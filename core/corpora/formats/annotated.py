@@ -2,6 +2,7 @@
 
 import ast
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypeGuard
@@ -25,6 +26,8 @@ _NUMBERS = (
     "its labels are numbers, and their names are not in the file; export it from doccano as JSONL (Text label), or"
     " replace the numbers by names"
 )
+_DIALOGUE = "its spans count within the paragraphs of a dialogue, not within a text; label it with the tag Text"
+_ADDRESS = re.compile(r"(?:[a-z][a-z0-9+.-]*://|/data/)\S+")
 _BINARY_VIEWS = ("ner", "binary")  # of Prodigy: the answer is about one span, not about the text
 
 
@@ -70,12 +73,19 @@ def _text(record: Mapping[str, object], column: str | None) -> str | None:
 
 def _items(record: Mapping[str, object]) -> list[object] | None:
     """The list of spans of a row, None if it was not answered."""
-    named = (value for key in SPANS if isinstance(value := record.get(key), list))
-    free = (value for value in record.values() if isinstance(value, list) and value and _is_span(value[0]))
-    found = next(named, None)
-    found = next(free, None) if found is None else found
+    named = [value for key in SPANS if isinstance(value := record.get(key), list)]
+    groups = [value for value in _groups(record.get("spans")) if value]
+    free = [value for value in record.values() if isinstance(value, list) and value and _is_span(value[0])]
+    # A list that holds something comes first: spaCy and flair write an empty one beside it.
+    lists = [*filter(None, named), *groups, *named, *free]
+    found = lists[0] if lists else None
     # Label Studio leaves the column out where an annotator found nothing.
     return [] if found is None and record.get("annotation_id") is not None else found
+
+
+def _groups(spans: object) -> list[list[object]]:
+    """The groups of spans that spaCy writes under their names."""
+    return [value for value in spans.values() if isinstance(value, list)] if isinstance(spans, Mapping) else []
 
 
 def _is_span(value: object) -> bool:
@@ -179,6 +189,10 @@ def read_label_studio(records: Iterator[Record], ledger: Ledger) -> Iterator[Sen
             continue
         text = _task_text(data, ledger.options.text_column) if isinstance(data, Mapping) else None
         answers = task.get("annotations", task.get("completions"))
+        if text is not None and _ADDRESS.fullmatch(text):
+            reason = "its text is an address, and the offsets belong to the text behind it; put the text into the task"
+            ledger.reject(line, reason, str(dict(task)))
+            continue
         if text is None or not isinstance(answers, list):
             ledger.reject(line, 'expected a task with "data" that holds a text, and "annotations"', str(dict(task)))
             continue
@@ -219,14 +233,33 @@ def _answer(text: str, answer: Mapping[str, object], who: str | None, line: int,
         return
     values = [item["value"] for item in result if isinstance(item, Mapping) and isinstance(item.get("value"), Mapping)]
     if any("paragraphlabels" in value for value in values):
-        reason = "its spans count within the paragraphs of a dialogue, not within a text; label it with the tag Text"
-        ledger.reject(line, reason, str(dict(answer)))
+        ledger.reject(line, _DIALOGUE, str(dict(answer)))
         return
     items = [value for value in values if "labels" in value or "hypertextlabels" in value]
     marks, lost = marks_of(items, text, line, ledger)
     if is_markup(items):
         text = rendered(text)
     yield from from_marks(text, marks, line, ledger, who=who, by_line=is_markup(items), lost=lost)
+
+
+def why_no_spans(tasks: Sequence[Mapping[str, object]]) -> str:
+    """Reason that tasks of Label Studio hold no labels of text, "" if one may; an empty result says nothing."""
+    kinds = set[str]()
+    for task in tasks:
+        for answer in _lists_of(task.get("annotations", task.get("completions"))):
+            for item in _lists_of(answer.get("result")):
+                value = item.get("value")
+                kinds.update(map(str, value) if isinstance(value, Mapping) else ())
+    if not kinds or kinds & {"labels", "hypertextlabels"}:
+        return ""
+    if "paragraphlabels" in kinds:
+        return _DIALOGUE
+    what = ", ".join(sorted(kind for kind in kinds if kind.endswith("labels") or kind == "choices")) or "other answers"
+    return f"its tasks hold {what}, and no spans of a text; label them with the tags Text and Labels"
+
+
+def _lists_of(value: object) -> list[Mapping[str, object]]:
+    return [each for each in value if isinstance(each, Mapping)] if isinstance(value, list) else []
 
 
 def _task_text(data: Mapping[str, object], column: str | None) -> str | None:
@@ -268,10 +301,12 @@ def _fields(item: object) -> tuple[object, object, object, object]:
         return (b, c, a, None) if isinstance(a, str) and not a.isdecimal() else (a, b, c, None)
     if not isinstance(item, Mapping):
         return None, None, None, None
-    start = item.get("start", item.get("start_offset", item.get("begin")))
-    end = item.get("end", item.get("end_offset"))
+    start = next((item[name] for name in ("start", "start_offset", "begin", "start_pos") if name in item), None)
+    end = next((item[name] for name in ("end", "end_offset", "end_pos") if name in item), None)
     names = ("label", "labels", "hypertextlabels", "type", "entity", "obj", "tag")
     kind = next((item[name] for name in names if name in item), None)
+    if isinstance(kind, list) and all(isinstance(each, Mapping) for each in kind):  # flair's, with their confidence
+        kind = [each.get("value") for each in kind]
     return start, end, kind, item.get("text")
 
 

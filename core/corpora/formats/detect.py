@@ -11,7 +11,7 @@ from itertools import islice
 from math import isnan
 from pathlib import Path, PurePath
 
-from core.corpora.formats.annotated import SPANS, TEXTS, with_lists
+from core.corpora.formats.annotated import SPANS, TEXTS, why_no_spans, with_lists
 from core.corpora.formats.arrow import arrow_rows, arrow_schema
 from core.corpora.formats.conll import looks_like_columns, looks_like_conll
 from core.corpora.formats.documents import document_format, is_document, sheet_rows
@@ -131,6 +131,8 @@ def kind_of(path: Path, options: ReadOptions) -> Kind:
     if choice in ("csv", "tsv", "jsonl", "parquet") or container == "xlsx":
         shape = ""
     placed = any("file" in part for row in rows for part in _parts(row))
+    if shape == "labelstudio" and (reason := why_no_spans(rows)):
+        raise ReadError(path.name, 1, f"{reason}.")
     if shape:
         asked = (options.text_column, options.doc_column, options.group_column)
         others = _others(rows, *_IDLE, *asked, *(PLACE if placed else ()))
@@ -310,7 +312,7 @@ def _shape(columns: Sequence[str], rows: Sequence[Mapping[str, object]]) -> str:
         "labelstudio": tasks,
         "argilla": any(map(_of_argilla, rows)),
         "hf": pair is not None and all(map(lists, pair)),
-        "spacy": lists("paragraphs") or text_and("ents"),
+        "spacy": lists("paragraphs") or text_and("ents") or any(isinstance(row.get("spans"), Mapping) for row in rows),
         "prodigy": text_and("spans"),
         "doccano": text_and(*SPANS),
     }

@@ -14,6 +14,10 @@ from core.errors import PathError, ReadError
 from core.paths import allowed_path, is_there, user_path
 from core.shown import in_utf8
 
+TAGTOG = (
+    "is an export of tagtog, whose offsets count within parts of a web page, not within a text; convert it to JSONL"
+    " with text and character offsets, brat or CoNLL."
+)
 MOST_LISTED = 500  # entries of a folder
 
 _ROWS = (".txt", ".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".arrow", ".conll", ".bio", ".iob")
@@ -97,6 +101,8 @@ def _inside(path: Path, called: str, options: ReadOptions, left_out: Mapping[str
     files = [file for file in offered if readable(file) and file.name.lower() not in _ABOUT]
     if not files:
         raise ReadError(called, None, f"holds no file to read (expected one of {', '.join(_READ)}).")
+    if any(file.name.endswith(".ann.json") for file in files):
+        raise ReadError(called, None, TAGTOG)
     files = _of_part(files, path, called, options)
     if options.part == ALL_PARTS or any(file.suffix.lower() in DOCUMENTS for file in files):
         unread = [file for file in offered if not (readable(file) or is_brat(file.with_suffix(".txt")))]

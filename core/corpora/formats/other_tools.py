@@ -51,6 +51,15 @@ _REFUSED: tuple[tuple[Callable[[set[str], Row], bool], str], ...] = (
         " and save JSON lines with text and label ([[start, end, type]])",
     ),
     (
+        lambda columns, row: {"start", "end", "word"} <= columns and "text" not in columns,
+        "mentions that a transformers pipeline predicted, without the text that their offsets count in; join them with"
+        " the text and save JSON lines with text and label ([[start, end, type]])",
+    ),
+    (
+        lambda columns, row: {"html", "answer"} <= columns and "text" not in columns,
+        "answers of Prodigy about html, without a text; annotate with a recipe that shows text, such as ner.manual",
+    ),
+    (
         _of_pandas,
         "a table written by pandas by column; write it again with to_json(orient='records', lines=True), as JSON lines",
     ),

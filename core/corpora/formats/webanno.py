@@ -1,18 +1,20 @@
-"""WebAnno TSV 3, as INCEpTION and WebAnno export it: a token per line, a column per feature of each layer."""
+"""WebAnno TSV 3 and 2, as INCEpTION and WebAnno export it: a token per line, a column per feature of each layer."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from core.corpora.formats.annotated import from_marks
 from core.corpora.formats.ledger import Ledger
 from core.corpora.formats.offsets import Mark
+from core.corpora.formats.sentences import Tagged, from_tags
 from core.corpora.formats.source import lines, open_stream
 from core.errors import OptionsError, ReadError
 from core.text.sentence import Sentence
 
 MAX_LINE = 1_000_000  # bytes of a token and its columns, or of a sentence's text
+_TWO = re.compile(r"# [\w.$]{3,200} \| ")
 _PLACE = re.compile(r"\d+-\d+(?:\.\d+)?")
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _WRITTEN = {"n": "\n", "t": "\t", "r": "\r"}
@@ -46,6 +48,13 @@ class _Block:
 
 def read_webanno(path: Path, ledger: Ledger) -> Iterator[Sentence]:
     """The sentences with the spans of one layer: NamedEntity if it is there, else the only one that has spans."""
+    with open_stream(path, ledger.options.encoding) as stream:
+        start = stream.read(MAX_LINE).decode("utf-8", "replace")
+    if not is_webanno(start.lstrip()):
+        raise ReadError(path.name, 1, "does not begin as WebAnno TSV 2 or 3 does; export it as WebAnno TSV 3.")
+    if _TWO.match(start.lstrip()):
+        yield from _read_two(path, ledger)
+        return
     layers = _layers(path, ledger)
     layer = _chosen(path, layers, ledger)
     for block in _blocks(path, ledger):
@@ -191,7 +200,27 @@ def _values(cell: str) -> Iterator[tuple[str, str]]:
         yield ("" if value == "*" else _unescaped(value)), number
 
 
-def declared(head: str) -> Mapping[str, str]:
-    """What the first lines of a file say of its format: {"FORMAT": "WebAnno TSV 3.3"}, {} for another file."""
-    first = head.split("\n", 1)[0].strip()
-    return {"FORMAT": first.partition("=")[2]} if first.startswith("#FORMAT=WebAnno TSV") else {}
+def is_webanno(start: str) -> bool:
+    """Return True if a file begins as WebAnno TSV 3 or 2 does."""
+    return start.startswith("#FORMAT=WebAnno TSV 3") or bool(_TWO.match(start))
+
+
+def _read_two(path: Path, ledger: Ledger) -> Iterator[Sentence]:
+    """WebAnno TSV 2: `# layer | feature` above, then a token per line with B- and I- tags in the layer's column."""
+    layers, block, column = list[str](), Tagged(ledger.doc), 2
+    for line, row in _rows(path, ledger):
+        cells = row.split("\t")
+        if row.lstrip().startswith("#") and "|" in row and not block.places:
+            name, *features = [part.strip() for part in row.lstrip(" #").split("|")]
+            layers += [name] * len(features)
+            column = 2 + next((i for i, each in enumerate(layers) if each.endswith(_ENTITIES)), 0)
+        elif _PLACE.match(row) and len(cells) > column:
+            tag = cells[column]
+            block.tokens.append(cells[1])
+            block.tags.append("O" if tag in ("_", "O", "") else tag)
+            block.places.append(line)
+        elif block.places:
+            yield from from_tags(block, "iob2", ledger)
+            block = Tagged(ledger.doc)
+    if block.places:
+        yield from from_tags(block, "iob2", ledger)

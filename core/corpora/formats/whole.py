@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from core.corpora.formats.annotated import whole_text
+from core.corpora.formats.folders import TAGTOG
 from core.corpora.formats.jsons import as_row
 from core.corpora.formats.ledger import Ledger, ReadOptions, Record
-from core.corpora.formats.webanno import declared
+from core.corpora.formats.webanno import is_webanno
 from core.errors import ReadError
 
 MAX_OBJECT = 64 << 20  # bytes of a file that is one JSON object
@@ -42,9 +43,7 @@ def tool_of(path: Path, head: str, options: ReadOptions) -> str:
     """
     # Short: the patterns go back and forth over what they match.
     start = head.lstrip()[:_START]
-    if declared(head):
-        if not re.search(r"TSV 3", declared(head)["FORMAT"]):
-            raise ReadError(path.name, 1, f"is {declared(head)['FORMAT']}; export it as WebAnno TSV 3.")
+    if is_webanno(start):
         return "webanno"
     if _PUBTATOR.match(start):
         return "pubtator"
@@ -98,12 +97,7 @@ def _of_object(path: Path, content: Mapping[str, Any]) -> str:
     if "%FEATURE_STRUCTURES" in content or "%TYPES" in content:
         raise ReadError(path.name, 1, "is UIMA CAS JSON; export the documents as WebAnno TSV 3.3 instead.")
     if "annotatable" in content and "entities" in content:
-        raise ReadError(
-            path.name,
-            1,
-            "is tagtog's ann.json, whose offsets count within parts of a web page, not within a text; export the"
-            f" project as CoNLL or as entities with their text, or {_CONVERT}.",
-        )
+        raise ReadError(path.name, 1, TAGTOG)
     return next((tool for tool, rows in _ROWS_OF.items() if rows(content) is not None), "")
 
 
