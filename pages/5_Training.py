@@ -11,6 +11,7 @@ from pages.ui.runs.panel import run_panel
 from pages.ui.runs.pick import begun, pick_run
 from pages.ui.runs.where import where
 from pages.ui.training import form, larger, outcome, preflight, ranking, word_vectors
+from pages.ui.training.fewer_labels import fewer_labels
 from pages.ui.training.live import live
 from pages.ui.widgets import same_command
 
@@ -74,6 +75,8 @@ def _setup() -> None:
         return
     if kind == "finetune":
         ranking.show(options)
+    if kind == "experiment":
+        options = fewer_labels(options, "training.labels")
     preflight.show(kind, options)
     on = where("training") if kind == "experiment" else ""
     label = {"pretrain": "Pre-train", "finetune": "Fine-tune", "experiment": "Start the experiment"}[kind]

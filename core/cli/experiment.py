@@ -10,7 +10,7 @@ import click
 from core.cli.options import CORPUS, Command, config_options
 from core.cli.terminal import echo, finish, json_option, progress, report
 from core.facade import deliver, experiments, removals, results, runs
-from core.facade.experiments import Cost
+from core.facade.experiments import Cost, Shorter
 from core.facade.runs import Event, Run
 from core.facade.shown import duration
 
@@ -29,9 +29,10 @@ def _inputs(command: Command) -> Command:
 @click.argument("plan", required=False, type=click.Path(dir_okay=False))
 @_inputs
 @config_options(CONFIG, leave_out=_INPUTS)
-@click.option("--plan-only", is_flag=True, help="Say what it will cost, and do nothing.")
+@click.option("--labels", type=click.IntRange(1), help="Train on so many of the labelled sentences, drawn at random.")
+@click.option("--plan-only", is_flag=True, help="Print what it will cost and can detect, and do nothing.")
 @json_option
-def experiment(plan: str | None, plan_only: bool, as_json: bool, **values: object) -> None:
+def experiment(plan: str | None, labels: int | None, plan_only: bool, as_json: bool, **values: object) -> None:
     """Variants (arms) x budgets x seeds: what to read, borrow or rebuild, and was it worth it?
 
     \b
@@ -41,6 +42,8 @@ def experiment(plan: str | None, plan_only: bool, as_json: bool, **values: objec
     """
     typed = typed_options(values)
     options = experiments.read_plan(Path(plan), typed, progress) if plan else runs.with_corpora(CONFIG, typed, progress)
+    if labels:
+        options = experiments.on_fewer_labels(options, labels)
     run_experiment(options, plan_only=plan_only, as_json=as_json)
 
 
@@ -68,9 +71,11 @@ def run_experiment(options: Mapping[str, object], *, plan_only: bool = False, as
             removals.remove_run(measured.id)
             runs.execute("calibrate", experiments.calibration(options, encoder), progress)
     planned, foresight = experiments.cost(options), experiments.foresight(options)
-    cost = (*in_figures(planned), *foresight.in_words().split("\n"))
+    shorter = experiments.shorter(options)
+    cost = (*in_figures(planned, shorter), *foresight.in_words().split("\n"))
     if plan_only:
-        whole = {**planned.as_json(), "smallest_difference": foresight.as_json()}
+        fewer = {"labels": shorter.labels, "hours": shorter.seconds / 3600} if shorter else None
+        whole = {**planned.as_json(), "smallest_difference": foresight.as_json(), "shorter": fewer}
         report(whole, as_json, cost)
         return None
     echo(*cost, err=True)
@@ -113,10 +118,12 @@ class ExperimentProgress:
         return f", about {duration(max(self._left - (time.monotonic() - self._since), 1))} left of all"
 
 
-def in_figures(planned: Cost) -> list[str]:
-    """A line an arm, and the total."""
+def in_figures(planned: Cost, shorter: Shorter | None = None) -> list[str]:
+    """A line per variant, the total, and a shorter plan if there is one."""
     lines = [f"{name:<32} {duration(seconds) if seconds else 'finished':>9}" for name, seconds in planned.lines.items()]
     total = f"{'together':<32} {duration(planned.seconds):>9} on this {planned.device.upper()}, "
     if planned.at_once > 1:
         lines.append(f"{f'with {planned.at_once} cards at once':<32} {duration(planned.wall):>9}")
-    return [*lines, f"{total}{planned.memory_gb:.1f} GB of memory, {planned.disk_gb:.1f} GB of disk"]
+    fewer = f"with {shorter.labels:,} of your labels" if shorter else ""
+    offer = [f"{fewer:<32} {duration(shorter.seconds):>9}; add --labels {shorter.labels}"] if shorter else []
+    return [*lines, f"{total}{planned.memory_gb:.1f} GB of memory, {planned.disk_gb:.1f} GB of disk", *offer]

@@ -1,7 +1,7 @@
 """Experiments: reading PLAN.yaml, what one will cost, the options of the demonstration."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from core import cards
@@ -10,10 +10,11 @@ from core.artifacts.calibrate import CalibrateResult
 from core.config import Config, fields_with
 from core.errors import ConfigError, InputError, RunError
 from core.facade.corpora import open_sample, roles, set_role
-from core.facade.home import home, library, store
+from core.facade.home import home, kept_per_home, library, store
 from core.facade.runs import with_corpora
 from core.recipes import RECIPES
 from core.recipes.base import Options, plan
+from core.recipes.experiment import fewer_labels
 from core.recipes.experiment.arms import ARM_NAMES as ARM_NAMES
 from core.recipes.experiment.arms import ARM_SHAPES as ARM_SHAPES
 from core.recipes.experiment.arms import CONTROLS as CONTROLS
@@ -110,12 +111,59 @@ def cost(options: Mapping[str, object]) -> Cost:
 
     Errors: RunError where this machine was never timed for its encoder and network; ConfigError, CorpusError.
     """
+    return _cost(options)
+
+
+def _cost(options: Mapping[str, object], labels: int = 0) -> Cost:
+    """labels: number of training sentences in place of all."""
     config = ExperimentConfig.parse(dict(options))
     measured = {encoder: timed(config, encoder) for encoder in ("", *config.encoders)}
     wanted = plan(RECIPES["experiment"], config, home())
     assert isinstance(wanted.config, ExperimentConfig)
-    whole = cost_of(wanted.config, measured.pop(""), home(), RECIPES, measured)
-    return whole.ended() if store().finished(wanted.key) else whole
+    whole = cost_of(wanted.config, measured.pop(""), home(), RECIPES, measured, labels=labels)
+    return whole.ended() if store().finished(wanted.key) and not labels else whole
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shorter:
+    """A shorter plan: so many of the labelled training sentences, and about how many seconds that takes."""
+
+    labels: int
+    seconds: float
+
+
+def shorter(options: Mapping[str, object]) -> Shorter | None:
+    """A plan on fewer labels, if this one takes hours and fewer labels would spare many of them; else None.
+
+    None too if this machine was not timed. Errors: ConfigError, CorpusError.
+    """
+    config = ExperimentConfig.parse(dict(options))
+    whole = cost_if_known(options)
+    if whole is None or whole.seconds < fewer_labels.LONG or config.cross:
+        return None
+    found = None
+    for n in fewer_labels.sizes_below(library().find(config.train)):
+        found = Shorter(labels=n, seconds=_cost(options, n).seconds)
+        if found.seconds <= fewer_labels.LONG:
+            break
+    return found if found and found.seconds <= fewer_labels.WORTH * whole.seconds else None
+
+
+def on_fewer_labels(options: Mapping[str, object], n: int) -> Options:
+    """The same options with n of the labelled training sentences, sealed as a corpus of their own.
+
+    Errors: ConfigError if there are not more than n; CorpusError.
+    """
+    train = library().find(str(options["train"]))
+    if not 0 < n < len(train):
+        raise ConfigError(f"labels: {train.name} has {len(train):,} sentences; give a smaller number than that.")
+    return {**options, "train": _part(train.fingerprint, n)}
+
+
+@kept_per_home(8)
+def _part(train: str, n: int) -> str:
+    """Fingerprint of the part; sealed once."""
+    return fewer_labels.part(library(), library().find(train), n).fingerprint
 
 
 def cost_if_known(options: Mapping[str, object]) -> Cost | None:

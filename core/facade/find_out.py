@@ -140,8 +140,8 @@ def plan(asked: Mapping[str, object]) -> Plan:
     return Plan(
         options=asked,
         compared=f"Your tagger as it is; after reading {amount} of {corpus_name(config.domain)} at random; after "
-        f"reading as much that was chosen by {strategy}. Each is made {len(config.seeds)} times, all of it anew, and "
-        f"tested on {corpus_name(config.test)}.",
+        f"reading as much that was chosen by {strategy}. Each is made {len(config.seeds)} times, all of it anew, "
+        f"trained on {corpus_name(config.train)} and tested on {corpus_name(config.test)}.",
         alike=prevalence.before(asked),
         time=time,
         shows=f"It can detect gains of about {in_points(foresight.points)} or more, in 80 of 100 cases; a gain of "

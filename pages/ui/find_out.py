@@ -8,6 +8,7 @@ from pages.ui.project import page_link
 from pages.ui.runs.links import TRAINING
 from pages.ui.runs.panel import run_panel
 from pages.ui.runs.where import where
+from pages.ui.training.fewer_labels import fewer_labels
 from pages.ui.training.parts import start_from
 from pages.ui.widgets import plain
 
@@ -36,6 +37,8 @@ def plan(run_id: str = "") -> None:
         if not find_out.is_timed(options):
             _time(options)
             return
+        if not run_id:  # asked again, it reuses what was trained on all labels
+            options = fewer_labels(options, "home.find.labels")
         plan = find_out.plan(options)
         for sentence in filter(None, (plan.compared, plan.alike, plan.time, plan.shows)):
             st.markdown(plain(sentence))

@@ -10,6 +10,9 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from core.cli.experiment import in_figures
+from core.corpora.library import Library
+from core.errors import ConfigError
 from core.facade import corpora, experiments, find_out, insights, labelling, prevalence, results, road, runs, selections
 from core.facade.home import store
 from core.recipes import RECIPES
@@ -18,6 +21,7 @@ from core.recipes.base import register, work_of
 from core.recipes.experiment import foresight
 from core.recipes.experiment.config import ExperimentConfig
 from core.runs import worker
+from core.shown import duration
 from core.text.sentence import Sentence, sentence_id
 from tests import finished
 from tests.conftest import Seal
@@ -243,7 +247,7 @@ def test_find_out_times_the_machine_first_then_says_what_is_compared_how_long_an
     app = pressed(opened("home.py"), "Find out")
     said = unescape(texts(app)).replace("\u2060", "")
     assert "Your tagger as it is; after reading 10% of my domain at random; after reading as much" in said
-    assert "made 3 times, all of it anew, and tested on my test" in said
+    assert "made 3 times, all of it anew, trained on my train and tested on my test" in said
     assert "About 9; you ask for ('10%',)." in said
     assert "It takes about" in said
     assert "when it is quiet, it takes less" in said
@@ -334,3 +338,35 @@ def test_without_labels_the_road_ends_with_sentences_to_label(seal: Seal, home: 
     assert labelling.to_label(task.fingerprint) == labelling.to_label("task")
     few = labelling.to_label(corpora.roles()["domain"]).splitlines()
     assert len(few) == 90
+
+
+def test_a_plan_of_many_hours_offers_a_shorter_one_on_fewer_labels(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    finished.corpora(home)
+    train = Library(home).seal(finished.labelled(700, 9, "more"), name="many labels", origin={}, labelled=True)
+    corpora.set_role("train", train.fingerprint)
+    asked = find_out.options()
+    slow = replace(finished.TIMED, tagger=(0.2, 0.02))
+    finished.finish(home, "calibrate", experiments.calibration(asked), lambda _: slow)
+    shorter = experiments.shorter(asked)
+    assert shorter
+    assert shorter.labels in (100, 200, 300, 500)
+    before = experiments.cost(asked).seconds
+    assert shorter.seconds <= 0.7 * before
+    *_, offer = in_figures(experiments.cost(asked), shorter)
+    assert re.fullmatch(rf"with {shorter.labels} of your labels +\S+ h; add --labels {shorter.labels}", offer)
+    with pytest.raises(ConfigError, match="many labels has 700 sentences"):
+        experiments.on_fewer_labels(asked, 700)
+    monkeypatch.setattr(runs, "start", lambda kind, options, on="": begun.append(options))
+    begun: list[dict[str, str]] = []
+    app = pressed(opened("home.py"), "Find out")
+    choice = app.get("button_group")[-1]
+    assert f"with {shorter.labels} of your labels: {duration(shorter.seconds)}" in choice.proto.options[1].content
+    app.session_state["home.find.labels"] = shorter.labels
+    app = app.run()
+    assert not app.exception
+    said = unescape(texts(app)).replace("\u2060", "")
+    assert f"It takes about {duration(shorter.seconds)} on this machine." in said
+    pressed(app, "Start")
+    part = corpora.find(begun[0]["train"])
+    assert (part.name, len(part), part.derived) == (f"many labels, {shorter.labels} sentences", shorter.labels, True)
+    assert len({sentence.id for sentence in next(part.batches(0, 1000))}) == shorter.labels

@@ -13,6 +13,7 @@ from typing import cast
 from core.artifacts.calibrate import CalibrateResult
 from core.errors import ModelError
 from core.recipes.base import Job, Options, Recipe, plan
+from core.recipes.experiment import fewer_labels
 from core.recipes.experiment.config import ExperimentConfig
 from core.recipes.experiment.fan import at_once, wall
 from core.recipes.experiment.halves import resized
@@ -110,18 +111,27 @@ def cost(
     home: Path,
     recipes: Mapping[str, Recipe],
     others: Mapping[str, CalibrateResult] | None = None,
+    *,
+    labels: int = 0,
 ) -> Cost:
-    """measured: the result of a `calibrate` run on these corpora. others: the same of every encoder of the axis."""
+    """measured: the result of a `calibrate` run on these corpora. others: the same of every encoder of the axis.
+
+    labels: number of training sentences of a part that is not sealed yet, in place of all.
+    """
     job = Lookup(home, cast(RunContext, Silent()), recipes)
     names = {role: getattr(config, role) for role in ("task", "domain", "train", "dev", "test", "assisting")}
     corpora = {role: job.corpus(name) for role, name in names.items() if name}
     corpora = resized(config, corpora) if config.cross else corpora
+    if labels:
+        corpora["train"] = fewer_labels.resized(corpora["train"], labels)
     further = {role: [job.corpus(name) for name in getattr(config, role)] for role in ("sources", "also_test")}
     speeds = Speeds(RunStore(home))
     seconds = Seconds(config, measured, corpora, **further, others=others or {}, speeds=speeds)
     planned = lines(Stages(config, job), measured.pieces["task"])
     steps = [step for block in in_order(planned, config.stops) for step in block]
-    runs = _look(job, steps)
+    found = _look(job, steps)
+    # A tagger that is finished was trained on all labels.
+    runs = {step: run for step, run in found.items() if not (labels and step.kind == "finetune")}
     takes = {step: 0.0 if step in runs or step.kind == CHECK else step.seconds(seconds) for step in steps}
     priced = tuple(
         Priced(kind=step.kind, line=str(step.cell), what=step.what, finished=step in runs, seconds=takes[step])
