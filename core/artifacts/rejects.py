@@ -62,6 +62,8 @@ class AddResult:
     pages: int = 0
     blank_pages: int = 0
     margins: int = 0
+    unmapped: int = 0
+    restored: int = 0
     left_out: int = 0
     contradictory_texts: int = 0
     contradictory_sentences: int = 0

@@ -140,6 +140,7 @@ def read(
     ledger = Ledger(options, report, rejects=rejects, tick=done)
     kinds = _kinds(path, listing, options, ledger)
     known = [(file, kind) for file, kind in zip(files, kinds, strict=True) if kind is not None]
+    ledger.documents = [file for file, kind in known if kind.container == "document"]
     scheme = report.scheme = _scheme(path, known, options, done, stage)
     ledger.panel, report.agreement = _panel(path, known, listing, options, stage)
     stage(f"reading {path.name} and sealing it")

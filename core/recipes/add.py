@@ -277,6 +277,8 @@ def _result(
         pages=report.pages,
         blank_pages=report.blank_pages,
         margins=report.margins,
+        unmapped=report.unmapped,
+        restored=report.restored,
         left_out=report.left_out,
         problems=tuple(report.problems),
         contradictory_texts=contradictory.texts,

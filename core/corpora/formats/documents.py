@@ -1,6 +1,7 @@
 """Documents (PDF, Word, mails ...) as sentences with file and page, each read in a process that may die of it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
+from contextlib import suppress
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -10,15 +11,17 @@ from core import isolated
 from core.corpora import split
 from core.corpora.documents import reading
 from core.corpora.documents.extract import Extract
+from core.corpora.documents.letters import restore_from, vocabulary
 from core.corpora.formats.ledger import Ledger, Record
 from core.corpora.formats.source import DOCUMENTS, MAX_TEXT, refuse_known
-from core.errors import PathError
+from core.errors import PathError, ReadError, ResourceError
 from core.paths import opened
 from core.text.sentence import Sentence, sentence_id
 from core.text.words import clean
 
 SECONDS = 600  # for one document
 FIRST_PAGES = 10  # that a look ahead reads
+MOST_ASKED = 100  # documents that are asked for words, to restore letters of another one
 
 _reader = isolated.Isolated(reading.__name__, "save it anew, or export its text as UTF-8 .txt", SECONDS)
 
@@ -41,6 +44,8 @@ def document_format(path: Path) -> str:
 def read_document(path: Path, format: str, ledger: Ledger) -> Iterator[Sentence]:
     """The sentences of a document, in order. Rows are the pages of a PDF, the paragraphs of any other."""
     extract = Extract.read(_answer(path, format, ledger))
+    if extract.restored < extract.unmapped and ledger.first_pages is None:
+        restore_from(extract, _words_of_all(ledger))
     _account(extract, ledger)
     for paragraph in extract.paragraphs:
         for start, end in _pieces(paragraph.text):
@@ -54,6 +59,17 @@ def read_document(path: Path, format: str, ledger: Ledger) -> Iterator[Sentence]
                     file=ledger.file,
                     page=paragraph.page(start),
                 )
+
+
+def _words_of_all(ledger: Ledger) -> Set[str]:
+    """Words of the first documents of an import, read once if one of them has letters that map to no character."""
+    if ledger.vocabulary is None:
+        words = set[str]()
+        for file in ledger.documents[:MOST_ASKED]:
+            with suppress(ReadError, PathError, ResourceError):  # its own turn reports it
+                words |= vocabulary(Extract.read(_answer(file, document_format(file), ledger)))
+        ledger.vocabulary = words
+    return ledger.vocabulary
 
 
 def _pieces(text: str) -> Iterator[tuple[int, int]]:

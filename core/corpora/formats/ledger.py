@@ -1,7 +1,7 @@
 """A reader's options, and its account of what became of every row."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Literal, TextIO
@@ -161,7 +161,8 @@ class Ledger:
     the columns that were asked for say of the present row: its document, and what this is of; place: the file and page
     that it says it is of; columns: what else it says. format: of the file;
     page: the sheet that the present row stands on; placed: whether sentences keep file and page; first_pages: how many
-    a look ahead reads, None for all.
+    a look ahead reads, None for all. documents: all of the import, whose words tell what unmapped letters of one are;
+    vocabulary: these words once they were asked for.
     `tick(bytes)` is called about once a block.
     """
 
@@ -184,6 +185,8 @@ class Ledger:
         self.format, self.placed = "", False
         self.page: int | None = None
         self.first_pages: int | None = None
+        self.documents: Sequence[Path] = ()
+        self.vocabulary: Set[str] | None = None
         self._path = rejects
         self._out: TextIO | None = None
         self._undecodable = 0

@@ -51,6 +51,11 @@ def _counts(result: AddResult) -> None:
     with st.container(horizontal=True):
         for label, n in (
             *((("Pages", result.pages), ("Pages without text", result.blank_pages)) if result.pages else ()),
+            *(
+                (("Letters without a character", result.unmapped), ("Restored", result.restored))
+                if result.unmapped
+                else ()
+            ),
             ("Read", result.read),
             ("Kept", result.kept),
             ("Repaired", result.repaired),
