@@ -152,6 +152,9 @@ def _first(file: Path, kind: Kind, listing: Listing) -> tuple[list[Sentence], fl
             break
     else:
         ledger.judge_encoding()
+        if not sentences and ledger.report.problems:
+            first = ledger.report.problems[0]
+            raise ReadError(file.name, first.line, f"{first.reason}; none of its rows could be kept.")
         return sentences, min(FIRST_PAGES / max(ledger.report.pages, 1), 1.0)
     # Never 1, which would say that all of them were counted.
     return sentences, min(max(*done, 1) / size, 0.999)

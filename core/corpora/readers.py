@@ -71,7 +71,7 @@ def sniff(path: Path, options: ReadOptions = _DEFAULT) -> Preview:
     ledger = turned_to(readable, kind, listing, Ledger(options))
     ledger.first_pages = FIRST_PAGES
     scheme = proposed_scheme([readable], [kind], ledger, limit=2000) if kind.format in TAGGED else None
-    agreement = _agreement(listing, options) if kind.format in MARKED else None
+    agreement = _agreement(listing, options) if kind.format in MARKED or len(files) > 1 else None
     fallback = (scheme.scheme or scheme.candidates[0]) if scheme and scheme.candidates else "io"
     shown = tuple(sentence.text for sentence in islice(sentences_of(readable, kind, fallback, ledger), 5))
     return Preview(

@@ -1,6 +1,7 @@
 """Several files at once: which part each is proposed to play, and the run that makes corpora of them."""
 
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
@@ -9,6 +10,9 @@ from core.artifacts.intake import IntakeResult as IntakeResult
 from core.artifacts.intake import Taken as Taken
 from core.artifacts.result import read
 from core.corpora import looks
+from core.corpora import preview as previews
+from core.corpora.annotators import Agreement
+from core.corpora.formats.folders import ALL_PARTS
 from core.corpora.formats.source import ARCHIVE
 from core.corpora.grouped import DIVIDE as DIVIDE
 from core.corpora.grouped import PARTS as PARTS
@@ -18,6 +22,8 @@ from core.corpora.grouped import Row as Row
 from core.corpora.proposal import Proposal as Proposal
 from core.corpora.proposal import propose
 from core.corpora.proposal import task_of_train as task_of_train
+from core.corpora.readers import ReadOptions
+from core.errors import WinnowError
 from core.facade.home import kept_per_home, store
 from core.terms import in_words as in_words
 
@@ -35,6 +41,18 @@ def proposal(paths: Sequence[Path], like: Collection[str] = ()) -> Proposal:
     like: names of the files that the user says are like the task. Errors: of listing them; ResourceError.
     """
     return propose(_looks(tuple(paths), tuple(map(_stamp, paths))), like)
+
+
+def agreement(path: Path) -> Agreement | None:
+    """Agreement of several annotators in the labelled files of a folder or an archive, None for one annotator."""
+    return _agreement(path, _stamp(path))
+
+
+@kept_per_home(4)
+def _agreement(path: Path, stamp: int) -> Agreement | None:
+    with suppress(WinnowError):  # the import says what is wrong
+        return previews.preview(path, ReadOptions(part=ALL_PARTS)).agreement
+    return None
 
 
 @kept_per_home(4)

@@ -48,6 +48,7 @@ class IntakeConfig(Config):
     test: tuple[str, ...] = option((), "Labels to test on (L_C test), held out.")
     divide: tuple[str, ...] = option((), "Labelled, to be divided into those of train, dev and test that are missing.")
     documents: tuple[str, ...] = option((), "The parts, of task and domain, whose rows are to be cut into sentences.")
+    annotator: str = option("", "Whose labels to take where several annotators labelled a text differently.")
     move: bool = option(False, "Delete the files once they are sealed (used for uploads, which are copies).")
 
     @model_validator(mode="after")
@@ -129,6 +130,10 @@ def _imported(config: IntakeConfig, job: Job, part: str, named: Mapping[str, Pat
     preview = sniff(first, ReadOptions())
     if preview.scheme and preview.scheme.candidates:  # those that fit give the same spans
         options["scheme"] = preview.scheme.candidates[0]
+    if config.annotator:
+        agreement = sniff(first, ReadOptions(others=tuple(map(str, others)), names=tuple(named))).agreement
+        if agreement and config.annotator in agreement.annotators:
+            options["annotator"] = config.annotator
     return job.child("add", **options)
 
 

@@ -53,3 +53,16 @@ def test_the_command_tells_the_same(home: Path, tmp_path: Path) -> None:
     result = corpora.import_result(run.id)
     assert (result.lost, result.sentences, result.rejected_spans) == (1, 1, 1)
     assert result.of_labels[0].startswith("1 labelled sentence was left out")
+
+
+def test_a_zip_of_two_annotators_asks_for_one_before_it_is_used(home: Path, tmp_path: Path) -> None:
+    app = opened("pages/1_Corpora.py")
+    app.file_uploader[0].upload("d.zip", two_people(tmp_path, "doccano").read_bytes()).run()
+    assert not app.exception
+    assert any("They agree on 1 of the 2 texts" in info.value for info in app.info)
+    assert app.button(key="corpora.use").disabled
+    app.selectbox(key="corpora.annotator").select("ana").run()
+    app.button(key="corpora.use").click().run()
+    assert not app.exception
+    (labels,) = [corpus for corpus in corpora.listed() if not corpus.derived]
+    assert labels.types == {"PER": 2, "LOC": 1}

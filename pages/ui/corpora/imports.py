@@ -12,7 +12,7 @@ from streamlit.typing import UploadedFile
 
 from core.facade import corpora, intake, runs, uploads
 from core.facade.errors import EncodingError, WinnowError
-from pages.ui.corpora.proposal import ONE, proposed
+from pages.ui.corpora.proposal import ONE, asked_annotator, proposed
 from pages.ui.corpora.uploads import OPEN, taken, waiting
 from pages.ui.frame import ASSETS, guard
 from pages.ui.presses import submitted
@@ -168,8 +168,7 @@ def _form(path: Path, preview: Any, options: dict[str, Any]) -> None:
             options |= _kept_columns(preview.columns)
         if preview.scheme is not None:
             options["scheme"] = _scheme(preview.scheme)
-        if preview.agreement is not None:
-            options["annotator"] = _annotator(preview.agreement)
+        options["annotator"] = asked_annotator(preview.agreement)
         if preview.labelled:
             options["keep_lost"] = st.toggle(
                 "Keep sentences that lost an annotation",
@@ -223,17 +222,6 @@ def _scheme(proposal: Any) -> str | None:
     st.warning(plain(where + proposal.problem) + ".", title="Which label scheme is it?")
     choices = proposal.candidates or SCHEMES
     return st.selectbox("Label scheme", choices, index=None, format_func=str.upper, placeholder="choose one")
-
-
-def _annotator(agreement: Any) -> str | None:
-    """The annotator whose labels are taken where several differ: asked for, unless they agree or were curated."""
-    st.info(plain(agreement.in_words), icon=":material/group:")
-    if agreement.equal == agreement.shared:
-        return ""
-    names: list[str] = list(agreement.annotators)
-    at = names.index(agreement.taken) if agreement.taken in names else None
-    chosen: str | None = st.selectbox("Annotator", names, index=at, placeholder="choose one", key="corpora.annotator")
-    return chosen
 
 
 def _tokens(marks: Any) -> str | None:

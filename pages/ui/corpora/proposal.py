@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 
@@ -32,13 +33,27 @@ def proposed(path: Path, run_key: str, *, uploaded: bool) -> None:
         _ask(path, proposal.ask or like)
     files = proposal.files(parts)
     _says(files)
+    annotator = asked_annotator(intake.agreement(path)) if any(row.labelled for row in proposal.rows) else ""
     with st.container(horizontal=True, vertical_alignment="center"):
-        ready = bool(files) and not {"train", intake.DIVIDE} <= files.keys()
+        ready = annotator is not None and bool(files) and not {"train", intake.DIVIDE} <= files.keys()
         if pressed("Use these", "corpora.use", type="primary", icon=":material/done_all:", disabled=not ready):
-            _use(intake.options(proposal, [path], parts, move=uploaded), run_key)
+            _use({**intake.options(proposal, [path], parts, move=uploaded), "annotator": annotator}, run_key)
         if pressed("Import as one corpus, with all options", "corpora.one", type="tertiary", icon=":material/tune:"):
             st.query_params["as"] = ONE
             st.rerun()
+
+
+def asked_annotator(agreement: Any) -> str | None:
+    """The annotator whose labels are taken where several differ; "" for nobody, None until one is chosen."""
+    if agreement is None:
+        return ""
+    st.info(plain(agreement.in_words), icon=":material/group:")
+    if agreement.equal == agreement.shared:
+        return ""
+    names: list[str] = list(agreement.annotators)
+    at = names.index(agreement.taken) if agreement.taken in names else None
+    chosen: str | None = st.selectbox("Annotator", names, index=at, placeholder="choose one", key="corpora.annotator")
+    return chosen
 
 
 def _row(row: Row, key: str) -> str:
