@@ -120,6 +120,41 @@ _PRODIGY = [
     {"text": "It rains .", "spans": [], "answer": "reject"},
 ]
 _BRAT = "T1\tORG 0 9\tAcme Ltd.\nT2\tPER 15 18\tZo\u00eb\nR1\tpays Arg1:T1 Arg2:T2\n"
+_ARGILLA = [
+    {"text": TEXT, "prediction": None, "annotation": [["ORG", 0, 9]], "status": "Validated"},
+    {"fields": {"text": TEXT}, "responses": {"q": [{"value": _spans("start", "end", "label"), "user_id": "u"}]}},
+    {"text": TEXT, "q.responses": [_spans("start", "end", "label")], "q.responses.users": ["u"]},
+]
+_TRAINING = [
+    {
+        "id": 0,
+        "paragraphs": [{"sentences": [{"tokens": [{"orth": "Acme", "ner": "U-ORG"}, {"orth": ".", "ner": "O"}]}]}],
+    }
+]
+_LIGHTTAG = {
+    "examples": [{"content": TEXT, "annotations": _spans("start", "end", "tag"), "seen_by": [{"annotator": "a"}]}]
+}
+_RASA = {"rasa_nlu_data": {"common_examples": [{"text": TEXT, "entities": _spans("start", "end", "entity")}]}}
+_PASSAGE = {
+    "offset": 10,
+    "text": TEXT,
+    "annotations": [{"infons": {"type": "ORG"}, "text": "Acme Ltd.", "locations": [{"offset": 10, "length": 9}]}],
+}
+_BIOC = (
+    '<?xml version="1.0"?><!DOCTYPE collection SYSTEM "BioC.dtd"><collection><document><id>1</id><passage>'
+    "<offset>10</offset><text>Acme Ltd. pays .</text><annotation><infon key='type'>ORG</infon>"
+    '<location offset="10" length="9"/><text>Acme Ltd.</text></annotation></passage></document></collection>'
+)
+_GATE = (
+    '<GateDocument><TextWithNodes><Node id="0"/>Acme Ltd.<Node id="9"/> pays .</TextWithNodes>'
+    '<AnnotationSet Name="Key"><Annotation Type="ORG" StartNode="0" EndNode="9"/></AnnotationSet></GateDocument>'
+)
+_WEBANNO = (
+    "#FORMAT=WebAnno TSV 3.3\n#T_SP=a.b.NamedEntity|value\n\n#Text=Acme Ltd. pays .\n1-1\t0-4\tAcme\tORG[1]\n"
+    "1-2\t5-9\tLtd.\tORG[1]|X[2]\n1-3\t10-14\tpays\t_\n1-4\t15-16\t.\t*\n\n#Text=It rains .\n2-1\t17-19\tIt\t_\n"
+)
+_WEBANNO_TWO = " # a.b.NamedEntity | value\n#id=1\n#text=Acme pays .\n1-1\tAcme\tB-ORG\n1-2\tpays\tO\n\n"
+_PUBTATOR = "7|t|Acme Ltd. pays .\n7|a|It rains .\n7\t0\t9\tAcme Ltd.\tORG\tX\n\n8|t|Rain .\n8|a|\n"
 _PLAIN = "\n".join(LINES) + "\n\nA last one .\n"
 _COLUMN = ["one line of this column", "another line of it here", "a third line of it here", "and a fourth line of it"]
 _TABLE = 'id,doc,text\n1,a,"The buyer, pays"\n2,a,"He said ""no"" .\nAnd left ."\n3,b,Plain text here .\n'
@@ -154,6 +189,21 @@ SEEDS: Mapping[str, Sequence[Seed]] = {
     "doccano": [_one("doccano.jsonl", _lines(_DOCCANO)), _one("newer.jsonl", _lines(_NEWER), split=True)],
     "labelstudio": [_one("tasks.json", json.dumps(_TASKS)), _one("tasks.jsonl", _lines(_TASKS))],
     "prodigy": [_one("prodigy.jsonl", _lines(_PRODIGY))],
+    "spacy": [
+        _one("pairs.json", json.dumps([[TEXT, {"entities": [[0, 9, "ORG"]]}], ["It rains .", {"entities": []}]])),
+        _one("training.json", json.dumps(_TRAINING)),
+        _one("docs.jsonl", _lines([{"text": TEXT, "ents": _spans("start", "end", "label")}])),
+    ],
+    "argilla": [_one("records.jsonl", _lines(_ARGILLA))],
+    "lighttag": [_one("lighttag.json", json.dumps(_LIGHTTAG))],
+    "rasa": [_one("nlu.json", json.dumps(_RASA, indent=1))],
+    "webanno": [_one("note.tsv", _WEBANNO), _one("old.tsv", _WEBANNO_TWO)],
+    "bioc": [
+        _one("bioc.xml", _BIOC),
+        _one("bioc.json", json.dumps({"documents": [{"id": "1", "passages": [_PASSAGE]}]})),
+    ],
+    "pubtator": [_one("articles.txt", _PUBTATOR)],
+    "gate": [_one("note.xml", _GATE)],
     "brat": [Seed({"note.txt": TEXT.encode(), "note.ann": _BRAT.encode()}, "")],
     "hf": [
         _one("features.parquet", parquet(_FEATURED)),
