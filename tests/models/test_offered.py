@@ -12,7 +12,7 @@ from core.models import hub, offered
 from core.models.fingerprint import fingerprint
 from core.models.offered import fetch, kept
 from core.reporter import Silent
-from tests.packages import NAME, PARTS, Index, offer_small
+from tests.packages import NAME, PARTS, Index, endless_index, offer_small
 
 
 @pytest.fixture
@@ -150,4 +150,13 @@ def test_a_machine_kept_offline_asks_no_index(
     monkeypatch.setenv("WINNOW_OFFLINE", "1")
     with pytest.raises(ModelError, match="this machine is set to stay offline"):
         fetch(NAME, work, Silent())
+    assert nothing_kept(home)
+
+
+def test_an_index_whose_packages_never_end_is_hung_up_on(
+    index: Index, home: Path, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with endless_index(monkeypatch) as asked, pytest.raises(ModelError, match="sends more for small-encoder-part-0"):
+        fetch(NAME, work, Silent())
+    assert [path for path in asked if path.startswith("/files/")]
     assert nothing_kept(home)
