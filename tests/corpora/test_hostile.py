@@ -155,6 +155,34 @@ def test_a_parquet_file_whose_texts_or_names_are_no_utf8(tmp_path: Path, spoilt:
             work()
 
 
+def test_a_parquet_file_whose_footer_tells_another_number_of_rows_loses_none_silently(tmp_path: Path) -> None:
+    path = numbered(tmp_path)
+    forged = path.read_bytes()
+    at = forged.index(b"\x16\xd8\x04", len(forged) - 4 - int.from_bytes(forged[-8:-4], "little"))  # the number 300
+    path.write_bytes(forged[:at] + b"\x16\xd6\x04" + forged[at + 3 :])  # 299
+    with pytest.raises(ReadError, match=r"holds 300 rows that can be read, and by its own footer 299"):
+        load(path)
+
+
+def test_a_parquet_file_whose_statistics_lie_is_read_whole(tmp_path: Path) -> None:
+    """Its largest and smallest text are said to be others: no row is left out because of that."""
+    path = numbered(tmp_path)
+    honest = path.read_bytes()
+    split = len(honest) - 8 - int.from_bytes(honest[-8:-4], "little")
+    lying = (
+        honest[split:].replace(b"Clause 0 pays .", b"zzzzzz 0 pays .").replace(b"Clause 99 pays .", b"AAAAAA 99 pays .")
+    )
+    assert lying != honest[split:]
+    path.write_bytes(honest[:split] + lying)
+    assert len(load(path)[0]) == 300
+
+
+def numbered(folder: Path) -> Path:
+    path = folder / "numbered.parquet"
+    pq.write_table(pa.table({"text": [f"Clause {number} pays ." for number in range(300)]}), path)
+    return path
+
+
 def test_an_import_outlives_a_file_that_kills_its_reader(tmp_path: Path, home: Path) -> None:
     path = hostile.aborting(tmp_path)
     with pytest.raises(

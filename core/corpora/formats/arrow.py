@@ -91,9 +91,18 @@ def _parquet_batches(file: BinaryIO, size: int, path: Path, columns: Sequence[st
         texts = [field.name for field in parquet.schema_arrow if field.type in (pa.string(), pa.large_string())]
     # Texts as dictionaries: one that a thousand rows share is held once.
     with pq.ParquetFile(file, buffer_size=1 << 20, read_dictionary=texts) as parquet:
+        rows = 0
         for batch in parquet.iter_batches(batch_size=_BATCH, columns=columns):
             batch.validate(full=True)  # its texts may be no UTF-8
+            rows += len(batch)
             yield batch
+        if rows != (told := parquet.metadata.num_rows):
+            raise ReadError(
+                path.name,
+                None,
+                f"holds {rows:,} rows that can be read, and by its own footer {told:,}, as a damaged or forged file "
+                "does; write it again.",
+            )
 
 
 def _refuse_bomb(path: Path, size: int, metadata: pq.FileMetaData) -> None:
