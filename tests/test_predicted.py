@@ -141,7 +141,9 @@ def test_a_damaged_token_costs_its_sentence_and_is_counted(home: Path, tmp_path:
     path.write_text("".join(json.dumps({"tokens": row, "ner_tags": ["O"] * len(row)}) + "\n" for row in rows))
     result = corpora.import_result(runs.execute("add", {"path": str(path)}).id)
     assert (result.kept, result.rejected) == (2, 2)
-    found = list(predicted.found(predict(home, path).id, str(path)))
+    report = predicted.ReadReport()
+    found = list(predicted.found(predict(home, path).id, str(path), report))
+    assert report.rejected == 2
     assert [(each.line, [entity.text for entity in each.entities]) for each in found] == [
         (1, ["Mara Lind"]),
         (4, ["Lyon"]),

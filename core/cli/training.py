@@ -115,25 +115,29 @@ def predict(input: str, output: str | None, as_json: bool, **values: object) -> 
         endings = ", ".join(predicted.ENDINGS)
         raise ConfigError(f"output: {Path(output).name!r} ends in none of {endings}; choose one of them.")
     run = _done("predict", {**values, "corpus": input})
-    given = input if Path(input).exists() else ""
+    given, read = input if Path(input).exists() else "", predicted.ReadReport()
     if output:
-        finish(run, as_json, output, _predictions(given))
+        finish(run, as_json, output, _predictions(given, read))
     elif as_json:
-        sentences = [asdict(sentence) for sentence in predicted.exported(run.id, given)]
-        report({"run": run.id, **run.result(), "predictions": sentences}, as_json)
+        sentences = [asdict(sentence) for sentence in predicted.exported(run.id, given, read)]
+        report({"run": run.id, **run.result(), "rejected": read.rejected, "predictions": sentences}, as_json)
     else:
-        for sentence in predicted.exported(run.id, given):
+        for sentence in predicted.exported(run.id, given, read):
             echo_json(asdict(sentence))
+    if read.rejected:
+        name = Path(input).name
+        words = f"{read.rejected:,} rows of {name} could not be read and have no predictions"
+        echo(f"note: {words}; python -m core corpus add {name} lists them.", err=True)
 
 
-def _predictions(given: str) -> Write:
-    """What writes the predictions of a run to a path."""
+def _predictions(given: str, read: predicted.ReadReport) -> Write:
+    """Function that writes the predictions of a run to a path. read: is filled with the account of the file."""
 
     def write(run: Run, output: str) -> Mapping[str, str]:
         if Path(output).suffix == ".conll":
             deliver.take(run.id, {deliver.predictions_file(run.id, ".conll"): output})
         else:
-            predicted.write(run.id, Path(output), given)
+            predicted.write(run.id, Path(output), given, read)
         return {"output": output}
 
     return write

@@ -2,6 +2,7 @@
 
 import csv
 import json
+from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -12,6 +13,7 @@ from typing import BinaryIO
 
 from core.artifacts import predictions
 from core.corpora.corpus import Corpus
+from core.corpora.readers import ReadReport as ReadReport
 from core.corpora.readers import read
 from core.corpora.writers import harmless
 from core.errors import CorpusError, RunError, WinnowError
@@ -59,54 +61,53 @@ class FoundSentence:
 
 
 @exporting
-def write(run_id: str, path: Path, given: str = "") -> None:
-    """Write what a finished `predict` run found: sentences as .jsonl, entities as .csv. given: as of `found`."""
+def write(run_id: str, path: Path, given: str = "", report: ReadReport | None = None) -> None:
+    """Write what a finished `predict` run found: sentences as .jsonl, entities as .csv. Arguments: as of `found`."""
     with replacing(path) as out:
         if path.suffix == ".csv":
-            _write_csv(found(run_id, given), out)
+            _write_csv(found(run_id, given, report), out)
         else:
-            out.writelines(
-                json.dumps(asdict(each), ensure_ascii=False).encode() + b"\n" for each in found(run_id, given)
-            )
+            lines = (json.dumps(asdict(each), ensure_ascii=False) for each in found(run_id, given, report))
+            out.writelines(line.encode() + b"\n" for line in lines)
 
 
 @exporting
-def exported(run_id: str, given: str = "") -> Iterator[FoundSentence]:
+def exported(run_id: str, given: str = "", report: ReadReport | None = None) -> Iterator[FoundSentence]:
     """The sentences of `found`, for a program that reads them from standard output."""
-    return found(run_id, given)
+    return found(run_id, given, report)
 
 
-def found(run_id: str, given: str = "") -> Iterator[FoundSentence]:
+def found(run_id: str, given: str = "", report: ReadReport | None = None) -> Iterator[FoundSentence]:
     """The sentences that a finished `predict` run tagged, in order.
 
     given: the file or folder that was tagged; it is read again, since a corpus keeps cleaned text. Without one, or if
-    the file was changed or removed since, places are those of the cleaned text.
+    the file was changed or removed since, places are those of the cleaned text. report: counts the rows of the file
+    that could not be read, once all sentences have been taken.
     """
     run = store().get(run_id)
     lines = predictions.lines(run)
-    for sentence in _sentences(library().find(str(run.manifest.config["corpus"])), given):
-        line = next(lines, None)
-        if line is None:
-            return
+    corpus = library().find(str(run.manifest.config["corpus"]))
+    for sentence, line in zip(_sentences(corpus, given, report or ReadReport()), lines, strict=False):
         yield _found(sentence, line)
 
 
-def _sentences(corpus: Corpus, given: str) -> Iterator[Sentence]:
+def _sentences(corpus: Corpus, given: str, report: ReadReport) -> Iterator[Sentence]:
     """The corpus's sentences, those of a file with their source as long as the file still says the same."""
     stored = chain.from_iterable(corpus.batches())
-    again = _read_again(corpus, given)
+    again = _read_again(corpus, given, report)
     for sentence in stored:
         # What an import left out (a sentence that lost a label) is in the file and not in the corpus.
         own = next((each for each in again if each.id == sentence.id), None)
         yield own or sentence
+    deque(again, maxlen=0)  # so that the report counts what is behind the last sentence
 
 
-def _read_again(corpus: Corpus, given: str) -> Iterator[Sentence]:
+def _read_again(corpus: Corpus, given: str, report: ReadReport) -> Iterator[Sentence]:
     """Sentences of the file that a corpus was made of; none if it is no longer here or cannot be read."""
     with suppress(WinnowError, OSError):
         config = AddConfig(path=str(Path(given).absolute())) if given else _import(corpus)
         if config and Path(config.path).exists():
-            yield from read(Path(config.path), reading(config))
+            yield from read(Path(config.path), reading(config), report=report)
 
 
 def _import(corpus: Corpus) -> AddConfig | None:

@@ -222,6 +222,11 @@ def test_from_the_command_line(typed: Typed, tmp_path: Path, corpora: Corpora) -
     assert [json.loads(line) for line in out.splitlines()] == rows
     code, out, err = typed("predict", "--model", output, raw, "--json")
     assert json.loads(out)["predictions"] == rows
+    damaged = tmp_path / "damaged.jsonl"
+    damaged.write_text('{"text": "Px meets La"}\n{"text": 7}\n{"text": "ax bx"}\n', encoding="utf-8")
+    code, out, err = typed("predict", "--model", output, damaged)
+    assert [json.loads(line)["line"] for line in out.splitlines()] == [1, 3]
+    assert "note: 1 rows of damaged.jsonl could not be read and have no predictions" in err
     code, _, err = typed("predict", "--model", output, raw, "--output", tmp_path / "p.txt", "--json")
     assert (code, "'p.txt' ends in none of .jsonl, .csv, .conll" in err) == (2, True)
     code, out, _ = typed("evaluate", "--model", output, "--test", corpora["test"][0], "--json")
