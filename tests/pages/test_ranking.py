@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core.artifacts.rank import EncoderRank, LayerScores, Proposal, RankResult
+from core.artifacts.rank import EncoderRank, LayerScores, NotRanked, Proposal, RankResult
 from core.corpora.corpus import Corpus
 from core.facade import corpora, preferences, runs
 from core.models.vocabulary_fit import VocabularyFit
@@ -103,3 +103,17 @@ def test_a_ranking_of_other_labels_is_not_shown(home: Path, parts: dict[str, str
     result = RankResult(train=1, dev=1, words=1, encoders=[ranked("tiny", Proposal(layers="last", why="Nothing."))])
     finish(home, "rank", {"train": parts["test"], "dev": parts["dev"], "encoders": ("tiny",)}, lambda _: result)
     assert "Nothing." not in texts(opened(PAGE))
+
+
+def test_an_encoder_that_cannot_be_read_is_named_beside_the_others_and_before_a_start(
+    home: Path, parts: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reason = "m: its tokenizer has 196 entries but its embedding table only 193 rows"
+    monkeypatch.setattr("core.recipes.parts.preflight._problem", lambda *_: reason)
+    broken = [NotRanked(encoder="m", reason=reason)]
+    result = RankResult(train=20, dev=20, words=100, encoders=[RANK], not_ranked=broken)
+    options = {"train": parts["train"], "dev": parts["dev"], "encoders": ("tiny",)}
+    finish(home, "rank", options, lambda _: result)
+    app = opened(PAGE)
+    assert [error.value for error in app.error] == [plain(reason)]
+    assert plain(f"Not ranked: {reason}") in [warning.value for warning in app.warning]
