@@ -37,7 +37,7 @@ class Preview:
     user's eyes only. encoding: as asked for. marks: how they stand in the first rows, which says what cuts them; None
     where they bring their tokens. problems: rows among these that would not be taken as they come;
     n_undecodable: how many of them are not in the encoding. agreement: of several annotators, None for one, and for
-    files that are too large to look through.
+    files that are too large to look through. notes: how the columns and the tags were understood.
     """
 
     format: str
@@ -52,6 +52,7 @@ class Preview:
     n_undecodable: int = 0
     marks: Marks | None = None
     agreement: Agreement | None = None
+    notes: tuple[str, ...] = ()
 
 
 def labelled(preview: Preview) -> bool:
@@ -87,6 +88,7 @@ def sniff(path: Path, options: ReadOptions = _DEFAULT) -> Preview:
         n_undecodable=ledger.n_undecodable,
         marks=None if kind.format in TAGGED else _marks(files, options),
         agreement=agreement,
+        notes=tuple(ledger.report.notes),
     )
 
 

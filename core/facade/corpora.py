@@ -90,15 +90,21 @@ def rename(reference: str, name: str) -> Corpus:
 
 
 def preview(
-    path: Path, *, encoding: str = "utf-8", part: str | None = None, text_column: str | None = None
+    path: Path,
+    *,
+    encoding: str = "utf-8",
+    part: str | None = None,
+    text_column: str | None = None,
+    tag_column: str = "",
 ) -> readers.Preview:
     """Preview a file: format, text column, label scheme, first rows. Reads only its beginning, in a process of
     its own.
 
-    encoding, part, text_column: see `ReadOptions`, where the first look was wrong. Errors: those of
+    encoding, part, text_column, tag_column: see `ReadOptions`, if the first look was wrong. Errors: those of
     `readers.sniff`, ResourceError where it takes too long, too much memory or breaks off.
     """
-    return previews.preview(path, readers.ReadOptions(encoding=encoding, part=part, text_column=text_column))
+    options = readers.ReadOptions(encoding=encoding, part=part, text_column=text_column, tag_column=tag_column)
+    return previews.preview(path, options)
 
 
 def import_path(text: str) -> Path:

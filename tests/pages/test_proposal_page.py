@@ -170,3 +170,23 @@ def test_the_report_outlives_what_it_speaks_of(home: Path, tmp_path: Path) -> No
     app = opened_on("pages/1_Corpora.py", run.id)
     assert not app.exception
     assert "a removed corpus" in texts(app)
+
+
+def test_tags_without_a_type_are_called_as_the_form_says(home: Path) -> None:
+    rows = "Aspirin\tB\nhelps\tO\n.\tO\n\nDock\tB\nfever\tI\neased\tO\n.\tO\n\n" * 4
+    app = dropped(**{"train.tsv": rows.encode()})
+    assert "The tags name no type" in texts(app)
+    next(field for field in app.text_input if field.label == "Entity type").set_value("DISEASE")
+    app.button(key="corpora.submit").click().run()
+    assert not app.exception
+    assert dict(corpora.listed()[0].types) == {"DISEASE": 8}
+
+
+def test_the_column_of_the_tags_is_asked_for_if_no_column_is_plain(home: Path) -> None:
+    rows = "Mara\tNNP\tNP\nleft\tVBD\tVP\nLyon\tNNP\tNP\n.\t.\t.\n\n" * 4
+    app = dropped(**{"words.txt": rows.encode()})
+    assert "none of its 3 columns holds entity tags" in texts(app)
+    next(field for field in app.text_input if field.label == "Column of the tags").set_value("2").run()
+    assert not app.exception
+    app.button(key="corpora.submit").click().run()
+    assert not app.exception

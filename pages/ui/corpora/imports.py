@@ -11,7 +11,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.typing import UploadedFile
 
 from core.facade import corpora, intake, runs, uploads
-from core.facade.errors import EncodingError, WinnowError
+from core.facade.errors import EncodingError, OptionsError, WinnowError
 from pages.ui.corpora.proposal import ONE, asked_annotator, proposed
 from pages.ui.corpora.uploads import OPEN, taken, waiting
 from pages.ui.frame import ASSETS, guard
@@ -23,6 +23,7 @@ UPLOADED, BY_PATH = "Upload a file", "A path on this machine"
 SCHEMES = ("iob1", "iob2", "bioes", "bilou", "io")
 ENCODINGS = ("utf-8", "cp1252", "latin-1", "utf-16")
 CHOOSE_ENCODING = "Choose its encoding in **Encoding**, above: cp1252 is the usual one of files from Windows."
+TAG_COLUMN, ENTITY_TYPE = "--tag-column", "--entity-type"  # options that a reader's questions and notes name
 RUN = "corpora.run"
 REFUSED = "corpora.refused"  # why the last upload was not taken
 _folders = st.components.v2.component("winnow_folders", js=(ASSETS / "folders.js").read_text(encoding="utf-8"))
@@ -52,14 +53,34 @@ def _look(path: Path, *, uploaded: bool) -> None:
     encoding, part = left.selectbox("Encoding", ENCODINGS, key="corpora.encoding"), ""
     if path.is_dir():
         part = right.selectbox("Part (of a folder with several)", ("", "train", "dev", "test"), key="corpora.part")
+    key = f"corpora.tag_column.{path}"
+    tag_column = str(st.session_state.get(key, "")).strip()
     try:
         with st.spinner("Looking at the file"):
-            preview = corpora.preview(path, encoding=encoding, part=part or None)
+            preview = corpora.preview(path, encoding=encoding, part=part or None, tag_column=tag_column)
     except EncodingError as error:
         st.error(f"{plain(str(error))} {CHOOSE_ENCODING}", title="Another encoding?", icon=":material/error:")
         return
+    except OptionsError as error:
+        if TAG_COLUMN not in str(error):
+            raise
+        st.error(plain(str(error)), title="Which column holds the tags?", icon=":material/error:")
+        _tag_column(key)
+        return
     _looks(preview)
-    _form(path, preview, {"encoding": encoding, "part": part, "move": uploaded})
+    if tag_column or any(TAG_COLUMN in note for note in preview.notes):
+        _tag_column(key)
+    _form(path, preview, {"encoding": encoding, "part": part, "tag_column": tag_column, "move": uploaded})
+
+
+def _tag_column(key: str) -> None:
+    """Ask for the column of the tags; the page then looks at the file again."""
+    st.text_input(
+        "Column of the tags",
+        key=key,
+        placeholder="its number from 1, or its name in the first line",
+        help="The column whose tags (B-PER, I-PER, O) are the entities.",
+    )
 
 
 def _uploaded() -> Path | None:
@@ -145,6 +166,8 @@ def _looks(preview: Any) -> None:
             + "".join(f"<li>{escape(row[:300])}</li>" for row in preview.rows)
             + "</ol>"
         )
+    for note in preview.notes:
+        st.info(plain(note), icon=":material/info:")
     if preview.problems:
         problems = [
             f"{problem.file}{f' line {problem.line}' if problem.line else ''}: {problem.reason}."
@@ -168,6 +191,10 @@ def _form(path: Path, preview: Any, options: dict[str, Any]) -> None:
             options |= _kept_columns(preview.columns)
         if preview.scheme is not None:
             options["scheme"] = _scheme(preview.scheme)
+        if any(ENTITY_TYPE in note for note in preview.notes):
+            options["entity_type"] = st.text_input(
+                "Entity type", placeholder="ENTITY", key=f"corpora.entity_type.{path}", max_chars=corpora.LONGEST_NAME
+            ).strip()
         options["annotator"] = asked_annotator(preview.agreement)
         if preview.labelled:
             options["keep_lost"] = st.toggle(
