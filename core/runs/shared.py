@@ -1,17 +1,24 @@
 """Things that runs share: finished children, and the device they train on."""
 
+import json
 import re
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from core.errors import RunBusy, RunError
+from core.files import write_atomic
 from core.projects import shared_home
 from core.runs.context import RunContext
 from core.runs.lock import Lock
-from core.runs.run import Run
+from core.runs.run import Manifest, Run
 from core.runs.store import RunStore
 from core.runs.worker import Recipe, attempt
+
+_NEXT = ".next"
+TURN = 120.0  # seconds in which a run's next part may take the device back before runs that began later
 
 _devices_held: set[Path] = set()
 
@@ -56,7 +63,8 @@ def device_lock(home: Path, devices: str | Sequence[str], context: RunContext) -
     """Have one device alone ("cpu", a card's lock), of several the first that is free: its name.
 
     A project's runs and those of the others beside it share the devices of their home.
-    Where all are taken it waits for whichever run ends first. Take it last.
+    Where all are taken it waits for whichever run ends first; the next part of a run goes before runs that began later.
+    Take it last.
     """
     names = [devices] if isinstance(devices, str) else devices
     for name in names:
@@ -65,30 +73,81 @@ def device_lock(home: Path, devices: str | Sequence[str], context: RunContext) -
     paths = [shared_home(home) / "locks" / f"{name}.lock" for name in names]
     if _devices_held.intersection(paths):
         raise RunError(f"{context.run.id}: has {names[0]} already; a second device_lock would wait for ever.")
-    with _waited_for([Lock(path) for path in paths], context, context.run.id) as path:
+    turn = _Turn(run=str(context.root.path), began=context.root.state().started or time.time())
+    with _waited_for([Lock(path) for path in paths], context, context.run.id, turn=turn) as path:
         _devices_held.add(path)
         try:
             yield path.stem
         finally:
+            if context.is_child:
+                turn.keep(path)
             _devices_held.remove(path)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Turn:
+    """The place of a run in the queue for a device, kept beside its lock while the run is between two of its parts.
+
+    run: folder of the run that somebody began. began: seconds since 1970.
+    """
+
+    run: str
+    began: float
+
+    def keep(self, lock: Path) -> None:
+        """Write it down, so that a run that began later does not slip in."""
+        write_atomic(lock.with_suffix(_NEXT), json.dumps(asdict(self)).encode())
+
+    def after(self, lock: Path, run: str) -> str:
+        """The id of the run that has the device next; "" if this one may take it now. run: that wants it.
+
+        A run that does not come back within `TURN` seconds, has ended, or waits for this one loses its place.
+        """
+        file = lock.with_suffix(_NEXT)
+        try:
+            kept = _Turn(**json.loads(file.read_bytes()))
+            fresh = time.time() - file.stat().st_mtime < TURN
+            other = Run(Path(kept.run), Manifest.read(Path(kept.run) / "manifest.json"))
+        except (OSError, ValueError, TypeError, KeyError):  # nobody keeps a place, or that run is gone
+            return ""
+        if not fresh or kept.run == self.run or kept.began >= self.began or not other.lock.held():
+            return ""
+        return "" if other.state().waiting_for in (run, Path(self.run).name) else other.id
 
 
 @contextmanager
 def _waited_for(
-    locks: Sequence[Lock], context: RunContext, run: str, *, name: str | None = None, patient: bool = True
+    locks: Sequence[Lock],
+    context: RunContext,
+    run: str,
+    *,
+    name: str | None = None,
+    patient: bool = True,
+    turn: _Turn | None = None,
 ) -> Iterator[Path]:
     """Hold one of `locks` for `run`: its file. name: what is waited for; None: the run that the holder works on.
+    turn: the place of the run in the queue for a device.
 
     Errors: RunBusy where all are held, and it is not patient.
     """
     announced = None
     # A round of all locks takes a fifth of a second, so that a wish to cancel is seen in between.
-    while (taken := next((lock for lock in locks if lock.acquire(run, patience=0.2 / len(locks))), None)) is None:
+    while True:
+        places = {lock.path: turn.after(lock.path, run) if turn else "" for lock in locks}
+        free = [lock for lock in locks if not places[lock.path]]
+        if taken := next((lock for lock in free if lock.acquire(run, patience=0.2 / len(locks))), None):
+            # The run that let go of it may have kept its place meanwhile.
+            places[taken.path] = turn.after(taken.path, run) if turn else ""
+            if not places[taken.path]:
+                break
+            taken.release()
         context.check()
+        if not free:
+            time.sleep(0.2)
         if not patient:
             raise RunBusy(f"run {run}: is being worked on by another process; wait for it.")
         holder = locks[0].holder()
-        waits_for = name or (holder.run if holder else None)
+        waits_for = name or (holder.run if holder else next(filter(None, places.values()), None))
         if waits_for and waits_for not in (announced, run):  # another process of this very run may be there
             context.waiting(announced := waits_for)
     try:

@@ -114,6 +114,26 @@ def test_a_second_training_waits_for_the_first(store: RunStore, gate: Path) -> N
     assert second.state().waiting_for is None
 
 
+def test_the_next_part_of_a_run_goes_before_a_run_that_began_later(
+    store: RunStore,  # noqa: F811
+    gate: Path,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    between = tmp_path / "between"
+    early = start(create(store, kind="parts", key="early", until=str(gate), between=str(between)))
+    until(lambda: early.state().stage == "train: training")
+    late = start(create(store, kind="train", key="late", until=str(gate)))
+    until(lambda: late.state().waiting_for is not None)
+    gate.touch()  # the first part ends; the run does nothing for a while
+    until(lambda: late.state().waiting_for == early.id)
+    between.touch()
+    assert (ended(early), ended(late)) == ("succeeded", "succeeded")
+    second = max((run for run in store.list("train") if run.manifest.parent == early.id), key=lambda run: run.id)
+    assert "waiting_for" not in [key for run in (early, second) for event in run.events()[0] for key in event.data]
+    [trains] = [event.time for event in late.events()[0] if event.kind == "stage"]
+    assert trains >= (second.state().ended or 0.0)
+
+
 def test_a_device_is_free_after_any_end(store: RunStore) -> None:  # noqa: F811
     def recipe(context: RunContext) -> dict[str, object]:
         with device_lock(store.home, "gpu0", context):
