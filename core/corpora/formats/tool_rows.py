@@ -86,19 +86,23 @@ def _argilla_responses(record: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]
     responses = record.get("responses")
     if isinstance(responses, list):  # feedback data sets of 1.x: one response with the answers to all questions
         for response in _dicts(responses):
-            for answer in _dicts(list((response.get("values") or {}).values())):
+            values = response.get("values")
+            for answer in _dicts(list(values.values())) if isinstance(values, dict) else ():
                 yield {**response, "value": answer.get("value")}
     if isinstance(responses, Mapping):  # 2.x: the responses to each question
         for question in responses.values():
             yield from _dicts(question)
     for name, values in record.items():
         if name.endswith(".responses") and isinstance(values, list):  # 2.x, flattened: a column per question
-            users = record.get(f"{name}.users") or [None] * len(values)
-            states = record.get(f"{name}.status") or ["submitted"] * len(values)
-            for value, user, state in zip(values, users, states, strict=False):
-                yield {"value": value, "user_id": user, "status": state}
+            users, states = record.get(f"{name}.users"), record.get(f"{name}.status")
+            for i, value in enumerate(values):
+                yield {"value": value, "user_id": _at(users, i), "status": _at(states, i)}
         elif name != "responses" and _are_responses(values):  # feedback data sets as tables
             yield from _dicts(values)
+
+
+def _at(values: object, i: int) -> object:
+    return values[i] if isinstance(values, list) and i < len(values) else None
 
 
 def _are_spans(value: object) -> bool:
