@@ -23,6 +23,7 @@ _BRACKETS = re.compile(r"(?:\([\w.-]*[^\W\d_][\w.-]*)*\*?\)*")
 _OPENING = re.compile(r"\(([\w.-]+)")
 _FEATURE = re.compile(r"(?:^|\|)(?:name|ner|ne|entity|namedentity)=([^|]*)", re.IGNORECASE)
 _MOST_TYPES = 200  # a column with more different values names something else
+_LONGEST = 200  # characters of a tag; the patterns take the square of a longer one
 _LEAST_OUTSIDE = 0.05  # share of tokens outside of entities, below which a column of bare words holds no types
 # Parts of speech (Penn Treebank, Universal Dependencies): never entity types by themselves.
 _POS = frozenset(
@@ -110,6 +111,7 @@ def style_of(counts: Mapping[str, int], *, type: str = UNTYPED, bare: bool = Tru
     counts: how often each value occurs in the sample. type: of untyped tags. bare: whether types without letters are
     considered.
     """
+    counts = {value: n for value, n in counts.items() if len(value) <= _LONGEST}
     if not counts or len(counts) > 50 * _MOST_TYPES:
         return None
     return _features(counts, type) or _bracketed(counts) or _plain(counts, type=type, bare=bare)
