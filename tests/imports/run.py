@@ -1,0 +1,111 @@
+"""Import a shape the way a person would: by the command line, and by the page Corpora. Both give one outcome."""
+
+import io
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from core.cli.main import run_main
+from core.corpora.corpus import Corpus
+from core.errors import ReadError, WinnowError
+from core.facade import corpora, intake, runs, uploads
+from core.runs.run import Run
+from tests.imports.shape import Content
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What an import did. added: the corpora that it sealed. said: everything it wrote for the user."""
+
+    code: int
+    added: tuple[Corpus, ...]
+    said: str
+
+
+def write(files: Mapping[str, Content], folder: Path) -> Path:
+    """Write the files below `folder`; the path to import: the one file, or the folder of several."""
+    folder.mkdir(parents=True)
+    for name, content in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(_bytes(content))
+    return folder / next(iter(files)) if len(files) == 1 else folder
+
+
+def flags(options: Mapping[str, str]) -> list[str]:
+    """The options as the command line spells them."""
+    return [word for name, value in options.items() for word in (f"--{name.replace('_', '-')}", value)]
+
+
+def by_command(
+    path: Path, options: Mapping[str, str], patch: pytest.MonkeyPatch, captured: pytest.CaptureFixture[str]
+) -> Outcome:
+    """`python -m core corpus add PATH`, in this process."""
+    patch.setattr(sys, "argv", ["core", "corpus", "add", str(path), *flags(options)])
+    captured.readouterr()
+    code = run_main()
+    out, err = captured.readouterr()
+    return Outcome(code, tuple(corpora.listed()), f"{out}\n{err}")
+
+
+def plain(text: str) -> str:
+    """Text without white space, so that tokenization does not matter."""
+    return "".join(text.split())
+
+
+def by_page(files: Mapping[str, Content], options: Mapping[str, str]) -> Outcome:
+    """Drop the files on the page Corpora and press its button: the calls that the page makes, without drawing it.
+
+    A person who gives options takes the form with all options; otherwise several files are used as proposed.
+    """
+    said = list[str]()
+    try:
+        token = uploads.spool_all([(name, io.BytesIO(_bytes(content))) for name, content in files.items()])
+        path = uploads.spooled(token)
+        several = intake.is_several(path) and not options
+        run = _proposed(path) if several else _form(path, options, said)
+    except WinnowError as error:
+        said.append(str(error))
+        return Outcome(2, tuple(corpora.listed()), "\n".join(said))
+    imports = [each.run for each in intake.result(run.id).parts] if several else [run.id]
+    said += [_summary(runs.get(each)) for each in imports if each]
+    return Outcome(0, tuple(each for each in corpora.listed() if not each.derived), "\n".join(said))
+
+
+def _summary(run: Run) -> str:
+    """The result and the notes of a finished import, which its report shows."""
+    events, _ = run.events()
+    return "\n".join([str(run.result()), *(str(event.data["text"]) for event in events if event.kind == "note")])
+
+
+def _bytes(content: Content) -> bytes:
+    return content if isinstance(content, bytes) else content.encode()
+
+
+def _proposed(path: Path) -> Run:
+    """`pages.ui.corpora.proposal`: labelled files are the training set, others the task corpus."""
+    proposal = intake.proposal([path])
+    parts = {row.files[0]: "train" if row.labelled else "task" for row in proposal.rows if row.part != intake.UNUSED}
+    if not parts:
+        raise ReadError(path.name, None, "; ".join(row.seen for row in proposal.rows))
+    return runs.execute(intake.KIND, intake.options(proposal, [path], parts, move=True))
+
+
+def _form(path: Path, options: Mapping[str, str], said: list[str]) -> Run:
+    """`pages.ui.corpora.imports`: the form as it is proposed, changed by `options`."""
+    encoding = options.get("encoding", "utf-8")
+    preview = corpora.preview(path, encoding=encoding, part=options.get("part"))
+    said += [problem.reason for problem in preview.problems]
+    form: dict[str, object] = {
+        "path": str(path),
+        "name": corpora.proposed_name(path),
+        "encoding": encoding,
+        "move": True,
+    }
+    if preview.columns and preview.text_column is not None:
+        form["text_column"] = preview.text_column
+    if preview.scheme is not None and not preview.scheme.scheme and "scheme" not in options:
+        raise ReadError(path.name, preview.scheme.where, preview.scheme.problem)
+    return runs.execute("add", {**form, **options})

@@ -1,0 +1,288 @@
+"""Shapes of exported files, and the right answer for each. The clauses, names and files are our own writing.
+
+A clause is written once, with its mentions marked: `[PER Mara Lind] rents hall 7 in [LOC Lyon].` Helpers render it as
+CoNLL columns or as character spans, and `read_right` derives the expected import from the same clauses.
+"""
+
+import io
+import json
+import re
+import tarfile
+import zipfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from textwrap import dedent
+
+Content = str | bytes
+_MENTION = re.compile(r"\[([A-Za-z][\w-]*) ([^\]]+)\]")
+_TOKEN = re.compile(r"[^\s.,;:?!¿।。]+|[.,;:?!¿।。]")
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """A sentence and its mentions as (start, end, type), in characters of `text`."""
+
+    text: str
+    spans: tuple[tuple[int, int, str], ...]
+
+    @property
+    def mentions(self) -> list[tuple[str, str]]:
+        """(text, type) of each mention."""
+        return [(self.text[start:end], kind) for start, end, kind in self.spans]
+
+    def tokens(self, *, characters: bool = False) -> list[tuple[int, int]]:
+        """Start and end of each token: words and punctuation, or single characters."""
+        pattern = re.compile(r"\S") if characters else _TOKEN
+        borders = sorted({border for start, end, _ in self.spans for border in (start, end)})
+        found = []
+        for match in pattern.finditer(self.text):
+            cuts = [match.start(), *(b for b in borders if match.start() < b < match.end()), match.end()]
+            found += list(pairwise(cuts))
+        return found
+
+    def tagged(self, scheme: str = "BIO", *, characters: bool = False) -> list[tuple[str, str, str]]:
+        """(token, position letter, type) per token; ("...", "O", "") outside mentions.
+
+        scheme: letters for the first, inner, last and only token: BIO, BIOES, BILOU, BMES, IO.
+        """
+        rows = []
+        for start, end in self.tokens(characters=characters):
+            span = next((span for span in self.spans if span[0] <= start and end <= span[1]), None)
+            letter = _letter(scheme, at_start=start == span[0], at_end=end == span[1]) if span else "O"
+            rows.append((self.text[start:end], letter, span[2] if span else ""))
+        return rows
+
+
+def _letter(scheme: str, *, at_start: bool, at_end: bool) -> str:
+    """The letter of a token within a mention, by whether it begins and ends it."""
+    first, inner, last, only = {
+        "BIO": ("B", "I", "I", "B"),
+        "BIOES": ("B", "I", "E", "S"),
+        "BILOU": ("B", "I", "L", "U"),
+        "BMES": ("B", "M", "E", "S"),
+        "IO": ("I", "I", "I", "I"),
+    }[scheme]
+    if at_start and at_end:
+        return only
+    return first if at_start else last if at_end else inner
+
+
+def clauses(marked: str) -> tuple[Clause, ...]:
+    """One clause per line."""
+    return tuple(clause(line.strip()) for line in marked.strip().splitlines())
+
+
+def clause(marked: str) -> Clause:
+    text, spans, at = "", list[tuple[int, int, str]](), 0
+    for match in _MENTION.finditer(marked):
+        text += marked[at : match.start()]
+        spans.append((len(text), len(text) + len(match[2]), match[1]))
+        text, at = text + match[2], match.end()
+    return Clause(text + marked[at:], tuple(spans))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Right:
+    """The file is read right.
+
+    sentences: how many the corpus holds. mentions: {type: texts}, compared without white space. labelled: False for
+    plain text. says: patterns that the summary must match. texts: sentences that must be there. without: text that no
+    sentence may contain, such as markup.
+    """
+
+    sentences: int
+    mentions: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    labelled: bool = True
+    says: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Nothing is added, the exit code is 2, and the error matches each pattern: what is wrong, and the cure."""
+
+    patterns: tuple[str, ...]
+
+
+def refused(*patterns: str) -> Refused:
+    return Refused(patterns)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """One export.
+
+    report: the tool and version it stands for, or the public report that describes it. files: of one import; several
+    are a folder. options: import options that answer the one question that the file leaves open. asks: a pattern that
+    the error matches if these options are left out; "" if the import then takes a default, stated in the summary.
+    """
+
+    name: str
+    report: str
+    files: Mapping[str, Content]
+    right: Right | Refused
+    options: Mapping[str, str] = field(default_factory=dict)
+    asks: str = ""
+
+
+def read_right(
+    given: Iterable[Clause],
+    *,
+    rename: Mapping[str, str] | Callable[[str], str] | None = None,
+    labelled: bool = True,
+    says: tuple[str, ...] = (),
+    without: tuple[str, ...] = (),
+) -> Right:
+    """The right answer for a file that holds exactly these clauses. rename: types as the file spells them."""
+    given = list(given)
+    mentions: dict[str, list[str]] = {}
+    for each in given:
+        for text, kind in each.mentions if labelled else ():
+            name = kind if rename is None else rename(kind) if callable(rename) else rename.get(kind, kind)
+            mentions.setdefault(name, []).append(text)
+    return Right(sentences=len(given), mentions=mentions, labelled=labelled, says=says, without=without)
+
+
+def conll(
+    given: Iterable[Clause],
+    row: str = "{token}\t{tag}",
+    *,
+    scheme: str = "BIO",
+    tag: str = "{letter}-{type}",
+    outside: str = "O",
+    before: str = "",
+    between: str = "\n",
+    end: str = "\n",
+    characters: bool = False,
+) -> str:
+    """Columns, one token per line. row: may name {i} (from 1), {token}, {tag}, {pos}, {s} (sentence, from 1).
+
+    before: a line in front of each sentence. between: what ends a sentence. end: what ends a line.
+    """
+    out = ""
+    for s, each in enumerate(given, 1):
+        if before:
+            out += before.format(s=s, text=each.text) + end
+        for i, (token, letter, kind) in enumerate(each.tagged(scheme, characters=characters), 1):
+            written = outside if letter == "O" else tag.format(letter=letter, type=kind, low=letter.lower())
+            pos = "NNP" if kind else "." if not token[0].isalnum() else "NN" if i % 3 else "VBZ"
+            out += row.format(i=i, s=s, token=token, tag=written, pos=pos) + end
+        out += between
+    return out
+
+
+def block(text: str) -> str:
+    """Text of an indented literal, without its first line break."""
+    return dedent(text).lstrip("\n")
+
+
+def tabs(text: str) -> str:
+    """The same, with a tab for each run of blanks."""
+    return re.sub(r" +", "\t", block(text))
+
+
+def as_json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def as_jsonl(rows: Iterable[object]) -> str:
+    return "".join(as_json(row) + "\n" for row in rows)
+
+
+def zipped(files: Mapping[str, Content]) -> bytes:
+    """A zip archive of files."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return out.getvalue()
+
+
+def tarred(files: Mapping[str, str]) -> bytes:
+    """A .tar.gz archive of files."""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w:gz") as archive:
+        for name, content in files.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(content.encode())
+            archive.addfile(member, io.BytesIO(content.encode()))
+    return out.getvalue()
+
+
+ENGLISH = clauses("""
+    [PER Mara Lind] rents hall 7 in [LOC Lyon].
+    [PER Otto Barr] pays the [ORG Harbour Board].
+    No rent is due in March.
+    The [ORG Harbour Board] of [LOC Lyon] met [PER Ines Holm].
+""")
+GERMAN = clauses("""
+    [PER Jule Keller] wohnt in [LOC Bremen].
+    Die [ORG Hafenbehörde] zahlt keine Miete.
+    [PER Otto Brandt] verklagt die [ORG Werft Nord GmbH] in [LOC Emden].
+    Der Vertrag endet im Mai.
+""")
+FRENCH = clauses("""
+    [PER Lise Morel] loue un hangar à [LOC Brest].
+    La [ORG Régie du Port] a refusé.
+    [PER Paul Géraud] vend la grue à la [ORG Régie du Port].
+    Aucun loyer reste dû.
+""")
+SPANISH = clauses("""
+    [PER Inés Peña] alquila una nave en [LOC Cádiz].
+    La [ORG Autoridad Portuaria] rechazó la oferta.
+    ¿Quién paga a [PER Raúl Ibáñez]?
+    El plazo vence en abril.
+""")
+PORTUGUESE = clauses("""
+    [PER João Couto] aluga um armazém em [LOC Aveiro].
+    A [ORG Junta do Porto] recusou a proposta.
+    O prazo termina em maio.
+""")
+DUTCH = clauses("""
+    [PER Joost Mulder] huurt een loods in [LOC Vlissingen].
+    Het [ORG Havenschap] betaalt geen huur.
+    De huur eindigt in mei.
+""")
+POLISH = clauses("""
+    [PER Łucja Wrona] wynajmuje halę w [LOC Gdyni].
+    [ORG Zarząd Portu] odmówił zapłaty.
+    Umowa wygasa w maju.
+""")
+TURKISH = clauses("""
+    [PER Ayşe Kılıç] depoyu [LOC İzmir] limanında kiraladı.
+    [ORG Liman İdaresi] ödeme yapmadı.
+    Sözleşme mayısta bitiyor.
+""")
+DANISH = clauses("""
+    [PER Søren Dahl] lejer en hal i [LOC Esbjerg].
+    [ORG Havnerådet] betaler ingen leje.
+    Aftalen udløber i maj.
+""")
+HINDI = clauses("""
+    [PER मीरा जोशी] ने [LOC पुणे] में गोदाम लिया।
+    [ORG बंदरगाह मंडल] ने किराया नहीं दिया।
+    अनुबंध मई में समाप्त होता है।
+""")
+ARABIC = clauses("""
+    [PER ليلى حداد] تستأجر مخزنا في [LOC صور].
+    رفضت [ORG هيئة الميناء] العرض.
+    ينتهي العقد في أيار.
+""")
+CHINESE = clauses("""
+    [PER 林美华]在[LOC 青岛]租了仓库。
+    [ORG 港务局]没有付款。
+    合同五月到期。
+""")
+JAPANESE = clauses("""
+    [PER 森田葵]は[LOC 神戸]で倉庫を借りた。
+    [ORG 港湾局]は支払わなかった。
+    契約は五月に終わる。
+""")
+MEDICAL = clauses("""
+    [CHEM Velotrin] eased [DIS harbour fever] in mice.
+    No change was seen after a week.
+    [DIS Dock lung] did not respond to [CHEM velotrin acetate].
+    Both [CHEM velotrin] and [CHEM maresol] were safe.
+""")

@@ -1,0 +1,176 @@
+"""Argilla 1 and 2, and Rubrix before it."""
+
+from tests.imports.shape import (
+    ENGLISH,
+    FRENCH,
+    GERMAN,
+    POLISH,
+    SPANISH,
+    Clause,
+    Right,
+    Shape,
+    as_json,
+    as_jsonl,
+    clause,
+    read_right,
+)
+
+
+def spans(each: Clause) -> list[dict[str, object]]:
+    return [{"label": k, "start": s, "end": e} for s, e, k in each.spans]
+
+
+def words(each: Clause) -> list[str]:
+    return [each.text[s:e] for s, e in each.tokens()]
+
+
+SHAPES = (
+    Shape(
+        name="argilla-1-json",
+        report="Argilla 1.x, DatasetForTokenClassification to_pandas().to_json(orient='records'): annotation as [type, start, end]",
+        files={
+            "records.json": as_json(
+                [
+                    {
+                        "text": c.text,
+                        "tokens": words(c),
+                        "prediction": [["LOC", 0, 4, 0.3]],
+                        "prediction_agent": "model-v1",
+                        "annotation": [[k, s, e] for s, e, k in c.spans],
+                        "annotation_agent": "argilla",
+                        "id": f"id-{n}",
+                        "metadata": {},
+                        "status": "Validated",
+                        "event_timestamp": None,
+                        "metrics": {},
+                    }
+                    for n, c in enumerate(GERMAN)
+                ]
+            )
+        },
+        right=read_right(GERMAN),
+    ),
+    Shape(
+        name="argilla-1-dataset",
+        report="Argilla 1.x, to_datasets().to_json(): annotation as dictionaries; status Default has no answer",
+        files={
+            "records.jsonl": as_jsonl(
+                [
+                    *(
+                        {
+                            "text": c.text,
+                            "tokens": words(c),
+                            "prediction": None,
+                            "annotation": spans(c),
+                            "status": "Validated",
+                            "id": str(n),
+                        }
+                        for n, c in enumerate(FRENCH)
+                    ),
+                    {
+                        "text": "Paul Morel part.",
+                        "tokens": ["Paul", "Morel", "part", "."],
+                        "prediction": [{"label": "PER", "start": 0, "end": 4, "score": 0.4}],
+                        "annotation": None,
+                        "status": "Default",
+                        "id": "99",
+                    },
+                ]
+            )
+        },
+        right=read_right(FRENCH),
+    ),
+    Shape(
+        name="argilla-2-records",
+        report="Argilla 2.x, dataset.records.to_json(): fields, suggestions, responses by question",
+        files={
+            "records.json": as_json(
+                [
+                    *(
+                        {
+                            "id": f"id-{n}",
+                            "fields": {"text": c.text},
+                            "metadata": {},
+                            "suggestions": {"span_label": {"value": [], "score": None, "agent": None}},
+                            "responses": {"span_label": [{"value": spans(c), "user_id": "4e9588d6"}]},
+                            "vectors": {},
+                            "status": "completed",
+                            "_server_id": f"s-{n}",
+                        }
+                        for n, c in enumerate(SPANISH)
+                    ),
+                    {
+                        "id": "id-99",
+                        "fields": {"text": "Raúl Peña espera."},
+                        "metadata": {},
+                        "suggestions": {
+                            "span_label": {
+                                "value": [{"label": "PER", "start": 0, "end": 4}],
+                                "score": None,
+                                "agent": "m",
+                            }
+                        },
+                        "responses": {},
+                        "vectors": {},
+                        "status": "pending",
+                        "_server_id": "s-99",
+                    },
+                ]
+            )
+        },
+        right=read_right(SPANISH),
+    ),
+    Shape(
+        name="argilla-2-flat",
+        report="Argilla 2.x, records.to_list(flatten=True): span_label.responses, one list per user",
+        files={
+            "records.json": as_json(
+                [
+                    {
+                        "id": str(n),
+                        "status": "completed",
+                        "_server_id": f"s-{n}",
+                        "text": c.text,
+                        "span_label.responses": [spans(c)],
+                        "span_label.responses.users": ["4e9588d6"],
+                        "span_label.responses.status": ["submitted"],
+                    }
+                    for n, c in enumerate(POLISH)
+                ]
+            )
+        },
+        right=read_right(POLISH),
+    ),
+    Shape(
+        name="argilla-2-two-users",
+        report="Argilla 2.x with two users: two responses to a record, which differ",
+        files={
+            "records.json": as_json(
+                [
+                    {
+                        "id": str(n),
+                        "fields": {"text": c.text},
+                        "metadata": {},
+                        "suggestions": {},
+                        "responses": {
+                            "span_label": [
+                                {"value": spans(c), "user_id": "user-ana"},
+                                {
+                                    "value": spans(
+                                        clause("Mara [LOC Lind] rents hall 7 in [LOC Lyon].") if n == 0 else c
+                                    ),
+                                    "user_id": "user-ben",
+                                },
+                            ]
+                        },
+                        "status": "completed",
+                    }
+                    for n, c in enumerate(ENGLISH)
+                ]
+            )
+        },
+        options={"annotator": "user-ana"},
+        asks="user-ana",
+        right=Right(sentences=4, mentions=read_right(ENGLISH).mentions, says=("agree",)),
+    ),
+)

@@ -1,0 +1,182 @@
+"""Prodigy: db-out of its recipes."""
+
+from tests.imports.shape import (
+    ENGLISH,
+    FRENCH,
+    GERMAN,
+    Clause,
+    Right,
+    Shape,
+    as_jsonl,
+    clause,
+    clauses,
+    read_right,
+    refused,
+)
+
+
+def example(each: Clause, number: int, **more: object) -> dict[str, object]:
+    """An answer of ner.manual."""
+    places = each.tokens()
+    spans = [
+        {
+            "start": s,
+            "end": e,
+            "token_start": next(i for i, (left, _) in enumerate(places) if left == s),
+            "token_end": next(i for i, (_, right) in enumerate(places) if right == e),
+            "label": k,
+        }
+        for s, e, k in each.spans
+    ]
+    return {
+        "text": each.text,
+        "_input_hash": 1000 + number,
+        "_task_hash": -number,
+        "tokens": [
+            {"text": each.text[s:e], "start": s, "end": e, "id": i, "ws": True} for i, (s, e) in enumerate(places)
+        ],
+        "_view_id": "ner_manual",
+        "spans": spans,
+        "answer": "accept",
+        **more,
+    }
+
+
+def binary(text: str, span: tuple[int, int, str], answer: str, number: int) -> dict[str, object]:
+    """An answer of ner.teach: one span, yes or no."""
+    start, end, label = span
+    return {
+        "text": text,
+        "_input_hash": hash_of(text),
+        "_task_hash": number,
+        "spans": [{"start": start, "end": end, "label": label, "score": 0.5, "source": "model"}],
+        "_view_id": "ner",
+        "_binary": True,
+        "answer": answer,
+    }
+
+
+def hash_of(text: str) -> int:
+    return sum(map(ord, text))
+
+
+TEXT = "Jule Keller rents berth 3 in Emden."
+TWO = clauses("""
+    [PER Mara Lind] rents hall 7 in [LOC Lyon].
+    Mara [LOC Lind] rents hall 7 in [LOC Lyon].
+""")
+
+SHAPES = (
+    Shape(
+        name="prodigy-manual",
+        report="Prodigy 1.11, db-out of ner.manual; answers reject and ignore among them",
+        files={
+            "annotations.jsonl": as_jsonl(
+                [
+                    *(example(c, n) for n, c in enumerate(GERMAN)),
+                    example(clause("[PER Nobody] left."), 90, answer="reject"),
+                    example(clause("[PER Nobody] came."), 91, answer="ignore"),
+                ]
+            )
+        },
+        right=read_right(GERMAN),
+    ),
+    Shape(
+        name="prodigy-binary",
+        report="support.prodi.gy/t/641: ner.teach asks about one span at a time, a text comes once per question",
+        files={
+            "annotations.jsonl": as_jsonl(
+                [
+                    binary(TEXT, (0, 11, "PER"), "accept", 1),
+                    binary(TEXT, (29, 34, "LOC"), "accept", 2),
+                    binary(TEXT, (18, 25, "LOC"), "reject", 3),
+                ]
+            )
+        },
+        right=Right(
+            sentences=1,
+            mentions={"PER": ["Jule Keller"], "LOC": ["Emden"]},
+            says=("unanswered|unknown",),
+        ),
+    ),
+    Shape(
+        name="prodigy-annotators",
+        report="Prodigy 1.12, two named sessions: the same _input_hash twice, with _annotator_id",
+        files={
+            "annotations.jsonl": as_jsonl(
+                [
+                    example(TWO[0], 1, _annotator_id="notes-ana", _session_id="notes-ana"),
+                    example(TWO[1], 1, _annotator_id="notes-ben", _session_id="notes-ben"),
+                    *(
+                        example(c, n, _annotator_id=f"notes-{who}", _session_id=f"notes-{who}")
+                        for who in ("ana", "ben")
+                        for n, c in enumerate(ENGLISH[1:], 2)
+                    ),
+                ]
+            )
+        },
+        options={"annotator": "notes-ana"},
+        asks="notes-ana",
+        right=Right(sentences=4, mentions=read_right(ENGLISH).mentions, says=("agree",)),
+    ),
+    Shape(
+        name="prodigy-plain-spans",
+        report="Prodigy 1.4, spans without token numbers and without an answer",
+        files={
+            "annotations.jsonl": as_jsonl(
+                {"text": c.text, "spans": [{"start": s, "end": e, "label": k} for s, e, k in c.spans]} for c in FRENCH
+            )
+        },
+        right=read_right(FRENCH),
+    ),
+    Shape(
+        name="prodigy-text-classification",
+        report="Prodigy 1.11, db-out of textcat.manual: options and accept, no spans",
+        files={
+            "annotations.jsonl": as_jsonl(
+                {
+                    "text": c.text,
+                    "options": [{"id": "LEGAL", "text": "LEGAL"}, {"id": "OTHER", "text": "OTHER"}],
+                    "accept": ["LEGAL"],
+                    "_view_id": "choice",
+                    "answer": "accept",
+                }
+                for c in ENGLISH
+            )
+        },
+        right=Right(sentences=4, labelled=False),
+    ),
+    Shape(
+        name="prodigy-overlapping-spans",
+        report="Prodigy 1.11, spans.manual: spans may overlap",
+        files={
+            "annotations.jsonl": as_jsonl(
+                [
+                    *(example(c, n) for n, c in enumerate(ENGLISH)),
+                    {
+                        "text": "The Port of Lyon Fund pays Otto Barr.",
+                        "_input_hash": 77,
+                        "_task_hash": 77,
+                        "spans": [
+                            {"start": 4, "end": 21, "token_start": 1, "token_end": 4, "label": "ORG"},
+                            {"start": 12, "end": 16, "token_start": 3, "token_end": 3, "label": "LOC"},
+                        ],
+                        "_view_id": "spans_manual",
+                        "answer": "accept",
+                    },
+                ]
+            )
+        },
+        right=Right(sentences=4, mentions=read_right(ENGLISH).mentions, says=("overlap|span",)),
+    ),
+    Shape(
+        name="prodigy-html",
+        report="Prodigy 1.11, view html or blocks: the row has html and no text",
+        files={
+            "annotations.jsonl": as_jsonl(
+                {"html": f"<b>{c.text}</b>", "_view_id": "html", "answer": "accept"} for c in ENGLISH
+            )
+        },
+        right=refused("text|html"),
+    ),
+)

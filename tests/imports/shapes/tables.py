@@ -1,0 +1,266 @@
+"""Tables and records: one token per row, lists written as text, column names of Kaggle, pandas, AutoTrain and others."""
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from openpyxl import Workbook
+
+from tests.imports.shape import (
+    CHINESE,
+    DUTCH,
+    ENGLISH,
+    FRENCH,
+    GERMAN,
+    PORTUGUESE,
+    Clause,
+    Right,
+    Shape,
+    as_json,
+    as_jsonl,
+    clauses,
+    read_right,
+    refused,
+)
+
+LISTED = clauses("""
+    [LOC 青岛]租了仓库。
+    [PER 林美华]没有付款。
+""")
+
+
+def written(rows: Iterable[Sequence[object]], separator: str = ",") -> str:
+    """Rows of a CSV file, quoted where needed."""
+    out = io.StringIO()
+    csv.writer(out, delimiter=separator, lineterminator="\n").writerows(rows)
+    return out.getvalue()
+
+
+def tokens(each: Clause) -> list[str]:
+    return [token for token, _, _ in each.tagged()]
+
+
+def tags(each: Clause) -> list[str]:
+    return ["O" if letter == "O" else f"{letter}-{kind}" for _, letter, kind in each.tagged()]
+
+
+def token_rows(given: Iterable[Clause]) -> list[tuple[int, str, str]]:
+    """(sentence from 1, token, tag)."""
+    return [(s, t, tag) for s, each in enumerate(given, 1) for t, tag in zip(tokens(each), tags(each), strict=True)]
+
+
+def kaggle(given: Iterable[Clause]) -> str:
+    """The sentence number stands in the first row of each sentence alone."""
+    rows, last = [("Sentence #", "Word", "POS", "Tag")], 0
+    for s, token, tag in token_rows(given):
+        rows.append((f"Sentence: {s}" if s != last else "", token, "NNP" if tag != "O" else "NN", tag))
+        last = s
+    return written(rows)
+
+
+def numpy_list(values: Sequence[object]) -> str:
+    """A list as numpy prints it: no commas."""
+    return "[" + " ".join(map(repr, values)) + "]"
+
+
+NUMBERS = {"O": 0, "B-PER": 1, "I-PER": 2, "B-ORG": 3, "I-ORG": 4, "B-LOC": 5, "I-LOC": 6}
+
+
+def sheet(rows: Iterable[Sequence[object]]) -> bytes:
+    book = Workbook()
+    for row in rows:
+        book.active.append(list(row))
+    out = io.BytesIO()
+    book.save(out)
+    return out.getvalue()
+
+
+def parquet(given: Sequence[Clause]) -> bytes:
+    out = io.BytesIO()
+    table = pa.table({"tokens": [tokens(c) for c in given], "ner_tags": [tags(c) for c in given]})
+    pq.write_table(table, out)
+    return out.getvalue()
+
+
+def offsets(each: Clause) -> list[tuple[int, int, str]]:
+    return list(each.spans)
+
+
+SHAPES = (
+    Shape(
+        name="autotrain-jsonl",
+        report="Hugging Face AutoTrain, token classification from JSON lines",
+        files={"train.jsonl": as_jsonl({"tokens": tokens(c), "tags": tags(c)} for c in PORTUGUESE)},
+        right=read_right(PORTUGUESE),
+    ),
+    Shape(
+        name="numbers-without-names",
+        report="datasets Dataset.to_json(): ner_tags as numbers, the names stay behind",
+        files={
+            "train.jsonl": as_jsonl({"tokens": tokens(c), "ner_tags": [NUMBERS[t] for t in tags(c)]} for c in ENGLISH)
+        },
+        right=refused("number", "name|dataset_info"),
+    ),
+    Shape(
+        name="tner-label-json",
+        report="asahi417/tner data sets: tags as numbers, their names in label.json beside the file",
+        files={
+            "train.json": as_jsonl({"tokens": tokens(c), "tags": [NUMBERS[t] for t in tags(c)]} for c in ENGLISH),
+            "label.json": as_json(NUMBERS),
+        },
+        right=read_right(ENGLISH),
+    ),
+    Shape(
+        name="pipeline-output",
+        report="transformers pipeline('ner', aggregation_strategy='simple') saved as JSON: mentions without the text",
+        files={
+            "ner.json": as_json(
+                [
+                    {"entity_group": k, "score": 0.99, "word": c.text[s:e], "start": s, "end": e}
+                    for c in ENGLISH
+                    for s, e, k in c.spans
+                ]
+            )
+        },
+        right=refused("text"),
+    ),
+    Shape(
+        name="flair-to-dict",
+        report="flair 0.12, Sentence.to_dict(tag_type='ner'): entities with start_pos, end_pos and labels",
+        files={
+            "sentences.jsonl": as_jsonl(
+                {
+                    "text": c.text,
+                    "labels": [],
+                    "entities": [
+                        {"text": c.text[s:e], "start_pos": s, "end_pos": e, "labels": [{"value": k, "confidence": 1.0}]}
+                        for s, e, k in c.spans
+                    ],
+                }
+                for c in GERMAN
+            )
+        },
+        right=read_right(GERMAN),
+    ),
+    Shape(
+        name="parquet-tags-by-name",
+        report="datasets to_parquet() with string tags",
+        files={"train.parquet": parquet(PORTUGUESE)},
+        right=read_right(PORTUGUESE),
+    ),
+    Shape(
+        name="one-mention-per-row",
+        report="Amazon Comprehend custom entity annotations: File, Line, Begin Offset, End Offset, Type; the text is elsewhere",
+        files={
+            "annotations.csv": written(
+                [
+                    ("File", "Line", "Begin Offset", "End Offset", "Type"),
+                    *(("documents.txt", line, *span) for line, c in enumerate(ENGLISH) for span in c.spans),
+                ]
+            )
+        },
+        right=refused("text|document", "Comprehend|offset|annotation"),
+    ),
+    Shape(
+        name="pandas-columns-json",
+        report="pandas DataFrame.to_json() with its default orient: {column: {row: value}}",
+        files={
+            "train.json": as_json(
+                {
+                    "text": {str(i): c.text for i, c in enumerate(ENGLISH)},
+                    "label": {str(i): offsets(c) for i, c in enumerate(ENGLISH)},
+                }
+            )
+        },
+        right=refused("orient|JSON lines|records"),
+    ),
+    Shape(
+        name="gliner",
+        report="GLiNER training data: tokenized_text, and ner with the last token included",
+        files={
+            "train.json": as_json(
+                [
+                    {
+                        "tokenized_text": tokens(c),
+                        "ner": [
+                            [
+                                next(i for i, (start, _) in enumerate(c.tokens()) if start == left),
+                                next(i for i, (_, end) in enumerate(c.tokens()) if end == right),
+                                kind,
+                            ]
+                            for left, right, kind in c.spans
+                        ],
+                    }
+                    for c in FRENCH
+                ]
+            )
+        },
+        right=read_right(FRENCH),
+    ),
+    Shape(
+        name="scierc-dygie",
+        report="DyGIE++ and SciERC JSON lines: sentences of a document, ner by token, counted through the document, ends included",
+        files={
+            "train.json": as_jsonl(
+                [
+                    {
+                        "doc_key": "note-1",
+                        "sentences": [
+                            ["Mara", "Lind", "left", "Lyon", "."],
+                            ["The", "Board", "met", "Otto", "Barr", "."],
+                        ],
+                        "ner": [[[0, 1, "PER"], [3, 3, "LOC"]], [[6, 6, "ORG"], [8, 9, "PER"]]],
+                        "relations": [[], []],
+                    }
+                ]
+            )
+        },
+        right=Right(sentences=2, mentions={"PER": ["Mara Lind", "Otto Barr"], "LOC": ["Lyon"], "ORG": ["Board"]}),
+    ),
+    Shape(
+        name="cluener",
+        report="CLUENER 2020 (CLUEbenchmark/CLUENER2020): label by type and mention, ends included",
+        files={
+            "train.json": as_jsonl(
+                {"text": c.text, "label": {k: {c.text[s:e]: [[s, e - 1]]} for s, e, k in c.spans}} for c in CHINESE
+            )
+        },
+        right=read_right(CHINESE),
+    ),
+    Shape(
+        name="records-in-data",
+        report="Older Hugging Face JSON scripts (load_dataset(field='data')): the records lie under data",
+        files={
+            "train.json": as_json(
+                {"version": "1.0", "data": [{"tokens": tokens(c), "ner_tags": tags(c)} for c in DUTCH]}
+            )
+        },
+        right=read_right(DUTCH),
+    ),
+    Shape(
+        name="uneven-lists",
+        report="Tokenised text whose tags were cut at 128: one row with fewer tags than tokens",
+        files={
+            "train.jsonl": as_jsonl(
+                {"tokens": tokens(c), "ner_tags": tags(c)[: -1 if i == 0 else None]} for i, c in enumerate(ENGLISH)
+            )
+        },
+        right=Right(
+            sentences=3,
+            mentions={"PER": ["Otto Barr", "Ines Holm"], "ORG": ["Harbour Board"] * 2, "LOC": ["Lyon"]},
+            says=("reject|left out|1 ",),
+        ),
+    ),
+    Shape(
+        name="classification-table",
+        report="Text classification tables: text and a class per row, no entity",
+        files={
+            "reviews.csv": written(
+                [("text", "label"), *((c.text, "legal" if i % 2 else "other") for i, c in enumerate(ENGLISH))]
+            )
+        },
+        right=Right(sentences=4, labelled=False),
+    ),
+)

@@ -1,0 +1,64 @@
+"""Exports of other tools, by the command line and by the page Corpora: each is read right or refused with the cure."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from core.corpora import looks, preview
+from tests.imports.every import SHAPES
+from tests.imports.judge import problems
+from tests.imports.run import by_command, by_page, write
+from tests.imports.shape import Right, Shape
+
+
+def named(shape: Shape) -> str:
+    return shape.name
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=named)
+def test_by_command(
+    shape: Shape, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write(shape.files, tmp_path / "files")
+    if shape.asks:
+        asked = by_command(path, {}, monkeypatch, capsys)
+        assert asked.code == 2
+        assert not asked.added
+        assert re.search(shape.asks, asked.said, re.IGNORECASE), asked.said
+    assert problems(shape.right, by_command(path, shape.options, monkeypatch, capsys)) == []
+
+
+@pytest.fixture
+def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Previews and proposals read the files in this process: the same functions, without a second to start another."""
+    for module in (preview, looks):
+        monkeypatch.setattr(module, "_process", InProcess(module.answer))
+
+
+class InProcess:
+    """`core.isolated.Isolated` without the process."""
+
+    def __init__(self, answer: Callable[..., object]) -> None:
+        self._answer = answer
+
+    def ask(self, what: str, /, **request: object) -> object:
+        return json.loads(json.dumps(self._answer(**request)))
+
+
+@pytest.mark.usefixtures("in_process")
+@pytest.mark.parametrize("shape", SHAPES, ids=named)
+def test_by_page(shape: Shape) -> None:
+    if shape.asks:
+        asked = by_page(shape.files, {})
+        assert asked.code == 2
+        assert not asked.added
+        assert re.search(shape.asks, asked.said, re.IGNORECASE), asked.said
+    assert problems(shape.right, by_page(shape.files, shape.options)) == []
+
+
+def test_there_are_a_hundred_shapes_and_most_are_read() -> None:
+    assert len({shape.name for shape in SHAPES}) == len(SHAPES) >= 100
+    assert sum(isinstance(shape.right, Right) for shape in SHAPES) >= 85
