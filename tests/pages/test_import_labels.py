@@ -62,7 +62,11 @@ def test_a_zip_of_two_annotators_asks_for_one_before_it_is_used(home: Path, tmp_
     assert any("They agree on 1 of the 2 texts" in info.value for info in app.info)
     assert app.button(key="corpora.use").disabled
     app.selectbox(key="corpora.annotator").select("ana").run()
+    for box in [box for box in app.selectbox if box.label.startswith("Part of ")]:  # too few sentences to divide
+        box.select("train").run()
     app.button(key="corpora.use").click().run()
     assert not app.exception
     (labels,) = [corpus for corpus in corpora.listed() if not corpus.derived]
     assert labels.types == {"PER": 2, "LOC": 1}
+    said = " ".join(warning.value for warning in app.warning)
+    assert "the labels of ana were taken" in said

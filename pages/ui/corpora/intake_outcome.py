@@ -1,5 +1,8 @@
 """What became of several files that were imported at once, part by part, and where to go from there."""
 
+from collections.abc import Sequence
+from contextlib import suppress
+
 import streamlit as st
 
 from core.facade import corpora, intake, results, terms
@@ -21,6 +24,8 @@ def intake_outcome(run_id: str) -> None:
         for each in result.parts:
             if each.problem:
                 st.warning(plain(f"{NAMES[each.part]}: {each.problem}"), icon=":material/error:")
+            for text in _of_labels(each):
+                st.warning(plain(f"{NAMES[each.part]}: {text}"), icon=":material/warning:")
         parts = intake.in_words([NAMES[role].lower() for role in result.roles])
         more = f" The {terms.TASK.word} is that of the {terms.TRAIN.word}." if result.task_of_train else ""
         st.markdown(f"In use now as {parts}.{more}")
@@ -30,6 +35,14 @@ def intake_outcome(run_id: str) -> None:
                 if each.run and not each.problem:
                     label, icon = f"Every row: {NAMES[each.part].lower()}", ":material/list_alt:"
                     page_link(CORPORA, label=label, icon=icon, query={"run": each.run}, width="content")
+
+
+def _of_labels(each: Taken) -> Sequence[str]:
+    """What to know of a part's labels; nothing if its import was removed."""
+    if each.run and not each.problem:
+        with suppress(WinnowError):
+            return corpora.import_result(each.run).of_labels
+    return ()
 
 
 def _row(each: Taken) -> dict[str, object]:
