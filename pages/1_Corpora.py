@@ -4,9 +4,10 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from core.facade import corpora, figures, intake, ratios, results, runs, terms
+from core.facade import checks, corpora, figures, intake, ratios, results, runs, terms
 from core.facade.corpora import Corpus
 from core.facade.terms import Term
+from pages.ui import checks as data_check
 from pages.ui.corpora.imports import RUN, importer
 from pages.ui.corpora.intake_outcome import intake_outcome
 from pages.ui.corpora.ratios import against
@@ -17,7 +18,7 @@ from pages.ui.empty import picture, sample_buttons
 from pages.ui.frame import looked, page, spoilt_files
 from pages.ui.presses import pressed
 from pages.ui.removal import removal
-from pages.ui.runs.links import attached
+from pages.ui.runs.links import CORPORA, attached
 from pages.ui.runs.panel import run_panel
 from pages.ui.runs.where import where
 from pages.ui.terms import grey, term_picker
@@ -66,6 +67,7 @@ def main() -> None:
         else:
             with st.container():  # what it draws comes and goes, and must not move what is opened below
                 _check()
+            data_check.show(checks.of_project(), "corpora", here=CORPORA)
             for term, roles in CARDS:
                 _card(term, roles)
             against(None if st.session_state.get(ALL) else FEW)

@@ -5,8 +5,9 @@ from typing import Any
 
 import streamlit as st
 
-from core.facade import corpora, runs, similarity, terms
+from core.facade import checks, corpora, runs, similarity, terms
 from core.facade.corpora import Corpus
+from pages.ui import checks as data_check
 from pages.ui.empty import empty
 from pages.ui.frame import page
 from pages.ui.presses import submitted
@@ -90,6 +91,7 @@ def _setup() -> None:
                 joined = _pick("Sources that count as one", known, [], "together")
                 options |= config_form(config, SAMPLING, "similarity")
                 options |= config_form(config, FINE, "similarity")
+        data_check.show(checks.of_run("similarity", options), "similarity")
         st.caption(plain(last_duration("similarity")))
         sent = submitted("Compare", "similarity.start", type="primary", icon=":material/balance:")
     if sent:

@@ -4,13 +4,14 @@ from typing import Any
 
 import streamlit as st
 
-from core.facade import corpora, runs, selections, terms
+from core.facade import checks, corpora, runs, selections, terms
 from core.facade.choices import run_of
+from pages.ui import checks as data_check
 from pages.ui import choice
 from pages.ui.empty import empty
 from pages.ui.frame import guard, page
 from pages.ui.presses import submitted
-from pages.ui.runs.links import attach
+from pages.ui.runs.links import SELECTION, attach
 from pages.ui.runs.panel import run_panel
 from pages.ui.runs.where import where
 from pages.ui.runs.words import choice_title
@@ -83,10 +84,11 @@ def _setup() -> None:
         options = {"strategy": name, **_corpora(), **_budget()}
         if expert():
             options |= _more(name, strategy)
+        may_start, anyway = data_check.gate(checks.of_run("select", options), "selection", here=SELECTION)
         on = where("selection")
         sent = submitted("Score and select", "selection.start", type="primary", icon=":material/filter_alt:")
-    if sent:
-        attach(runs.start("select", options, on), choice.VISIT)
+    if sent and may_start:
+        attach(runs.start("select", options, on, run_anyway=anyway), choice.VISIT)
         st.rerun()
 
 

@@ -2,11 +2,12 @@
 
 import streamlit as st
 
-from core.facade import commands, corpora, runs, terms, training
+from core.facade import checks, commands, corpora, runs, terms, training
+from pages.ui import checks as data_check
 from pages.ui.empty import empty
 from pages.ui.frame import page
 from pages.ui.presses import pressed
-from pages.ui.runs.links import attach, attached
+from pages.ui.runs.links import TRAINING, attach, attached
 from pages.ui.runs.panel import run_panel
 from pages.ui.runs.pick import begun, pick_run
 from pages.ui.runs.where import where
@@ -77,11 +78,13 @@ def _setup() -> None:
         ranking.show(options)
     if kind == "experiment":
         options = fewer_labels(options, "training.labels")
+    may_start, anyway = data_check.gate(checks.of_run(kind, options), "training", here=TRAINING)
     preflight.show(kind, options)
     on = where("training") if kind == "experiment" else ""
     label = {"pretrain": "Pre-train", "finetune": "Fine-tune", "experiment": "Start the experiment"}[kind]
-    if pressed(label, "training.start", type="primary", icon=":material/play_arrow:"):
-        attach(runs.start(kind, options, on), RUN)
+    play = ":material/play_arrow:"
+    if pressed(label, "training.start", type="primary", icon=play, disabled=not may_start):
+        attach(runs.start(kind, options, on, run_anyway=anyway), RUN)
         st.session_state[BEGUN] = True
         st.rerun()
     same_command("training.command", commands.command(kind, options))

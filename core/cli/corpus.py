@@ -7,9 +7,10 @@ from pathlib import Path
 
 import click
 
+from core.cli.check import in_lines, warn
 from core.cli.options import CORPUS, config_options, given, several
 from core.cli.terminal import echo, echo_json, finish, json_option, note_spoilt, progress, remove_everything, report
-from core.facade import addresses, corpora, intake, ratios, runs
+from core.facade import addresses, checks, corpora, intake, ratios, runs
 from core.facade.errors import ConfigError
 
 PROBLEMS = 5  # rows that could not be used, of which the reason is printed
@@ -71,6 +72,7 @@ def _added(run_id: str) -> list[str]:
     if added.contradictory_texts:
         found = corpora.Contradictions(texts=added.contradictory_texts, sentences=added.contradictory_sentences)
         lines.append(f"check        {found.in_words}")
+    lines += in_lines([one for one in checks.of_corpus(added.corpus) if one.level != "green"])
     return [*lines, f"fingerprint  {added.corpus}"]
 
 
@@ -96,6 +98,7 @@ def corpus_propose(paths: tuple[str, ...], like: tuple[str, ...], use: bool, as_
         options = {"path": options["path"], "others": options["others"], **typed}
     if use:
         finish(runs.execute("intake", options, progress), as_json, plain=_taken)
+        warn(checks.of_project())
         return
     rows = [asdict(row) for row in proposed.rows]
     lines = [

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from core.cli.check import run_anyway_option
 from core.cli.options import CORPUS, Command, config_options
 from core.cli.terminal import echo, finish, json_option, progress, report
 from core.facade import deliver, experiments, removals, results, runs
@@ -31,8 +32,11 @@ def _inputs(command: Command) -> Command:
 @config_options(CONFIG, leave_out=_INPUTS)
 @click.option("--labels", type=click.IntRange(1), help="Train on so many of the labelled sentences, drawn at random.")
 @click.option("--plan-only", is_flag=True, help="Print what it will cost and can detect, and do nothing.")
+@run_anyway_option
 @json_option
-def experiment(plan: str | None, labels: int | None, plan_only: bool, as_json: bool, **values: object) -> None:
+def experiment(
+    plan: str | None, labels: int | None, plan_only: bool, run_anyway: bool, as_json: bool, **values: object
+) -> None:
     """Variants (arms) x budgets x seeds: what to read, borrow or rebuild, and was it worth it?
 
     \b
@@ -44,7 +48,7 @@ def experiment(plan: str | None, labels: int | None, plan_only: bool, as_json: b
     options = experiments.read_plan(Path(plan), typed, progress) if plan else runs.with_corpora(CONFIG, typed, progress)
     if labels:
         options = experiments.on_fewer_labels(options, labels)
-    run_experiment(options, plan_only=plan_only, as_json=as_json)
+    run_experiment(options, plan_only=plan_only, run_anyway=run_anyway, as_json=as_json)
 
 
 @click.command()
@@ -62,8 +66,12 @@ def demo(as_json: bool) -> None:
         echo("Look at it: `make app`, page Results; the whole table lies in the run's folder.")
 
 
-def run_experiment(options: Mapping[str, object], *, plan_only: bool = False, as_json: bool = False) -> Run | None:
-    """Plan, say the cost, do it, print the leaderboard; the run, None where it was only planned."""
+def run_experiment(
+    options: Mapping[str, object], *, plan_only: bool = False, run_anyway: bool = False, as_json: bool = False
+) -> Run | None:
+    """Plan, print the cost, run, print the leaderboard. Return the run, None if it was only planned."""
+    if not plan_only:
+        runs.refuse_red("experiment", options, run_anyway=run_anyway)  # before this machine is timed
     known = {run.id for run in runs.listed("calibrate")}
     for encoder in ("", *experiments.encoders(options)):
         measured = runs.execute("calibrate", experiments.calibration(options, encoder), progress)
@@ -79,7 +87,7 @@ def run_experiment(options: Mapping[str, object], *, plan_only: bool = False, as
         report(whole, as_json, cost)
         return None
     echo(*cost, err=True)
-    run = runs.execute("experiment", options, ExperimentProgress())
+    run = runs.execute("experiment", options, ExperimentProgress(), run_anyway=run_anyway)
     finish(run, as_json, plain=lambda _: deliver.board_lines(run.id), finding=results.finding(run.id))
     return run
 

@@ -3,7 +3,7 @@
     python -m core select --task T --domain D --strategy classifier --budget 20% --output S_C.txt --json
 
 Results go to stdout (`--json`: one object and nothing else), progress to stderr.
-Exit 0 done, 2 the input or the arguments were wrong, 1 a bug, 130 cancelled.
+Exit 0 done, 2 the input or the arguments were wrong (`check`: an item is red), 1 a bug, 130 cancelled.
 """
 
 import os
@@ -16,6 +16,7 @@ from core import __version__
 from core.cli.assisting import assist, skl
 from core.cli.atlas import write_atlas
 from core.cli.bias import difficulty
+from core.cli.check import check
 from core.cli.choice import choice_group
 from core.cli.corpus import corpus, samples
 from core.cli.encoders import encoders_group
@@ -42,6 +43,7 @@ SHARED = ("pretrain", "finetune")  # commands that several processes of torchrun
 COMMANDS = (
     samples,
     corpus,
+    check,
     measure,
     predictiveness,
     survey,
@@ -192,7 +194,7 @@ def run_main() -> int:
     """`main` with Winnow's exit codes."""
     try:
         with on_disk(given_home()):
-            main.main(standalone_mode=False)
+            status = main.main(standalone_mode=False)
     except click.ClickException as error:
         whole = StringIO()
         error.show(whole)
@@ -207,4 +209,4 @@ def run_main() -> int:
     except Exception as error:  # noqa: BLE001  the last door: a bug, told apart from wrong input by its exit code
         echo(*errors.for_the_log(error).splitlines(), err=True)  # a worker's is worker.log
         return 1
-    return 0
+    return status if type(status) is int else 0  # click returns the status of `context.exit`

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from core.cli.check import run_anyway_option
 from core.cli.options import FILE, config_options, given
 from core.cli.terminal import artifact, finish, json_option, progress, report
 from core.facade import addresses, choices, maps, prevalence, regions, runs, selections
@@ -38,8 +39,9 @@ def count_alike(as_json: bool, **values: object) -> None:
     help="Write the choice (S_C): a .txt, .jsonl, .parquet or .csv file, or a folder, here or at s3://, gs://, hdfs://.",
 )
 @_format
+@run_anyway_option
 @json_option
-def select(output: str | None, format: Format | None, as_json: bool, **values: object) -> None:
+def select(output: str | None, format: Format | None, run_anyway: bool, as_json: bool, **values: object) -> None:
     """Score the big corpus (D_C) and select the sentences worth pre-training on.
 
     \b
@@ -56,7 +58,7 @@ def select(output: str | None, format: Format | None, as_json: bool, **values: o
             selections.export(run.id, config["budget"], config["keep"], path, format)
         return {"output": addresses.named(output)}
 
-    finish(runs.execute("select", options, progress), as_json, output, write)
+    finish(runs.execute("select", options, progress, run_anyway=run_anyway), as_json, output, write)
 
 
 @click.command("map")

@@ -7,6 +7,7 @@ from typing import cast
 
 import click
 
+from core.cli.check import run_anyway_option
 from core.cli.options import CORPUS, FILE, FOLDER, config_options, given
 from core.cli.terminal import Write, artifact, echo, echo_json, finish, json_option, progress, report
 from core.facade import choices, corpora, deliver, predicted, results, runs, selections
@@ -20,8 +21,9 @@ NONE = "none"
 @config_options(runs.RECIPES["pretrain"].config)
 @click.option("--choice", help="Read the sentences of this choice too, by id or name, hand edits counted.")
 @click.option("--output", type=FOLDER, help="Copy the encoder there: a Hugging Face folder.")
+@run_anyway_option
 @json_option
-def pretrain(choice: str | None, output: str | None, as_json: bool, **values: object) -> None:
+def pretrain(choice: str | None, output: str | None, run_anyway: bool, as_json: bool, **values: object) -> None:
     """Go on with an encoder's pre-training (MLM) on task text (T_C), big corpus (D_C) or choice (S_C).
 
     Repeat --corpus, the task text first.
@@ -35,7 +37,7 @@ def pretrain(choice: str | None, output: str | None, as_json: bool, **values: ob
     if choice:
         sealed = selections.seal(choices.find(choice).id).fingerprint
         values |= {"corpora": (*cast("tuple[str, ...]", values["corpora"]), sealed)}
-    run = _done("pretrain", values | {"holdout": _held_out(values["holdout"])})
+    run = _done("pretrain", values | {"holdout": _held_out(values["holdout"])}, run_anyway=run_anyway)
     runs.announce("")
     finish(run, as_json, output, artifact(deliver.model_folder))
 
@@ -62,8 +64,9 @@ def _held_out(typed: object) -> object:
     is_flag=True,
     help="In that copy, leave out the words that the labels have once: bilstm and charcnn list every word of it.",
 )
+@run_anyway_option
 @json_option
-def finetune(output: str | None, without_rare_words: bool, as_json: bool, **values: object) -> None:
+def finetune(output: str | None, without_rare_words: bool, run_anyway: bool, as_json: bool, **values: object) -> None:
     """Train taggers on labels (L_C), one a seed; the best epoch is chosen on dev and tested once.
 
     \b
@@ -77,7 +80,7 @@ def finetune(output: str | None, without_rare_words: bool, as_json: bool, **valu
         deliver.copy_model(run.id, Path(output), rare=not without_rare_words)
         return {"output": output}
 
-    run = _done("finetune", values)
+    run = _done("finetune", values, run_anyway=run_anyway)
     runs.announce("")
     finish(run, as_json, output, write)
 
@@ -143,8 +146,8 @@ def _predictions(given: str, read: predicted.ReadReport) -> Write:
     return write
 
 
-def _done(kind: str, values: dict[str, object]) -> Run:
-    return runs.execute(kind, given(values, runs.RECIPES[kind].config), progress)
+def _done(kind: str, values: dict[str, object], *, run_anyway: bool = False) -> Run:
+    return runs.execute(kind, given(values, runs.RECIPES[kind].config), progress, run_anyway=run_anyway)
 
 
 def _scores(run: Run) -> list[str]:

@@ -2,6 +2,7 @@
 
 - Texts: `corpora` (sealed corpora, their roles, samples), `intake` (several files at once), `uploads`, `addresses`,
   `vectors`, `similarity`, `survey`, `ratios`, `prevalence`.
+- Data: `checks` (what is wrong with it before a run starts).
 - Runs: `runs` (begin, follow, stop), `removals`, `labels` (names, tags, notes), `run_comparison`, `commands`, `audit`.
 - The choice: `choices`, `selections` (choose, change, take away), `insights` (why, health, side by side), `maps`,
   `regions`, `entities`, `atlas`.

@@ -1,7 +1,7 @@
 """Runs: starting, following, stopping."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +12,7 @@ from core.artifacts.usage import runs_with_roles
 from core.audit_log import account
 from core.config import Config as Config
 from core.config import fields_with, refuse_download
+from core.corpora.checks import Check
 from core.errors import ConfigError, CorpusError, RunBusy
 from core.facade.audit import note, noted, ready
 from core.facade.corpora import roles
@@ -19,6 +20,8 @@ from core.facade.home import home, library, store
 from core.recipes import RECIPES as RECIPES
 from core.recipes.base import help_of, plan, register, resolve, work_of
 from core.recipes.parts import ranks
+from core.recipes.parts.data_checks import red_items, refusal
+from core.recipes.parts.overruled import keep
 from core.recipes.parts.ranks import announce as announce
 from core.recipes.parts.ranks import rank as rank
 from core.runs import executors, launch, worker
@@ -102,16 +105,16 @@ def clusters() -> list[str]:
     return sorted({place for place in on if place.startswith("ray:")})
 
 
-def start(kind: str, options: Mapping[str, object], on: str = "") -> str:
+def start(kind: str, options: Mapping[str, object], on: str = "", *, run_anyway: bool = False) -> str:
     """Begin a run in a process of its own and return its id; a finished run of the same key is returned instead.
 
-    on: where it computes, as of `--on`; "": as this process would.
-    Errors: ConfigError, CorpusError for options that cannot work.
+    on: where it computes, as of `--on`; "": as this process would. run_anyway: start although the data check has red
+    items; the run notes them.
+    Errors: ConfigError, CorpusError for options that cannot work; ConfigError for a red item of the data check.
     """
     ready()
-    recipe = RECIPES[kind]
     where = replace(Where.asked(), on=executors.on(on))
-    run = register(recipe, recipe.config.parse(dict(options)), store())
+    run = _registered(kind, options, run_anyway=run_anyway)
     if run.state().state != "succeeded":
         with suppress(RunBusy):  # somebody is at it already
             _send(run, where)
@@ -120,15 +123,43 @@ def start(kind: str, options: Mapping[str, object], on: str = "") -> str:
     return run.id
 
 
-def execute(kind: str, options: Mapping[str, object], listener: Callable[[Event], None] | None = None) -> Run:
-    """Do the work here and now; a finished run of the same key is returned instead."""
+def execute(
+    kind: str,
+    options: Mapping[str, object],
+    listener: Callable[[Event], None] | None = None,
+    *,
+    run_anyway: bool = False,
+) -> Run:
+    """Do the work here and now; a finished run of the same key is returned instead. run_anyway, errors: see `start`."""
     ready()
-    recipe = RECIPES[kind]
-    run = register(recipe, recipe.config.parse(dict(options)), store())
+    run = _registered(kind, options, run_anyway=run_anyway)
     if run.state().state != "succeeded":
         _note_start(run)
         _send(run, Where.asked())
     _work(run, listener)
+    return run
+
+
+def refuse_red(kind: str, options: Mapping[str, object], *, run_anyway: bool = False) -> Sequence[Check]:
+    """Return the red items of a run's data check that its user overrules.
+
+    Errors: ConfigError for a red item, unless `run_anyway` or the run is finished already.
+    """
+    recipe = RECIPES[kind]
+    config = recipe.config.parse(dict(options))
+    red = red_items(kind, config.model_dump(), library())
+    error = refusal(red, run_anyway=run_anyway)
+    if error and not store().finished(plan(recipe, config, home()).key):
+        raise error
+    return red
+
+
+def _registered(kind: str, options: Mapping[str, object], *, run_anyway: bool) -> Run:
+    """The run that does this work. Errors: ConfigError for a red item of the data check, before there is a run."""
+    red = refuse_red(kind, options, run_anyway=run_anyway)
+    run = register(RECIPES[kind], RECIPES[kind].config.parse(dict(options)), store())
+    if run.state().state != "succeeded":
+        keep(run, red)
     return run
 
 

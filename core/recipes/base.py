@@ -11,6 +11,7 @@ from core.config import Config, fields_with, refuse_download
 from core.corpora.corpus import Corpus
 from core.corpora.library import Library
 from core.models import hub
+from core.recipes.parts.overruled import overruled
 from core.runs.context import RunContext
 from core.runs.run import relative_to_home
 from core.runs.shared import run_or_reuse
@@ -108,6 +109,8 @@ def _result(recipe: Recipe, config: Config, job: Job) -> Result:
     """The result of a recipe; what an encoder had to be converted from, and where it computes, is noted before."""
     if recipe.here and not job.context.is_child and (on := Where.asked().on) != LOCAL:
         job.context.note(f"A run of the kind {recipe.kind} computes in this process, not on {on}.", passing=True)
+    if not job.context.is_child and (sentence := overruled(job.context.run)):
+        job.context.note(sentence, passing=True)
     for name in _encoders(config):
         if sentence := hub.converted(name):
             job.context.note(sentence)

@@ -19,6 +19,7 @@ from core.recipes.base import Job
 from core.recipes.score import ScoreConfig
 from core.results import IntArray, Selection
 from core.selection import STRATEGIES, diversity
+from core.selection.choose import check_budget
 
 PARTS = 3  # of a run: leaks, scores, choice
 _SUFFIX = {"none": "", "quota": " by quota", "mmr": " by mmr"}
@@ -65,6 +66,8 @@ def run(config: SelectConfig, job: Job) -> SelectResult:
     S_C itself is sealed as a corpus.
     """
     budget, drop = Budget.parse(config.budget), withheld_flags(config.keep)
+    domain = job.corpus(config.domain)
+    check_budget(budget, domain.n_sentences, domain.n_tokens)  # before hours of embedding, not after them
     holdout = tuple(dict.fromkeys((*config.holdout, *((config.dev,) if config.dev else ()))))
     flagging = config.model_dump(include=set(Flagging.model_fields))
     job.context.part(1, PARTS, "duplicates and leaks")

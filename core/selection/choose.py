@@ -35,7 +35,7 @@ def choose(
     Errors: ConfigError where the budget is larger than the corpus or chooses nothing.
     """
     order = ranking(scores.values, scores.prefer) if order is None else order
-    _check(budget, lengths)
+    check_budget(budget, len(lengths), int(lengths.sum(dtype=np.int64)))
     withheld = np.uint8(sum(1 << FLAGS.index(flag) for flag in drop))
     free = order[(mask[order] & withheld) == 0]
     rows = free[: _count(budget, free, scores, lengths)]
@@ -51,10 +51,11 @@ def choose(
     )
 
 
-def _check(budget: Budget, lengths: IntArray) -> None:
-    # Of all of D_C, withheld rows too: who asks for more than is left after the flags gets what is left. A share or a
-    # threshold cannot ask for more than there is.
-    size = {"sentences": len(lengths), "tokens": int(lengths.sum(dtype=np.int64))}.get(budget.unit)
+def check_budget(budget: Budget, n_sentences: int, n_tokens: int) -> None:
+    """Refuse a budget larger than D_C. Errors: ConfigError."""
+    # All of D_C counts, withheld rows too. If fewer unflagged sentences remain than the budget asks for, all of them
+    # are taken. A share or a threshold cannot ask for more than D_C holds.
+    size = {"sentences": n_sentences, "tokens": n_tokens}.get(budget.unit)
     if size is not None and budget.value > size:
         raise ConfigError(
             f"budget: {int(budget.value):,} {budget.unit} is more than the big corpus holds ({size:,}); "

@@ -2,7 +2,8 @@
 
 import streamlit as st
 
-from core.facade import experiments, find_out, machine, runs
+from core.facade import checks, experiments, find_out, machine, runs
+from pages.ui import checks as data_check
 from pages.ui.presses import pressed
 from pages.ui.project import page_link
 from pages.ui.runs.links import TRAINING
@@ -48,10 +49,12 @@ def plan(run_id: str = "") -> None:
             st.caption("Hand edits are not made again: what is tried is the way of choosing.")
         if reason := machine.hindrance():
             st.warning(plain(reason), icon=":material/memory:")
+        may_start, anyway = data_check.gate(checks.of_run("experiment", plan.options), "home.find")
         on = where("home.find")
         with st.container(horizontal=True, vertical_alignment="center"):
-            if pressed("Start", "home.find.start", type="primary", icon=":material/play_arrow:"):
-                runs.start("experiment", plan.options, on)
+            play = ":material/play_arrow:"
+            if pressed("Start", "home.find.start", type="primary", icon=play, disabled=not may_start):
+                runs.start("experiment", plan.options, on, run_anyway=anyway)
                 _put_away()
             if pressed("Not now", "home.find.away"):
                 _put_away()

@@ -7,10 +7,11 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from core.facade import corpora, labelling, reports, road, terms
+from core.facade import checks, corpora, labelling, reports, road, terms
 from core.facade.find_out import outlook
 from core.facade.road import Closer, Stop
 from core.facade.terms import Term
+from pages.ui import checks as data_check
 from pages.ui import find_out
 from pages.ui.explore.health import TAB
 from pages.ui.explore.health import TITLE as HEALTH
@@ -65,11 +66,14 @@ def _stop(number: int, stop: Stop, *, turn: bool) -> DeltaGenerator:
     look: Any = {"border": True, "vertical_alignment": "center", "horizontal_alignment": "distribute"}
     with st.container(horizontal=True, key=f"road.{stop.name}", **look):
         with st.container(width="stretch"):
-            done = ":material/check_circle:" if stop.ready else ":material/radio_button_unchecked:"
+            found = checks.of_project() if stop.name == "texts" else ()
+            done = data_check.ICONS[checks.worst(found)] if stop.ready else ":material/radio_button_unchecked:"
             words = f"{done} **{number} · {stop.title}**  \n{plain(stop.known)}"
             st.markdown(words, help=_meanings(stop.name))
             place = st.empty()
         _next(stop, turn=turn)
+    if found:
+        data_check.show(found, "home")
     if stop.name == "worth" and (stop.again or not stop.ready):
         _finding_out(stop)
     return place

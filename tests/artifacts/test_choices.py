@@ -294,7 +294,7 @@ def test_a_training_reads_a_choice_by_its_name(select: str, command: Json, monke
     kept = choices.keep(select, "Leases")
     selections.edit(kept.id, "add", np.array([int(selections.scored(select).order[-1])]))
     asked: dict[str, Any] = {}
-    monkeypatch.setattr(runs, "execute", lambda kind, options, listener: asked.update(options) or runs.get(select))
+    monkeypatch.setattr(runs, "execute", lambda kind, options, listener, **_: asked.update(options) or runs.get(select))
     command("pretrain", "--corpus", "my task", "--choice", "leases", "--init", "tiny")
     task, chosen = asked["corpora"]
     assert (task, chosen) == (corpora.roles()["task"], selections.seal(kept.id).fingerprint)

@@ -83,7 +83,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Mapping[str, Any
     """What the page would have begun, registered but with nobody at work on it."""
     asked: list[tuple[str, Mapping[str, Any]]] = []
 
-    def start(kind: str, options: Mapping[str, Any], *where: object) -> str:
+    def start(kind: str, options: Mapping[str, Any], *where: object, **others: object) -> str:
         asked.append((kind, options))
         return made(kind, **options).id
 

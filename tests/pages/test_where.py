@@ -18,7 +18,7 @@ def test_a_press_begins_where_it_was_asked_to(page: str, seal: Seal, monkeypatch
     corpora.set_role("domain", seal([*contracts(40, seed=2), *kitchen(40)], "domain").fingerprint)
     begun = list[tuple[str, str]]()
 
-    def start(kind: str, options: Mapping[str, object], on: str = "") -> str:
+    def start(kind: str, options: Mapping[str, object], on: str = "", **others: object) -> str:
         begun.append((kind, on))
         return runs.execute("audit", {"corpus": corpora.roles()["task"]}).id
 

@@ -222,7 +222,7 @@ def test_a_bad_file_is_told_in_a_sentence_and_leaves_nothing(run: Run, tmp_path:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("--budget", "121"), "more than the big corpus holds"),
+        (("--budget", "121"), "asks for 121 sentences, but the domain corpus (D_C) holds 120"),
         (("--budget", "some"), "not understood"),
         (("--strategy", "magic"), "choose one of"),
         (("--option", "magic=1"), "magic"),

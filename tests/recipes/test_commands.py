@@ -16,7 +16,7 @@ from core.cli.main import main, run_main
 from core.cli.options import CORPUS
 from core.config import fields_with
 from core.corpora.library import Library
-from core.facade import commands, corpora, experiments, removals, runs, taggers, terms, training
+from core.facade import checks, commands, corpora, experiments, removals, runs, taggers, terms, training
 from core.facade.errors import Cancelled
 from core.facade.home import home as home_of
 from core.recipes.base import as_json
@@ -44,6 +44,7 @@ BESIDE = {  # what asks for a corpus and is no option of the command's recipe
     "predict": {"input"},
     "frontier": {"train"},
     "audit": set(),
+    "check": {"task", "domain", "train", "dev", "test"},
 }
 
 
@@ -124,7 +125,7 @@ def test_the_command_that_a_page_shows_begins_the_same_run(
     class Begun(Exception):
         """What would have been begun."""
 
-    def begin(kind: str, options: dict[str, object], listener: object = None) -> None:
+    def begin(kind: str, options: dict[str, object], listener: object = None, **others: object) -> None:
         raise Begun(kind, runs.RECIPES[kind].config.parse(dict(options)))
 
     marks = {name: seal([f"A sentence of {name} ."], name).fingerprint for name in "abcd"}
@@ -151,7 +152,7 @@ def test_the_command_that_a_finished_tagger_shows_tags_with_it(
 ) -> None:
     begun: list[tuple[str, Any]] = []
 
-    def begin(kind: str, options: dict[str, object], listener: object = None) -> None:
+    def begin(kind: str, options: dict[str, object], listener: object = None, **others: object) -> None:
         begun.append((kind, runs.RECIPES[kind].config.parse(dict(options))))
         raise Cancelled("what would have been begun")
 
@@ -241,6 +242,8 @@ def test_a_corpus_goes_by_its_file_or_its_name(
     monkeypatch.setattr(corpora, "audit_result", lambda run_id: SimpleNamespace(flags={}, near_rules={}))
     monkeypatch.setattr(taggers, "frontier", instead)
     monkeypatch.setattr(experiments, "calibration", instead)
+    monkeypatch.setattr(runs, "refuse_red", lambda kind, options, **others: ())
+    monkeypatch.setattr(checks, "of_project", instead)
     monkeypatch.setattr(sys, "argv", ["core", *words])
     code = run_main()
     out, err = capsys.readouterr()

@@ -180,7 +180,7 @@ def test_the_command_line_holds_out_what_is_judged_by_unless_told_otherwise(
         corpora.set_role(role, judges.fingerprint)
     asked = list[dict[str, object]]()
 
-    def execute(kind: str, options: dict[str, object], follow: object) -> Run:
+    def execute(kind: str, options: dict[str, object], follow: object, **others: object) -> Run:
         asked.append({"kind": kind, **options})
         raise CorpusError("enough")
 

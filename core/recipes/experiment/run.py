@@ -11,6 +11,7 @@ from dataclasses import replace
 from core.artifacts import result as results
 from core.artifacts.calibrate import CalibrateResult
 from core.artifacts.leaderboard import ExperimentResult, PlannedTest, write
+from core.config import Budget
 from core.recipes.base import Job
 from core.recipes.experiment import leaderboard, tables
 from core.recipes.experiment.clock import Clock
@@ -23,11 +24,13 @@ from core.recipes.experiment.stages import FinishedChain, FinishedLine, Stages
 from core.recipes.experiment.steps import CHECK, Chain, Line, Step, in_order, lines
 from core.runs.executors.share import Over
 from core.runs.store import Run, RunStore
+from core.selection.choose import check_budget
 
 
 def run(config: ExperimentConfig, job: Job) -> ExperimentResult:
     """Artifacts: `leaderboard.csv`, `leaderboard.md`."""
     cells = config.cells
+    _check_budgets(config, job)
     if added := [name for name in dict.fromkeys(cell.arm.plain_name for cell in cells) if name not in config.arms]:
         job.context.note(f"Added {' and '.join(added)}: without them nobody can tell what a variant is worth.")
     with helpers(job) as helping:
@@ -47,6 +50,15 @@ def run(config: ExperimentConfig, job: Job) -> ExperimentResult:
     result = replace(result, multipliers=multipliers(config, finished, result.leaderboard, sizes))
     write(job.context, {"csv": tables.as_csv(result), "md": tables.as_markdown(result)})
     return result
+
+
+def _check_budgets(config: ExperimentConfig, job: Job) -> None:
+    """Refuse a budget larger than D_C before anything is embedded. Errors: ConfigError."""
+    if not any(cell.arm.chooses for cell in config.cells):
+        return
+    domain = job.corpus(config.domain)
+    for budget in map(Budget.parse, config.budgets):
+        check_budget(budget, domain.n_sentences, domain.n_tokens)
 
 
 def help_along(config: ExperimentConfig, job: Job) -> None:

@@ -4,11 +4,13 @@ from dataclasses import asdict
 
 import streamlit as st
 
-from core.facade import corpora, deliver, results
+from core.facade import checks, corpora, deliver, results
 from core.facade.corpora import AddResult
 from core.facade.shown import short
+from pages.ui import checks as data_check
 from pages.ui.presses import pressed
 from pages.ui.project import later
+from pages.ui.runs.links import CORPORA
 from pages.ui.widgets import plain, table
 
 
@@ -43,6 +45,7 @@ def _report(run_id: str, result: AddResult) -> None:
             icon=":material/download:",
             key="corpora.rejects",
         )
+    data_check.show(checks.of_corpus(result.corpus), "corpora.import", here=CORPORA)
     _give_role(result.corpus)
 
 

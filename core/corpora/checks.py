@@ -1,0 +1,319 @@
+"""Checks of data before a run: each item is green, amber or red, with one sentence and one cure.
+
+The counts come from a corpus's description and from single columns of its file. They are cached per process; a corpus
+never changes under its folder's name. Samples are 500 sentences from 10 places of the corpus.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from core.config import Budget
+from core.corpora.contradictions import Contradictions, contradictions
+from core.corpora.corpus import Corpus
+
+Level = Literal["green", "amber", "red"]
+LEVELS: tuple[Level, ...] = ("green", "amber", "red")
+PART_NAMES: Mapping[str, str] = {
+    "task": "task corpus (T_C)",
+    "domain": "domain corpus (D_C)",
+    "train": "training set",
+    "dev": "dev set",
+    "test": "test set",
+}
+LABELS = ("train", "dev", "test")
+
+TASK_SENTENCES = 100  # fewer make the scores depend on which sentences were taken
+TASK_INSIDE = 0.5  # share of T_C's sentences that also occur in D_C from which it is mentioned
+TYPE_ENTITIES = 10  # per type and part: fewer give no usable F1 of that type
+DEV_ENTITIES = 300  # with fewer, one entity moves dev F1 by more than 0.3 points
+UPPER_CASE = 0.9  # share of sentences in capitals
+LONG_TOKENS, LONG_SHARE = 200, 0.1  # a sentence of a contract rarely has more than 100 tokens
+NAMED = 4  # names listed in one sentence
+_PLACES, _PER_PLACE = 10, 50  # of a sample: one row group per place, whatever the corpus's size
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One checked item.
+
+    sentence: what is the case. cure: label of the button that leads to the cure, on `page` (corpora, selection or
+    training). command: the same cure on the command line. final: the run would fail, so that it cannot be started
+    anyway.
+    """
+
+    name: str
+    level: Level
+    sentence: str
+    cure: str
+    page: Literal["corpora", "selection", "training"] = "corpora"
+    command: str = "python -m core corpus add FILES"
+    final: bool = False
+
+
+def worst(checks: Iterable[Check]) -> Level:
+    """Return the worst level, green for no checks."""
+    return max((check.level for check in checks), key=LEVELS.index, default="green")
+
+
+def task_size(task: Corpus, strategies: Mapping[str, int]) -> Check:
+    """Check the number of sentences of T_C. strategies: {name: sentences that it needs at least}."""
+    n, what = len(task), f"The {PART_NAMES['task']} has {sentences(len(task))}"
+    lacking = [name for name, least in strategies.items() if n < least]
+    green = Check(name="task size", level="green", sentence=f"{what}.", cure="Add task sentences")
+    if lacking:
+        least = strategies[lacking[0]]
+        return replace(green, level="red", sentence=f"{what}; the strategy {lacking[0]} needs at least {least}.")
+    if n < TASK_SENTENCES:
+        why = f"with fewer than {TASK_SENTENCES} the scores depend on which sentences were taken"
+        return replace(green, level="amber", sentence=f"{what}; {why}.")
+    return green
+
+
+def task_in_domain(task: Corpus, domain: Corpus) -> Check:
+    """Check whether T_C is D_C, or inside it. Compares the sentences' hashes, all of them."""
+    inside, covered = _shared(task.path, domain.path)
+    words = f"{PART_NAMES['task']} and the {PART_NAMES['domain']}"
+    found = Check(
+        name="task in domain",
+        level="green",
+        sentence=f"{inside:.0%} of the sentences of the {PART_NAMES['task']} also occur in the {PART_NAMES['domain']}.",
+        cure="Choose another domain corpus",
+    )
+    if inside == covered == 1:
+        return replace(found, level="red", sentence=f"The {words} hold the same sentences: selection means nothing.")
+    if inside >= TASK_INSIDE:
+        why = "they will be selected first and tell the encoder nothing new"
+        return replace(found, level="amber", sentence=f"{found.sentence.removesuffix('.')}; {why}.")
+    return found
+
+
+def budget_fits(budgets: Sequence[str], domain: Corpus) -> Check:
+    """Check whether D_C holds as much as each budget asks for."""
+    size = {"sentences": domain.n_sentences, "tokens": domain.n_tokens}
+    found = Check(
+        name="budget",
+        level="green",
+        sentence=f"The {PART_NAMES['domain']} has {sentences(len(domain))}, enough for the budget.",
+        cure="Choose a smaller budget",
+        page="selection",
+        command="python -m core select --budget 10%",
+    )
+    for budget in map(Budget.parse, budgets):
+        if (most := size.get(budget.unit)) is not None and budget.value > most:
+            holds = f"the {PART_NAMES['domain']} holds {most:,}"
+            sentence = f"The budget asks for {int(budget.value):,} {budget.unit}, but {holds}."
+            return replace(found, level="red", sentence=sentence, final=True)
+    return found
+
+
+def entities_present(parts: Mapping[str, Corpus]) -> Check:
+    """Check that every labelled part holds an entity."""
+    empty = [PART_NAMES.get(role, role) for role, corpus in parts.items() if not sum(corpus.types.values())]
+    found = Check(
+        name="entities",
+        level="green",
+        sentence="Every labelled part holds entities.",
+        cure="Import labelled data with entities",
+    )
+    if plain := [PART_NAMES.get(role, role) for role, corpus in parts.items() if not corpus.labelled]:
+        sentence = f"The {listed(plain)} {_is(plain)} not labelled; nothing can be learned or tested there."
+        return replace(found, level="red", sentence=sentence)
+    if empty:
+        has = "has" if len(empty) == 1 else "have"
+        why = "nothing can be learned or tested there"
+        return replace(found, level="red", sentence=f"The {listed(empty)} {has} no entity; {why}.")
+    return found
+
+
+def types_covered(parts: Mapping[str, Corpus]) -> Check:
+    """Check that every type has enough entities in every part that holds entities at all."""
+    parts = {role: corpus for role, corpus in parts.items() if sum(corpus.types.values())}
+    types = sorted({name for corpus in parts.values() for name in corpus.types})
+    few = [
+        f"{name} ({n:,} in the {PART_NAMES.get(role, role)})"
+        if n
+        else f"{name} (none in the {PART_NAMES.get(role, role)})"
+        for name in types
+        for role, corpus in parts.items()
+        if (n := corpus.types.get(name, 0)) < TYPE_ENTITIES
+    ]
+    found = Check(
+        name="types",
+        level="green",
+        sentence=f"Every entity type has at least {TYPE_ENTITIES} entities in every part.",
+        cure="Add labelled sentences",
+    )
+    if few:
+        return replace(
+            found,
+            level="amber",
+            sentence=f"Fewer than {TYPE_ENTITIES} entities: {listed(few)}; their F1 is unreliable.",
+        )
+    return found
+
+
+def dev_size(dev: Corpus) -> Check:
+    """Check that the dev set holds enough entities to tell two epochs apart."""
+    n = sum(dev.types.values())
+    what = f"The {PART_NAMES['dev']} has {n:,} entit{'y' if n == 1 else 'ies'}"
+    found = Check(name="dev size", level="green", sentence=f"{what}.", cure="Add sentences to the dev set")
+    if n < DEV_ENTITIES:
+        why = f"with fewer than {DEV_ENTITIES} the best epoch is partly chance"
+        return replace(found, level="amber", sentence=f"{what}; {why}.")
+    return found
+
+
+def train_in_others(train: Corpus, others: Mapping[str, Corpus]) -> Check:
+    """Check for training sentences that also occur, word for word, in the dev or test set."""
+    found = Check(
+        name="train in test",
+        level="green",
+        sentence="No training sentence occurs in the dev or test set.",
+        cure="Divide the labelled data again",
+        command="python -m core corpus split TRAIN --by sentence",
+    )
+    parts, whole = [], []
+    for role, corpus in others.items():
+        _, seen = _shared(train.path, corpus.path)
+        if seen:
+            parts.append(
+                f"{seen:.0%} of the {PART_NAMES.get(role, role)}" if seen >= 0.01 else PART_NAMES.get(role, role)
+            )
+        if seen == 1 and role == "test":
+            whole.append(PART_NAMES.get(role, role))
+    if whole:
+        sentence = f"Every sentence of the {listed(whole)} is also a training sentence: its F1 measures memory."
+        return replace(found, level="red", sentence=sentence)
+    if parts:
+        sentence = f"Training sentences also occur in the dev or test set ({listed(parts)}): F1 comes out too high."
+        return replace(found, level="amber", sentence=sentence)
+    return found
+
+
+def upper_case(parts: Mapping[str, Corpus]) -> Check:
+    """Check for text in capitals, which hides names."""
+    loud = [PART_NAMES.get(role, role) for role, corpus in parts.items() if _texture(corpus).upper >= UPPER_CASE]
+    found = Check(
+        name="upper case", level="green", sentence="No corpus is all upper case.", cure="Import text in normal case"
+    )
+    if loud:
+        why = "names cannot be told by their capitals, and encoders know such text badly"
+        return replace(found, level="amber", sentence=f"The {listed(loud)} {_is(loud)} all upper case; {why}.")
+    return found
+
+
+def documents(parts: Mapping[str, Corpus]) -> Check:
+    """Check for sentences so long that they are likely whole documents."""
+    long = [
+        f"{PART_NAMES.get(role, role)} ({share:.0%})"
+        for role, corpus in parts.items()
+        if (share := _texture(corpus).long) >= LONG_SHARE
+    ]
+    found = Check(
+        name="documents",
+        level="green",
+        sentence=f"Sentences are shorter than {LONG_TOKENS} tokens.",
+        cure="Import it again, split into sentences",
+        command="python -m core corpus add FILES --split",
+    )
+    if long:
+        why = "they look like documents and do not fit the encoder"
+        sentence = f"Sentences of more than {LONG_TOKENS} tokens: {listed(long)}; {why}."
+        return replace(found, level="amber", sentence=sentence)
+    return found
+
+
+def contradictory(parts: Mapping[str, Corpus]) -> Check:
+    """Check for equal sentences with different labels inside one labelled set."""
+    found = Check(
+        name="contradictions",
+        level="green",
+        sentence="No sentence occurs twice with different labels.",
+        cure="Correct the labels",
+    )
+    wrong = []
+    for role, corpus in parts.items():
+        count = _contradictions(corpus.path) if corpus.labelled else Contradictions()
+        if count.texts:
+            wrong.append(f"{PART_NAMES.get(role, role)} ({count.texts:,} of {len(corpus):,})")
+    if wrong:
+        sentence = f"Sentences that occur more than once with different labels: {listed(wrong)}."
+        return replace(found, level="amber", sentence=sentence)
+    return found
+
+
+def sample(corpus: Corpus) -> tuple[str, ...]:
+    """Texts of up to 500 sentences from all over a corpus."""
+    return _sample(corpus.path, len(corpus))
+
+
+def sentences(n: int) -> str:
+    """A number of sentences in words."""
+    return f"{n:,} sentence{'' if n == 1 else 's'}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names in one sentence, the first few of many."""
+    more = len(names) - NAMED
+    if more > 0:
+        return f"{', '.join(names[:NAMED])} and {more} more"
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+
+
+def _is(names: Sequence[str]) -> str:
+    return "is" if len(names) == 1 else "are"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Texture:
+    """upper: share of the sampled sentences with letters of two cases that are in capitals. long: share of all
+    sentences."""
+
+    upper: float
+    long: float
+
+
+def _texture(corpus: Corpus) -> _Texture:
+    return _texture_at(corpus.path, len(corpus))
+
+
+@lru_cache(512)
+def _texture_at(path: Path, n: int) -> _Texture:
+    cased = [text for text in _sample(path, n) if text.lower() != text.upper()]
+    upper = sum(text == text.upper() for text in cased) / max(len(cased), 1)
+    lengths = _at(path, n).lengths()
+    return _Texture(upper=upper, long=float((lengths > LONG_TOKENS).mean()) if len(lengths) else 0.0)
+
+
+@lru_cache(64)
+def _sample(path: Path, n: int) -> tuple[str, ...]:
+    corpus = _at(path, n)
+    if n <= _PLACES * _PER_PLACE:
+        return tuple(corpus.texts(0, n))
+    starts = np.linspace(0, n - _PER_PLACE, _PLACES).astype(int).tolist()
+    return tuple(text for start in starts for text in corpus.texts(start, start + _PER_PLACE))
+
+
+@lru_cache(512)
+def _shared(one: Path, other: Path) -> tuple[float, float]:
+    """Share of the different sentences of each corpus that occur in the other one."""
+    if one == other:
+        return 1.0, 1.0
+    ours, theirs = (np.unique(_at(path, 0).ids()) for path in (one, other))
+    n = len(np.intersect1d(ours, theirs, assume_unique=True))
+    return n / max(len(ours), 1), n / max(len(theirs), 1)
+
+
+@lru_cache(512)
+def _contradictions(path: Path) -> Contradictions:
+    return contradictions(sentence for batch in _at(path, 0).batches() for sentence in batch)
+
+
+def _at(path: Path, n: int) -> Corpus:
+    """A handle on the corpus of a folder, to read columns from: its folder is named after its content."""
+    return Corpus(fingerprint=path.name, name=path.name, n_sentences=n, n_tokens=0, labelled=False, path=path)

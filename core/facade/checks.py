@@ -1,0 +1,61 @@
+"""The data check: one list of green, amber and red items, for a project, a run that is about to start, one corpus."""
+
+from collections.abc import Mapping, Sequence
+
+from core.config import Config, option
+from core.corpora.checks import LEVELS as LEVELS
+from core.corpora.checks import Check as Check
+from core.corpora.checks import Level as Level
+from core.corpora.checks import worst as worst
+from core.errors import ConfigError, MissingCorpus
+from core.facade.corpora import roles
+from core.facade.home import library
+from core.recipes.parts.data_checks import DEFAULT_ENCODER, Subject, checked, needed, subject
+from core.selection import DEFAULT_STRATEGY, STRATEGIES
+
+ROLES = ("task", "domain", "train", "dev", "test")
+
+
+class CheckConfig(Config):
+    """Options: what is checked. A corpus that is not given is the project's."""
+
+    task: str = option("", "Task text, the task corpus (T_C).", corpus=True)
+    domain: str = option("", "Big corpus, the domain corpus (D_C).", corpus=True)
+    train: str = option("", "Labelled data to learn from, the training set.", corpus=True)
+    dev: str = option("", "Labelled data that decides when training stops, the dev set.", corpus=True)
+    test: str = option("", "Labelled data to test on, the test set.", corpus=True)
+    budget: str = option("", "Budget to compare with the big corpus: 1000, 50000tokens or 20%.")
+    strategy: str = option(DEFAULT_STRATEGY, "Strategy whose needs the task text is compared with.")
+    encoder: str = option(DEFAULT_ENCODER, "Encoder whose vocabulary is compared with the text.")
+
+
+def of_project(options: Mapping[str, object] | None = None) -> Sequence[Check]:
+    """Check the corpora of the project. options: of `CheckConfig`, in place of the project's. Errors: ConfigError,
+    CorpusError."""
+    asked = CheckConfig.parse(dict(options or {}))
+    if asked.strategy not in STRATEGIES:
+        raise ConfigError(f"strategy: {asked.strategy!r} is unknown; choose among {', '.join(STRATEGIES)}.")
+    given = {**roles(), **{role: mark for role in ROLES if (mark := getattr(asked, role))}}
+    return checked(
+        Subject(
+            parts={role: library().find(given[role]) for role in ROLES if role in given},
+            budgets=(asked.budget,) if asked.budget else (),
+            encoder=asked.encoder,
+            strategies={asked.strategy: needed(asked.strategy, {})},
+        )
+    )
+
+
+def of_run(kind: str, options: Mapping[str, object]) -> Sequence[Check]:
+    """Check what a run of `kind` with these options would read; a corpus that is not chosen yet is left out."""
+    return checked(subject(kind, options, library()))
+
+
+def of_corpus(reference: str) -> Sequence[Check]:
+    """Check one corpus by itself, in the part that it plays; no items if it was removed."""
+    try:
+        corpus = library().find(reference)
+    except MissingCorpus:
+        return ()
+    role = next((role for role, mark in roles().items() if mark == corpus.fingerprint), corpus.name)
+    return checked(Subject(parts={role: corpus}, encoder=DEFAULT_ENCODER, labels=True))

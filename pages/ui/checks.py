@@ -1,0 +1,48 @@
+"""The data check on a page: its items with one link each, and the consent to run although one is red."""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from core.facade.checks import Check
+from pages.ui.project import page_link
+from pages.ui.runs.links import CORPORA, SELECTION, TRAINING
+from pages.ui.widgets import plain
+
+PAGES = {"corpora": CORPORA, "selection": SELECTION, "training": TRAINING}
+ICONS = {"red": ":material/error:", "amber": ":material/warning:", "green": ":material/check_circle:"}
+
+
+def show(found: Sequence[Check], key: str, *, here: str = "") -> None:
+    """Show red and amber items, the green ones folded. here: the page itself, to which no link leads."""
+    open_items = sorted((one for one in found if one.level != "green"), key=lambda one: one.level != "red")
+    good = [one for one in found if one.level == "green"]
+    with st.container(key=f"{key}.checks"):
+        for one in open_items:
+            _item(one, here)
+        if good:
+            with st.expander(f"Data check: {len(good)} of {len(found)} items are fine", icon=ICONS["green"]):
+                for one in good:
+                    st.markdown(plain(one.sentence))
+
+
+def _item(one: Check, here: str) -> None:
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        colour = "red" if one.level == "red" else "orange"
+        st.markdown(f":{colour}[{ICONS[one.level]}] {plain(one.sentence)}", width="stretch")
+        if PAGES[one.page] == here:
+            st.caption(one.cure, width="content")
+        else:
+            page_link(PAGES[one.page], label=one.cure, icon=":material/arrow_forward:", width="content")
+
+
+def gate(found: Sequence[Check], key: str, *, here: str = "") -> tuple[bool, bool]:
+    """Show the items and, if one is red, ask for consent. Return (may start, runs anyway)."""
+    show(found, key, here=here)
+    red = [one for one in found if one.level == "red"]
+    if not red:
+        return True, False
+    if any(one.final for one in red):
+        return False, False
+    anyway = st.checkbox("Run anyway, although the data check has red items", key=f"{key}.anyway")
+    return anyway, anyway

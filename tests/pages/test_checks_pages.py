@@ -1,0 +1,107 @@
+"""The data check on the pages: red items in words, and no start unless the user says so."""
+
+from collections.abc import Mapping
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from core.facade import corpora, runs
+from tests.conftest import Seal, sentence
+from tests.pages.test_pages import opened, opened_on, texts
+from tests.planted import contracts, kitchen
+
+RED = "The task corpus (T_C) has 1 sentence; the strategy classifier needs at least 5."
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, bool]]:
+    """(kind, runs anyway) of what a page would have started."""
+    begun: list[tuple[str, bool]] = []
+
+    def start(kind: str, options: Mapping[str, Any], on: str = "", *, run_anyway: bool = False) -> str:
+        begun.append((kind, run_anyway))
+        return runs.execute("audit", {"corpus": corpora.roles()["domain"]}).id
+
+    monkeypatch.setattr(runs, "start", start)
+    return begun
+
+
+@pytest.fixture
+def one_sentence(seal: Seal) -> None:
+    """A project with one sentence as T_C."""
+    corpora.set_role("task", seal(contracts(1, seed=1), "task").fingerprint)
+    corpora.set_role("domain", seal([*contracts(40, seed=2), *kitchen(40)], "domain").fingerprint)
+
+
+def said(app: AppTest) -> str:
+    assert not app.exception
+    return unescape(texts(app)).replace("\u2060", "")
+
+
+def test_selection_starts_a_red_run_only_with_consent(one_sentence: None, started: list[tuple[str, bool]]) -> None:
+    app = opened("pages/3_Selection.py")
+    assert RED in said(app)
+    app.button(key="selection.start").click().run()
+    assert (started, RED in said(app)) == ([], True)
+    app.checkbox(key="selection.anyway").check()
+    app.button(key="selection.start").click().run()
+    assert started == [("select", True)]
+
+
+def test_selection_never_starts_with_a_budget_above_the_domain_corpus(
+    seal: Seal, started: list[tuple[str, bool]]
+) -> None:
+    corpora.set_role("task", seal(contracts(20, seed=1), "task").fingerprint)
+    corpora.set_role("domain", seal([*contracts(40, seed=2), *kitchen(40)], "domain").fingerprint)
+    app = opened("pages/3_Selection.py")
+    app.text_input(key="selection.budget").input("81")
+    app.button(key="selection.start").click().run()
+    assert "The budget asks for 81 sentences, but the domain corpus (D_C) holds 80." in said(app)
+    assert not [box for box in app.checkbox if box.key == "selection.anyway"]
+    assert started == []
+    app.text_input(key="selection.budget").input("80")
+    app.button(key="selection.start").click().run()
+    assert started == [("select", False)]
+
+
+def test_training_starts_a_red_run_only_with_consent(seal: Seal, started: list[tuple[str, bool]]) -> None:
+    none = seal([sentence(text, []) for text in contracts(20, seed=1)], "none", labelled=True).fingerprint
+    for role in ("train", "dev"):
+        corpora.set_role(role, none)
+    corpora.set_role("domain", none)
+    app = opened("pages/5_Training.py")
+    assert "The training set and dev set have no entity" in said(app)
+    assert app.button(key="training.start").disabled
+    app.checkbox(key="training.anyway").check().run()
+    app.button(key="training.start").click().run()
+    assert started == [("finetune", True)]
+
+
+def test_similarity_says_that_the_task_corpus_is_small(one_sentence: None) -> None:
+    assert "The task corpus (T_C) has 1 sentence; with fewer than 100" in said(opened("pages/2_Similarity.py"))
+
+
+def test_home_ticks_no_texts_that_the_data_check_marks(one_sentence: None, seal: Seal) -> None:
+    app = opened("home.py")
+    assert RED in said(app)
+    assert [each.value[:16] for each in app.markdown if "Your texts" in each.value] == [":material/error:"]
+    corpora.set_role("task", seal(contracts(40, seed=1), "larger").fingerprint)
+    app = opened("home.py")
+    assert "The task corpus (T_C) has 40 sentences; with fewer than 100" in said(app)
+    assert [":material/warning:" in each.value for each in app.markdown if "Your texts" in each.value] == [True]
+    corpora.set_role("task", seal(contracts(100, seed=4), "enough").fingerprint)
+    corpora.set_role("domain", seal([*contracts(200, seed=5), *kitchen(200)], "other").fingerprint)
+    app = opened("home.py")
+    assert [":material/check_circle:" in each.value for each in app.markdown if "Your texts" in each.value] == [True]
+
+
+def test_corpora_shows_the_same_words_of_the_project_and_of_an_import(one_sentence: None, tmp_path: Path) -> None:
+    none = tmp_path / "none.jsonl"
+    none.write_text("".join(f'{{"tokens": ["Rent", "{i}"], "ner_tags": ["O", "O"]}}\n' for i in range(20)))
+    run = runs.execute("add", {"path": str(none)})
+    app = opened_on("pages/1_Corpora.py", run.id)
+    assert RED in said(app)
+    assert "The none has no entity; nothing can be learned or tested there." in said(app)

@@ -1,0 +1,141 @@
+"""The data check before a run: what stops it, what overrules a red item, and the command `check`."""
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from core.cli.main import run_main
+from core.errors import ConfigError
+from core.facade import checks, corpora, runs
+from core.facade.home import store
+from core.recipes import RECIPES
+from core.recipes.base import register, work_of
+from core.recipes.parts import data_checks
+from core.runs import worker
+from tests import finished
+from tests.conftest import Seal, sentence
+from tests.planted import contracts, kitchen
+
+Run = Callable[..., tuple[int, str, str]]
+BUNDLED = "minilm"
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """`run("check")` -> (exit code, stdout, stderr), in this process."""
+
+    def call(*words: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["core", *map(str, words)])
+        code = run_main()
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return call
+
+
+@pytest.fixture
+def piles(seal: Seal) -> dict[str, str]:
+    """T_C of 40 sentences and D_C of 120, by role."""
+    task = seal(contracts(40, seed=1), "task").fingerprint
+    return {"task": task, "domain": seal([*contracts(60, seed=2), *kitchen(60)], "domain").fingerprint}
+
+
+def notes(run_id: str) -> list[str]:
+    return list(runs.state(run_id).notes)
+
+
+def test_select_with_a_budget_above_the_domain_corpus_starts_no_run(piles: dict[str, str]) -> None:
+    for anyway in (False, True):
+        with pytest.raises(
+            ConfigError, match=r"asks for 121 sentences, but .* holds 120\. To continue, choose a smaller"
+        ):
+            runs.execute("select", {**piles, "budget": "121", "encoder": "tiny"}, run_anyway=anyway)
+    assert not runs.listed()
+
+
+@pytest.mark.parametrize("budget", ["121", "99999tokens"])
+def test_a_run_with_such_a_budget_stops_before_it_embeds(piles: dict[str, str], budget: str) -> None:
+    """Without the check of the page and the command, as a run of a project file."""
+    recipe = RECIPES["select"]
+    made = register(recipe, recipe.config.parse({**piles, "budget": budget, "encoder": "tiny"}), store())
+    with pytest.raises(ConfigError, match="more than the big corpus holds"):
+        worker.execute(made, work_of(made, RECIPES))
+    assert [each.manifest.kind for each in runs.listed()] == ["select"]
+
+
+def test_an_experiment_with_such_a_budget_starts_no_run(home: Path) -> None:
+    made = {role: corpus.fingerprint for role, corpus in finished.corpora(home).items()}
+    options = {**made, "budgets": ("10%", "91"), "encoder": "tiny"}
+    with pytest.raises(ConfigError, match=r"asks for 91 sentences, but .* holds 90"):
+        runs.execute("experiment", options)
+    assert not runs.listed()
+    recipe = RECIPES["experiment"]
+    kept = register(recipe, recipe.config.parse(options), store())
+    with pytest.raises(ConfigError, match="more than the big corpus holds"):
+        worker.execute(kept, work_of(kept, RECIPES))
+    assert [each.manifest.kind for each in runs.listed()] == ["experiment"]
+
+
+def test_a_red_item_stops_a_run_unless_it_is_overruled_and_the_run_notes_it(piles: dict[str, str], seal: Seal) -> None:
+    one = seal(contracts(1, seed=3), "one").fingerprint
+    options = {"task": one, "domain": piles["domain"], "strategy": "knn", "encoder": "tiny", "budget": "10"}
+    with pytest.raises(ConfigError, match=r"knn needs at least 2. To continue, .* or run anyway \(--run-anyway\)"):
+        runs.execute("select", options)
+    assert not runs.listed()
+    made = runs.execute("select", options, run_anyway=True)
+    said = [text for text in notes(made.id) if text.startswith("Started although the data check says:")]
+    assert len(said) == 1
+    assert "has 1 sentence; the strategy knn needs at least 2." in said[0]
+    assert runs.execute("select", options).id == made.id  # finished: there is nothing left to stop
+
+
+def test_an_overruled_item_changes_no_key(piles: dict[str, str]) -> None:
+    options = {**piles, "strategy": "random", "budget": "10"}
+    assert runs.execute("select", options, run_anyway=True).id == runs.execute("select", options).id
+    assert not any("data check" in text for text in notes(runs.listed("select")[0].id))
+
+
+def test_amber_items_stop_nothing(piles: dict[str, str]) -> None:
+    assert [one.name for one in checks.of_run("select", piles) if one.level == "amber"] == ["task size"]
+    assert runs.refuse_red("select", {**piles, "encoder": "tiny"}) == []
+
+
+def test_a_training_on_labels_without_an_entity_is_stopped(seal: Seal) -> None:
+    none = seal([sentence(text, []) for text in contracts(20, seed=1)], "none", labelled=True).fingerprint
+    with pytest.raises(ConfigError, match="The training set and dev set have no entity"):
+        runs.execute("finetune", {"train": none, "dev": none, "init": "tiny"})
+
+
+def test_a_script_that_the_encoder_does_not_know_is_red(seal: Seal) -> None:
+    known, other = seal(contracts(5, seed=1), "known"), seal(["ქართული ენა", "ენა ქართული"], "other")
+    assert data_checks.encoder_fits({"task": known}, BUNDLED).level == "green"
+    found = data_checks.encoder_fits({"task": known, "domain": other}, BUNDLED)
+    assert found.sentence.startswith("The vocabulary of minilm does not know the pieces of the domain corpus (D_C)")
+    assert "was not checked" in data_checks.encoder_fits({"task": known}, "nobody/nowhere").sentence
+
+
+def test_the_command_lists_every_item_and_ends_with_2_if_one_is_red(run: Run, home: Path) -> None:
+    assert run("check") == (0, "Nothing to check: the project has no corpora in use.\n", "")
+    corpora.open_sample("legal")
+    code, out, _ = run("check", "--json")
+    found = json.loads(out)
+    assert (code, found["level"]) == (0, "amber")
+    assert [one["name"] for one in found["checks"] if one["level"] == "amber"] == ["dev size"]
+    assert {"name", "level", "sentence", "cure", "page", "command", "final"} == found["checks"][0].keys()
+    code, out, _ = run("check", "--budget", "99999", "--task", "legal-domain")
+    assert code == 2
+    red = [line for line in out.splitlines() if line.startswith("red ")]
+    assert len(red) == 2
+    assert "hold the same sentences" in red[0]
+    assert out.splitlines()[0] == red[0]
+
+
+def test_the_command_runs_anyway_only_if_it_is_told_to(run: Run, piles: dict[str, str], tmp_path: Path) -> None:
+    words = ("select", "--task", "domain", "--domain", "domain", "--strategy", "random", "--budget", "9")
+    code, _, err = run(*words)
+    assert code == 2
+    assert "hold the same sentences" in err
+    assert run(*words, "--run-anyway", "--json")[0] == 0
