@@ -51,7 +51,7 @@ def checked(subject: Subject) -> list[Check]:
     found += [checks.budget_fits(subject.budgets, domain)] if domain and subject.budgets else []
     if labelled:
         found += [checks.entities_present(labelled), checks.types_covered(labelled)]
-    found += [checks.dev_size(dev)] if dev else []
+    found += [checks.dev_size(dev)] if dev and dev.types else []  # without an entity the item above is red
     others = {role: parts[role] for role in ("dev", "test") if role in parts}
     found += [checks.train_in_others(parts["train"], others)] if "train" in parts and others else []
     if parts:
