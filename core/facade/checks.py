@@ -52,10 +52,14 @@ def of_run(kind: str, options: Mapping[str, object]) -> Sequence[Check]:
 
 
 def of_corpus(reference: str) -> Sequence[Check]:
-    """Check one corpus by itself, in the part that it plays; no items if it was removed."""
+    """Check one corpus by itself, in the part that it plays; no items if it was removed.
+
+    Contradictory labels are left out: the report of an import counts them itself.
+    """
     try:
         corpus = library().find(reference)
     except MissingCorpus:
         return ()
     role = next((role for role, mark in roles().items() if mark == corpus.fingerprint), corpus.name)
-    return checked(Subject(parts={role: corpus}, encoder=DEFAULT_ENCODER, labels=True))
+    found = checked(Subject(parts={role: corpus}, encoder=DEFAULT_ENCODER, labels=True))
+    return [one for one in found if one.name != "contradictions"]
