@@ -117,7 +117,7 @@ def test_it_is_asked_again_of_more_repetitions(home: Path, monkeypatch: pytest.M
     asked = find_out.again(run)
     timed(asked, home)
     begun: list[tuple[str, object]] = []
-    monkeypatch.setattr(runs, "start", lambda kind, options, on="": begun.append((kind, options)))
+    monkeypatch.setattr(runs, "start", lambda kind, options, on="", **_: begun.append((kind, options)))
     app = pressed(opened("home.py"), "Ask again")
     said = unescape(texts(app)).replace("\u2060", "")
     assert "made 6 times" in said
@@ -234,7 +234,7 @@ def test_find_out_times_the_machine_first_then_says_what_is_compared_how_long_an
 ) -> None:
     finished.corpora(home)
     begun: list[tuple[str, object]] = []
-    monkeypatch.setattr(runs, "start", lambda kind, options, on="": begun.append((kind, options)))
+    monkeypatch.setattr(runs, "start", lambda kind, options, on="", **_: begun.append((kind, options)))
     asked = find_out.options()
     recipe = RECIPES["calibrate"]
     with finished.at_work(register(recipe, recipe.config.parse(experiments.calibration(asked)), store())):
@@ -356,7 +356,7 @@ def test_a_plan_of_many_hours_offers_a_shorter_one_on_fewer_labels(home: Path, m
     assert re.fullmatch(rf"with {shorter.labels} of your labels +\S+ h; add --labels {shorter.labels}", offer)
     with pytest.raises(ConfigError, match="many labels has 700 sentences"):
         experiments.on_fewer_labels(asked, 700)
-    monkeypatch.setattr(runs, "start", lambda kind, options, on="": begun.append(options))
+    monkeypatch.setattr(runs, "start", lambda kind, options, on="", **_: begun.append(options))
     begun: list[dict[str, str]] = []
     app = pressed(opened("home.py"), "Find out")
     choice = app.get("button_group")[-1]
