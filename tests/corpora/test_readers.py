@@ -509,3 +509,11 @@ def test_scores_behind_the_tags_are_no_token_numbers(tmp_path: Path) -> None:
     path = tmp_path / "tagged.tsv"
     path.write_text("Mara\tB-PER\t0.91\nleft\tO\t0.92\nLyon\tB-LOC\t0.93\n.\tO\t0.94\n\n" * 3)
     assert [len(entities_of(sentence)) for sentence in read(path)] == [2, 2, 2]
+
+
+def test_tokens_of_white_space_are_left_out(tmp_path: Path) -> None:
+    row = {"tokens": ["Mara", "\n\n", "Lind", "left", " "], "labels": ["B-PER", "I-PER", "I-PER", "O", "O"]}
+    (tmp_path / "train.json").write_text(json.dumps([row]))
+    (sentence,) = read(tmp_path / "train.json")
+    assert sentence.tokens == ("Mara", "Lind", "left")
+    assert [(e.start, e.end, e.type) for e in entities_of(sentence)] == [(0, 2, "PER")]

@@ -13,6 +13,7 @@ from core.paths import is_there, user_path
 from core.text.schemes import Detector, Scheme
 from core.text.sentence import Sentence
 
+_BEGINS = ("B-", "S-", "U-")
 TOKENS = ("tokens", "words")
 Names = Callable[[], list[str] | None]  # asked only where tags are numbers
 
@@ -152,7 +153,7 @@ def _tagged(
         ledger.report.empty += 1
         return None
     if all(isinstance(tag, str) for tag in tags):
-        return tokens, tags
+        return _without_blanks(tokens, tags)
     class_names = names()
     if class_names is None:
         raise ReadError(
@@ -166,4 +167,12 @@ def _tagged(
             line, f"a tag outside 0 to {len(class_names) - 1}, the numbers that have names", str(dict(record))
         )
         return None
-    return tokens, [class_names[tag] for tag in tags]
+    return _without_blanks(tokens, [class_names[tag] for tag in tags])
+
+
+def _without_blanks(tokens: list[str], tags: list[str]) -> tuple[list[str], list[str]]:
+    """Leave out tokens that are white space alone, as spaCy makes of line breaks; one that begins an entity stays."""
+    if all(map(str.strip, tokens)):
+        return tokens, tags
+    kept = [(token, tag) for token, tag in zip(tokens, tags, strict=True) if token.strip() or tag.startswith(_BEGINS)]
+    return [token for token, _ in kept], [tag for _, tag in kept]
