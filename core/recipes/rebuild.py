@@ -69,8 +69,8 @@ class RebuildOptions(Config):
     size: int = option(1000, "low-share: number of sentences.", unit="sentences", ge=1)
     add_bin: Literal["", "low", "near_zero", "high", "none"] = option(
         "",
-        "low-share: instead of a share, `size` random sentences and `size` more with a mention of this CEIM bin; "
-        "none: the random sentences alone.",
+        "low-share: instead of a share, `size` random sentences and `size` more with a mention of this bin of name "
+        "minus context (CEIM); none: the random sentences alone.",
     )
     seed: int = option(1, "What is drawn at random.", ge=0)
 
@@ -97,7 +97,8 @@ class RebuildConfig(RebuildOptions):
     )
     rate: float = option(
         0.2,
-        "Share of all mentions to change (0.2 or 20%); low-share: share of sentences with a low-CEIM mention.",
+        "Share of all mentions to change (0.2 or 20%); low-share: share of sentences with a mention whose name minus "
+        "context (CEIM) is low.",
         ge=0,
         le=1,
     )
