@@ -57,6 +57,8 @@ def _added(run_id: str) -> list[str]:
     counts = (
         (added.rejected, "row", " rejected"),
         (added.rejected_spans, "span", " rejected"),
+        (added.lost, "sentence", " that lost an annotation"),
+        (added.skipped, "row", " skipped"),
         (added.repaired_rows, "row", " repaired"),
         (added.empty, "empty row", ""),
         (added.left_out, "file", " left out"),
@@ -69,9 +71,7 @@ def _added(run_id: str) -> list[str]:
         lines.append(f"  {where}: {problem.reason}")
     if len(added.problems) > PROBLEMS:
         lines.append(f"  and {len(added.problems) - PROBLEMS:,} more; --json shows them")
-    if added.contradictory_texts:
-        found = corpora.Contradictions(texts=added.contradictory_texts, sentences=added.contradictory_sentences)
-        lines.append(f"check        {found.in_words}")
+    lines += [f"check        {text}" for text in added.of_labels]
     lines += in_lines([one for one in checks.of_corpus(added.corpus) if one.level != "green"])
     return [*lines, f"fingerprint  {added.corpus}"]
 

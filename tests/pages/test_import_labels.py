@@ -1,10 +1,12 @@
 """Importing labels that several people made or that lost spans: what the page asks, and what its report says."""
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
 
+from core.cli.main import run_main
 from core.facade import corpora, runs
 from tests.corpora.test_annotation_tools import LYON, MARA, TEXT, lines, two_people
 from tests.pages.test_pages import opened, texts
@@ -46,13 +48,20 @@ def test_the_report_counts_sentences_that_lost_an_annotation(home: Path, keep: b
     assert ("1 labelled sentence was left out" in said) == (not keep)
 
 
-def test_the_command_tells_the_same(home: Path, tmp_path: Path) -> None:
+def test_the_command_tells_the_same(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / "rows.json"
     path.write_text(json.dumps([[TEXT, {"entities": [MARA, [100, 110, "X"]]}], [TEXT, {"entities": [MARA]}]]))
-    run = runs.execute("add", {"path": str(path)})
-    result = corpora.import_result(run.id)
-    assert (result.lost, result.sentences, result.rejected_spans) == (1, 1, 1)
-    assert result.of_labels[0].startswith("1 labelled sentence was left out")
+    monkeypatch.setattr(sys, "argv", ["core", "corpus", "add", str(path)])
+    assert run_main() == 0
+    said = capsys.readouterr().out
+    assert "1 span rejected, 1 sentence that lost an annotation" in said
+    assert "check        1 labelled sentence was left out" in said
+    monkeypatch.setattr(sys, "argv", ["core", "corpus", "add", str(path), "--keep-lost", "--json"])
+    assert run_main() == 0
+    result = json.loads(capsys.readouterr().out)
+    assert (result["lost"], result["sentences"], result["contradictory_texts"]) == (0, 2, 0)
 
 
 def test_a_zip_of_two_annotators_asks_for_one_before_it_is_used(home: Path, tmp_path: Path) -> None:
