@@ -126,12 +126,14 @@ def read(
     progress: Callable[[int, int], None] = lambda done, total: None,
     stage: Callable[[str], None] = lambda name: None,
     check: Callable[[], None] = lambda: None,
+    sources: bool = False,
 ) -> Iterator[Sentence]:
     """The sentences of a file or folder, in order, in bounded memory.
 
     report: filled on the way. rejects: written (JSONL: file, line, kind, reason, raw) if anything is
     rejected. progress: (bytes done, bytes in all), about once a block; check: called as often, may raise. stage: what
-    begins, since tags are read twice: for their scheme, then for their sentences.
+    begins, since tags are read twice: for their scheme, then for their sentences. sources: keep the file's own text
+    with each sentence.
     Errors: ReadError for what cannot be read at all, for a scheme that is in doubt, and at the end if
     nothing was kept; ConfigError for an option that makes no sense.
     """
@@ -140,6 +142,7 @@ def read(
     files = list(listing.files)
     done = _BytesDone([user_path(file).stat().st_size for file in files], progress, check)
     ledger = Ledger(options, report, rejects=rejects, tick=done)
+    ledger.sources = sources
     kinds = _kinds(path, listing, options, ledger)
     known = [(file, kind) for file, kind in zip(files, kinds, strict=True) if kind is not None]
     ledger.documents = [file for file, kind in known if kind.container == "document"]

@@ -107,7 +107,7 @@ def _read_again(corpus: Corpus, given: str, report: ReadReport) -> Iterator[Sent
     with suppress(WinnowError, OSError):
         config = AddConfig(path=str(Path(given).absolute())) if given else _import(corpus)
         if config and Path(config.path).exists():
-            yield from read(Path(config.path), reading(config), report=report)
+            yield from read(Path(config.path), reading(config), report=report, sources=True)
 
 
 def _import(corpus: Corpus) -> AddConfig | None:

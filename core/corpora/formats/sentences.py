@@ -46,7 +46,7 @@ def from_text(raw: str, line: int, doc: str | None, ledger: Ledger, at: int | No
     if ledger.options.split:
         return _split(raw, doc or f"{ledger.file}:{line}", ledger, Source(text=raw, file=ledger.file, line=line, at=at))
     report.sentences += 1
-    source = Source(text=raw, file=ledger.file, line=line, at=at)
+    source = Source(text=raw, file=ledger.file, line=line, at=at) if ledger.sources else None
     return (Sentence(id=sentence_id(text), tokens=ledger.cut(text), text=text, doc=doc, source=source),)
 
 
@@ -110,10 +110,14 @@ def from_tags(row: Tagged, scheme: Scheme, ledger: Ledger) -> Iterator[Sentence]
         n_wrong += sum(len(pieces) > 1 for pieces in parts)
         ledger.repair(places[min(reasons)[0]], n_wrong, "; ".join(reason for _, reason in reasons))
     _keep(ledger)
+    source = _source_of_tokens(tokens, places, ledger) if ledger.sources else None
+    yield Sentence(id=sentence_id(text), tokens=flat, text=text, entities=entities, doc=row.doc, source=source)
+
+
+def _source_of_tokens(tokens: Sequence[str], places: Sequence[int], ledger: Ledger) -> Source:
     starts = accumulate((len(token) + 1 for token in tokens), initial=0)
     lines = tuple(zip(starts, places, strict=False))
-    source = Source(text=" ".join(tokens), file=ledger.file, line=places[0], lines=lines)
-    yield Sentence(id=sentence_id(text), tokens=flat, text=text, entities=entities, doc=row.doc, source=source)
+    return Source(text=" ".join(tokens), file=ledger.file, line=places[0], lines=lines)
 
 
 def _keep(ledger: Ledger, sentences: int = 1) -> None:
@@ -172,7 +176,7 @@ def from_spans(
             entities=entities,
             doc=ledger.doc or (f"{ledger.file}:{line}" if len(all_pieces) > 1 else None),
             # Offsets into a text that had to be composed hold for the composed text alone.
-            source=source if raw == text or len(all_pieces) == 1 else None,
+            source=source if ledger.sources and (raw == text or len(all_pieces) == 1) else None,
         )
     if n_cut:
         ledger.repair(line, n_cut, "a span began or ended within a word or on white space; the word was cut there")
