@@ -135,17 +135,18 @@ def test_entities_of_a_document_have_a_page(home: Path, tmp_path: Path) -> None:
     ]
 
 
-def test_a_damaged_token_costs_its_sentence_and_is_counted(home: Path, tmp_path: Path) -> None:
+def test_a_damaged_token_costs_itself_or_its_sentence_and_is_counted(home: Path, tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
-    rows = [["Mara", "Lind"], ["Otto", ""], ["Lyon", "\ud83d"], ["in", "Lyon"]]
+    rows = [["Mara", "Lind"], ["Otto", "", "Barr"], ["Lyon", "\ud83d"], ["in", "Lyon"]]
     path.write_text("".join(json.dumps({"tokens": row, "ner_tags": ["O"] * len(row)}) + "\n" for row in rows))
     result = corpora.import_result(runs.execute("add", {"path": str(path)}).id)
-    assert (result.kept, result.rejected) == (2, 2)
+    assert (result.kept, result.repaired, result.rejected) == (3, 1, 1)
     report = predicted.ReadReport()
     found = list(predicted.found(predict(home, path).id, str(path), report))
-    assert report.rejected == 2
+    assert report.rejected == 1
     assert [(each.line, [entity.text for entity in each.entities]) for each in found] == [
         (1, ["Mara Lind"]),
+        (2, ["Otto Barr"]),
         (4, ["Lyon"]),
     ]
 
