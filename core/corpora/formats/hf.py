@@ -153,7 +153,7 @@ def _tagged(
         ledger.report.empty += 1
         return None
     if all(isinstance(tag, str) for tag in tags):
-        return _without_blanks(tokens, tags)
+        return _without_blanks(tokens, tags, line, ledger)
     class_names = names()
     if class_names is None:
         raise ReadError(
@@ -167,12 +167,17 @@ def _tagged(
             line, f"a tag outside 0 to {len(class_names) - 1}, the numbers that have names", str(dict(record))
         )
         return None
-    return _without_blanks(tokens, [class_names[tag] for tag in tags])
+    return _without_blanks(tokens, [class_names[tag] for tag in tags], line, ledger)
 
 
-def _without_blanks(tokens: list[str], tags: list[str]) -> tuple[list[str], list[str]]:
-    """Leave out tokens that are white space alone, as spaCy makes of line breaks; one that begins an entity stays."""
+def _without_blanks(tokens: list[str], tags: list[str], line: int, ledger: Ledger) -> tuple[list[str], list[str]]:
+    """Leave out tokens that are white space alone, as spaCy makes of line breaks; one that begins an entity stays.
+
+    What is left out is counted as repaired.
+    """
     if all(map(str.strip, tokens)):
         return tokens, tags
     kept = [(token, tag) for token, tag in zip(tokens, tags, strict=True) if token.strip() or tag.startswith(_BEGINS)]
+    if len(kept) < len(tokens):
+        ledger.repair(line, len(tokens) - len(kept), "tokens of white space alone were left out")
     return [token for token, _ in kept], [tag for _, tag in kept]
