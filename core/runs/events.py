@@ -29,6 +29,7 @@ State = Literal["queued", "running", "interrupted"] | Ending
 EVENTS = "events.jsonl"
 ENDINGS: Mapping[str, Ending] = {ending: ending for ending in get_args(Ending)}
 JUDGED_AFTER, JUDGED_REPORTS = 10.0, 3  # seconds and reports; a first batch, which warms up, says too much by far
+MOST = 1000  # notes, and names of metrics, of a state: each further one would be compared with, or copied beside, all
 OUT_OF_MEMORY = "memory ran out"
 INTERRUPTED = "The worker ended without a word (killed, or out of memory); what it left is in worker.log; resume it."
 
@@ -166,7 +167,7 @@ def step(state: RunState, event: Event) -> RunState:
             state = replace(state, stage=data["name"], stage_from=None, reports=0)
         case "progress":
             state = _progress(state, event)
-        case "metric":
+        case "metric" if data["name"] in state.metrics or len(state.metrics) < MOST:
             state = replace(state, metrics={**state.metrics, data["name"]: data["value"]})
         case "note" if "waiting_for" in data:
             state = replace(state, waiting_for=data["waiting_for"])
@@ -174,7 +175,7 @@ def step(state: RunState, event: Event) -> RunState:
             state = replace(state, child=data["run"])
         case "device":
             state = replace(state, device=data["text"], machine=data["machine"])
-        case "note" if data["text"] not in state.notes:
+        case "note" if len(state.notes) < MOST and data["text"] not in state.notes:
             passing = state.passing | {data["text"]} if data.get("passing") else state.passing
             state = replace(state, notes=(*state.notes, data["text"]), passing=passing)
         case ending if ending in ENDINGS:

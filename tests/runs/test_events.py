@@ -29,7 +29,7 @@ from core.errors import (
 )
 from core.runs import Event, Run, RunContext, RunStore, execute, fold, run_or_reuse
 from core.runs.data import Data
-from core.runs.events import Ending, EventLog, Kind, read_events
+from core.runs.events import MOST, Ending, EventLog, Kind, read_events
 from core.runs.parts import Parts
 
 Entry = tuple[Kind, Data]  # of a log
@@ -478,3 +478,18 @@ def test_a_log_of_blank_lines_takes_seconds_and_little_memory(run: Run) -> None:
     assert peak < 100_000_000
     assert time.process_time() - began < 20
     assert [event.seq for event in run.events()[0]] == [0, 1]
+
+
+def test_notes_and_metrics_by_the_ten_thousand_take_seconds(run: Run) -> None:
+    """A project's file may bring such a log, and every page that lists runs reads it."""
+    entries: list[Entry] = [STARTED]
+    for number in range(20_000):
+        entries += [("note", {"text": f"note {number}"}), ("metric", {"name": f"m{number}", "value": 1.0, "step": 1})]
+    lines = (
+        json.dumps({"seq": seq, "time": 5.0, "kind": kind, "data": data}) for seq, (kind, data) in enumerate(entries)
+    )
+    run.events_file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    began = time.process_time()
+    state = run.state()
+    assert time.process_time() - began < 4
+    assert (state.notes[0], len(state.notes), len(state.metrics)) == ("note 0", MOST, MOST)
