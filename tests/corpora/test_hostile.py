@@ -61,6 +61,15 @@ def test_overlapping_spans_by_the_thousand(tmp_path: Path) -> None:
     assert report.rejected_spans == 14_999
 
 
+def test_quotes_that_do_not_fit_by_the_thousand(tmp_path: Path) -> None:
+    path = tmp_path / "quoted.jsonl"
+    spans = [{"start": i, "end": i + 1, "label": "X", "text": "a"} for i in range(1, 20_000, 2)]
+    path.write_text(json.dumps({"text": "a " * 40_000, "spans": spans}) + "\n", encoding="utf-8")
+    report = ReadReport()
+    (sentence,) = in_time(lambda: list(read(path, ReadOptions(keep_lost=True), report=report)))
+    assert (entities_of(sentence), report.rejected_spans) == ((), 10_000)
+
+
 def test_decomposed_text_with_spans_by_the_thousand(tmp_path: Path) -> None:
     text = "e\u0301a " * 20_000
     spans = [[4 * i, 4 * i + 3, "X"] for i in range(20_000)]

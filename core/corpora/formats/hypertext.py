@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from html.parser import HTMLParser
 
 from core.corpora.formats.offsets import Mark
@@ -74,6 +75,7 @@ def is_markup(items: Sequence[object]) -> bool:
     return any(isinstance(item, Mapping) and ("hypertextlabels" in item or "startOffset" in item) for item in items)
 
 
+@lru_cache(maxsize=2)  # asked once per annotation of the same page
 def rendered(markup: str) -> str:
     """The text of markup without its tags; text without tags as it is."""
     if "<" not in markup:

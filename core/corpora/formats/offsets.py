@@ -11,6 +11,7 @@ from core.text.words import nfc
 
 Reading = Callable[[int], int]  # an offset as the tool counts -> the index of the character, -1 if outside
 
+_MOST_MISFITS = 50  # that are looked for in a text; if more do not fit, all of the text is in doubt
 _BLANKS = re.compile(r"(?:\s|\\[nrt])+")  # Label Studio writes the line breaks of a quote as \n, two characters
 
 
@@ -41,13 +42,17 @@ def fitted(text: str, marks: Sequence[Mark], line: int | None, ledger: Ledger) -
     believed = (
         first if _all_fit(text, quoted, first) else next((r for r in readings if _all_fit(text, quoted, r)), first)
     )
-    spans, lost = list[Span](), list[Region]()
+    spans, lost, sought, n_misfits = list[Span](), list[Region](), set[str](), 0
     for mark in marks:
         where = [(believed(start), believed(end)) for start, end in mark.fragments]
         reason = _misfit(text, mark, where)
         if reason:
             ledger.reject_span(mark.line or line, reason)
-            lost += _regions(text, mark, where)
+            n_misfits += 1
+            if n_misfits <= _MOST_MISFITS:
+                lost += _regions(text, mark, where, sought)
+            else:
+                lost.append((0, len(text)))
         else:
             spans.append(Span(where[0][0], where[-1][1], mark.type))
     return spans, lost
@@ -67,13 +72,17 @@ def _misfit(text: str, mark: Mark, where: Sequence[Region]) -> str:
     return ""
 
 
-def _regions(text: str, mark: Mark, where: Sequence[Region]) -> Iterator[Region]:
-    """Where a lost annotation may be: the place it claims and every place of its quote; all of the text otherwise."""
+def _regions(text: str, mark: Mark, where: Sequence[Region], sought: set[str]) -> Iterator[Region]:
+    """Where a lost annotation may be: the place it claims and every place of its quote; all of the text otherwise.
+
+    sought: quotes whose places were given before.
+    """
     if any(not 0 <= a <= b <= len(text) for a, b in where):
         yield 0, len(text)
         return
     yield where[0][0], where[-1][1]
-    if mark.quote and not _fits(text, mark, where):
+    if mark.quote and mark.quote not in sought and not _fits(text, mark, where):
+        sought.add(mark.quote)
         yield from (found.span() for found in re.finditer(re.escape(mark.quote), text))
 
 
