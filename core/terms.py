@@ -150,6 +150,11 @@ def in_words(parts: Sequence[str]) -> str:
     return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 
 
+def part_in_words(role: str) -> str:
+    """Return the word for the part that a corpus plays."""
+    return {"task": TASK, "domain": DOMAIN, **_PARTS}[role].word
+
+
 def labels_in_words(parts: Sequence[str]) -> str:
     """Parts of the labels in words, for train and test `labels to learn from and to test on`."""
     return f"{LABELS.word} {in_words([_PARTS[part].word.removeprefix(f'{LABELS.word} ') for part in parts])}"

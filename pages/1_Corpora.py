@@ -22,7 +22,7 @@ from pages.ui.runs.links import CORPORA, attached
 from pages.ui.runs.panel import run_panel
 from pages.ui.runs.where import where
 from pages.ui.terms import grey, term_picker
-from pages.ui.widgets import corpus_picker, is_dark, sentence_list, table
+from pages.ui.widgets import corpus_picker, is_dark, plain, sentence_list, table
 
 CARDS: tuple[tuple[Term, tuple[str, ...]], ...] = (
     (terms.TASK, ("task",)),
@@ -68,6 +68,7 @@ def main() -> None:
             with st.container():  # what it draws comes and goes, and must not move what is opened below
                 _check()
             data_check.show(checks.of_project(), "corpora", here=CORPORA)
+            _undo()
             for term, roles in CARDS:
                 _card(term, roles)
             against(None if st.session_state.get(ALL) else FEW)
@@ -109,6 +110,28 @@ def _check() -> None:
             seen.add(corpus)
             if runs.state(run.id).state != "succeeded":
                 run_panel(run.id, f"corpora.audit.{corpus[:12]}")
+
+
+def _undo() -> None:
+    """Offer to undo the last change of parts, and name the corpora that would change."""
+    former, now = corpora.former_roles(), corpora.roles()
+    if former is None:
+        return
+    changes = [
+        f"{corpora.ROLES[role].word}: {_called(former.get(role))} instead of {_called(now.get(role))}"
+        for role in corpora.ROLES
+        if former.get(role) != now.get(role)
+    ]
+    undone = pressed(
+        "Undo the last change of parts", "corpora.undo", icon=":material/undo:", help=plain("; ".join(changes))
+    )
+    if undone:
+        corpora.undo_roles()
+        st.rerun()
+
+
+def _called(mark: str | None) -> str:
+    return "none" if mark is None else results.corpus_name(mark)
 
 
 def _card(term: Term, roles: tuple[str, ...]) -> None:

@@ -1,4 +1,7 @@
-"""Which corpora of a home play which part: `roles.json`, {role: fingerprint}."""
+"""Which corpora of a home play which part: `roles.json`, {role: fingerprint}.
+
+Its key "before" holds the roles before the last change, so that the change can be undone.
+"""
 
 import json
 from collections.abc import Collection, Mapping
@@ -11,12 +14,26 @@ from core.runs.lock import locked
 
 FILE = ROLES_FILE
 _LOCK = Path("locks", "roles.lock")
+_BEFORE = "before"
 ROLES = ("task", "domain", "train", "dev", "test")
 
 
 def read(home: Path) -> dict[str, str]:
     """{role: fingerprint} of the corpora in use; roles whose corpus is gone are left out."""
-    stored = read_object(home / FILE)
+    return _of_corpora_here(home, read_object(home / FILE))
+
+
+def before(home: Path) -> dict[str, str] | None:
+    """Return the roles before the last change; None if nothing can be undone."""
+    stored = read_object(home / FILE) or {}
+    former = stored.get(_BEFORE)
+    if not isinstance(former, dict):
+        return None
+    here = _of_corpora_here(home, former)
+    return None if here == _of_corpora_here(home, stored) else here
+
+
+def _of_corpora_here(home: Path, stored: Mapping[str, object] | None) -> dict[str, str]:
     if not stored:
         return {}
     library = Library(home)
@@ -26,8 +43,18 @@ def read(home: Path) -> dict[str, str]:
 def give(home: Path, given: Mapping[str, str | None]) -> None:
     """Give corpora their roles, the others keep theirs; None: nobody has it."""
     with locked(home / _LOCK, patience=5):  # two windows may give two parts at once
-        after = {**read(home), **given}
-        _write(home, {role: mark for role, mark in after.items() if mark is not None})
+        former = read(home)
+        after = {role: mark for role, mark in {**former, **given}.items() if mark is not None}
+        if after != former:
+            _write(home, after, former)
+
+
+def undo(home: Path) -> None:
+    """Give the corpora the roles that they had before the last change; undoing twice restores the change."""
+    with locked(home / _LOCK, patience=5):
+        former = before(home)
+        if former is not None:
+            _write(home, former, read(home))
 
 
 def forget(home: Path, gone: Collection[str]) -> None:
@@ -36,6 +63,7 @@ def forget(home: Path, gone: Collection[str]) -> None:
         _write(home, {role: mark for role, mark in read(home).items() if mark not in gone})
 
 
-def _write(home: Path, given: Mapping[str, str]) -> None:
+def _write(home: Path, given: Mapping[str, str], former: Mapping[str, str] | None = None) -> None:
     home.mkdir(parents=True, exist_ok=True)
-    write_atomic(home / FILE, json.dumps(dict(given), indent=1).encode())
+    stored = {**given, **({_BEFORE: dict(former)} if former is not None else {})}
+    write_atomic(home / FILE, json.dumps(stored, indent=1).encode())

@@ -122,7 +122,7 @@ def _taken(result: Mapping[str, object]) -> list[str]:
             lines.append(f"{each.part:<9} {one.name:<40} {one.sentences:>9,} sentences")
             lines += [f"note: {each.part}: {text}" for text in one.of_labels]
     more = "; task is the text of train" if taken.task_of_train else ""
-    return [*lines, f"in use as {intake.in_words(taken.roles)}{more}"]
+    return [*lines, f"in use as {intake.in_words(taken.roles)}{more}"] if taken.roles else lines
 
 
 @corpus.command("list")

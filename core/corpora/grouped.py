@@ -16,8 +16,8 @@ from core.corpora.formats.folders import named_part
 from core.corpora.formats.source import DOCUMENTS
 
 LABELS = ("train", "dev", "test")
-DIVIDE, UNUSED = "divide", ""
-PARTS = ("task", "domain", *LABELS, DIVIDE)
+DIVIDE, SOURCE, UNUSED = "divide", "source", ""
+PARTS = ("task", "domain", *LABELS, DIVIDE, SOURCE)
 MOST_SINGLE = 8  # files of a kind in a folder that have a row each
 # Whole words of a name; no \b, for which `_` and digits are letters: task_2 says task.
 _HINTS = {
@@ -70,7 +70,7 @@ class Row:
         """The parts that they could play."""
         if not self.sentences:  # it cannot be read
             return (UNUSED,)
-        return (*PARTS, UNUSED) if self.labelled else ("task", "domain", UNUSED)
+        return (*PARTS, UNUSED) if self.labelled else ("task", "domain", SOURCE, UNUSED)
 
 
 class Group:
@@ -143,6 +143,22 @@ def grouped(looks: Sequence[Look]) -> list[list[Look]]:
         part
         for (_, kind), files in groups.items()
         for part in ([files] if kind == "document" or len(files) > MOST_SINGLE else [[look] for look in files])
+    ]
+
+
+def apart(names: Sequence[str]) -> list[tuple[str, ...]]:
+    """Split file names into sources: the documents of a folder, over `MOST_SINGLE` files of a kind, or one file."""
+    groups = defaultdict[tuple[str, str], list[str]](list)
+    for name in names:
+        path = PurePosixPath(name)
+        kind = path.suffix.lower()
+        groups[str(path.parent), "document" if kind in DOCUMENTS else kind].append(name)
+    return [
+        source
+        for (_, kind), files in groups.items()
+        for source in (
+            [tuple(files)] if kind == "document" or len(files) > MOST_SINGLE else [(name,) for name in files]
+        )
     ]
 
 

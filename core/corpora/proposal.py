@@ -4,8 +4,8 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from core.corpora.grouped import DIVIDE, LABELS, PARTS, UNUSED, Group, Look, Row, grouped, size
-from core.terms import labels_in_words
+from core.corpora.grouped import DIVIDE, LABELS, PARTS, SOURCE, UNUSED, Group, Look, Row, grouped, size
+from core.terms import labels_in_words, part_in_words
 
 CLEARLY = 1.2  # times as like the labelled text as the largest text is: it is the task's
 ROUGHLY = 0.8  # the same for a text that is small besides
@@ -14,15 +14,36 @@ SMALL = 5  # times smaller than the largest
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
-    """A part for every file. ask: the files of which some could be like the task, where nothing tells which."""
+    """A part for every file. ask: files of which some may be like the task, if nothing tells which.
+
+    held: the roles that corpora of the project have already.
+    """
 
     rows: tuple[Row, ...]
     ask: tuple[str, ...] = ()
+    held: tuple[str, ...] = ()
 
     @property
     def task_of_train(self) -> bool:
-        """Whether T_C will be the text of L_C train, since nothing else is the task's."""
-        return task_of_train(self.files())
+        """Return True if T_C will be the text of L_C train, because neither the files nor the project have a T_C."""
+        return task_of_train((*self.files(), *self.held))
+
+    @property
+    def joined(self) -> tuple[Row, ...]:
+        """Rows that become one domain corpus; empty unless there are several."""
+        rows = tuple(row for row in self.rows if row.part == "domain")
+        return rows if len(rows) > 1 else ()
+
+    def kept_apart(self) -> "Proposal":
+        """Return the proposal with one domain corpus, the largest; the rows that would join it are sources."""
+        largest = max(self.joined, key=lambda row: row.sentences, default=None)
+        rows = [
+            replace(row, part=SOURCE, seen="kept apart, to compare")
+            if row in self.joined and row is not largest
+            else row
+            for row in self.rows
+        ]
+        return replace(self, rows=_in_order(rows))
 
     def files(self, parts: Mapping[str, str] | None = None) -> dict[str, tuple[str, ...]]:
         """{part: its files}. parts: {a row's first file: its part} where that is another than proposed."""
@@ -43,8 +64,12 @@ def remaining(given: Iterable[str]) -> tuple[str, ...]:
     return tuple(part for part in LABELS if part not in set(given))
 
 
-def propose(looks: Sequence[Look], like: Collection[str] = ()) -> Proposal:
-    """A part for every file. like: names of the files that the user says are like the task."""
+def propose(looks: Sequence[Look], like: Collection[str] = (), held: Mapping[str, str] | None = None) -> Proposal:
+    """Propose a part for every file. like: names of the files that the user says are like the task.
+
+    held: {role: name of the corpus that has it in the project}. A role that is filled stays filled.
+    """
+    held = held or {}
     usable = [look for look in looks if not look.problem]
     texts = [
         Group(looks) for looks in grouped([look for look in usable if not look.labelled and look.name not in like])
@@ -56,13 +81,25 @@ def propose(looks: Sequence[Look], like: Collection[str] = ()) -> Proposal:
     for group in chosen:
         group.give("task", "you say that it is like your task")
     broken = [_row_of_broken(look) for look in looks if look.problem]
-    rows = (*(group.row() for group in (*labels, *chosen, *texts)), *broken)
+    fresh = [_beside(group.row(), held) for group in (*labels, *texts)]
+    rows = (*fresh, *(group.row() for group in chosen), *broken)
     ask = (
         ()
-        if primary or chosen or any(row.part == "task" for row in rows)
+        if primary or chosen or "task" in held or any(row.part == "task" for row in rows)
         else tuple(name for group in texts if group.part for name in group.files)
     )
-    return Proposal(rows=_in_order(rows), ask=ask)
+    return Proposal(rows=_in_order(rows), ask=ask, held=tuple(held))
+
+
+def _beside(row: Row, held: Mapping[str, str]) -> Row:
+    """Return the row with a part that replaces no corpus of the project."""
+    needs = "train" if row.part == DIVIDE else row.part
+    if needs in held:
+        seen = f"{held[needs]} is the {part_in_words(needs)} of this project already: a further source"
+        return replace(row, part=SOURCE, seen=seen)
+    if row.part == DIVIDE and not held.keys().isdisjoint(LABELS):
+        return replace(row, part="train", seen="labelled, and the project has other labels: what is learnt from")
+    return row
 
 
 def _label_parts(groups: Sequence[Group], largest: Group | None) -> Group | None:

@@ -176,6 +176,16 @@ def set_role(role: str, reference: str | None) -> None:
     parts.give(home(), {role: None if reference is None else find(reference).fingerprint})
 
 
+def former_roles() -> dict[str, str] | None:
+    """Return {role: fingerprint} as it was before the last change of roles; None if nothing can be undone."""
+    return parts.before(home())
+
+
+def undo_roles() -> None:
+    """Undo the last change of roles."""
+    parts.undo(home())
+
+
 def length_warnings(lengths: Mapping[str, IntArray], tolerance: float = 0.25) -> list[str]:
     """A sentence for every role whose median length is more than `tolerance` off that of T_C."""
     medians = {role: float(np.median(values)) for role, values in lengths.items() if len(values)}

@@ -16,6 +16,7 @@ from core.corpora.formats.folders import ALL_PARTS
 from core.corpora.formats.source import ARCHIVE
 from core.corpora.grouped import DIVIDE as DIVIDE
 from core.corpora.grouped import PARTS as PARTS
+from core.corpora.grouped import SOURCE as SOURCE
 from core.corpora.grouped import UNUSED as UNUSED
 from core.corpora.grouped import Look
 from core.corpora.grouped import Row as Row
@@ -24,6 +25,8 @@ from core.corpora.proposal import propose
 from core.corpora.proposal import task_of_train as task_of_train
 from core.corpora.readers import ReadOptions
 from core.errors import WinnowError
+from core.facade import corpora
+from core.facade.corpora import Corpus
 from core.facade.home import kept_per_home, store
 from core.terms import in_words as in_words
 
@@ -36,11 +39,21 @@ def is_several(path: Path) -> bool:
 
 
 def proposal(paths: Sequence[Path], like: Collection[str] = ()) -> Proposal:
-    """A part for every file of some files, folders and archives. Reads their beginnings, in a process of its own.
+    """Propose a part for every file of some files, folders and archives, beside the corpora of the project.
 
-    like: names of the files that the user says are like the task. Errors: of listing them; ResourceError.
+    Reads the beginnings of the files, in a process of its own. like: names of the files that the user says are like
+    the task. Errors: of listing them; ResourceError.
     """
-    return propose(_looks(tuple(paths), tuple(map(_stamp, paths))), like)
+    return propose(_looks(tuple(paths), tuple(map(_stamp, paths))), like, {r: c.name for r, c in held().items()})
+
+
+def held() -> dict[str, Corpus]:
+    """Return {role: the corpus of the project that has it}; roles whose corpus cannot be read are left out."""
+    here = dict[str, Corpus]()
+    for role, mark in corpora.roles().items():
+        with suppress(WinnowError):
+            here[role] = corpora.find(mark)
+    return here
 
 
 def agreement(path: Path) -> Agreement | None:
@@ -73,11 +86,12 @@ def options(
     first, *others = map(str, paths)
     files = proposed.files(parts)
     long = {name for row in proposed.rows if row.long for name in row.files}
+    apart = [name for name in files.get(SOURCE, ()) if name in long]
     return {
         "path": first,
         "others": tuple(others),
         **files,
-        "documents": tuple(part for part in ("task", "domain") if long.intersection(files.get(part, ()))),
+        "documents": (*(part for part in ("task", "domain") if long.intersection(files.get(part, ()))), *apart),
         "move": move,
     }
 

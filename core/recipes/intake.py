@@ -18,7 +18,7 @@ from core.artifacts.rejects import AddResult
 from core.artifacts.result import read
 from core.artifacts.split import SplitResult
 from core.config import Config, option
-from core.corpora.grouped import DIVIDE, PARTS
+from core.corpora.grouped import DIVIDE, PARTS, SOURCE, apart
 from core.corpora.looks import files_of
 from core.corpora.proposal import remaining
 from core.corpora.readers import ReadOptions, sniff
@@ -47,7 +47,10 @@ class IntakeConfig(Config):
     dev: tuple[str, ...] = option((), "Labels to decide by (L_C dev).")
     test: tuple[str, ...] = option((), "Labels to test on (L_C test), held out.")
     divide: tuple[str, ...] = option((), "Labelled, to be divided into those of train, dev and test that are missing.")
-    documents: tuple[str, ...] = option((), "The parts, of task and domain, whose rows are to be cut into sentences.")
+    source: tuple[str, ...] = option((), "Further sources, to compare: each is kept as a corpus without a role.")
+    documents: tuple[str, ...] = option(
+        (), "What holds a document per row, to be cut into sentences: task, domain, or files of source."
+    )
     annotator: str = option("", "Whose labels to take where several annotators labelled a text differently.")
     move: bool = option(False, "Delete the files once they are sealed (used for uploads, which are copies).")
 
@@ -89,8 +92,9 @@ def _taken(config: IntakeConfig, job: Job) -> IntakeResult:
     listing = files_of([Path(config.path), *map(Path, config.others)])
     by_name = {name: file for file, name in listing.names.items()}
     parts, corpora, problems = list[Taken](), dict[str, str](), list[WinnowError]()
-    for number, (part, names) in enumerate(config.files.items(), 1):
-        job.context.part(number, len(config.files), part)
+    pieces = _pieces(config)
+    for number, (part, names) in enumerate(pieces, 1):
+        job.context.part(number, len(pieces), part)
         taken = Taken(part=part, files=len(names), run="")
         try:
             child = _imported(config, job, part, {name: _file(by_name, name) for name in names})
@@ -103,15 +107,27 @@ def _taken(config: IntakeConfig, job: Job) -> IntakeResult:
             taken = replace(taken, problem=str(error))
             job.context.note(f"{part}: {error}")
         parts.append(taken)
-    if problems and not corpora:
+    if problems and all(each.problem for each in parts):
         raise problems[0]
-    task_of_train = "task" not in config.files and "train" in corpora
+    task_of_train = "task" not in config.files and "train" in corpora and _is_of_train(roles.read(job.home))
     if task_of_train:  # the same text, without what is held out of it
         corpora["task"] = corpora["train"]
     here = {corpus.fingerprint for corpus in job.library.list()}
     given = {role: mark for role, mark in corpora.items() if mark in here}
     roles.give(job.home, given)
     return IntakeResult(parts=parts, roles=sorted(given, key=PARTS.index), task_of_train=task_of_train)
+
+
+def _pieces(config: IntakeConfig) -> list[tuple[str, tuple[str, ...]]]:
+    """Return (part, files) per corpus to import: one per part, and one per source."""
+    return [
+        (part, names) for part, files in config.files.items() for names in (apart(files) if part == SOURCE else [files])
+    ]
+
+
+def _is_of_train(held: Mapping[str, str]) -> bool:
+    """Return True if the project has no T_C but the text of its L_C train."""
+    return "task" not in held or held["task"] == held.get("train")
 
 
 def _file(by_name: Mapping[str, Path], name: str) -> Path:
@@ -124,7 +140,7 @@ def _file(by_name: Mapping[str, Path], name: str) -> Path:
 def _imported(config: IntakeConfig, job: Job, part: str, named: Mapping[str, Path]) -> Run:
     first, *others = named.values()
     options: dict[str, object] = {"path": str(first), "others": tuple(map(str, others)), "names": tuple(named)}
-    options["split"] = part in config.documents
+    options["split"] = part in config.documents or not named.keys().isdisjoint(config.documents)
     if part == DIVIDE and proposed_name(first).lower() in roles.ROLES:  # its parts are called after it
         options["name"] = "labels"
     preview = sniff(first, ReadOptions())
@@ -139,6 +155,8 @@ def _imported(config: IntakeConfig, job: Job, part: str, named: Mapping[str, Pat
 
 def _parts(job: Job, part: str, corpus: str, missing: Sequence[str]) -> dict[str, str]:
     """{role: fingerprint} of what a part comes to; what is to be divided, by documents where there are enough."""
+    if part == SOURCE:
+        return {}
     if part != DIVIDE:
         return {part: corpus}
     if len(missing) == 1:

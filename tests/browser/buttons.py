@@ -22,6 +22,7 @@ BUTTONS = {
     "corpora.rejects": "corpora",
     "corpora.rename": "corpora",
     "corpora.check": "corpora",
+    "corpora.undo": "corpora",
     "corpora.split.start": "corpora",
     "corpora.split.roles": "corpora",
     "corpora.removal": "corpora",

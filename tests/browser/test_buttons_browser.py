@@ -248,10 +248,14 @@ def corpora(one: Walk) -> None:
     one.go("Corpora", opened="Import a corpus")
     [token] = uploads.waiting()
     one.press(f"corpora.waiting.{token}", sees=one.button("corpora.use"))
-    one.press("corpora.use", sees="In use now as big corpus")
+    one.press("corpora.use", sees="The further sources are in All corpora")
     settled(one.page)
-    for role, mark in parts.items():
-        facade_corpora.set_role(role, mark)
+    assert facade_corpora.roles() == parts
+    facade_corpora.set_role("test", None)
+    one.go("Corpora")
+    one.press("corpora.undo")
+    settled(one.page)
+    assert facade_corpora.roles() == parts
 
 
 @walk

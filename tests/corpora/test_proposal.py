@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from core.corpora import looks
-from core.corpora.grouped import DIVIDE, UNUSED, Look, likeness
+from core.corpora.grouped import DIVIDE, SOURCE, UNUSED, Look, apart, likeness
 from core.corpora.proposal import Proposal, propose
 from core.corpora.readers import ReadOptions, read
 from core.errors import ReadError, ResourceError
@@ -219,6 +219,40 @@ def test_a_change_takes_the_place_of_what_was_proposed() -> None:
     proposal = propose([labelled("a.conll"), unlabelled("b.txt", 900)])
     assert proposal.files({"b.txt": "task", "a.conll": "train"}) == {"task": ("b.txt",), "train": ("a.conll",)}
     assert proposal.files({"b.txt": UNUSED}) == {DIVIDE: ("a.conll",)}
+
+
+@pytest.mark.parametrize(
+    ("held", "wanted"),
+    [
+        ({}, ("domain", DIVIDE)),
+        ({"task": "mine", "domain": "archive"}, (SOURCE, DIVIDE)),
+        ({"task": "mine", "train": "gold"}, ("domain", SOURCE)),
+        ({"dev": "gold-dev", "test": "gold-test"}, ("domain", "train")),
+    ],
+)
+def test_a_role_that_is_filled_stays_filled(held: Mapping[str, str], wanted: tuple[str, str]) -> None:
+    proposal = propose([unlabelled("new.txt", 500), labelled("new.conll")], held=held)
+    assert parts(proposal) == {"new.txt": wanted[0], "new.conll": wanted[1]}
+    if wanted[0] == SOURCE:
+        assert "archive is the big corpus of this project already" in seen(proposal, "new.txt")
+    assert proposal.task_of_train == ("task" not in held and wanted[1] in (DIVIDE, "train"))
+
+
+def test_no_question_about_the_task_if_the_project_has_a_task_corpus() -> None:
+    looks = [unlabelled("a.txt", 500), unlabelled("b.txt", 400)]
+    assert propose(looks).ask == ("a.txt", "b.txt")
+    assert propose(looks, held={"task": "mine"}).ask == ()
+
+
+def test_texts_are_kept_apart_with_one_domain_corpus() -> None:
+    proposal = propose([unlabelled(name, n) for name, n in {"a.txt": 300, "b.txt": 500, "c.txt": 400}.items()])
+    assert set(parts(proposal).values()) == {"domain"}
+    assert parts(proposal.kept_apart()) == {"a.txt": SOURCE, "b.txt": "domain", "c.txt": SOURCE}
+
+
+def test_a_source_is_a_file_or_the_documents_of_a_folder() -> None:
+    names = ["a.txt", "b.txt", "mails/1.eml", "mails/2.pdf", "mails/list.csv"]
+    assert apart(names) == [("a.txt",), ("b.txt",), ("mails/1.eml", "mails/2.pdf"), ("mails/list.csv",)]
 
 
 def test_likeness() -> None:

@@ -72,10 +72,39 @@ def test_a_changed_part_is_what_is_used(home: Path) -> None:
     assert set(corpora.roles()) == {"task"}
 
 
+def test_a_second_drop_adds_sources_and_replaces_only_what_is_chosen(home: Path) -> None:
+    dropped(**FILES).button(key="corpora.use").click().run()
+    before = corpora.roles()
+    app = dropped(**{f"{name}.txt": "\n".join(kitchen(n, seed=n)).encode() for name, n in (("x", 60), ("y", 90))})
+    assert parts(app) == {"x.txt": intake.SOURCE, "y.txt": intake.SOURCE}
+    assert "No task text yet" not in texts(app)
+    assert "No big corpus yet" not in texts(app)
+    box(app, "y.txt").select("domain").run()  # type: ignore[attr-defined]
+    assert "Replaces pile (300 sentences) as big corpus" in unescape(texts(app))
+    app.button(key="corpora.use").click().run()
+    assert corpora.find(corpora.roles()["domain"]).name == "y"
+    app.button(key="corpora.undo").click().run()
+    assert not app.exception
+    assert corpora.roles() == before
+    assert {"x", "y"} <= {corpus.name for corpus in corpora.listed()}
+
+
+def test_texts_dropped_together_are_kept_apart_if_asked(home: Path) -> None:
+    app = dropped(**{f"{name}.txt": "\n".join(kitchen(n, seed=n)).encode() for name, n in (("x", 60), ("y", 90))})
+    assert set(parts(app).values()) == {"domain"}
+    [joined] = [control for control in app.segmented_control if control.label == "2 texts without labels"]
+    joined.set_value("Keep apart, to compare").run()
+    assert parts(app) == {"x.txt": intake.SOURCE, "y.txt": "domain"}
+    app.button(key="corpora.use").click().run()
+    assert not app.exception
+    assert {corpus.name for corpus in corpora.listed()} == {"x", "y"}
+    assert corpora.find(corpora.roles()["domain"]).name == "y"
+
+
 def test_a_row_offers_what_it_can_be(home: Path) -> None:
     app = dropped(**FILES, **{"torn.docx": b"PK\x03\x04 torn"})
     offered = {row: box(app, row).options for row in ("mine.conll", "pile.txt", "torn.docx")}  # type: ignore[attr-defined]
-    assert offered["pile.txt"] == ["Task text", "Big corpus", "Not used"]
+    assert offered["pile.txt"] == ["Task text", "Big corpus", "Further source, kept apart", "Not used"]
     assert offered["torn.docx"] == ["Not used"]
     assert "Labels, to be divided" in offered["mine.conll"]
     assert "Cannot be read" in texts(app)

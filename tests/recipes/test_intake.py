@@ -69,6 +69,46 @@ def test_parts_that_are_missing_alone_are_divided_off(files: Path, home: Path) -
     assert "domain" not in corpora.roles()
 
 
+def test_sources_become_a_corpus_each_and_take_no_role(files: Path, home: Path) -> None:
+    for name in ("a", "b"):
+        (files / f"{name}.txt").write_text("\n".join(f"Clause {name} {n} of the deed ." for n in range(9)))
+    run = runs.execute("intake", options(files, domain=("pile.txt",), source=("a.txt", "b.txt")))
+    assert [each.part for each in intake.result(run.id).parts] == ["domain", "source", "source"]
+    assert {corpus.name for corpus in corpora.listed()} == {"pile", "a", "b"}
+    assert corpora.find(corpora.roles()["domain"]).name == "pile"
+
+
+def test_a_second_drop_keeps_the_roles_of_the_first(files: Path, home: Path, tmp_path: Path) -> None:
+    runs.execute("intake", as_proposed(files))
+    before = corpora.roles()
+    more = tmp_path / "more"
+    more.mkdir()
+    (more / "deeds.txt").write_text("\n".join(kitchen(100, seed=5)))
+    (more / "others.conll").write_text(labels(40, start=300))
+    runs.execute("intake", as_proposed(more))
+    assert corpora.roles() == before
+    assert {"deeds", "others"} <= {corpus.name for corpus in corpora.listed()}
+
+
+def test_a_new_training_set_leaves_the_task_corpus(files: Path, home: Path) -> None:
+    runs.execute("intake", options(files, task=("pile.txt",)))
+    task = corpora.roles()["task"]
+    runs.execute("intake", options(files, train=("labels.conll",)))
+    assert corpora.roles()["task"] == task != corpora.roles()["train"]
+
+
+def test_the_last_change_of_roles_can_be_undone(files: Path, home: Path) -> None:
+    assert corpora.former_roles() is None
+    runs.execute("intake", options(files, domain=("pile.txt",)))
+    before = corpora.roles()
+    (files / "other.txt").write_text("\n".join(kitchen(50, seed=9)))
+    runs.execute("intake", options(files, domain=("other.txt",)))
+    changed = corpora.roles()
+    assert changed != before == corpora.former_roles()
+    corpora.undo_roles()
+    assert (corpora.roles(), corpora.former_roles()) == (before, changed)
+
+
 def test_files_of_one_name_are_told_apart(tmp_path: Path, home: Path) -> None:
     places = [tmp_path / place / "a" / "text.txt" for place in ("x", "y", "z", "w")]
     for i, place in enumerate(places):

@@ -28,7 +28,10 @@ def intake_outcome(run_id: str) -> None:
                 st.warning(plain(f"{NAMES[each.part]}: {text}"), icon=":material/warning:")
         parts = intake.in_words([NAMES[role].lower() for role in result.roles])
         more = f" The {terms.TASK.word} is that of the {terms.TRAIN.word}." if result.task_of_train else ""
-        st.markdown(f"In use now as {parts}.{more}")
+        if parts:
+            st.markdown(f"In use now as {parts}.{more}")
+        if any(each.part == intake.SOURCE and not each.problem for each in result.parts):
+            st.markdown("The further sources are in All corpora, without a part. Similarity compares them.")
         with st.container(horizontal=True):
             page_link("home.py", label="**Go on**", icon=":material/arrow_forward:", width="content")
             for each in result.parts:

@@ -17,9 +17,11 @@ from pages.ui.widgets import plain, size
 NAMES = {
     **{role: term.title for role, term in corpora.ROLES.items()},
     intake.DIVIDE: "Labels, to be divided",
+    intake.SOURCE: "Further source, kept apart",
     intake.UNUSED: "Not used",
 }
 ONE = "one"  # in the address: all that was dropped is to be one corpus, with all options
+JOIN, APART = "Join the big corpus", "Keep apart, to compare"
 TYPES = 4  # that a row names
 
 
@@ -28,7 +30,9 @@ def proposed(path: Path, run_key: str, *, uploaded: bool) -> None:
     like = st.session_state.get(_like(path), ())
     with st.spinner("Looking at the files"):
         proposal = intake.proposal([path], like)
-    parts = {row.files[0]: _row(row, f"corpora.part.{path}.{len(like)}") for row in proposal.rows}
+    if apart := bool(proposal.joined) and _kept_apart(path, len(proposal.joined)):
+        proposal = proposal.kept_apart()
+    parts = {row.files[0]: _row(row, f"corpora.part.{path}.{len(like)}.{apart}") for row in proposal.rows}
     if proposal.ask or like:
         _ask(path, proposal.ask or like)
     files = proposal.files(parts)
@@ -96,8 +100,28 @@ def _ask(path: Path, files: Sequence[str]) -> None:
     )
 
 
+def _kept_apart(path: Path, n: int) -> bool:
+    """Ask if several texts become one corpus or stay corpora of their own."""
+    chosen = st.segmented_control(
+        f"{n} texts without labels",
+        (JOIN, APART),
+        default=JOIN,
+        required=True,
+        key=f"corpora.joined.{path}",
+        help=f"Kept apart, the largest is the {terms.DOMAIN.word}. Each other one is a corpus to compare.",
+    )
+    return chosen == APART
+
+
 def _says(files: Mapping[str, Sequence[str]]) -> None:
-    """Show what follows from the parts, as far as no row says it."""
+    """Show what follows from the parts and from the corpora of the project, as far as no row says it."""
+    held = intake.held()
+    for role in (role for role in held if role in files or (role == "train" and intake.DIVIDE in files)):
+        old = f"{held[role].name} ({len(held[role]):,} sentences)"
+        st.warning(
+            plain(f"Replaces {old} as {NAMES[role].lower()}. The old corpus stays."), icon=":material/swap_horiz:"
+        )
+    files = {**dict.fromkeys(held, ()), **files}
     if intake.task_of_train(files):
         st.caption(f"The {terms.TASK.word} will be that of your {terms.TRAIN.word}; nothing of the others is in it.")
     elif "task" not in files:
