@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from core.errors import CorpusError, WinnowError
-from core.facade import bias, corpora, find_out, insights, prevalence, results, runs, selections, studies
+from core.facade import bias, choices, corpora, find_out, insights, prevalence, results, runs, selections, studies
 from core.facade.find_out import choice_now
 from core.runs.store import Run
 from core.terms import labels_in_words
@@ -27,7 +27,8 @@ class Stop:
     """A stop of the road. known: what is known there now, a sentence or two. ready: whether there is something.
 
     open: whether its turn has come, so that its button does something. run: what it speaks of, a run or the choice, by
-    id; "" for none. again: whether asking it again, more often, could settle what it left open.
+    id; "" for none. again: whether asking it again, more often, could settle what it left open. saved: a choice made
+    from corpora that are no longer in use, by id; "" for none.
     """
 
     name: Name
@@ -36,6 +37,7 @@ class Stop:
     open: bool = True
     run: str = ""
     again: bool = False
+    saved: str = ""
 
     @property
     def title(self) -> str:
@@ -82,10 +84,12 @@ def _choice() -> Stop:
     if choice is None:
         if at_work := [run for run in runs.of_corpora_in_use(runs.own("select")) if run.state().active]:
             return Stop(name="choice", known="It is being chosen now.", ready=False, run=at_work[0].id)
-        known = "Nothing chosen yet." if possible else "Needs text of your task and a big corpus to choose from."
+        saved, words = _saved()
+        nothing = "Nothing chosen from the present corpora yet." if saved else "Nothing chosen yet."
+        known = nothing if possible else "Needs text of your task and a big corpus to choose from."
         count = prevalence.counted(roles["task"], roles["domain"]) if possible else None
         known += f" {prevalence.in_words(count)}" if count else ""
-        return Stop(name="choice", known=known, ready=False, open=possible)
+        return Stop(name="choice", known=known + words, ready=False, open=possible, saved=saved)
     size, edits = selections.kept(choice.id), selections.edits(choice.id)
     called = f"{choice.name}: " if choice.name else ""
     share = size.selected / max(size.of, 1)
@@ -93,6 +97,21 @@ def _choice() -> Stop:
     by_hand = [f"{n:,} {word}" for n, word in ((len(edits.added), "added"), (len(edits.removed), "taken out")) if n]
     known += f" By hand: {', '.join(by_hand)}." if by_hand else ""
     return Stop(name="choice", known=known, ready=True, run=choice.id)
+
+
+def _saved() -> tuple[str, str]:
+    """Return the newest choice from corpora that are no longer in use, by id, and a sentence on all of them."""
+    readable = list[tuple[choices.Choice, str]]()
+    for choice in choices.listed():
+        with suppress(WinnowError):
+            size, source = selections.kept(choice.id), selections.run_of(choice.id).manifest.inputs["domain"]
+            name = results.corpus_name(source)
+            readable.append((choice, f"{choices.title(choice)} ({size.selected:,} sentences), made from {name}"))
+    if not readable:
+        return "", ""
+    latest, words = readable[0]
+    more = f", and {len(readable) - 1:,} more" if len(readable) > 1 else ""
+    return latest.id, f" Saved, from corpora that are no longer in use: {words}{more}."
 
 
 def health(choice_id: str) -> str:

@@ -125,6 +125,9 @@ def _next(stop: Stop, *, turn: bool) -> None:
         page_link(EXPLORE, label="Map", icon=":material/scatter_plot:", query=query, width="content")
         tab = {**(query or {}), TAB: HEALTH}
         page_link(EXPLORE, label="Health", icon=":material/health_and_safety:", query=tab, width="content")
+    if stop.saved:
+        query_saved = {"choice": stop.saved}
+        page_link(EXPLORE, label="Saved choice", icon=":material/bookmark:", query=query_saved, width="content")
     if stop.name == "worth" and not stop.ready:
         _ask(stop, turn=turn)
         return

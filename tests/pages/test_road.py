@@ -172,6 +172,23 @@ def test_a_choice_is_told_by_its_size_share_leaks_and_hand_edits(
     assert road.stops()[1].known.endswith("About 9 are like your task.")
 
 
+def test_a_saved_choice_stays_on_home_when_the_domain_corpus_changes(seal: Seal, home: Path) -> None:
+    made = finished.corpora(home)
+    marks = {name: made[name].fingerprint for name in ("task", "domain")}
+    run = runs.execute("select", {**marks, "strategy": "random", "budget": "20", **KEPT})
+    corpora.set_role("domain", seal([f"The lessor pays {n} euros ." for n in range(60)], "other").fingerprint)
+    said, links = on_home()
+    assert "Nothing chosen from the present corpora yet." in said
+    assert f"(20 sentences), made from {made['domain'].name}." in said
+    [query] = [query for page, label, query in links if (page, label) == ("Explore", "Saved choice")]
+    assert query == f"choice={run.id}"
+    app = opened("home.py")
+    app.query_params["choice"] = run.id
+    app.switch_page("pages/4_Explore.py").run()
+    assert not app.exception
+    assert "Nothing here is of the corpora in use" not in texts(app)
+
+
 def test_the_health_of_a_choice_stands_on_its_line_where_measuring_takes_no_time(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
