@@ -23,6 +23,7 @@ from core.corpora.formats.ledger import RECORDS, Ledger, ReadOptions, Record
 from core.corpora.formats.other_tools import adapted, why_refused
 from core.corpora.formats.source import BLOCK_BYTES, open_bytes, open_stream
 from core.corpora.formats.tables import table
+from core.corpora.formats.token_tables import Cells, cells_of, listed
 from core.corpora.formats.whole import object_rows, refuse_by_ending, tool_of
 from core.errors import OptionsError, ReadError
 from core.text.sentence import PLACE
@@ -60,7 +61,7 @@ class Kind:
     """format: as in `ReadOptions`. container: how rows lie in the file. columns: names, () where there are none.
 
     placed: whether rows say of which file and page they are, as those do that Winnow gave out to be labelled. others:
-    further columns that are kept, `MOST_KEPT` at most.
+    further columns that are kept, `MOST_KEPT` at most. cells: where a table of labelled tokens keeps them.
     """
 
     format: str
@@ -72,6 +73,7 @@ class Kind:
     group_column: str | None = None
     placed: bool = False
     others: tuple[str, ...] = ()
+    cells: Cells | None = None
 
 
 def suffix(path: PurePath) -> str:
@@ -83,7 +85,12 @@ def suffix(path: PurePath) -> str:
 
 
 def records(path: Path, kind: Kind, ledger: Ledger) -> Iterator[Record]:
-    """The rows of any container that has columns."""
+    """The rows of any container that has columns; of a table of labelled tokens a row per sentence."""
+    rows = _rows(path, kind, ledger)
+    return listed(rows, kind.cells, ledger) if kind.cells else rows
+
+
+def _rows(path: Path, kind: Kind, ledger: Ledger) -> Iterator[Record]:
     if kind.container == "jsonl":
         return adapted(json_lines(path, kind.encoding, ledger))
     if kind.container == "json":
@@ -94,6 +101,7 @@ def records(path: Path, kind: Kind, ledger: Ledger) -> Iterator[Record]:
         return sheet_rows(path, ledger) if kind.container == "xlsx" else object_rows(path, kind.format, ledger)
     if kind.container == "arrow":
         taken = tag_columns(kind.columns) or () if kind.format == "hf" else (kind.text_column,)
+        taken = (kind.cells.tokens, kind.cells.tags, kind.cells.sentence) if kind.cells else taken
         place = (name for name in PLACE if kind.placed and name in kind.columns)
         columns = list(
             dict.fromkeys(name for name in (*taken, kind.doc_column, kind.group_column, *place, *kind.others) if name)
@@ -130,6 +138,12 @@ def kind_of(path: Path, options: ReadOptions) -> Kind:
     shape = choice if choice == "hf" or choice in RECORDS else _shape(columns, rows)
     if choice in ("csv", "tsv", "jsonl", "parquet") or container == "xlsx":
         shape = ""
+    if not shape and choice in ("auto", "hf", "xlsx") and options.text_column is None:
+        cells = cells_of(path.name, columns, rows, options)
+        if cells is not None:
+            others = _others(rows, *_IDLE, *cells.used)
+            named = (None, options.doc_column, options.group_column)
+            return Kind("hf", container, options.encoding, tuple(columns), *named, False, others, cells)
     placed = any("file" in part for row in rows for part in _parts(row))
     if shape == "labelstudio" and (reason := why_no_spans(rows)):
         raise ReadError(path.name, 1, f"{reason}.")

@@ -17,7 +17,7 @@ from core.text.sentence import Sentence
 
 def names_of(file: Path, kind: Kind) -> hf.Names:
     """Names of a file's numbered tags, asked when the first is met."""
-    columns = hf.tag_columns(kind.columns)
+    columns = (kind.cells.tokens, kind.cells.tags) if kind.cells else hf.tag_columns(kind.columns)
     return cache(lambda: hf.tag_names(file, columns[1]) if columns else None)
 
 

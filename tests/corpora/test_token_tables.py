@@ -1,0 +1,79 @@
+"""Tables of labelled tokens: a token per row, or lists within cells."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.corpora.formats.token_tables import _items
+from core.corpora.readers import ReadOptions, read, sniff
+from core.errors import OptionsError, ReadError
+from core.text.sentence import Sentence
+from tests.conftest import entities_of
+
+HEAD = "Sentence #,Word,Tag,Source\n"
+BODY = "1,Ann,B-PER,mail\n,owes,O,mail\n,rent,O,mail\n2,Bo,B-PER,letter\n,pays,O,letter\n"
+
+
+def loaded(path: Path, text: str) -> list[Sentence]:
+    path.write_text(text, encoding="utf-8")
+    return list(read(path, ReadOptions()))
+
+
+def test_a_token_per_row_keeps_sentences_and_further_columns(tmp_path: Path) -> None:
+    first, second = loaded(tmp_path / "a.csv", HEAD + BODY)
+    assert (first.tokens, second.tokens) == (("Ann", "owes", "rent"), ("Bo", "pays"))
+    assert [(e.start, e.end, e.type) for e in entities_of(second)] == [(0, 1, "PER")]
+    assert (dict(first.columns), dict(second.columns)) == ({"Source": "mail"}, {"Source": "letter"})
+
+
+def test_empty_rows_end_sentences_where_no_column_does(tmp_path: Path) -> None:
+    text = "Word,Tag\nAnn,B-PER\nowes,O\n,\nBo,B-PER\npays,O\n"
+    assert [s.tokens for s in loaded(tmp_path / "a.csv", text)] == [("Ann", "owes"), ("Bo", "pays")]
+
+
+def test_one_token_per_row_without_sentences_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(OptionsError, match=r"a.csv line 1: it has one token per row \(Word and Tag\).*empty row"):
+        loaded(tmp_path / "a.csv", "Word,Tag\nAnn,B-PER\nowes,O\nBo,B-PER\npays,O\n")
+
+
+def test_a_column_that_is_named_as_the_text_stays_text(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(HEAD + BODY, encoding="utf-8")
+    preview = sniff(tmp_path / "a.csv", ReadOptions(text_column="Word"))
+    assert (preview.labelled, preview.text_column) == (False, "Word")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "name,blood\nAnn,O\nBo,A\nCy,B\nDi,O\n",  # a column of letters that no name calls tags
+        "id,text,label\n1,the rent is due,legal\n2,a good film,other\n",
+        "text,labels\nthe rent is due,a b\nno rent,c\n",
+    ],
+)
+def test_other_tables_stay_unlabelled(tmp_path: Path, text: str) -> None:
+    (tmp_path / "a.csv").write_text(text, encoding="utf-8")
+    assert not sniff(tmp_path / "a.csv").labelled
+
+
+def test_numbered_tags_in_a_cell_need_their_names(tmp_path: Path) -> None:
+    text = "tokens,ner_tags\n\"['Ann' 'owes']\",[1 0]\n\"['Bo' 'pays']\",[1 0]\n"
+    with pytest.raises(ReadError, match="its tags are numbers"):
+        loaded(tmp_path / "a.csv", text)
+    info = {"features": {"ner_tags": {"feature": {"names": ["O", "B-PER"]}}}}
+    (tmp_path / "dataset_info.json").write_text(json.dumps(info), encoding="utf-8")
+    first, _ = list(read(tmp_path / "a.csv", ReadOptions()))
+    assert first.tokens == ("Ann", "owes")
+    assert [e.type for e in entities_of(first)] == ["PER"]
+
+
+WORDS = st.lists(st.text(st.characters(exclude_categories=["C", "Z"]), min_size=1, max_size=8), min_size=1, max_size=6)
+
+
+@given(WORDS)
+def test_lists_are_read_as_json_as_python_and_as_numpy_write_them(words: list[str]) -> None:
+    assert _items(json.dumps(words)) == words
+    assert _items(str(words)) == words
+    assert _items("[" + " ".join(map(repr, words)) + "]") == words
