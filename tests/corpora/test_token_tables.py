@@ -77,3 +77,17 @@ def test_lists_are_read_as_json_as_python_and_as_numpy_write_them(words: list[st
     assert _items(json.dumps(words)) == words
     assert _items(str(words)) == words
     assert _items("[" + " ".join(map(repr, words)) + "]") == words
+
+
+def test_tokens_of_white_space_outside_of_entities_are_left_out(tmp_path: Path) -> None:
+    row = {"tokens": ["Ann", "\n\n", "owes"], "tags": ["B-PER", "O", "O"]}
+    (tmp_path / "a.jsonl").write_text(json.dumps(row) + "\n", encoding="utf-8")
+    (sentence,) = read(tmp_path / "a.jsonl", ReadOptions())
+    assert sentence.tokens == ("Ann", "owes")
+    assert [(e.start, e.end) for e in entities_of(sentence)] == [(0, 1)]
+
+
+def test_empty_lines_of_a_csv_part_sentences_of_tokens_and_nothing_else(tmp_path: Path) -> None:
+    first, second = loaded(tmp_path / "a.csv", "word,tag\nAnn,B-PER\nowes,O\n\nBo,B-PER\npays,O\n")
+    assert (first.tokens, second.tokens) == (("Ann", "owes"), ("Bo", "pays"))
+    assert len(loaded(tmp_path / "b.csv", "id,text\n1,the rent is due\n\n2,no rent is due\n")) == 2

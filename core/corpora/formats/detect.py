@@ -100,7 +100,9 @@ def _rows(path: Path, kind: Kind, ledger: Ledger) -> Iterator[Record]:
     if kind.container in ("xlsx", "object"):
         return sheet_rows(path, ledger) if kind.container == "xlsx" else object_rows(path, kind.format, ledger)
     if kind.container == "arrow":
-        taken = tag_columns(kind.columns) or () if kind.format == "hf" else (kind.text_column,)
+        taken: tuple[str | None, ...] = (kind.text_column,)
+        if kind.format == "hf":
+            taken = tag_columns(kind.columns) or ()
         taken = (kind.cells.tokens, kind.cells.tags, kind.cells.sentence) if kind.cells else taken
         place = (name for name in PLACE if kind.placed and name in kind.columns)
         columns = list(
@@ -109,7 +111,8 @@ def _rows(path: Path, kind: Kind, ledger: Ledger) -> Iterator[Record]:
         within = kind.placed and "file" not in kind.columns
         named = not within and kind.format in ("hf", "parquet") and set(columns) <= set(kind.columns)
         return arrow_rows(path, columns if named else None, ledger)
-    return table(path, kind.encoding, ledger, "\t" if kind.container == "tsv" else None)
+    separator = "\t" if kind.container == "tsv" else None
+    return table(path, kind.encoding, ledger, separator, gaps=kind.cells is not None or not kind.format)
 
 
 def kind_of(path: Path, options: ReadOptions) -> Kind:
@@ -138,12 +141,12 @@ def kind_of(path: Path, options: ReadOptions) -> Kind:
     shape = choice if choice == "hf" or choice in RECORDS else _shape(columns, rows)
     if choice in ("csv", "tsv", "jsonl", "parquet") or container == "xlsx":
         shape = ""
-    if not shape and choice in ("auto", "hf", "xlsx") and options.text_column is None:
-        cells = cells_of(path.name, columns, rows, options)
-        if cells is not None:
-            others = _others(rows, *_IDLE, *cells.used)
-            named = (None, options.doc_column, options.group_column)
-            return Kind("hf", container, options.encoding, tuple(columns), *named, False, others, cells)
+    tokens_in = choice in ("auto", "hf", "xlsx") and options.text_column is None and not shape
+    if tokens_in and (cells := cells_of(path.name, columns, rows, options)):
+        others = _others(rows, *_IDLE, *cells.used)
+        named = (None, options.doc_column, options.group_column)
+        return Kind("hf", container, options.encoding, tuple(columns), *named, False, others, cells)
+    rows = [row for row in rows if row]  # an empty line is a row only where tokens have a row each
     placed = any("file" in part for row in rows for part in _parts(row))
     if shape == "labelstudio" and (reason := why_no_spans(rows)):
         raise ReadError(path.name, 1, f"{reason}.")
@@ -151,6 +154,19 @@ def kind_of(path: Path, options: ReadOptions) -> Kind:
         asked = (options.text_column, options.doc_column, options.group_column)
         others = _others(rows, *_IDLE, *asked, *(PLACE if placed else ()))
         return Kind(shape, container, options.encoding, tuple(columns), *asked, placed, others)
+    return _text_table(path, container, columns, rows, options, placed=placed)
+
+
+def _text_table(
+    path: Path,
+    container: str,
+    columns: Sequence[str],
+    rows: Sequence[Mapping[str, object]],
+    options: ReadOptions,
+    *,
+    placed: bool,
+) -> Kind:
+    """The kind of a table of texts. Errors: OptionsError if no column, or not the one asked for, holds text."""
     text_column = options.text_column or guess_text_column(columns, rows)
     if text_column is None or text_column not in columns:
         problem = "no column holds text" if text_column is None else f"there is no column {text_column!r}"

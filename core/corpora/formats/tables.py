@@ -10,13 +10,16 @@ from core.corpora.formats.ledger import TOO_LONG, Ledger, Record, short
 from core.corpora.formats.source import MAX_TEXT, lines, open_stream
 
 
-def table(path: Path, encoding: str, ledger: Ledger, separator: str | None = None) -> Iterator[Record]:
+def table(
+    path: Path, encoding: str, ledger: Ledger, separator: str | None = None, *, gaps: bool = False
+) -> Iterator[Record]:
     """Rows of a CSV or TSV. A quoted cell may hold line breaks; a quote that never closes costs its row alone.
 
+    gaps: whether an empty line is a row without values, as it is where tokens have a row each.
     A first row with a cell of five words or more is no header; its columns are named 1, 2, ...
     """
     with open_stream(path, encoding, ledger.tick) as stream:
-        rows = _table_rows(_Pushback(lines(stream)), separator, ledger)
+        rows = _table_rows(_Pushback(lines(stream)), separator, ledger, gaps=gaps)
         line, header = next(rows, (0, []))
         if any(len(cell.split()) >= 5 for cell in header):
             names, first = [str(i + 1) for i in range(len(header))], [(line, header)]
@@ -25,7 +28,9 @@ def table(path: Path, encoding: str, ledger: Ledger, separator: str | None = Non
         for line, cells in first:
             yield line, dict(zip(names, cells, strict=True))
         for line, cells in rows:
-            if len(cells) == len(names):
+            if not cells:
+                yield line, {}
+            elif len(cells) == len(names):
                 yield line, dict(zip(names, cells, strict=True))
             else:
                 ledger.reject(line, f"{len(cells)} columns where the header has {len(names)}", "\t".join(cells))
@@ -44,14 +49,20 @@ class _Pushback:
         return self.returned.popleft() if self.returned else next(self._source)
 
 
-def _table_rows(source: _Pushback, separator: str | None, ledger: Ledger) -> Iterator[tuple[int, list[str]]]:
+def _table_rows(
+    source: _Pushback, separator: str | None, ledger: Ledger, *, gaps: bool
+) -> Iterator[tuple[int, list[str]]]:
     csv.field_size_limit(MAX_TEXT)
+    begun = False
     for line, raw, fits in source:
         if not fits:
             ledger.reject(line, TOO_LONG.format(MAX_TEXT), raw.decode("utf-8", "replace"))
             continue
         if raw.isspace():
+            if gaps and begun:
+                yield line, []
             continue
+        begun = True
         try:
             text = raw.decode()
             separator = separator or guess_separator(text)
