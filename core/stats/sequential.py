@@ -33,6 +33,8 @@ def looks_of(replicates: int) -> tuple[int, ...]:
 @lru_cache(1024)
 def bounds(looks: tuple[int, ...], alpha: float = ALPHA) -> tuple[float, ...]:
     """The two-sided p that each look asks for. looks: replicates at each, ascending, the last is the end."""
+    if len(looks) == 1:
+        return (alpha,)
     from scipy.optimize import brentq
     from scipy.special import ndtr
 
@@ -42,9 +44,16 @@ def bounds(looks: tuple[int, ...], alpha: float = ALPHA) -> tuple[float, ...]:
     return tuple((2 * ndtr(-height / np.sqrt(shares))).tolist())
 
 
+@lru_cache(1)
+def _quadrature() -> tuple[FloatArray, FloatArray]:
+    """Nodes and weights of Gauss and Legendre. Finding them takes a second on a busy machine."""
+    nodes, weights = np.polynomial.legendre.leggauss(_NODES)
+    return nodes, weights
+
+
 def _crossed(height: float, shares: FloatArray) -> float:
     """The probability that a standard Brownian motion is beyond +-height at one of these times or more."""
-    nodes, weights = np.polynomial.legendre.leggauss(_NODES)
+    nodes, weights = _quadrature()
     nodes, weights = nodes * height, weights * height
     density = _normal(nodes, shares[0])
     for step in np.diff(shares):
