@@ -308,7 +308,7 @@ def test_mixed_tags_say_their_line(home: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("tags", "asked"), [(("B-PER", "I-PER", "O", "B-LOC"), False), (("I-PER", "I-PER", "O", "I-LOC"), True)]
+    ("tags", "asked"), [(("B-PER", "I-PER", "O", "B-LOC"), False), (("B-PER", "O", "I-LOC", "O"), True)]
 )
 def test_a_scheme_is_proposed_and_asked_for_where_tags_leave_a_doubt(tags: tuple[str, ...], asked: bool) -> None:
     rows = "".join(f"w{i} {tag}\n" for i, tag in enumerate(tags)) + "\n"
