@@ -91,3 +91,9 @@ def test_empty_lines_of_a_csv_part_sentences_of_tokens_and_nothing_else(tmp_path
     first, second = loaded(tmp_path / "a.csv", "word,tag\nAnn,B-PER\nowes,O\n\nBo,B-PER\npays,O\n")
     assert (first.tokens, second.tokens) == (("Ann", "owes"), ("Bo", "pays"))
     assert len(loaded(tmp_path / "b.csv", "id,text\n1,the rent is due\n\n2,no rent is due\n")) == 2
+
+
+def test_a_first_row_with_a_tag_is_no_header(tmp_path: Path) -> None:
+    found = loaded(tmp_path / "a.csv", "Mara,B-PER\nleft,O\n.,O\n\nRent,O\nis,O\ndue,O\n\n" * 3)
+    assert [sentence.tokens for sentence in found] == [("Mara", "left", "."), ("Rent", "is", "due")] * 3
+    assert [len(entities_of(sentence)) for sentence in found] == [1, 0] * 3

@@ -16,6 +16,7 @@ from tests.pages.test_pages import opened, texts
 
 READ = (
     "lower-case-tags",
+    "kaggle-annotated-corpus",
     "brat-crlf",
     "webanno-tsv-3.3",
     "germeval-2014",

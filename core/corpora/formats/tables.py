@@ -1,6 +1,7 @@
 """Rows of CSV and TSV files, one at a time."""
 
 import csv
+import re
 from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,12 +17,13 @@ def table(
     """Rows of a CSV or TSV. A quoted cell may hold line breaks; a quote that never closes costs its row alone.
 
     gaps: whether an empty line is a row without values, as it is where tokens have a row each.
-    A first row with a cell of five words or more is no header; its columns are named 1, 2, ...
+    A first row with a cell of five words or more, or with a tag (O, B-PER), is no header; its columns are named 1, 2,
+    ...
     """
     with open_stream(path, encoding, ledger.tick) as stream:
         rows = _table_rows(_Pushback(lines(stream)), separator, ledger, gaps=gaps)
         line, header = next(rows, (0, []))
-        if any(len(cell.split()) >= 5 for cell in header):
+        if any(len(cell.split()) >= 5 or _TAG.fullmatch(cell.strip()) for cell in header):
             names, first = [str(i + 1) for i in range(len(header))], [(line, header)]
         else:
             names, first = [cell.strip() for cell in header], []
@@ -34,6 +36,9 @@ def table(
                 yield line, dict(zip(names, cells, strict=True))
             else:
                 ledger.reject(line, f"{len(cells)} columns where the header has {len(names)}", "\t".join(cells))
+
+
+_TAG = re.compile(r"O|[BI]-[A-Z]{2,}\w*")  # E-mail is a column's name
 
 
 class _Pushback:

@@ -445,6 +445,12 @@ SHAPES = (
         right=read_right(GERMAN),
     ),
     Shape(
+        name="empty-cell-outside",
+        report="Spreadsheets saved as text: the tag's cell is empty outside mentions",
+        files={"train.tsv": conll(MANY, outside="")},
+        right=read_right(MANY),
+    ),
+    Shape(
         name="universal-ner",
         report="Universal NER (UNER) .iob2: number, token, tag, -, annotator; # sent_id and # text lines",
         files={

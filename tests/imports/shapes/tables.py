@@ -15,6 +15,7 @@ from tests.imports.shape import (
     FRENCH,
     GERMAN,
     PORTUGUESE,
+    SPANISH,
     Clause,
     Right,
     Shape,
@@ -90,6 +91,77 @@ def offsets(each: Clause) -> list[tuple[int, int, str]]:
 
 SHAPES = (
     Shape(
+        name="kaggle-annotated-corpus",
+        report="Kaggle ner_dataset.csv; ThilinaRajapakse/simpletransformers#1106, explosion/spaCy#4318",
+        files={"ner_dataset.csv": kaggle((*ENGLISH, *ENGLISH))},
+        right=read_right((*ENGLISH, *ENGLISH)),
+    ),
+    Shape(
+        name="simpletransformers-frame",
+        report="simpletransformers 0.6x NERModel: sentence_id, words, labels, with the index that pandas writes",
+        files={
+            "train_df.csv": written(
+                [
+                    ("", "sentence_id", "words", "labels"),
+                    *((i, s - 1, t, tag) for i, (s, t, tag) in enumerate(token_rows(FRENCH))),
+                ]
+            )
+        },
+        right=read_right(FRENCH),
+    ),
+    Shape(
+        name="lists-as-text",
+        report="huggingface/transformers#8698: lists written as text in CSV cells",
+        files={"train.csv": written([("tokens", "ner_tags"), *((str(tokens(c)), str(tags(c))) for c in GERMAN)])},
+        right=read_right(GERMAN),
+    ),
+    Shape(
+        name="lists-as-numpy-text",
+        report="datasets to_pandas().to_csv(): arrays as numpy prints them, tags as numbers without names",
+        files={
+            "train.csv": written(
+                [
+                    ("id", "tokens", "ner_tags"),
+                    *(
+                        (i, numpy_list(tokens(c)), numpy_list([NUMBERS[tag] for tag in tags(c)]))
+                        for i, c in enumerate(SPANISH)
+                    ),
+                ]
+            )
+        },
+        right=refused("number", "name|dataset_info"),
+    ),
+    Shape(
+        name="kaggle-corpus-of-lists",
+        report="Kaggle naseralqaydeh/named-entity-recognition-ner-corpus: Sentence #, Sentence, POS, Tag as a list in text",
+        files={
+            "ner.csv": written(
+                [
+                    ("Sentence #", "Sentence", "POS", "Tag"),
+                    *(
+                        (f"Sentence: {i}", " ".join(tokens(c)), str(["NN"] * len(tokens(c))), str(tags(c)))
+                        for i, c in enumerate(ENGLISH, 1)
+                    ),
+                ]
+            )
+        },
+        right=read_right(ENGLISH),
+    ),
+    Shape(
+        name="text-and-tags-in-a-cell",
+        report="Kaggle rajnathpatel/ner-data and BERT tutorials: text and labels, both separated by blanks",
+        files={"ner.csv": written([("text", "labels"), *((" ".join(tokens(c)), " ".join(tags(c))) for c in DUTCH)])},
+        right=read_right(DUTCH),
+    ),
+    Shape(
+        name="autotrain-csv",
+        report="Hugging Face AutoTrain, token classification from CSV: tokens and tags as lists in text",
+        files={
+            "train.csv": written([("tokens", "tags"), *((as_json(tokens(c)), as_json(tags(c))) for c in PORTUGUESE)])
+        },
+        right=read_right(PORTUGUESE),
+    ),
+    Shape(
         name="autotrain-jsonl",
         report="Hugging Face AutoTrain, token classification from JSON lines",
         files={"train.jsonl": as_jsonl({"tokens": tokens(c), "tags": tags(c)} for c in PORTUGUESE)},
@@ -109,6 +181,36 @@ SHAPES = (
         files={
             "train.json": as_jsonl({"tokens": tokens(c), "tags": [NUMBERS[t] for t in tags(c)]} for c in ENGLISH),
             "label.json": as_json(NUMBERS),
+        },
+        right=read_right(ENGLISH),
+    ),
+    Shape(
+        name="tokens-parted-by-empty-rows",
+        report="CoNLL saved as CSV: word and tag, an empty row after each sentence, no sentence column",
+        files={
+            "train.csv": "word,tag\n"
+            + "\n".join(
+                written((t, tag) for t, tag in zip(tokens(c), tags(c), strict=True)) for c in (*ENGLISH, *ENGLISH)
+            )
+        },
+        right=read_right((*ENGLISH, *ENGLISH)),
+    ),
+    Shape(
+        name="kaggle-pii-2024",
+        report="Kaggle, The Learning Agency Lab PII data: tokens with white space among them, labels, full_text",
+        files={
+            "train.json": as_json(
+                [
+                    {
+                        "document": n,
+                        "full_text": c.text + "\n\nEnd",
+                        "tokens": [*tokens(c), "\n\n", "End"],
+                        "trailing_whitespace": [True] * (len(tokens(c)) + 2),
+                        "labels": [*tags(c), "O", "O"],
+                    }
+                    for n, c in enumerate(ENGLISH)
+                ]
+            )
         },
         right=read_right(ENGLISH),
     ),
@@ -143,6 +245,25 @@ SHAPES = (
             )
         },
         right=read_right(GERMAN),
+    ),
+    Shape(
+        name="excel-semicolons",
+        report="Excel with a German or French locale: a CSV separated by semicolons, in cp1252",
+        files={
+            "etiketten.csv": written(
+                [("Satz", "Wort", "Etikett"), *token_rows(GERMAN)],
+                ";",
+            ).encode("cp1252")
+        },
+        options={"encoding": "cp1252"},
+        asks="encoding",
+        right=read_right(GERMAN),
+    ),
+    Shape(
+        name="excel-token-rows",
+        report="Annotators who work in Excel: one token per row of a sheet",
+        files={"labels.xlsx": sheet([("sentence_id", "token", "tag"), *token_rows(SPANISH)])},
+        right=read_right(SPANISH),
     ),
     Shape(
         name="parquet-tags-by-name",
