@@ -13,7 +13,7 @@ def test_a_mention_is_found_in_the_text_of_the_file(tmp_path: Path) -> None:
     path = write(shape.files, tmp_path / "files")
     whole = path.read_bytes().decode()
     found = []
-    for sentence in read(path):
+    for sentence in read(path, sources=True):
         assert sentence.source is not None
         assert sentence.source.at is not None
         for mention in ("Mara Lind", "Lyon", "Otto Bärr", "Ines Holm", "Bremen"):
