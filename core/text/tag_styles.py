@@ -102,7 +102,8 @@ class Style:
         """Translate the tags of one sentence."""
         if self.kind == "brackets":
             return _from_brackets(tags)
-        return [self.canonical(tag) for tag in tags]
+        known = self._known
+        return [known[tag] if tag in known else self.canonical(tag) for tag in tags]
 
 
 def style_of(counts: Mapping[str, int], *, type: str = UNTYPED, bare: bool = True) -> Style | None:

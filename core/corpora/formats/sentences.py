@@ -98,9 +98,6 @@ def from_tags(row: Tagged, scheme: Scheme, ledger: Ledger) -> Iterator[Sentence]
     parts = [clean(token).split(" ") for token in tokens]
     flat = tuple(part for pieces in parts for part in pieces)
     text = " ".join(flat)
-    if "" in flat and (kept := _without_blanks(row)):
-        yield from from_tags(kept, scheme, ledger)
-        return
     if "" in flat or "\0" in text or unfit(text):
         place = places[parts.index([""])] if "" in flat else places[0]
         ledger.reject(place, "an empty token" if "" in flat else unfit(text) or "NUL bytes, so not text", raw)
@@ -121,18 +118,6 @@ def _source_of_tokens(tokens: Sequence[str], places: Sequence[int], ledger: Ledg
     starts = accumulate((len(token) + 1 for token in tokens), initial=0)
     lines = tuple(zip(starts, places, strict=False))
     return Source(text=" ".join(tokens), file=ledger.file, line=places[0], lines=lines)
-
-
-def _without_blanks(row: Tagged) -> Tagged | None:
-    """The sentence without its tokens of white space outside of entities; None if it has no such token.
-
-    Some tools give line breaks a token of their own.
-    """
-    kept = [i for i, token in enumerate(row.tokens) if not token or token.strip() or row.tags[i] != "O"]
-    if not kept or len(kept) == len(row.tokens):
-        return None
-    tokens, tags = ([values[i] for i in kept] for values in (row.tokens, row.tags))
-    return Tagged(row.doc, tokens, tags, [row.places[i] for i in kept])
 
 
 def _keep(ledger: Ledger, sentences: int = 1) -> None:
