@@ -92,8 +92,8 @@ def find(root: Path, wanted: str) -> Project:
     named = [project for project in projects if _same(project.name, wanted)]
     if fitting := named or [project for project in projects if project.slug == wanted]:
         return fitting[0]
-    names = ", ".join(repr(project.name) for project in projects)
-    raise ProjectError(f"project {shown(wanted)[:LONGEST_NAME]!r}: is not here; there is {names}.")
+    names = ", ".join(shown(project.name) for project in projects)
+    raise ProjectError(f"There is no project {shown(wanted)[:LONGEST_NAME]!r}. Projects: {names}.")
 
 
 def by_slug(root: Path, slug: str) -> Path | None:

@@ -60,7 +60,7 @@ class Selection:
     """The rows chosen from a corpus, best first, and why the others were withheld.
 
     rows: `(k,)` int64, in rank order. dropped: how many rows each flag withheld; a row with
-    several flags counts once, under the first of them in the policy's order.
+    several flags counts once, as a leak if it is one, else under the first of them in the policy's order.
     """
 
     corpus: str

@@ -217,6 +217,8 @@ def _flags(role: str) -> None:
     if result.flags["near_duplicate"]:
         kinds = " and ".join(f"{n:,} {NEAR_WORDS[kind]}" for kind, n in result.near_rules.items() if n)
         st.caption(f"Of the near duplicates, {kinds}. Explore shows copies, and the words in which they differ.")
+    if result.flags["leak"] and (twice := corpora.leaks_flagged_twice(run.id)):
+        st.caption(f"Of the leaks, {twice:,} are duplicates too. Selection and Explore count them as leaks alone.")
     if not options["held_out"]:
         st.caption("There are no labels to decide by or to test on yet, so their sentences were not looked for.")
 

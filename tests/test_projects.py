@@ -60,7 +60,7 @@ def test_every_command_is_about_the_project_that_is_named(
     assert seen == [leases, first, leases]
     code, _, err = called(monkeypatch, capsys, "--project", "Nope", *name.split())
     if not name.startswith("project "):  # which may be about to make it
-        assert (code, err) == (2, "project 'Nope': is not here; there is 'My first project', 'Leases'.\n")
+        assert (code, err) == (2, "There is no project 'Nope'. Projects: My first project, Leases.\n")
 
 
 def test_nothing_of_one_is_in_another(two: tuple[Path, Path]) -> None:
@@ -72,7 +72,7 @@ def test_nothing_of_one_is_in_another(two: tuple[Path, Path]) -> None:
         with pytest.raises(MissingCorpus, match="known: landlords"):
             corpora.find("tenants")
     run = runs.execute("audit", {"corpus": corpora.find("tenants").fingerprint})
-    with within("leases"), pytest.raises(RunError, match="is not in"):
+    with within("leases"), pytest.raises(RunError, match="There is no run"):
         runs.get(run.id)
 
 
@@ -156,7 +156,7 @@ def test_a_removed_project_is_gone_and_the_log_says_what_it_held(two: tuple[Path
     assert not [path for path in given_home().rglob("*") if path.is_file() and b"tenant" in path.read_bytes()]
     last = list(audit_log.lines(given_home()))[-1]
     assert (last["action"], last["corpora"], last["runs"]) == ("remove", [mark], [run.id])
-    with within("my-first-project"), pytest.raises(ProjectError, match="there is 'Leases'"):
+    with within("my-first-project"), pytest.raises(ProjectError, match="Projects: Leases"):
         here()
 
 
@@ -227,5 +227,5 @@ def test_projects_by_the_command_line(
 
 
 def test_an_address_longer_than_any_folder_leads_to_no_project(two: tuple[Path, Path]) -> None:
-    with within("9" * 300), pytest.raises(ProjectError, match="there is 'My first project', 'Leases'"):
+    with within("9" * 300), pytest.raises(ProjectError, match="Projects: My first project, Leases"):
         here()

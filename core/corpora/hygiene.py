@@ -37,6 +37,19 @@ MASK, CLUSTER, ABOUT = "mask.npy", "cluster.npy", "audit.json"  # files of an au
 FLAGS = ("exact_duplicate", "near_duplicate", "leak", "too_short", "too_long")  # bit i of a row's mask
 
 
+def counted_once(mask: IntArray, flags: Sequence[str] = FLAGS) -> dict[str, int]:
+    """Return the number of rows per flag, each row under one flag: leak first, then in the order of `flags`.
+
+    The counts add up to the flagged rows. The number of leaks is that of all leaks, whatever else is flagged.
+    """
+    rest, counts = mask, dict.fromkeys(flags, 0)
+    for flag in sorted(flags, key=lambda flag: flag != "leak"):
+        holds = (rest & np.uint8(1 << FLAGS.index(flag))) != 0
+        counts[flag] = int(holds.sum())
+        rest = rest[~holds]
+    return counts
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Audit:
     """Flags and clusters of a corpus, row by row.

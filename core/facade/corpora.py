@@ -10,6 +10,7 @@ import numpy as np
 from core.artifacts import rejects
 from core.artifacts import roles as parts
 from core.artifacts.audit import AuditResult as AuditResult
+from core.artifacts.audit import read as read_audit
 from core.artifacts.rejects import AddResult as AddResult
 from core.artifacts.result import read as read_result
 from core.artifacts.split import SplitResult as SplitResult
@@ -222,6 +223,13 @@ def describe(corpus: Corpus) -> dict[str, object]:
 def import_result(run_id: str) -> AddResult:
     """A finished `add` run's result. Errors: RunError."""
     return read_result(store().get(run_id), AddResult)
+
+
+def leaks_flagged_twice(run_id: str) -> int:
+    """Return the number of leaks that a finished `audit` run also found to be duplicates. Errors: RunError."""
+    mask = read_audit(store().get(run_id)).mask
+    both = sum(1 << FLAGS.index(flag) for flag in ("exact_duplicate", "near_duplicate"))
+    return int((((mask & (1 << FLAGS.index("leak"))) != 0) & ((mask & both) != 0)).sum())
 
 
 def audit_result(run_id: str) -> AuditResult:

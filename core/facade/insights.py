@@ -17,7 +17,7 @@ from core.artifacts.why import Why as Why
 from core.artifacts.why import explain_row
 from core.config import Budget
 from core.corpora.corpus import Corpus
-from core.corpora.hygiene import FLAGS
+from core.corpora.hygiene import FLAGS, counted_once
 from core.errors import CorpusError
 from core.facade.home import kept_per_home, library, store
 from core.facade.selections import chosen, edits, kept_budget, result, run_of, scored
@@ -60,6 +60,11 @@ def flags_of(choice_id: str, rows: IntArray) -> dict[str, BoolArray]:
     """{flag: `(m,)` whether it holds for each of `rows` of D_C}, for the flags that this selection withholds."""
     audit = scored(choice_id).audit
     return {flag: audit.has(flag)[rows] for flag in withheld_flags(_keep(choice_id, None))}
+
+
+def flag_counts(choice_id: str, rows: IntArray) -> dict[str, int]:
+    """Return {flag: number of `rows` of D_C}, for the flags that this selection withholds; each row counts once."""
+    return counted_once(scored(choice_id).audit.mask[rows], withheld_flags(_keep(choice_id, None)))
 
 
 def health(

@@ -89,7 +89,7 @@ class RunStore:
                 " the run's folder."
             )
         if run is None:
-            raise RunError(f"run {run_id[:80]!r}: is not in {self.folder}; `runs list` shows the ones that are.")
+            raise RunError(f"There is no run {run_id[:80]!r} in this project; `runs list` shows its runs.")
         return run
 
     def list(self, *kinds: str, state: State | None = None) -> Runs:

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from core.config import Budget
-from core.corpora.hygiene import FLAGS
+from core.corpora.hygiene import FLAGS, counted_once
 from core.errors import ConfigError
-from core.results import BoolArray, FloatArray, IntArray, Prefer, Scores, Selection
+from core.results import FloatArray, IntArray, Prefer, Scores, Selection
 
 
 def ranking(values: FloatArray, prefer: Prefer) -> IntArray:
@@ -41,7 +41,7 @@ def choose(
     rows = free[: _count(budget, free, scores, lengths)]
     if not len(rows):
         raise ConfigError(f"budget: {budget} chooses no sentence; give a larger budget or keep more flags.")
-    dropped = _dropped(mask, drop) | {"not_scored": int(np.isnan(scores.values).sum())}
+    dropped = counted_once(mask, drop) | {"not_scored": int(np.isnan(scores.values).sum())}
     return Selection(
         corpus=scores.corpus,
         rows=rows,
@@ -78,15 +78,3 @@ def _count(budget: Budget, free: IntArray, scores: Scores, lengths: IntArray) ->
     if budget.unit == "fraction":
         return max(round(budget.value * len(lengths)), 1)
     return int(budget.value)
-
-
-def _dropped(mask: IntArray, drop: Sequence[str]) -> dict[str, int]:
-    """Rows each flag withholds; a row with several counts under the first in `drop`."""
-    # Under one flag alone, so that the counts add up to the rows that are missing.
-    not_counted: BoolArray = np.ones(len(mask), dtype=bool)
-    counts = {}
-    for flag in drop:
-        withheld = not_counted & ((mask >> np.uint8(FLAGS.index(flag))) & 1).astype(bool)
-        counts[flag] = int(withheld.sum())
-        not_counted &= ~withheld
-    return counts

@@ -49,7 +49,8 @@ def _there(named: str) -> Choice | None:
     try:
         return choices.at(named)
     except WinnowError as error:
-        st.warning(plain(str(error)), icon=":material/link_off:")
+        removed = choices.run_of(named) not in [run.id for run in runs.listed("select")]
+        st.warning(links.GONE if removed else plain(str(error)), icon=":material/link_off:")
         links.offer(selections.finished(), VISIT, "The latest here")
         return None
 

@@ -57,7 +57,7 @@ def page(title: str, summary: str, words: Sequence[Term] = ()) -> Iterator[None]
         menu_items={"About": ABOUT},  # with an entry of ours Streamlit shows its menu, the theme's switch in it
     )
     st.html(ASSETS / "style.css")
-    project.begin()
+    project.begin(_menu)
     _sidebar()
     with guard(buttons=""):
         _door_stands_open()
@@ -136,17 +136,23 @@ def _sidebar() -> None:
     st.logo(str(ASSETS / "logo.svg"), size="large", icon_image=str(ASSETS / "icon.svg"))
     with st.sidebar:
         project.switch(_projects)
-        for group, pages in PAGES.items():
-            if group:
-                st.caption(group)
-            for path, label, icon in pages:
-                page_link(path, label=label, icon=icon, width="stretch")
+        _menu(project.address())
         expert_switch()
         st.space("small")
         _strip()
         local_badge()
         _theme(key="theme", height=1, on_theme_change=lambda: None)
         _focus(key="focus", height=1)
+
+
+def _menu(query: dict[str, str]) -> None:
+    """Links to the pages. query: of their addresses."""
+    with st.sidebar:
+        for group, pages in PAGES.items():
+            if group:
+                st.caption(group)
+            for path, label, icon in pages:
+                st.page_link(path, label=label, icon=icon, width="stretch", query_params=query)
 
 
 def _words(own: Sequence[Term]) -> None:

@@ -2,13 +2,14 @@
 
 import re
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import parse_qsl, urlencode
 
 import streamlit as st
 from starlette.datastructures import Headers
 from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from pages.ui.project import NAMED as PROJECT
 from pages.ui.widgets import plain
 
 NAMED = "nowhere"  # in the address of Home: what was asked for
@@ -17,7 +18,7 @@ NAMES = {"home", *(file.stem.partition("_")[2] for file in Path(__file__).parent
 
 
 class NotFound:
-    """ASGI middleware: sends a browser that asks for a page which is not there to Home."""
+    """ASGI middleware: redirects a browser that asks for a page which is not there to Home of the same project."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -26,7 +27,10 @@ class NotFound:
         """Pass every other request on."""
         wanted = PAGE.fullmatch(scope["path"]) if scope["type"] == "http" else None
         if wanted and wanted[1] not in NAMES and "text/html" in Headers(scope=scope).get("accept", ""):
-            await RedirectResponse(f"/?{NAMED}={quote(wanted[1])}", status_code=303)(scope, receive, send)
+            asked = dict(parse_qsl(scope.get("query_string", b"").decode("latin-1")))
+            of_project = {PROJECT: asked[PROJECT]} if PROJECT in asked else {}
+            address = urlencode({NAMED: wanted[1], **of_project})
+            await RedirectResponse(f"/?{address}", status_code=303)(scope, receive, send)
         else:
             await self._app(scope, receive, send)
 

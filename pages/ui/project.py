@@ -39,11 +39,11 @@ def _named(query: str) -> str | None:
 projects.ask_for_project(of_window)
 
 
-def begin() -> None:
+def begin(menu: Callable[[dict[str, str]], None]) -> None:
     """Have the address name the project where there are several, and forget what was typed for another one.
 
-    The bare address of a page is of the project that was looked at last. Where there is none of that name, say so, and
-    end.
+    The bare address of a page is of the project that was looked at last. Where there is none of that name, say so, draw
+    the menu of one that exists, and end. menu: draws the links to the pages, given the query of their addresses.
     """
     several = projects.several()
     if several and not st.query_params and (last := _looked_at_last()):
@@ -52,7 +52,9 @@ def begin() -> None:
         slug = projects.current().slug
     except ProjectError as error:
         st.error(plain(str(error)), icon=":material/folder_off:")
-        _links(projects.listed())
+        everything = projects.listed()
+        _links(everything)
+        menu({NAMED: _looked_at_last() or everything[0].slug})
         st.stop()
     # Nothing that was typed, picked or found in one project may fill a field of another.
     if st.session_state.get(_SEEN, slug) != slug:

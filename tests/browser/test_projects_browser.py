@@ -59,7 +59,7 @@ def test_two_projects_are_kept_apart(server: Server, page: Page, home: Path) -> 
         found(page, "zebrawood")
         expect(page.get_by_text(hits)).to_be_visible()
     page.goto(f"{server.url}/Explore?run={first}&project=leases")  # an address of the other's run
-    expect(page.get_by_text("There is no run")).to_be_visible()
+    expect(page.get_by_text("This result is not in this project")).to_be_visible()
     expect(page.get_by_text("Ottersea")).to_have_count(0)
 
 

@@ -46,5 +46,5 @@ def test_a_download_of_a_run_that_is_gone_is_told_in_words_of_ours(
     settled(page)
     shutil.rmtree(run.path)  # by another window, or by hand
     page.get_by_role("button", name="Table (.csv)").click()
-    expect(page.get_by_test_id("stDownloadButtonError")).to_contain_text(f"run '{run.id}': is not in ")
+    expect(page.get_by_test_id("stDownloadButtonError")).to_contain_text(f"There is no run '{run.id}' in this project")
     settled(page)

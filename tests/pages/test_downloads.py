@@ -39,7 +39,7 @@ def test_a_file_that_can_be_made_has_an_address(home: Path) -> None:
 def test_a_run_that_is_gone_is_named(home: Path) -> None:
     run_id = "20260101-000000-experiment-dead"
     problem = answer(partial(deliver.board_csv, run_id)).error_msg
-    assert problem.startswith(f"run '{run_id}': is not in ")
+    assert problem.startswith(f"There is no run '{run_id}' in this project")
     assert not (home / "app.log").exists()
 
 

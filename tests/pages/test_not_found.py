@@ -14,10 +14,11 @@ from tests.pages.test_door import Inside
 from tests.pages.test_pages import ROOT, texts
 
 
-def ask(path: str, accept: str = "text/html,*/*", kind: str = "http") -> list[dict[str, Any]]:
+def ask(path: str, accept: str = "text/html,*/*", kind: str = "http", query: bytes = b"") -> list[dict[str, Any]]:
     """What is sent in answer."""
     sent: list[dict[str, Any]] = []
-    scope = {"type": kind, "path": path, "method": "GET", "headers": [(b"accept", accept.encode())]}
+    scope: dict[str, Any] = {"type": kind, "path": path, "method": "GET", "headers": [(b"accept", accept.encode())]}
+    scope["query_string"] = query
 
     async def send(message: dict[str, Any]) -> None:
         sent.append(message)
@@ -35,6 +36,11 @@ def test_a_browser_is_sent_home(path: str) -> None:
     sent = ask(path)
     assert sent[0]["status"] == 303
     assert dict(sent[0]["headers"])[b"location"].startswith(b"/?nowhere=")
+
+
+def test_a_wrong_page_keeps_the_project_of_the_address() -> None:
+    [start, *_] = ask("/Nonsense", query=b"run=x&project=odd-files")
+    assert dict(start["headers"])[b"location"] == b"/?nowhere=Nonsense&project=odd-files"
 
 
 @pytest.mark.parametrize(

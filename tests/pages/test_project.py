@@ -4,6 +4,7 @@ import ast
 import errno
 import re
 from collections.abc import Iterator
+from html import unescape
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -81,7 +82,7 @@ def test_no_page_shows_what_another_project_has(page: str, ids: Ids) -> None:
     assert not leases.exception
     if page != "pages/9_Papers.py":
         assert len(whole(first)) > len(whole(leases)), "the other project shows as much"
-        assert "There is no run" not in texts(first)
+        assert "This result is not in this project" not in texts(first)
     allowed = set(named.values())  # the address says it, and the page that it is not here
     assert [mark for mark in marks() - allowed if mark in whole(leases)] == []
     links = [link.proto.query_string for link in leases.get("page_link")]
@@ -127,6 +128,9 @@ def test_a_run_at_work_elsewhere_is_one_line(ids: Ids) -> None:
 
 def test_an_address_of_no_project_says_which_there_are(ids: Ids) -> None:
     app = opened("pages/1_Corpora.py", project="nope")
+    said = unescape(texts(app)).replace("\u2060", "")
+    assert "There is no project 'nope'. Projects: My first project, Leases." in said
+    assert "Corpora" in [link.proto.label for link in app.sidebar.get("page_link")]
     assert not app.exception
     assert "Leases" in app.error[0].value
     assert '<a href="/?project=leases">Leases</a>' in texts(app)

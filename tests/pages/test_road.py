@@ -7,6 +7,7 @@ from dataclasses import replace
 from html import unescape
 from pathlib import Path
 
+import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -147,6 +148,28 @@ def test_a_choice_that_was_taken_by_lot_is_not_asked_about(home: Path) -> None:
     assert (asked["arms"], asked["budgets"]) == (("none", "random", "classifier"), ("7",))
     timed(asked, home)
     assert "chosen by classifier" in find_out.plan(asked).compared
+
+
+def test_leaks_are_one_number_on_home_corpora_selection_and_explore(seal: Seal, home: Path) -> None:
+    lines = [f"The tenant of house number {i} shall pay the rent on the first day of month {i} ." for i in range(30)]
+    held = [text.replace("shall", "must") for text in lines[:3]]
+    pile = [*lines, *held, *(f"{text} " for text in held)]  # the leaks stand in it twice
+    made = {"task": seal(lines[:8], "task"), "domain": seal(pile, "domain"), "test": seal(held, "test", labelled=True)}
+    for role, corpus in made.items():
+        corpora.set_role(role, corpus.fingerprint)
+    marks = {role: made[role].fingerprint for role in ("task", "domain")}
+    held_out = [made["test"].fingerprint]
+    run = runs.execute("select", {**marks, "holdout": held_out, "strategy": "random", "budget": "5"})
+    audit = runs.execute("audit", {"corpus": marks["domain"], "held_out": held_out})
+    leaks = corpora.audit_result(audit.id).flags["leak"]
+    twice = corpora.leaks_flagged_twice(audit.id)
+    assert leaks > twice > 0
+    assert selections.chosen(run.id).dropped["leak"] == leaks
+    assert f"{leaks} of the big corpus are also among the dev and test sentences" in road.stops()[0].known
+    counts = insights.flag_counts(run.id, np.arange(len(made["domain"])))
+    assert counts["leak"] == leaks
+    assert sum(counts.values()) == sum(selections.chosen(run.id).dropped.values())
+    assert f"Of the leaks, {twice} are duplicates too" in unescape(texts(opened("pages/1_Corpora.py")))
 
 
 def test_a_choice_is_told_by_its_size_share_leaks_and_hand_edits(

@@ -39,7 +39,8 @@ def test_an_address_of_no_run_shows_none_and_says_so(home: Path, page: str) -> N
     app = opened_on(f"pages/{page}.py", GONE)
     assert not app.exception
     assert not app.error
-    assert f"There is no run {GONE.replace('-', '&#45;')} on this machine" in texts(app)
+    assert "This result is not in this project: it was removed, or the address is wrong." in texts(app)
+    assert str(home) not in texts(app)
     assert all("Finished" not in element.value for element in app.markdown)  # no run's panel
 
 
@@ -50,7 +51,7 @@ def test_the_latest_is_one_click_from_a_dead_address(home: Path) -> None:
     assert not app.exception
     assert run_id in app.query_params["choice"]
     assert "Withheld" in [metric.label for metric in app.metric]
-    assert "There is no run" not in texts(app)
+    assert "This result is not in this project" not in texts(app)
 
 
 def test_a_run_of_another_page_is_linked_to(home: Path) -> None:

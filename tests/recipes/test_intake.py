@@ -4,6 +4,7 @@ import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 
@@ -76,6 +77,23 @@ def test_sources_become_a_corpus_each_and_take_no_role(files: Path, home: Path) 
     assert [each.part for each in intake.result(run.id).parts] == ["domain", "source", "source"]
     assert {corpus.name for corpus in corpora.listed()} == {"pile", "a", "b"}
     assert corpora.find(corpora.roles()["domain"]).name == "pile"
+
+
+@pytest.mark.parametrize("given", ["folder", "zip", "files"])
+def test_a_brat_pair_is_the_same_in_a_folder_in_a_zip_and_loose(given: str, tmp_path: Path, home: Path) -> None:
+    folder, archive = tmp_path / "pair", tmp_path / "pair.zip"
+    folder.mkdir()
+    (folder / "loan.txt").write_text("Lender means Alpha Bank.\nThe Borrower pays.\n")
+    (folder / "loan.ann").write_text("T1\tORG 13 23\tAlpha Bank\n")
+    with ZipFile(archive, "w") as zipped:
+        for file in sorted(folder.iterdir()):
+            zipped.write(file, file.name)
+    paths = {"folder": [folder], "zip": [archive], "files": sorted(folder.iterdir())}[given]
+    proposed = intake.proposal(paths)
+    assert [(row.files, row.labelled) for row in proposed.rows] == [(("loan.txt",), True)]
+    runs.execute("intake", intake.options(proposed, paths, {"loan.txt": "train"}))
+    train = corpora.find(corpora.roles()["train"])
+    assert (len(train), dict(train.types)) == (2, {"ORG": 1})
 
 
 def test_a_second_drop_keeps_the_roles_of_the_first(files: Path, home: Path, tmp_path: Path) -> None:

@@ -167,8 +167,8 @@ def _drawn_words(map_run: str, region: Region, kind: str) -> str:
 
 
 def flagged(choice_id: str, rows: IntArray) -> str:
-    """Number of `rows` of D_C that each flag holds for, in words; "" where none does."""
-    counts = {flag: int(holds.sum()) for flag, holds in insights.flags_of(choice_id, rows).items()}
+    """Return the number of `rows` of D_C per flag in words, each row under one flag; "" if none is flagged."""
+    counts = insights.flag_counts(choice_id, rows)
     return ", ".join(f"{n:,} {REASONS[flag]}" for flag, n in counts.items() if n)
 
 

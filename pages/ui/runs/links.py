@@ -15,6 +15,7 @@ from pages.ui.widgets import plain
 CORPORA, SIMILARITY, SELECTION = "pages/1_Corpora.py", "pages/2_Similarity.py", "pages/3_Selection.py"
 EXPLORE, TRAINING, RESULTS = "pages/4_Explore.py", "pages/5_Training.py", "pages/6_Results.py"
 RUNS = "pages/10_Runs.py"
+GONE = "This result is not in this project: it was removed, or the address is wrong."
 BIAS, ASSISTING = "pages/7_Bias.py", "pages/8_Assisting.py"
 OPENS: Mapping[str, str] = {  # what shows a run of each kind
     **dict.fromkeys(("add", "intake"), CORPORA),
@@ -91,8 +92,8 @@ def _not_here(named: str) -> None:
     try:
         run = runs.get(named)
     except WinnowError:
-        problem = f"There is no run {plain(named)} on this machine: it was removed, or the address is wrong."
-        st.warning(problem, icon=":material/link_off:")
+        st.warning(GONE, icon=":material/link_off:")
+        page_link(RUNS, label="All runs of this project", icon=":material/table_rows:", width="content")
         return
     problem = "is not finished or belongs on another page"
     st.warning(f"{plain(title(run))} ({plain(named)}) {problem}.", icon=":material/link_off:")
