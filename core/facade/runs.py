@@ -156,8 +156,10 @@ def refuse_red(kind: str, options: Mapping[str, object], *, run_anyway: bool = F
 
 def _registered(kind: str, options: Mapping[str, object], *, run_anyway: bool) -> Run:
     """The run that does this work. Errors: ConfigError for a red item of the data check, before there is a run."""
+    config = RECIPES[kind].config.parse(dict(options))
+    refuse_download(config.model_dump())  # no run anyway: an administrator's switch comes before the user's data
     red = refuse_red(kind, options, run_anyway=run_anyway)
-    run = register(RECIPES[kind], RECIPES[kind].config.parse(dict(options)), store())
+    run = register(RECIPES[kind], config, store())
     if run.state().state != "succeeded":
         keep(run, red)
     return run

@@ -115,7 +115,7 @@ def test_leaderboard(finished: str) -> None:
     assert rows["classifier"]["verdict"] in ("helped", "hurts", "no evidence")  # a quick look never says "improves"
     assert rows["classifier"]["chose"] is None
     assert rows["classifier"]["why"]
-    assert rows["classifier"]["seeds_needed"].startswith("Lacking are pre-trainings: there is one")
+    assert rows["classifier"]["seeds_needed"].startswith("Train longer first: 2 of the 6 taggers learnt nothing.")
     assert "pre-trainings" not in rows["none"]["seeds_needed"]
     assert rows["classifier"]["interval_random"] is not None
     assert (rows["none"]["sentences"], rows["none"]["pretrain_run"]) == (0, None)
@@ -547,7 +547,8 @@ def test_it_ends_at_a_look_where_the_claim_is_hopeless_and_resumed_it_ends_at_th
     assert (board.planned.ended, board.planned.replicates, board.planned.looks) == ("futile", 3, [3, 4])
     assert board.planned.chance < 0.1
     assert "after 3 of 4 replicates" in board.planned.why
-    assert board.planned.why.endswith("It ended there, 1 replicate early.")
+    assert "It ended there, 1 replicate early." in board.planned.why
+    assert "Learnt nothing, and counted all the same: seed 2 of classifier 30" in board.planned.why
     assert board.planned.why in facade_runs.state(run.id).notes
     assert {row.arm: len(row.micro_f1) for row in board.leaderboard} == {"none": 4, "random": 3, "classifier": 3}
     assert experiments.cost(options).seconds == 0
