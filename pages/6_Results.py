@@ -118,7 +118,9 @@ def _run_labels(run_id: str | None, single: str) -> dict[str, str]:
     """Finished taggers with a test set by what they are called here: {finetune run: name}."""
     if run_id is not None:
         here = {run.id for run in runs.listed("finetune")}
-        leaderboard = results.board(run_id).leaderboard
+        board = results.board(run_id)
+        # A stable sort: the claimed arm first, because comparisons open on the first one.
+        leaderboard = sorted(board.leaderboard, key=lambda arm: not results.is_claimed(board, arm))
         return {
             run: f"{figures.line_name(arm)}{f', replicate {i}' if len(arm.finetunes) > 1 else ''}"
             for arm in leaderboard

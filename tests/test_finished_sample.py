@@ -56,6 +56,12 @@ def test_it_is_opened_once(home: Path) -> None:
     assert [project.name for project in projects.listed()].count(first.name) == 1
 
 
+def test_the_first_project_stays_the_usual_one_beside_the_sample(home: Path) -> None:
+    sample = projects.open_finished_sample()
+    assert [project.name for project in projects.listed()] == ["My first project", sample.name]
+    assert projects.usual().name == "My first project"
+
+
 def test_home_says_what_is_wrong_with_it(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (half := tmp_path / "half.zip").write_bytes(FINISHED_SAMPLE.read_bytes()[:1000])
     monkeypatch.setattr(projects, "FINISHED_SAMPLE", half)

@@ -19,10 +19,11 @@ from core.artifacts.edits import Edits
 from core.artifacts.result import read as read_result
 from core.config import Budget
 from core.corpora.columns import placed as has_places
+from core.corpora.columns import value_names
 from core.corpora.corpus import BLOCK, Corpus
 from core.corpora.hygiene import FLAGS, Audit
 from core.corpora.library import Library
-from core.corpora.writers import Format, Row, format_of, write_card, write_selection
+from core.corpora.writers import Format, Row, format_of, further_names, write_card, write_selection
 from core.errors import ConfigError
 from core.files import read_back
 from core.results import FloatArray, IntArray, Prefer, Scores, Selection
@@ -208,10 +209,12 @@ class Scored:
         Errors: ConfigError for a name of an unknown format, PathError if it cannot be written.
         """
         format, placed = format or format_of(path), has_places(self.domain)
+        names = further_names(value_names(self.domain))
+        rows, more = self._records(chosen, names), tuple(names.values())
         if format != "folder":
-            write_selection(self._records(chosen), path, format, placed=placed)
+            write_selection(rows, path, format, placed=placed, more=more)
             return
-        write_selection(self._records(chosen), path / _SELECTED, placed=placed)
+        write_selection(rows, path / _SELECTED, placed=placed, more=more)
         write_card(
             path,
             data_file=_SELECTED,
@@ -228,7 +231,8 @@ class Scored:
             },
         )
 
-    def _records(self, chosen: Selection) -> Iterator[Row]:
+    def _records(self, chosen: Selection, names: Mapping[str, str]) -> Iterator[Row]:
+        """Yield the rows of an export. names: {further column of D_C: its name in the export}."""
         # A block at a time: an S_C may be millions of sentences, whose text is not held at once.
         for start in range(0, len(chosen.rows), BLOCK):
             rows = chosen.rows[start : start + BLOCK]
@@ -241,4 +245,5 @@ class Scored:
                     "rank": rank,
                     "file": sentence.file,
                     "page": sentence.page,
+                    "more": {names[name]: value for name, value in sentence.columns if name in names},
                 }

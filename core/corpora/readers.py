@@ -179,7 +179,7 @@ class _BytesDone:
 
 def turned_to(file: Path, kind: Kind, listing: Listing, ledger: Ledger) -> Ledger:
     """The ledger, turned to another file of a listing."""
-    ledger.file, ledger.format, ledger.page = file.name, kind.format, None
+    ledger.file, ledger.format, ledger.page, ledger.sheet = file.name, kind.format, None, ""
     ledger.listed = listing.names[file]
     folder, slash, name = listing.names[file].rpartition(
         "/"

@@ -28,7 +28,7 @@ COLUMNS = ("id", "text", "row", "score", "rank")
 
 class Row(TypedDict):
     """A selected sentence. row: in its corpus; score: None where it has none; rank: from 1, the best. file, page: where
-    it stands in a document."""
+    it stands in a document. more: {further column: value}."""
 
     id: str
     text: str
@@ -37,6 +37,7 @@ class Row(TypedDict):
     rank: int
     file: NotRequired[str | None]
     page: NotRequired[int | None]
+    more: NotRequired[Mapping[str, str | None]]
 
 
 _BLOCK = 8192  # rows a row group
@@ -69,18 +70,25 @@ def format_of(path: Path) -> Format:
     return "folder"
 
 
-def write_selection(rows: Iterable[Row], path: Path, format: Format | None = None, *, placed: bool = False) -> int:
+def further_names(names: Iterable[str]) -> dict[str, str]:
+    """Return {further column: its name in an export}: a name that an export has already gets "column_" before it."""
+    return {name: f"column_{name}" if name in _SCHEMA.names else name for name in names}
+
+
+def write_selection(
+    rows: Iterable[Row], path: Path, format: Format | None = None, *, placed: bool = False, more: Sequence[str] = ()
+) -> int:
     """Write rows (`id, text, row, score, rank`, best first) to a file; how many there were.
 
-    placed: with `file` and `page`. format: that of `path`'s ending unless given. A txt has the texts alone, one a line.
-    In a csv a text that a spreadsheet would compute begins with a quote.
+    placed: with `file` and `page`. more: names of further columns. format: that of `path`'s ending unless given.
+    A txt has the texts alone, one a line. In a csv a text that a spreadsheet would compute begins with a quote.
     Errors: ConfigError for another ending, PathError if it cannot be written; then nothing is left behind.
     """
     writers = {"txt": _txt, "jsonl": _jsonl, "csv": _csv, "parquet": _parquet}
     format = format or format_of(path)
     if format not in writers:
         raise ConfigError(f"output: {path.name!r} is a folder's name; end it in one of {', '.join(FORMATS)}.")
-    columns = (*COLUMNS, *PLACE) if placed else COLUMNS
+    columns = (*COLUMNS, *(PLACE if placed else ()), *more)
     with _replacing(path) as file:
         return writers[format]((_values(row, columns) for row in rows), file, columns)
 
@@ -145,7 +153,7 @@ def _jsonl(rows: Iterable[_Values], out: BinaryIO, columns: Sequence[str]) -> in
 def _csv(rows: Iterable[_Values], out: BinaryIO, columns: Sequence[str]) -> int:
     text = TextIOWrapper(out, encoding="utf-8-sig", newline="")  # Excel knows UTF-8 by its mark alone
     writer = csv.writer(text)
-    writer.writerow(columns)
+    writer.writerow([harmless(name) for name in columns])
     count = sum(bool(writer.writerow([harmless(value) for value in row.values()])) for row in rows)
     text.detach()
     return count
@@ -161,7 +169,7 @@ def harmless(value: object) -> object:
 
 def _parquet(rows: Iterable[_Values], out: BinaryIO, columns: Sequence[str]) -> int:
     count = 0
-    stream, schema = iter(rows), pa.schema([_SCHEMA.field(name) for name in columns])
+    stream, schema = iter(rows), pa.schema([_field(name) for name in columns])
     with pq.ParquetWriter(out, schema, compression="zstd") as writer:
         while block := list(islice(stream, _BLOCK)):
             writer.write_table(pa.Table.from_pylist(block, schema=schema))
@@ -169,10 +177,14 @@ def _parquet(rows: Iterable[_Values], out: BinaryIO, columns: Sequence[str]) -> 
     return count
 
 
+def _field(name: str) -> pa.Field:
+    return _SCHEMA.field(name) if name in _SCHEMA.names else pa.field(name, pa.string())
+
+
 def _values(row: Row, columns: Sequence[str]) -> _Values:
     """The columns as plain Python values; a score that is not a number is empty, which JSON can say."""
     score = None if row["score"] is None or row["score"] != row["score"] else float(row["score"])
-    values = {
+    values: _Values = {
         "id": str(row["id"]),
         "text": str(row["text"]),
         "row": int(row["row"]),
@@ -180,8 +192,9 @@ def _values(row: Row, columns: Sequence[str]) -> _Values:
         "rank": int(row["rank"]),
         "file": row.get("file"),
         "page": row.get("page"),
+        **row.get("more", {}),
     }
-    return {name: values[name] for name in columns}
+    return {name: values.get(name) for name in columns}
 
 
 @contextmanager

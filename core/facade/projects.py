@@ -189,8 +189,19 @@ def open_finished_sample() -> Project:
     """
     with FINISHED_SAMPLE.open("rb") as file:
         name = unpack.name_in(file, FINISHED_SAMPLE.name)
-        here = next((project for project in listed() if project.name == name), None)
-        return here or bring_in(file, FINISHED_SAMPLE.name)
+        if here := next((project for project in listed() if project.name == name), None):
+            return here
+        _keep_first()
+        return bring_in(file, FINISHED_SAMPLE.name)
+
+
+def _keep_first() -> None:
+    """Give an empty home its first project, so that the sample becomes neither the only nor the usual one."""
+    root = _root()
+    if not projects.whole(root) and adopt.adopt(root) is None:
+        with _changing(root):
+            if not projects.whole(root):
+                projects.write(root / PROJECTS / projects.free_slug(root, projects.FIRST), projects.FIRST)
 
 
 def at_work() -> Mapping[str, int]:

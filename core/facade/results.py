@@ -141,6 +141,13 @@ def _tagger_row(run: Run) -> TaggerRow:
     )
 
 
+def is_claimed(board: ExperimentResult, arm: ArmRow) -> bool:
+    """Return True for the arm of the planned test; without one, for an arm that is compared with its control."""
+    if board.planned:
+        return (arm.arm, arm.budget) == (board.planned.arm, board.planned.budget)
+    return arm.delta_random is not None
+
+
 def corpus_name(reference: str) -> str:
     """A corpus's name, or that it is gone."""
     return library().recall(reference).name

@@ -79,6 +79,14 @@ def mixed(folder: Path) -> Path:
     return folder
 
 
+def test_a_problem_of_a_workbook_names_its_sheet(tmp_path: Path) -> None:
+    put(tmp_path / "g.xlsx", make.xlsx([["id", "text"], [1, "A cell of text."]], [["id", "other"], [2, "No text."]]))
+    report = ReadReport()
+    list(read(tmp_path / "g.xlsx", ReadOptions(text_column="text"), report=report))
+    [problem] = report.problems
+    assert problem.reason == "sheet 'Sheet1': there is no 'text' in it"
+
+
 EXPECTED = [
     ("a.pdf", 1, "The landlord lets the flat to the tenant for five years."),
     ("a.pdf", 1, "The rent is due on the first day of every month at noon."),

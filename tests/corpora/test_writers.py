@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from core.corpora.readers import read
-from core.corpora.writers import Row, harmless, write_card, write_conll, write_selection
+from core.corpora.writers import Row, further_names, harmless, write_card, write_conll, write_selection
 from core.errors import ConfigError, CorpusError, PathError
 from core.text.sentence import Sentence, sentence_id
 
@@ -33,6 +33,22 @@ def test_every_format_holds_every_row(tmp_path: Path) -> None:
     assert [json.loads(line) for line in (folder / "s.jsonl").read_text().splitlines()] == expected()
     assert pq.read_table(folder / "s.parquet").to_pylist() == expected()
     assert sorted(os.listdir(folder)) == ["s.csv", "s.jsonl", "s.parquet", "s.txt"]
+
+
+def test_further_columns_leave_with_the_text(tmp_path: Path) -> None:
+    names = further_names(["source", "score", "=year"])
+    assert names == {"source": "source", "score": "column_score", "=year": "=year"}
+    rows: list[Row] = [{**ROWS[-2], "more": {"source": "legal", "column_score": "7"}}, {**ROWS[-2]}]
+    for ending in ("jsonl", "parquet", "csv", "txt"):
+        write_selection(rows, tmp_path / f"s.{ending}", more=tuple(names.values()))
+    written = pq.read_table(tmp_path / "s.parquet").to_pylist()
+    assert [(row["source"], row["column_score"], row["=year"]) for row in written] == [
+        ("legal", "7", None),
+        (None, None, None),
+    ]
+    assert [json.loads(line) for line in (tmp_path / "s.jsonl").read_text().splitlines()] == written
+    head = (tmp_path / "s.csv").read_text(encoding="utf-8-sig").splitlines()[0]
+    assert head == "id,text,row,score,rank,source,column_score,'=year"
 
 
 def test_file_and_page_leave_with_text_of_documents(tmp_path: Path) -> None:

@@ -279,6 +279,15 @@ def test_types_of_two_arms_and_new_names(run_id: str) -> None:
     assert "Macro: the mean over types" in said
 
 
+def test_comparisons_open_on_the_claimed_arm_beside_none(home: Path) -> None:
+    lines = [("none", "", 0), ("random", "10", 300), ("classifier", "10", 60)]  # random is first by dev F1
+    run_id = finished.experiment(home, finished.corpora(home), lines).id
+    assert results.board(run_id).leaderboard[0].arm == "random"
+    app = tab(opened(PAGE), "By type")
+    first, second = (next(box for box in app.selectbox if box.label == side) for side in "AB")
+    assert (first.value, second.value) == (arm(run_id, "classifier", "10"), arm(run_id, "none"))
+
+
 def test_every_line_has_its_score_under_every_decoding_for_experts(run_id: str) -> None:
     assert "How tags are decoded" not in texts(tab(opened(PAGE), "By type"))  # results of an older version
     for n, row in enumerate(results.board(run_id).leaderboard):

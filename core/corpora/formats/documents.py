@@ -16,6 +16,7 @@ from core.corpora.formats.ledger import Ledger, Record
 from core.corpora.formats.source import DOCUMENTS, MAX_TEXT, refuse_known
 from core.errors import PathError, ReadError, ResourceError
 from core.paths import opened
+from core.shown import shown
 from core.text.sentence import Sentence, sentence_id
 from core.text.words import clean
 
@@ -130,15 +131,16 @@ def sheet_rows(path: Path, ledger: Ledger) -> Iterator[Record]:
     workbook = _answer(path, "xlsx", ledger)
     for remark in workbook["remarks"]:
         ledger.remark(remark)
-    for ledger.page, (_, rows) in enumerate(workbook["sheets"], 1):
+    for ledger.page, (name, rows) in enumerate(workbook["sheets"], 1):
+        ledger.sheet = shown(str(name)) if len(workbook["sheets"]) > 1 else ""
         names, rest = _header(rows)
         for number, cells in rest:
             if len(cells) <= len(names):
                 yield number, {name: cell for name, cell in zip(names, cells, strict=False) if cell is not None}
             else:
-                ledger.reject(
-                    number, f"{len(cells)} columns where the header of sheet {ledger.page} has {len(names)}", str(cells)
-                )
+                header = f"the header of sheet {ledger.page}"
+                ledger.reject(number, f"{len(cells)} columns where {header} has {len(names)}", str(cells))
+    ledger.sheet = ""
 
 
 def _header(rows: Sequence[Any]) -> tuple[list[str], Sequence[Any]]:

@@ -159,9 +159,9 @@ class Ledger:
     file: name of the file being read; listed: its name with its folders; panel: says whose labels are taken where
     several people labelled a text; doc: what its sentences come from if it does not say more itself; named: what
     the columns that were asked for say of the present row: its document, and what this is of; place: the file and page
-    that it says it is of; columns: what else it says. format: of the file;
-    page: the sheet that the present row stands on; placed: whether sentences keep file and page; first_pages: how many
-    a look ahead reads, None for all. documents: all of the import, whose words tell what unmapped letters of one are;
+    that it says it is of; columns: what else it says. format: of the file; page: the number of the present row's sheet;
+    sheet: its name, if the workbook has several; placed: whether sentences keep file and page; first_pages: how many a
+    look ahead reads, None for all. documents: all of the import, whose words tell what unmapped letters of one are;
     vocabulary: these words once they were asked for. sources: whether sentences keep the file's own text, which takes
     a fifth of the time of reading.
     `tick(bytes)` is called about once a block.
@@ -185,6 +185,7 @@ class Ledger:
         self.columns: tuple[tuple[str, str], ...] = ()
         self.format, self.placed = "", False
         self.page: int | None = None
+        self.sheet = ""
         self.first_pages: int | None = None
         self.sources = False
         self.documents: Sequence[Path] = ()
@@ -196,6 +197,7 @@ class Ledger:
 
     def reject(self, line: int | None, reason: str, raw: str = "") -> None:
         """A row that cannot be used."""
+        reason = f"sheet {self.sheet!r}: {reason}" if self.sheet else reason
         self.report.read += 1
         self.report.rejected += 1
         self._keep("rejected", line, reason, raw)
