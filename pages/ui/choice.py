@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from core.facade import choices, runs, selections
+from core.facade import choices, find_out, runs, selections
 from core.facade.choices import Choice
 from core.facade.errors import WinnowError
 from core.facade.runs import Run
@@ -29,8 +29,13 @@ def attached(*, finished: bool = False) -> str | None:
         if choice is None or runs.state(choice.run).state == "succeeded":
             return _arrive(choice) if choice else None
         links.attach(choice.run, VISIT)
-    elif "run" not in st.query_params and (seen := links.remembered(VISIT, [each.id for each in choices.listed()])):
-        return seen
+    elif "run" not in st.query_params:
+        listed = [each.id for each in choices.listed()]
+        if seen := links.remembered(VISIT, listed):
+            return seen
+        latest = find_out.choice_now()  # what Home shows; it may be one that an experiment made
+        if latest and latest.id not in listed:
+            return latest.id
     now = choices.current()
 
     def first(run: Run) -> bool:
@@ -113,7 +118,9 @@ def pick(shown: str, page: str, unfinished: Sequence[Run] = ()) -> None:
     """The one that is shown, of all; another one is taken up. unfinished: runs that can be shown too."""
     labels = {run.id: f"{title(run)} ({when(run.began.timestamp())}, {run.id[-4:]})" for run in unfinished}
     labels |= {choice.id: in_list(choice) for choice in choices.listed()}
-    if len(labels) < 2 or shown not in labels:
+    if shown not in labels:  # an experiment made it
+        labels[shown] = in_list(choices.at(shown))
+    if len(labels) < 2:
         return
     # With what is shown in its key the field follows when another is taken up elsewhere.
     ids, key = list(labels), f"{page}.which.{shown}"

@@ -40,6 +40,14 @@ def on_home() -> tuple[str, list[tuple[str, str, str]]]:
     return unescape(texts(app)).replace("\u2060", ""), links
 
 
+def opened_with(page: str, state: Mapping[str, object]) -> AppTest:
+    """A page of a visit with this state."""
+    app = opened("home.py")
+    for key, value in state.items():
+        app.session_state[key] = value
+    return app.switch_page(page).run()
+
+
 def buttons(app: AppTest) -> list[str]:
     """What the buttons of a page say."""
     return [button.label for button in app.button]
@@ -361,6 +369,16 @@ def test_a_choice_that_the_experiment_made_stands_on_the_road_while_the_rest_is_
         child = store().create(**wanted.manifest(), parent="20261123-170000-experiment-0000")
         worker.execute(child, work_of(child, RECIPES))
     assert road.stops()[1].known.startswith("7 of 90 sentences (7.8%), by ngram-perplexity.")
+    with pytest.raises(ConfigError):
+        runs.execute("select", {**marks, "strategy": "random", "budget": "threshold:99999", **KEPT})
+    chosen = road.stops()[1].run
+    selection = opened("pages/3_Selection.py")
+    assert not selection.exception
+    assert "7" in [metric.value for metric in selection.metric if metric.label == "Selected"]
+    assert chosen in [box.value for box in selection.selectbox if box.label == "The choice"]
+    training = opened_with("pages/5_Training.py", {"training.kind": "pretrain"})
+    assert not training.exception
+    assert chosen in [box.value for box in training.selectbox if box.label == "Choice"]
 
 
 def test_without_labels_the_road_ends_with_sentences_to_label(seal: Seal, home: Path) -> None:

@@ -48,11 +48,13 @@ def _text() -> tuple[str, ...]:
         placeholder="pick corpora",
         help="The task text alone, or that and what was chosen for being like it; an experiment shows which helps.",
     )
-    names = {choice.id: in_list(choice) for choice in choices.listed()}
+    now = find_out.choice_now()
+    known = {choice.id: choice for choice in (*([now] if now else []), *choices.listed())}
+    names = {each: in_list(choice) for each, choice in known.items()}
     if not names:
         page_link("pages/3_Selection.py", label="Make a choice to go with it", icon=":material/filter_alt:")
         return tuple(whole)
-    now, listed = find_out.choice_now(), ["", *names]
+    listed = ["", *names]
     at_first = listed.index(now.id) if now and now.id in names else 0
     picked = st.selectbox("Choice", listed, at_first, lambda name: names.get(name, "none"), key=CHOICE)
     if not picked:
