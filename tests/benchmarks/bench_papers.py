@@ -251,9 +251,11 @@ def read(lines: Path) -> dict[tuple[str, str], Line]:
 
 
 def quick(line: Line) -> bool:
-    """Return True if an item's commands take under a minute and need no training of another item."""
+    """Return True if an item's commands take under a minute and need nothing that another item made."""
     words = " ".join(line["commands"])
-    return line["seconds"] < 60 and not re.search(r"experiment |finetune|difficulty |vectors |ner-selected", words)
+    return line["seconds"] < 60 and not re.search(
+        r"experiment |finetune|difficulty |vectors |ner-selected|corpus list", words
+    )
 
 
 def make(home: Path, paper: str, item: str) -> Line:
