@@ -9,7 +9,7 @@ NOTE_ANN = (
     "T3\tPER 32 41\tOtto Barr\n"
     "T4\tORG 51 64\tHarbour Board\n"
     "R1\tpays Arg1:T3 Arg2:T4\t\n"
-    "A1\tNegation T3\n"
+    "A21\tNegation T3\n"
     "#1\tAnnotatorNotes T2\tthe city\n"
     "E1\tpays:T3 Payee:T4\n"
     "*\tEquiv T1 T3\n"
