@@ -6,6 +6,7 @@ import streamlit as st
 
 from core.facade import checks, corpora, figures, intake, ratios, results, runs, terms
 from core.facade.corpora import Corpus
+from core.facade.errors import CorpusError
 from core.facade.terms import Term
 from pages.ui import checks as data_check
 from pages.ui.corpora.imports import RUN, importer
@@ -131,7 +132,12 @@ def _undo() -> None:
 
 
 def _called(mark: str | None) -> str:
-    return "none" if mark is None else results.corpus_name(mark)
+    if mark is None:
+        return "none"
+    try:
+        return results.corpus_name(mark)
+    except CorpusError:
+        return "a corpus that cannot be read"
 
 
 def _card(term: Term, roles: tuple[str, ...]) -> None:

@@ -66,9 +66,16 @@ def _texts() -> Stop:
     counts += [f"{sum(here.get(role, 0) for role in ('dev', 'test')):,} to check by"] if "test" in here else []
     known = f"{', '.join(counts)}." if counts else "None yet: import your own, or open a sample."
     if chosen := choice_now():
-        leaks = selections.chosen(chosen.id).dropped.get("leak", 0)  # counted again: older results counted fewer
+        leaks = _leaks(chosen.id)
         known += f" {leaks:,} of the big corpus are also among the dev and test sentences: kept out." if leaks else ""
     return Stop(name="texts", known=known, ready={"task", "domain"} <= here.keys())
+
+
+def _leaks(choice_id: str) -> int:
+    """Return the number of leaks that were kept out, counted again because older results counted fewer."""
+    with suppress(WinnowError):  # the text was removed
+        return selections.chosen(choice_id).dropped.get("leak", 0)
+    return selections.result(choice_id).dropped.get("leak", 0)
 
 
 def _is_here(mark: str) -> bool:

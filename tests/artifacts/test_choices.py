@@ -99,7 +99,7 @@ def test_a_choice_is_found_by_id_name_and_what_it_is_called_without_one(select: 
     with pytest.raises(ConfigError, match="'nothing': is not here; `choice list`"):
         choices.find("nothing")
     for gone in (f"{select}.0000", f"{select}.../x", f"{select}.", "20200101-000000-select-dead"):
-        with pytest.raises(RunError, match="list` shows the ones that are"):
+        with pytest.raises(RunError, match="list` shows"):
             choices.find(gone)
     first, second = (choices.keep(select) for _ in range(2))
     assert (first.name, second.name) == ("10 sentences by random", "10 sentences by random 2")
