@@ -29,6 +29,10 @@ def test_a_token_per_row_keeps_sentences_and_further_columns(tmp_path: Path) -> 
     assert (dict(first.columns), dict(second.columns)) == ({"Source": "mail"}, {"Source": "letter"})
 
 
+def test_numbers_of_sentences_may_begin_again(tmp_path: Path) -> None:
+    assert len(loaded(tmp_path / "a.csv", HEAD + BODY * 3)) == 6
+
+
 def test_empty_rows_end_sentences_where_no_column_does(tmp_path: Path) -> None:
     text = "Word,Tag\nAnn,B-PER\nowes,O\n,\nBo,B-PER\npays,O\n"
     assert [s.tokens for s in loaded(tmp_path / "a.csv", text)] == [("Ann", "owes"), ("Bo", "pays")]

@@ -128,13 +128,14 @@ def _single_words(values: Sequence[str]) -> bool:
 
 
 def _sentences(columns: Sequence[str], values: Mapping[str, Sequence[str]], taken: set[str]) -> str:
-    """The column whose values stand for sentences: each in one run of rows, at least two rows on average."""
+    """The column whose values number sentences: each in one run of rows, at least two rows on average; "" if none."""
     runs: dict[str, int] = {}
     for column in columns:
         starts = [value for at, value in enumerate(values[column]) if value and _begins(values[column], at)]
-        # The first rows may hold a single sentence, which only a column's name tells.
-        least = 1 if _SENTENCE.search(column) else 2
-        if column not in taken and least <= len(starts) <= len(values[column]) / 2 and len(set(starts)) == len(starts):
+        # By its name alone a column is believed if the first rows hold one sentence, or if its numbers begin again.
+        named = bool(_SENTENCE.search(column))
+        unique = named or len(set(starts)) == len(starts)
+        if column not in taken and unique and (1 if named else 2) <= len(starts) <= len(values[column]) / 2:
             runs[column] = len(starts)
     return max(runs, key=lambda column: (bool(_SENTENCE.search(column)), runs[column]), default="")
 
