@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 
@@ -96,16 +97,21 @@ def layout(path: Path, options: ReadOptions) -> Layout:
     """
     with open_stream(path, options.encoding) as stream:
         head = stream.read(BLOCK_BYTES).decode("utf-8", "replace")
+    return _layout(path.name, head, options)
+
+
+@lru_cache(maxsize=2)  # an import asks for it at its first look, for the scheme and for the sentences
+def _layout(name: str, head: str, options: ReadOptions) -> Layout:
     lines = head.splitlines()
     sentences = _first_sentences(lines)
     counts = Counter(len(row) for sentence in sentences for row in sentence)
     if not counts:
-        raise ReadError(path.name, None, "no token was found; expected a token and its tag on each line.")
+        raise ReadError(name, None, "no token was found; expected a token and its tag on each line.")
     common = counts.most_common(1)[0][0]
     first = next((number for number, line in enumerate(lines, 1) if (row := columns(line)) and len(row) == common), 1)
     if not 2 <= common <= MOST_COLUMNS:
         raise ReadError(
-            path.name,
+            name,
             first,
             f"{common} column{'s' * (common > 1)}; CoNLL has 2 or more of them, with a token and its tag, separated by"
             " tabs or blanks.",
@@ -115,7 +121,7 @@ def layout(path: Path, options: ReadOptions) -> Layout:
         # A scheme that was asked for says that the last column holds tags, whatever they look like.
         if options.scheme == "auto" and not options.tag_column:
             raise OptionsError(
-                path.name,
+                name,
                 first,
                 f"none of its {common} columns holds entity tags (B-, I- and O, or types and O). Give the column of the"
                 " tags with --tag-column (counted from 1), convert the file to a token and its tag per line, or read"
@@ -124,7 +130,7 @@ def layout(path: Path, options: ReadOptions) -> Layout:
         tag = int(options.tag_column) - 1 if options.tag_column.isdecimal() else common - 1
         found = Layout(n=common, tag=min(max(tag, 0), common - 1), style=Style(kind="types"))
     if found.problem and not options.tag_column:
-        raise OptionsError(path.name, first, f"{found.problem}.")
+        raise OptionsError(name, first, f"{found.problem}.")
     return found
 
 
