@@ -16,8 +16,7 @@ Kind = Literal["letters", "suffix", "untyped", "types", "brackets", "features", 
 UNTYPED = "ENTITY"  # the type of entities whose tags name none
 _LETTERS = {**{letter: letter for letter in "BIESLU"}, "M": "I", "W": "S"}  # M: middle, W: whole
 _OUTSIDE = ("O", "o", "0", "-", "_", "*")
-_PREFIX = re.compile(r"([BIESLUMWbieslumw])([-_./|:])(.*[^\W\d_].*)")
-_SUFFIX = re.compile(r"(.*[^\W\d_].*)([-_./|:])([BIESLUMWbieslumw])")
+_SEPARATORS = frozenset("-_./|:")
 _TYPE = re.compile(r"[^\W\d_][\w.:/&+ -]{0,60}")
 _BRACKETS = re.compile(r"(?:\([\w.-]*[^\W\d_][\w.-]*)*\*?\)*")
 _OPENING = re.compile(r"\(([\w.-]+)")
@@ -131,7 +130,7 @@ def _plain(counts: Mapping[str, int], *, type: str, bare: bool) -> Style | None:
     rest = {tag: n for tag, n in counts.items() if tag != outside}
     if not rest:
         return Style(kind="empty", outside=outside) if outside in ("O", "o") else None
-    lettered = _lettered(rest, "letters", outside or "O") or _lettered(rest, "suffix", outside or "O")
+    lettered = _lettered(rest, "letters", outside) or _lettered(rest, "suffix", outside)
     if lettered or outside in ("", "*"):
         return lettered
     if all(tag.upper() in _LETTERS for tag in rest) and {"B", "I"} & {tag.upper() for tag in rest}:
@@ -154,13 +153,16 @@ def _lettered(rest: Mapping[str, int], kind: Literal["letters", "suffix"], outsi
     """The spelling with position letters if nearly all tags have one separator, and letters that begin entities."""
     separators: Counter[str] = Counter()
     for tag, n in rest.items():
-        if (found := (_PREFIX if kind == "letters" else _SUFFIX).fullmatch(tag)) is not None:
-            separators[found.group(2)] += n
+        letter, separator, _ = _split(tag, kind)
+        separators[separator] += n if letter else 0
+    separators = +separators
     if not separators:
         return None
     separator, fitting = separators.most_common(1)[0]
     # In the usual spelling a file that mixes schemes is reported by the scheme's detector, with its line.
     usual = kind == "letters" and separator == "-"
+    if not (outside or usual):  # "U.S." alone in a column is no tag
+        return None
     if fitting < (0.5 if usual else 0.98) * sum(rest.values()):
         return None
     pairs = [pair for tag in rest if (pair := _parts(tag, kind, separator))[0]]
@@ -169,15 +171,21 @@ def _lettered(rest: Mapping[str, int], kind: Literal["letters", "suffix"], outsi
         return None
     upper = all(letter.islower() for letter in letters)
     types = frozenset(name.upper() if upper else name for _, name in pairs)
-    return Style(kind=kind, outside=outside, separator=separator, upper=upper, types=types)
+    return Style(kind=kind, outside=outside or "O", separator=separator, upper=upper, types=types)
 
 
 def _parts(tag: str, kind: str, separator: str | None = None) -> tuple[str, str]:
     """(position letter, type) of a tag, ("", "") if it has another form."""
-    found = (_PREFIX if kind == "letters" else _SUFFIX).fullmatch(tag)
-    if found is None or (separator is not None and found.group(2) != separator):
-        return "", ""
-    return (found.group(1), found.group(3)) if kind == "letters" else (found.group(3), found.group(1))
+    letter, found, name = _split(tag, kind)
+    return (letter, name) if separator in (None, found) else ("", "")
+
+
+def _split(tag: str, kind: str) -> tuple[str, str, str]:
+    """(position letter, separator, type) of a tag; empty strings if it has another form."""
+    letter, separator, name = (tag[:1], tag[1:2], tag[2:]) if kind == "letters" else (tag[-1:], tag[-2:-1], tag[:-2])
+    if letter.upper() in _LETTERS and separator in _SEPARATORS and any(map(str.isalpha, name)):
+        return letter, separator, name
+    return "", "", ""
 
 
 def _joined(letter: str, name: str, style: Style) -> str:

@@ -5,6 +5,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -298,16 +299,16 @@ def test_a_description_is_read_again_only_where_it_was_replaced(home: Path, monk
     for text in ("The rent is due .", "The tenant pays ."):
         library.seal([plain(text)], name=text, origin={})
     first, second = library.list()
-    opened, read_text = list[str](), Path.read_text
+    opened, read_json = list[str](), library_module.read_json
 
-    def watched(self: Path, encoding: str | None = None) -> str:
-        opened.append(self.parent.name)
-        return read_text(self, encoding=encoding)
+    def watched(path: Path) -> Any:
+        opened.append(path.parent.name)
+        return read_json(path)
 
-    monkeypatch.setattr(Path, "read_text", watched)
+    monkeypatch.setattr(library_module, "read_json", watched)
     assert library.list() == [first, second]
     assert opened == []
-    about = json.loads(read_text(second.path / "about.json"))
+    about = read_json(second.path / "about.json")
     files.write_atomic(second.path / "about.json", json.dumps({**about, "names": ["Leases"]}).encode())
     assert {corpus.name for corpus in library.list()} == {first.name, "Leases"}
     assert opened == [second.fingerprint]

@@ -67,6 +67,7 @@ def test_multiword_tokens_and_empty_nodes_of_conll_u_are_no_tokens(tmp_path: Pat
         "O wondrous night\nO wondrous day\nO sad hour\nA bitter end\n",
         "Loan of 3 May\nFee of 9 May\nSum of all\n",
         "name\tage\nAnn\t31\nBo\t40\n",
+        "The U.S. court heard it .\n" * 12,
     ],
 )
 def test_prose_and_tables_are_no_columns_of_tags(text: str) -> None:

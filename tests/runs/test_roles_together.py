@@ -23,12 +23,12 @@ def test_a_part_that_is_given_while_another_is_written_waits_for_it(
 
     other = threading.Thread(target=give)
 
-    def slowly(home: Path, after: Mapping[str, str]) -> None:
+    def slowly(home: Path, after: Mapping[str, str], former: Mapping[str, str] | None = None) -> None:
         """What was read is written only after the other window had its time to come between."""
         monkeypatch.setattr(roles, "_write", write)
         other.start()
         assert not given.wait(0.5), "the other window did not wait"
-        write(home, after)
+        write(home, after, former)
 
     monkeypatch.setattr(roles, "_write", slowly)
     corpora.set_role("task", first)

@@ -27,7 +27,7 @@ _NUMBERS = (
     " replace the numbers by names"
 )
 _DIALOGUE = "its spans count within the paragraphs of a dialogue, not within a text; label it with the tag Text"
-_ADDRESS = re.compile(r"(?:[a-z][a-z0-9+.-]*://|/data/)\S+")
+_ADDRESS = re.compile(r"(?:[a-z][a-z0-9+.-]{0,20}://|/data/)\S+")
 _BINARY_VIEWS = ("ner", "binary")  # of Prodigy: the answer is about one span, not about the text
 
 

@@ -97,11 +97,12 @@ def layout(path: Path, options: ReadOptions) -> Layout:
     """
     with open_stream(path, options.encoding) as stream:
         head = stream.read(BLOCK_BYTES).decode("utf-8", "replace")
-    return _layout(path.name, head, options)
+    return _layout(path.name, head, options.scheme, options.tag_column, options.entity_type)
 
 
 @lru_cache(maxsize=2)  # an import asks for it at its first look, for the scheme and for the sentences
-def _layout(name: str, head: str, options: ReadOptions) -> Layout:
+def _layout(name: str, head: str, scheme: str, tag_column: str, entity_type: str) -> Layout:
+    options = ReadOptions(scheme=scheme, tag_column=tag_column, entity_type=entity_type)
     lines = head.splitlines()
     sentences = _first_sentences(lines)
     counts = Counter(len(row) for sentence in sentences for row in sentence)

@@ -83,16 +83,31 @@ def rendered(markup: str) -> str:
     parser = _Text()
     parser.feed(markup)
     parser.close()
-    return re.sub(r" *\n[ \n]*", "\n", "".join(parser.parts)).strip()
+    lines = (line.strip(" ") for line in "".join(parser.parts).split("\n"))
+    return "\n".join(filter(None, lines)).strip()
 
 
 def by_text(item: object, kind: str, markup: str) -> Iterator[Mark]:
     """The mark of an annotation whose quoted text occurs once in the page; a mark of no place otherwise."""
     quote = item.get("text") if isinstance(item, Mapping) else None
     text = rendered(markup)
-    words = [re.escape(word) for word in quote.replace("\\n", " ").split()] if isinstance(quote, str) else []
-    found = list(re.finditer(r"\s+".join(words), text)) if words else []
-    if len(found) == 1:
-        yield Mark((found[0].span(),), kind, str(quote))
+    sought = " ".join(quote.replace("\\n", " ").split()) if isinstance(quote, str) else ""
+    plain, places = _even(text)
+    start = plain.find(sought) if sought else -1
+    if start >= 0 and plain.find(sought, start + 1) < 0:
+        yield Mark(((places[start], places[start + len(sought) - 1] + 1),), kind, str(quote))
     else:
         yield Mark(_NOWHERE, kind)
+
+
+@lru_cache(maxsize=2)
+def _even(text: str) -> tuple[str, tuple[int, ...]]:
+    """The text with one blank for each row of white space, and the place of each of its characters in `text`."""
+    chars: list[str] = []
+    places: list[int] = []
+    for place, char in enumerate(text):
+        even = " " if char.isspace() else char
+        if even != " " or chars[-1:] != [" "]:
+            chars.append(even)
+            places.append(place)
+    return "".join(chars), tuple(places)

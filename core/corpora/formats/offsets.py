@@ -83,7 +83,15 @@ def _regions(text: str, mark: Mark, where: Sequence[Region], sought: set[str]) -
     yield where[0][0], where[-1][1]
     if mark.quote and mark.quote not in sought and not _fits(text, mark, where):
         sought.add(mark.quote)
-        yield from (found.span() for found in re.finditer(re.escape(mark.quote), text))
+        yield from _places(text, mark.quote)
+
+
+def _places(text: str, quote: str) -> Iterator[Region]:
+    """(start, end) wherever `quote` occurs, without overlaps."""
+    at = text.find(quote)
+    while at >= 0:
+        yield at, at + len(quote)
+        at = text.find(quote, at + len(quote))
 
 
 def _all_fit(text: str, quoted: Sequence[Mark], reading: Reading) -> bool:

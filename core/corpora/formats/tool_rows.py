@@ -13,7 +13,7 @@ from core.text.sentence import Sentence
 
 _UNANSWERED = "nobody labelled it: unanswered is unknown, not O"
 MAX_PUBTATOR = 64 << 20  # bytes
-_TITLE = re.compile(r"(\w+)\|([ta])\|(.*)")
+_TITLE = re.compile(r"(\w{1,40})\|([ta])\|(.*)")
 
 
 def read_spacy(records: Iterator[Record], ledger: Ledger) -> Iterator[Sentence]:

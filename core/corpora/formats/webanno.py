@@ -15,11 +15,11 @@ from core.text.sentence import Sentence
 
 MAX_LINE = 1_000_000  # bytes of a token and its columns, or of a sentence's text
 _TWO = re.compile(r"# [\w.$]{3,200} \| ")
-_PLACE = re.compile(r"\d+-\d+(?:\.\d+)?")
+_PLACE = re.compile(r"\d{1,9}-\d{1,9}(?:\.\d{1,9})?")
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _WRITTEN = {"n": "\n", "t": "\t", "r": "\r"}
 _PARTS = re.compile(r"((?:[^\\|]|\\.)*)(?:\||$)", re.DOTALL)
-_NUMBERED = re.compile(r"(.*)(?<!\\)\[(\d+)\]$", re.DOTALL)
+_NUMBERED = re.compile(r"(?<!\\)\[(\d{1,9})\]\Z")
 # Layers that are no entities: parts of speech, lemmas, morphology, chunks, segments.
 _OTHER = re.compile(
     r"\.(?:pos|POS|Lemma|Stem|MorphologicalFeatures|SurfaceForm|Chunk|Token|Sentence|TransformToken)$|\.POS"
@@ -195,8 +195,8 @@ def _values(cell: str) -> Iterator[tuple[str, str]]:
     for found in _PARTS.finditer(cell):
         if not found[0]:
             continue
-        numbered = _NUMBERED.fullmatch(found[1])
-        value, number = (numbered[1], numbered[2]) if numbered else (found[1], "")
+        numbered = _NUMBERED.search(found[1])
+        value, number = (found[1][: numbered.start()], numbered[1]) if numbered else (found[1], "")
         yield ("" if value == "*" else _unescaped(value)), number
 
 

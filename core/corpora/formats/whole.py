@@ -17,7 +17,10 @@ MAX_OBJECT = 64 << 20  # bytes of a file that is one JSON object
 _START = 8_000  # characters of a file that patterns look at
 _PUBTATOR = re.compile(r"\w{1,100}\|t\|.*\n\w{1,100}\|a\|")
 _ROOT = re.compile(r"(?:<\?.*?\?>\s*|<!--.*?-->\s*|<!DOCTYPE[^>\[]*(?:\[[^\]]*\])?[^>]*>\s*)*<([\w:.-]+)", re.DOTALL)
-_PYTHON = re.compile(r"""(?:\w{1,50} *= *)?\[?\s*\(\s*["'].{0,5000}?["']\s*,\s*\{\s*["']entities["']""", re.DOTALL)
+_PYTHON = re.compile(
+    r"""(?:\w{1,50} {0,9}= {0,9})?\[?\s{0,50}\(\s{0,50}["'].{0,500}?["']\s{0,50},\s{0,50}\{\s{0,50}["']entities["']""",
+    re.DOTALL,
+)
 _XML = {"GateDocument": "gate", "collection": "bioc"}
 _CONVERT = "export it from its tool as JSONL with character offsets, brat, WebAnno TSV 3 or CoNLL"
 _RASA = "is YAML, as Rasa writes it, which is not read; convert it to JSON (rasa data convert nlu -f json)."

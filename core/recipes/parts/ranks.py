@@ -71,7 +71,7 @@ class _SilentContext(Silent):
     is_child = False
 
     def __init__(self, run: Run) -> None:
-        self.run, self._checked = run, time.monotonic()
+        self.run, self.root, self._checked = run, run, time.monotonic()
 
     def check(self) -> None:
         """Errors: Cancelled where the first process is gone, and nobody would know what this one leaves."""
