@@ -299,7 +299,7 @@ def test_a_description_is_read_again_only_where_it_was_replaced(home: Path, monk
     for text in ("The rent is due .", "The tenant pays ."):
         library.seal([plain(text)], name=text, origin={})
     first, second = library.list()
-    opened, read_json = list[str](), library_module.read_json
+    opened, read_json = list[str](), files.read_json
 
     def watched(path: Path) -> Any:
         opened.append(path.parent.name)
