@@ -116,7 +116,7 @@ def _check() -> None:
 def _undo() -> None:
     """Offer to undo the last change of parts, and name the corpora that would change."""
     former, now = corpora.former_roles(), corpora.roles()
-    if former is None:
+    if not former:  # a project without parts is no state to go back to
         return
     changes = [
         f"{corpora.ROLES[role].word}: {_called(former.get(role))} instead of {_called(now.get(role))}"
@@ -126,6 +126,7 @@ def _undo() -> None:
     undone = pressed(
         "Undo the last change of parts", "corpora.undo", icon=":material/undo:", help=plain("; ".join(changes))
     )
+    st.caption(f"Undo: {plain('; '.join(changes))}.")
     if undone:
         corpora.undo_roles()
         st.rerun()

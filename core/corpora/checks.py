@@ -173,7 +173,7 @@ def train_in_others(train: Corpus, others: Mapping[str, Corpus]) -> Check:
     found = Check(
         name="train in test",
         level="green",
-        sentence="No training sentence occurs in the dev or test set.",
+        sentence="No training sentence occurs word for word in the dev or test set.",
         cure="Divide the labelled data again",
         command="python -m core corpus split TRAIN --by sentence",
     )

@@ -21,7 +21,8 @@ def show(found: Sequence[Check], key: str, *, here: str = "") -> None:
         for one in open_items:
             _item(one, here)
         if good:
-            with st.expander(f"Data check: {len(good)} of {len(found)} items are fine", icon=ICONS["green"]):
+            icon = ICONS[open_items[0].level if open_items else "green"]
+            with st.expander(f"Data check: {len(good)} of {len(found)} items are fine", icon=icon):
                 for one in good:
                     st.markdown(plain(one.sentence))
 

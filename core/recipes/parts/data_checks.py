@@ -50,7 +50,9 @@ def checked(subject: Subject) -> list[Check]:
     found += [checks.task_in_domain(task, domain)] if task and domain else []
     found += [checks.budget_fits(subject.budgets, domain)] if domain and subject.budgets else []
     if labelled:
-        found += [checks.entities_present(labelled), checks.types_covered(labelled)]
+        found.append(checks.entities_present(labelled))
+        if any(corpus.types for corpus in labelled.values()):
+            found.append(checks.types_covered(labelled))
     found += [checks.dev_size(dev)] if dev and dev.types else []  # without an entity the item above is red
     others = {role: parts[role] for role in ("dev", "test") if role in parts}
     found += [checks.train_in_others(parts["train"], others)] if "train" in parts and others else []
