@@ -64,6 +64,12 @@ class Style:
         return phrases or roles
 
     @property
+    def usual(self) -> bool:
+        """Return True if every tag is its own translation."""
+        letters = self.kind == "letters" and self.separator == "-" and not self.upper
+        return self.outside == "O" and (letters or self.kind in ("types", "empty"))
+
+    @property
     def entities(self) -> bool:
         """Return True if the sample holds an entity."""
         return self.kind != "empty"

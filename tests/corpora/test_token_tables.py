@@ -101,3 +101,11 @@ def test_a_first_row_with_a_tag_is_no_header(tmp_path: Path) -> None:
     found = loaded(tmp_path / "a.csv", "Mara,B-PER\nleft,O\n.,O\n\nRent,O\nis,O\ndue,O\n\n" * 3)
     assert [sentence.tokens for sentence in found] == [("Mara", "left", "."), ("Rent", "is", "due")] * 3
     assert [len(entities_of(sentence)) for sentence in found] == [1, 0] * 3
+
+
+@pytest.mark.parametrize("tags", [["b-per", "i-per", "o"], ["PER_B", "PER_I", "O"], ["B.PER", "I.PER", "O"]])
+def test_lists_of_tags_are_translated_however_they_are_spelt(tmp_path: Path, tags: list[str]) -> None:
+    row = {"tokens": ["Ann", "Lee", "owes"], "ner_tags": tags}
+    (tmp_path / "a.jsonl").write_text(f"{json.dumps(row)}\n" * 2, encoding="utf-8")
+    for sentence in read(tmp_path / "a.jsonl", ReadOptions()):
+        assert [(e.start, e.end, e.type) for e in entities_of(sentence)] == [(0, 2, "PER")]

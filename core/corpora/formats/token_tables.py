@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from core.corpora.formats.hf import TAGS, TOKENS
+from core.corpora.formats.hf import TAGS, TOKENS, tag_columns
 from core.corpora.formats.ledger import Ledger, ReadOptions, Record
 from core.errors import OptionsError
 from core.text.tag_styles import Style, style_of
@@ -53,6 +53,17 @@ def cells_of(name: str, columns: Sequence[str], rows: Sequence[Row], options: Re
     name: of the file. Errors: OptionsError for one token per row where nothing says where sentences begin.
     """
     return _in_cells(columns, rows, options) or _in_rows(name, columns, rows, options)
+
+
+def unusual_lists(columns: Sequence[str], rows: Sequence[Row], options: ReadOptions) -> Cells | None:
+    """Recognise lists of tags that are spelt otherwise than `B-PER` and `O`; None if nothing has to be translated."""
+    pair = tag_columns(columns)
+    lists = [row.get(pair[1]) for row in rows] if pair else []
+    tags = [tag for items in lists if isinstance(items, list) for tag in items if isinstance(tag, str)]
+    style = _style(tags, options) if tags else None
+    if pair is None or style is None or style.usual:
+        return None
+    return Cells(how="cells", tokens=pair[0], tags=pair[1], style=style)
 
 
 def listed(records: Iterator[Record], cells: Cells, ledger: Ledger) -> Iterator[Record]:
@@ -158,6 +169,8 @@ def _is_list(cell: str) -> bool:
 
 def _sequence(cell: object) -> list[str]:
     """Items of a cell: of a list in the text of JSON, Python or numpy, else what blanks separate."""
+    if isinstance(cell, list):
+        return [str(item) for item in cell]
     if not isinstance(cell, str):
         return []
     return _items(cell.strip()) if _is_list(cell) else cell.split()
