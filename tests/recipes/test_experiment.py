@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import re
 import time
 from collections import Counter
 from dataclasses import asdict
@@ -263,7 +264,7 @@ def test_the_command_line_plans_and_reports(finished: str, capsys: pytest.Captur
     experiment.main([*words[:-1], "--plan-only"], standalone_mode=False)
     said = capsys.readouterr().out
     assert "With 2 seeds per variant this plan can detect gains of about" in said
-    assert "By 6 taggers trained on these labels so far" in said
+    assert re.search(r"By \d+ taggers trained on these labels so far", said)  # other tests of this home train too
     experiment.main(words, standalone_mode=False)
     told = json.loads(capsys.readouterr().out)
     assert told["run"] == finished  # the same work in another spelling
