@@ -1,5 +1,6 @@
 # make app     everything set up, the app opened at http://localhost:8501 with the sample corpora in place
-# make test    everything set up, a browser too where none is there, every test; those that measure one at a time, last
+# make test    set everything up, then check every behaviour once; tests marked `alone` run last, one at a time
+# make test-full   the same and the tests marked `full`; run it before an issue is called resolved
 # make quick   the tests below a tenth of a second of processor time (tests/slow.txt names the others), in the rooms that
 #              neither draw pages nor run nor train: the rest asks for one room, e.g. pytest tests/pages
 # make slow    tests/slow.txt anew
@@ -25,25 +26,28 @@ SPARE  := $(shell df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 && $$4 > 8000000 { 
 TIMED  := -p tests.lab.durations
 ROOMS  := $(addprefix --ignore=tests/,browser pages recipes training)
 
-.PHONY: app test quick slow durations bench lint lock sample pictures sbom bundle clean
+.PHONY: app test test-full quick slow durations bench lint lock sample pictures sbom bundle clean
 
 app: $(VENV)/.app
 	$(BIN)/python -m core samples
 	$(BIN)/python app.py
 
-test quick: export PYTEST_DEBUG_TEMPROOT = $(SPARE)
-test: export WINNOW_DURATIONS = $(VENV)/durations
-# The types are checked beside the first part, since mypy alone would leave a core idle; what it says stands below that part.
-test: $(VENV)/.dev
+test test-full quick: export PYTEST_DEBUG_TEMPROOT = $(SPARE)
+test test-full: export WINNOW_DURATIONS = $(VENV)/durations
+test: LEFT_OUT = and not full
+
+# mypy runs beside the first part, because it would leave one of two cores idle; its output follows that part.
+test test-full: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/python -m tests.browser.chromium
 	rm -rf $(VENV)/durations
 	$(BIN)/mypy >$(VENV)/mypy.txt 2>&1 & types=$$!; \
-	$(BIN)/python -m pytest $(TIMED) -n 2 --dist worksteal -m "not browser and not alone"; quiet=$$?; \
+	$(BIN)/python -m pytest $(TIMED) -n 2 --dist worksteal -m "not browser and not alone $(LEFT_OUT)"; quiet=$$?; \
 	wait $$types; typed=$$?; cat $(VENV)/mypy.txt; \
-	$(BIN)/python -m pytest $(TIMED) tests/browser -n 3 --dist loadfile -m "browser and not alone"; seen=$$?; \
-	$(BIN)/python -m pytest $(TIMED) $$(grep -rl --include='test_*.py' mark.alone tests) -m alone && exit $$((typed + quiet + seen))
+	$(BIN)/python -m pytest $(TIMED) tests/browser -n 3 --dist loadfile -m "browser and not alone $(LEFT_OUT)"; seen=$$?; \
+	$(BIN)/python -m pytest $(TIMED) $$(grep -rl --include='test_*.py' mark.alone tests) -m "alone $(LEFT_OUT)" && \
+	exit $$((typed + quiet + seen))
 
 quick: $(VENV)/.dev
 	$(BIN)/python -m pytest -n 2 --dist worksteal $(ROOMS) -m "not browser and not alone and not slow"

@@ -1,4 +1,4 @@
-"""`make test`: it fails where any part of it does, sees to a browser, and says which tests were left out."""
+"""`make test` and `make test-full`: they fail if a part fails, install a browser, and count the tests left out."""
 
 import os
 import shutil
@@ -15,6 +15,7 @@ from tests.conftest import ROOT, pytest_terminal_summary
 PROGRAM = '#!/bin/sh\necho "$*" >> "{calls}"\ncase "$*" in {fails}) exit 1;; esac\n'
 
 
+@pytest.mark.parametrize(("target", "left_out"), [("test", " and not full"), ("test-full", "")])
 @pytest.mark.parametrize(
     ("fails", "fine"),
     [
@@ -26,11 +27,13 @@ PROGRAM = '#!/bin/sh\necho "$*" >> "{calls}"\ncase "$*" in {fails}) exit 1;; esa
         ("''", False),  # mypy, which is called without a word
     ],
 )
-def test_it_fails_where_any_part_does_and_runs_all_parts(tmp_path: Path, fails: str, fine: bool) -> None:
+def test_make_runs_all_parts_and_fails_if_one_fails(
+    tmp_path: Path, fails: str, fine: bool, target: str, left_out: str
+) -> None:
     for name in ("python", "ruff", "mypy"):
         (tmp_path / name).write_text(PROGRAM.format(calls=tmp_path / "calls", fails=fails), encoding="utf-8")
         (tmp_path / name).chmod(0o700)
-    words = ["make", "test", f"VENV={tmp_path}", f"BIN={tmp_path}", "-o", f"{tmp_path}/.dev"]
+    words = ["make", target, f"VENV={tmp_path}", f"BIN={tmp_path}", "-o", f"{tmp_path}/.dev"]
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.returncode == 0) == fine, done.stderr
     calls = (tmp_path / "calls").read_text(encoding="utf-8").split("\n")
@@ -39,7 +42,7 @@ def test_it_fails_where_any_part_does_and_runs_all_parts(tmp_path: Path, fails: 
     if "check" not in fails:
         assert calls[-4] == "-m tests.browser.chromium"
         parts = ["not browser and not alone", "browser and not alone", "alone"]
-        assert [call.split(" -m ")[-1] for call in calls[-3:]] == parts
+        assert [call.split(" -m ")[-1].rstrip() for call in calls[-3:]] == [part + left_out for part in parts]
 
 
 @pytest.fixture

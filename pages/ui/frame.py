@@ -136,7 +136,7 @@ def _sidebar() -> None:
     st.logo(str(ASSETS / "logo.svg"), size="large", icon_image=str(ASSETS / "icon.svg"))
     with st.sidebar:
         project.switch(_projects)
-        _menu(project.address())
+        _menu()
         expert_switch()
         st.space("small")
         _strip()
@@ -145,14 +145,14 @@ def _sidebar() -> None:
         _focus(key="focus", height=1)
 
 
-def _menu(query: dict[str, str]) -> None:
-    """Links to the pages. query: of their addresses."""
+def _menu(of: str | None = None) -> None:
+    """Draw the links to the pages of this project, or of the project with the slug `of`."""
     with st.sidebar:
         for group, pages in PAGES.items():
             if group:
                 st.caption(group)
             for path, label, icon in pages:
-                st.page_link(path, label=label, icon=icon, width="stretch", query_params=query)
+                page_link(path, of=of, label=label, icon=icon, width="stretch")
 
 
 def _words(own: Sequence[Term]) -> None:

@@ -39,11 +39,12 @@ def _named(query: str) -> str | None:
 projects.ask_for_project(of_window)
 
 
-def begin(menu: Callable[[dict[str, str]], None]) -> None:
+def begin(menu: Callable[[str], None]) -> None:
     """Have the address name the project where there are several, and forget what was typed for another one.
 
     The bare address of a page is of the project that was looked at last. Where there is none of that name, say so, draw
-    the menu of one that exists, and end. menu: draws the links to the pages, given the query of their addresses.
+    the menu of one that exists, and end. menu: draws the links to the pages of the project whose slug
+    it is given.
     """
     several = projects.several()
     if several and not st.query_params and (last := _looked_at_last()):
@@ -54,7 +55,7 @@ def begin(menu: Callable[[dict[str, str]], None]) -> None:
         st.error(plain(str(error)), icon=":material/folder_off:")
         everything = projects.listed()
         _links(everything)
-        menu({NAMED: _looked_at_last() or everything[0].slug})
+        menu(_looked_at_last() or everything[0].slug)
         st.stop()
     # Nothing that was typed, picked or found in one project may fill a field of another.
     if st.session_state.get(_SEEN, slug) != slug:
@@ -77,9 +78,9 @@ def address(**query: str) -> dict[str, str]:
     return {**query, **({NAMED: projects.current().slug} if projects.several() else {})}
 
 
-def page_link(page: str, query: Mapping[str, str] | None = None, **look: Any) -> None:
-    """A link to a page of the same project."""
-    st.page_link(page, query_params=address(**(query or {})), **look)
+def page_link(page: str, query: Mapping[str, str] | None = None, of: str | None = None, **look: Any) -> None:
+    """Link to a page of the same project, or of the project with the slug `of`."""
+    st.page_link(page, query_params=address(**(query or {})) if of is None else {NAMED: of}, **look)
 
 
 def switch_page(page: str, query: Mapping[str, str] | None = None) -> None:

@@ -178,7 +178,7 @@ def _without_blanks(tokens: list[str], tags: list[str], line: int, ledger: Ledge
     if all(map(str.strip, tokens)):
         return tokens, tags
     pairs = zip(tokens, tags, strict=True)
-    kept = [(token, tag) for token, tag in pairs if not token or token.strip() or tag.startswith(_BEGINS)]
+    kept = [(token, tag) for token, tag in pairs if token.strip() or tag.startswith(_BEGINS)]
     if len(kept) < len(tokens):
-        ledger.repair(line, len(tokens) - len(kept), "tokens of white space alone were left out")
+        ledger.repair(line, len(tokens) - len(kept), "tokens without a character were left out")
     return [token for token, _ in kept], [tag for _, tag in kept]

@@ -71,7 +71,7 @@ def inline_rows(path: Path, encoding: str, ledger: Ledger) -> Iterator[Record]:
 
 def _tagged(text: str, mark: str) -> dict[str, object]:
     """Tokens and tags of a line; a word without a tag has an empty one, which is refused as a tag."""
-    words = [word.split(mark) if mark == "|" else word.rpartition(mark)[::2] for word in text.split()]
+    words = [word.split(mark) if mark == "|" else word.rsplit(mark, 1) for word in text.split()]
     return {"tokens": [word[0] for word in words], "ner_tags": [word[-1] if len(word) > 1 else "" for word in words]}
 
 
