@@ -18,9 +18,12 @@ expect.set_options(timeout=PATIENCE)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark every test of this folder `browser`, and `full` unless it is marked `road`."""
     for item in items:
         if item.path.parent == Path(__file__).parent:
             item.add_marker(pytest.mark.browser)
+            if not item.get_closest_marker("road"):
+                item.add_marker(pytest.mark.full)
 
 
 @pytest.fixture(scope="session")

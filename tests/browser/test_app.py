@@ -78,6 +78,7 @@ def test_three_clicks_lead_from_home_to_an_exported_selection(cold: Server, newc
     assert len(selected) == 660  # a tenth of 6,600
 
 
+@pytest.mark.road
 def test_from_files_to_an_export(server: Server, page: Page, lines: Callable[[int, int], list[str]]) -> None:
     (server.data / "domain.txt").write_text("\n".join([*NASTY, *lines(300, 1)]), encoding="utf-8")
     (server.data / "task.txt").write_text("\n".join([*NASTY, *lines(40, 2)]), encoding="utf-8")
@@ -154,6 +155,7 @@ def test_a_type_is_named_letter_by_letter_at_its_bar(
     assert page.locator("img[src=x], .stVegaLiteChart b, #vg-tooltip-element b").count() == 0
 
 
+@pytest.mark.road
 def test_a_run_outlives_page_and_server_and_can_be_cancelled_and_resumed(
     server: Server, page: Page, lines: Callable[[int, int], list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

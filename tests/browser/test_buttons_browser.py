@@ -29,6 +29,7 @@ STILL = """e => Promise.all(e.getAnimations({subtree: true}).filter(a => a.effec
     .map(a => a.finished.catch(() => 0)))"""
 VECTORS = "Word vectors of elsewhere (GloVe, word2vec, fastText)"
 LARGER = "Start from a larger encoder: slower, and better at most tasks"
+ROAD = {"bias", "project"}  # walks of `make test`; the others run in `make test-full`
 WALKS: dict[str, Callable[["Walk"], None]] = {}
 
 
@@ -146,7 +147,10 @@ def walk(one: Callable[[Walk], None]) -> Callable[[Walk], None]:
     return one
 
 
-@pytest.mark.parametrize("name", sorted(set(BUTTONS.values())))
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.road] * (name in ROAD)) for name in sorted(set(BUTTONS.values()))],
+)
 def test_every_button_does_something(
     laid: tuple[Server, Laid], page: Page, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

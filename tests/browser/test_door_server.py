@@ -263,6 +263,7 @@ def test_the_page_is_shown_through_a_forward_on_another_port(deaf: Server, page:
         relay.kill()
 
 
+@pytest.mark.road
 def test_with_a_key_alone_the_printed_address_opens_it(tmp_path: Path, browser: Browser) -> None:
     words = {"WINNOW_DOOR": "key"}
     with (

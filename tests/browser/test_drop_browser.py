@@ -169,6 +169,7 @@ def test_documents_without_labels_are_asked_about_and_end_with_the_choice_and_wh
     expect(page.get_by_role("table", name="Health of the choice")).to_be_visible()
 
 
+@pytest.mark.road
 def test_a_dropped_folder_brings_the_folders_that_its_files_lie_in(
     server: Server, page: Page, matter: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -131,6 +131,7 @@ def taken(page: Page, kind: str) -> bytes:
     return Path(caught.value.path()).read_bytes()
 
 
+@pytest.mark.road
 def test_lasso_add_remove_undo_reload_export(server: Server, page: Page, mapped: tuple[str, Points]) -> None:
     select, points = mapped
     page.goto(f"{server.url}/Explore?run={select}")

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from core.facade import corpora, runs
@@ -11,6 +12,7 @@ from tests.planted import contracts, kitchen
 LONG = "what was cooked and eaten in the kitchen of the house by the sea every summer"  # 76 characters
 
 
+@pytest.mark.road
 def test_from_sources_to_a_matrix(server: Server, page: Page, home: Path) -> None:
     for name, lines in {"law": contracts(300, 2) * 4, LONG: kitchen(300) * 4, "my-task": contracts(60, 1)}.items():
         path = server.data / f"{name}.txt"

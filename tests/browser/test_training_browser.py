@@ -73,7 +73,7 @@ def worker(run_id: str) -> int:
     return found.pid
 
 
-@pytest.mark.alone
+@pytest.mark.road
 def test_watch_reload_stop_queue_resume_result(server: Server, page: Page, parts: dict[str, str]) -> None:
     page.goto(server.url + "/Training")
     settled(page)

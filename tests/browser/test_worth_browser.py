@@ -43,6 +43,7 @@ def test_training_says_what_an_experiment_could_show_and_takes_before_it_starts(
     settled(page)
 
 
+@pytest.mark.road
 def test_both_answers_are_the_same_on_results_on_the_road_and_in_the_report(
     server: Server, page: Page, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
