@@ -1,6 +1,9 @@
 """Text of a data set, a file's name or another account, as a terminal or a list may show it; and times."""
 
 import re
+import time
+from collections import Counter
+from collections.abc import Mapping
 
 REPLACED = "\ufffd"
 _BRIEF = 800  # characters
@@ -37,6 +40,25 @@ def in_points(value: float) -> str:
 def short(name: str) -> str:
     """A name in a list. A long one keeps both ends, because names that Winnow gives differ at the end."""
     return name if len(name) <= LONGEST else f"{name[: LONGEST - 28].rstrip()}…{name[-27:].lstrip()}"
+
+
+def when(moment: float) -> str:
+    """Date and time by this machine's clock, without the year. moment: seconds since 1970."""
+    return time.strftime("%-d %B, %H:%M", time.localtime(moment))
+
+
+def distinct(names: Mapping[str, str], moments: Mapping[str, float]) -> dict[str, str]:
+    """Add the date to equal names, and a number, oldest first, if the dates are equal too.
+
+    moments: when each began, in seconds since 1970.
+    """
+    often = Counter(names.values())
+    dated = {key: name if often[name] == 1 else f"{name} ({when(moments[key])})" for key, name in names.items()}
+    oldest_first, often = sorted(dated, key=lambda key: (moments[key], key)), Counter(dated.values())
+    for name in [name for name, n in often.items() if n > 1]:
+        equal = [key for key in oldest_first if dated[key] == name]
+        dated |= {key: f"{name.removesuffix(')')}, no. {number})" for number, key in enumerate(equal, 1)}
+    return dated
 
 
 def duration(seconds: float) -> str:

@@ -9,7 +9,7 @@ from pages.ui.frame import page
 from pages.ui.presses import pressed
 from pages.ui.runs.links import TRAINING, attach, attached
 from pages.ui.runs.panel import run_panel
-from pages.ui.runs.pick import begun, pick_run
+from pages.ui.runs.pick import pick_run
 from pages.ui.runs.where import where
 from pages.ui.training import form, larger, outcome, preflight, ranking, word_vectors
 from pages.ui.training.fewer_labels import fewer_labels
@@ -54,7 +54,7 @@ def main() -> None:
             with st.container():  # stays when the queue comes and goes, so that nothing below it moves its place
                 outcome.queue(run_id, RUN)
             trainings = runs.own(*training.TRAININGS)
-            _watch(pick_run(run_id, RUN, trainings, "Training", begun))
+            _watch(pick_run(run_id, RUN, trainings, "Training"))
 
 
 def _setup() -> None:

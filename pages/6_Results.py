@@ -11,7 +11,7 @@ from pages.ui.frame import page, where_text_is_here
 from pages.ui.results import board, overlay, pair, sentences, study, take, trial
 from pages.ui.runs.links import TRAINING, attached
 from pages.ui.runs.panel import run_panel
-from pages.ui.runs.pick import begun, pick_run
+from pages.ui.runs.pick import pick_run
 from pages.ui.runs.words import title
 from pages.ui.widgets import plain
 
@@ -47,7 +47,7 @@ def _single() -> str:
     run = next((run for run in runs.listed("finetune") if run.id == st.query_params.get("run")), None)
     if run is None:
         return ""
-    st.markdown(f"**{plain(title(run))}** ({plain(run.id[-4:])}) stands first among the single trainings below.")
+    st.markdown(f"**{plain(title(run))}** is the first of the single trainings below.")
     return run.id
 
 
@@ -58,7 +58,7 @@ def _pick(run_id: str) -> str:
         RUN,
         runs.own(*COMPARED),
         "Experiment",
-        lambda run: begun(run, "" if run.manifest.kind == "study" else ", ".join(run.manifest.config["arms"])),
+        lambda run: title(run) if run.manifest.kind == "study" else ", ".join(run.manifest.config["arms"]),
     )
 
 
@@ -130,7 +130,7 @@ def _run_labels(run_id: str | None, single: str) -> dict[str, str]:
     rows = [row for row in results.tagger_rows() if row.f1 is not None]
     # A stable sort: the others stay newest first.
     rows.sort(key=lambda row: row.run != single)
-    return {row.run: f"{take.origin(row)} on {row.train} ({row.run[-4:]})" for row in rows}
+    return take.names(rows)
 
 
 main()

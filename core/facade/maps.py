@@ -33,6 +33,7 @@ from core.plots.explore import HoverRow
 from core.results import FloatArray, IntArray
 from core.runs.store import Run
 from core.selection.near import nearest_rows
+from core.shown import short
 from core.stats.draws import stratified
 from core.terms import plainly
 
@@ -285,7 +286,14 @@ def pairs(map_run: str, kinds: IntArray, n: int = 20) -> list[tuple[MapRow, MapR
     if not len(selected) or not len(filtered):
         return []
     sample = selected[stratified(np.zeros(len(selected), dtype=np.int64), n, mapped.seed)]
-    vectors, _ = vectors_of.read(store().get(mapped.embedded["domain"]))
+    try:
+        vectors, _ = vectors_of.read(store().get(mapped.embedded["domain"]))
+    except RunError as error:
+        raise RunError(
+            f"sentence vectors of {short(mapped.domain.name)}: are not in this project, because exported projects and "
+            "the finished sample leave them out. To compute them, switch on Expert and make a map with another seed on "
+            "the tab Map."
+        ) from error
     which, cosines = nearest_rows(vectors, mapped.rows[sample], mapped.rows[filtered])
     scores = scored(mapped.selection)
     rows = [mapped.table(points, kinds, scores) for points in (sample, filtered[which])]

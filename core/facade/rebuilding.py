@@ -13,6 +13,7 @@ from core.corpora.name_list import read_names
 from core.difficulty.mentions import Mention
 from core.facade.corpora import roles
 from core.facade.home import kept_per_home, library, store
+from core.facade.titles import run_titles
 from core.recipes import rebuild
 from core.recipes.parts import rebuild_preview
 from core.recipes.parts.finds import KINDS
@@ -84,14 +85,11 @@ def add_names(path: Path) -> str:
 
 
 def finders() -> dict[str, str]:
-    """{finished run: what it tagged} of those whose finds may give a robustness set its names, the newest first."""
+    """Name finished runs whose finds may give a robustness set its names, newest first: {run id: what it tagged}."""
     names = {corpus.fingerprint: corpus.name for corpus in library().list()}
     done = sorted(store().list(*KINDS, state="succeeded"), key=lambda run: run.id, reverse=True)
-    return {
-        run.id: f"{names[run.manifest.inputs['corpus']]} ({run.id[-4:]})"
-        for run in done
-        if run.manifest.inputs["corpus"] in names
-    }
+    here = [run for run in done if run.manifest.inputs["corpus"] in names]
+    return run_titles(here, lambda run: names[run.manifest.inputs["corpus"]])
 
 
 def set_file(run_id: str) -> Path:

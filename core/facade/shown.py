@@ -1,5 +1,5 @@
-"""What text and times look like before people."""
+"""Text and times as a user sees them."""
 
-from core.shown import LONGEST, duration, in_points, short, shown, shown_json
+from core.shown import LONGEST, distinct, duration, in_points, short, shown, shown_json, when
 
-__all__ = ["LONGEST", "duration", "in_points", "short", "shown", "shown_json"]
+__all__ = ["LONGEST", "distinct", "duration", "in_points", "short", "shown", "shown_json", "when"]

@@ -19,9 +19,11 @@ from core.errors import WinnowError
 from core.facade import runs, training
 from core.facade.home import kept_per_home, library, store
 from core.facade.results import corpus_name
+from core.facade.titles import encoder
 from core.plots.bias import TaggerPoint, best_of_both
 from core.plots.results import line_name
 from core.runs.store import Run, is_run_id
+from core.shown import distinct
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +91,8 @@ def _begins(run_id: str) -> str:
 
 
 def names(run_ids: Sequence[str]) -> dict[str, str]:
-    """Names of `finetune` runs: the arm of the experiment that they belong to, else start, corpus and id."""
+    """Names of `finetune` runs: the arm of the experiment that they belong to, else encoder and corpus; equal
+    names get their date."""
     arms: dict[str, str] = {}
     for run in store().list("experiment", state="succeeded"):
         for row in leaderboard.read(run).leaderboard:
@@ -97,14 +100,11 @@ def names(run_ids: Sequence[str]) -> dict[str, str]:
                 # A tagger that experiments share is called as the newest of them calls it.
                 arms.setdefault(finetune, line_name(row))
     names = {run_id: arms.get(run_id) or _named(store().get(run_id)) for run_id in run_ids}
-    several = [name for name in set(names.values()) if list(names.values()).count(name) > 1]
-    return {run_id: f"{name} ({run_id[-4:]})" if name in several else name for run_id, name in names.items()}
+    return distinct(names, {run_id: store().get(run_id).began.timestamp() for run_id in run_ids})
 
 
 def _named(run: Run) -> str:
-    init = run.manifest.config["init"]
-    start = init[-4:] if is_run_id(init) else init.rstrip("/").rsplit("/", 1)[-1]
-    return f"{start} on {corpus_name(run.manifest.config['train'])}"
+    return f"{encoder(run.manifest.config['init'])} on {corpus_name(run.manifest.config['train'])}"
 
 
 def frontier(runs: Sequence[str], train: str = "") -> list[FrontierRow]:

@@ -1,19 +1,18 @@
 """Titles of runs: what a run does to which corpus, the same on pages and on the command line."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 from core.config import Budget
 from core.errors import WinnowError
 from core.facade import choices, intake, labels, results, runs, training
+from core.facade.choices import Choice
 from core.runs.store import Run
-from core.shown import short
+from core.shown import distinct, short
 
 _TITLES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
-    "select": lambda config: (
-        f"Select {Budget.parse(config['budget']).in_words} of {corpus_name(config['domain'])} by {config['strategy']}"
-    ),
+    "select": lambda config: f"Select {_selected(config)}",
     "prevalence": lambda config: f"Count what is like {corpus_name(config['task'])} in {corpus_name(config['domain'])}",
     "audit": lambda config: f"Check {corpus_name(config['corpus'])} for duplicates and leaks",
     "add": lambda config: f"Import {config['name'] or config['path'].rsplit('/', 1)[-1]}",
@@ -43,6 +42,20 @@ _TITLES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
 }
 
 
+def run_titles(listed: Iterable[Run], words: Callable[[Run], str] | None = None) -> dict[str, str]:
+    """Return a distinct title per run, by run id. words: what names a run, unless its title does."""
+    found = list(listed)
+    names = {run.id: (words or title)(run) for run in found}
+    return distinct(names, {run.id: run.began.timestamp() for run in found})
+
+
+def selection_titles(listed: Iterable[Choice]) -> dict[str, str]:
+    """Return a distinct title per selection, by its id."""
+    found = list(listed)
+    names = {choice.id: choices.title(choice) for choice in found}
+    return distinct(names, {choice.id: choice.created for choice in found})
+
+
 def title(run: Run) -> str:
     """A run in words: as somebody named it, else what it does to which corpus."""
     with suppress(WinnowError):  # one that was removed since
@@ -69,11 +82,15 @@ def corpus_name(reference: str) -> str:
     return short(results.corpus_name(reference))
 
 
+def _selected(config: Mapping[str, Any]) -> str:
+    return f"{Budget.parse(config['budget']).in_words} of {corpus_name(config['domain'])} by {config['strategy']}"
+
+
 def _of_selection(run_id: str) -> str:
     try:
-        return f"{corpus_name(runs.get(run_id).manifest.config['domain'])} for selection {run_id[-4:]}"
+        return _selected(runs.get(run_id).manifest.config)
     except WinnowError:
-        return f"a removed selection ({run_id[-4:]})"
+        return "a removed selection"
 
 
 def _trained(config: Mapping[str, Any]) -> str:
@@ -106,7 +123,8 @@ def encoder(init: str) -> str:
     """Encoder to start from, in few words: a finished pre-training by its corpora, a folder by its name."""
     run_id = init.removesuffix("/artifacts/model").rsplit("/", 1)[-1]
     with suppress(WinnowError):
-        return f"the encoder of {run_id[-4:]} ({_names(runs.get(run_id).manifest.config['corpora'])})"
+        config = runs.get(run_id).manifest.config
+        return f"{encoder(config['init'])} pre-trained on {_names(config['corpora'])}"
     return init.rstrip("/").rsplit("/", 1)[-1]
 
 

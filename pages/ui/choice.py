@@ -11,7 +11,7 @@ from core.facade.errors import WinnowError
 from core.facade.runs import Run
 from pages.ui.presses import pressed
 from pages.ui.runs import links
-from pages.ui.runs.words import title, when
+from pages.ui.runs.words import run_titles, selection_titles, title
 from pages.ui.widgets import plain
 
 NAMED = "choice"  # in an address
@@ -109,17 +109,12 @@ def say_refused() -> None:
         st.error(plain(refused), icon=":material/error:")
 
 
-def in_list(choice: Choice) -> str:
-    """A choice among others: what it is called, when it was made, and the end of its id."""
-    return f"{choices.title(choice)} ({when(choice.created)}, {choice.id[-4:]})"
-
-
 def pick(shown: str, page: str, unfinished: Sequence[Run] = ()) -> None:
     """The one that is shown, of all; another one is taken up. unfinished: runs that can be shown too."""
-    labels = {run.id: f"{title(run)} ({when(run.began.timestamp())}, {run.id[-4:]})" for run in unfinished}
-    labels |= {choice.id: in_list(choice) for choice in choices.listed()}
-    if shown not in labels:  # an experiment made it
-        labels[shown] = in_list(choices.at(shown))
+    labels, listed = run_titles(unfinished), choices.listed()
+    if shown not in (*labels, *(choice.id for choice in listed)):  # an experiment made it
+        listed.append(choices.at(shown))
+    labels |= selection_titles(listed)
     if len(labels) < 2:
         return
     # With what is shown in its key the field follows when another is taken up elsewhere.

@@ -10,7 +10,7 @@ from core.facade.removals import Removal
 from core.facade.runs import Run
 from pages.ui.presses import pressed
 from pages.ui.runs.links import link
-from pages.ui.runs.words import name_of, title
+from pages.ui.runs.words import run_titles, title
 from pages.ui.widgets import corpus_picker, plain, size
 
 MOST_NAMED = 5  # runs
@@ -59,8 +59,9 @@ def _remove_run(run_id: str) -> None:
     own = {run.id for run in gone}
     if needing := [run for run in goes.runs if run.id not in own and run.manifest.parent not in own]:
         st.warning(f"{len(needing)} made from it cannot be run again without it:", icon=":material/link_off:")
+        names = run_titles(needing[:MOST_NAMED])
         for run in needing[:MOST_NAMED]:
-            link(run, plain(name_of(run)))
+            link(run, plain(names[run.id]))
     if pressed(f"Remove it, free {size(freed)}", "runs.remove", type="primary"):
         removals.remove_run(run_id)
         st.rerun()

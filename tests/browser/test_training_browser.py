@@ -100,7 +100,7 @@ def test_watch_reload_stop_queue_resume_result(server: Server, page: Page, parts
         second = runs.start("finetune", {"train": parts["train"], "dev": parts["dev"], "init": "tiny", "seeds": [2]})
         queue = page.locator(".st-key-training-run-queue")
         page.reload()
-        expect(queue.get_by_text(f"Waiting for Fine-tune tiny on my-train ({first[-4:]})")).to_be_visible()
+        expect(queue.get_by_text("Waiting for Fine-tune tiny on my-train")).to_be_visible()
         runs.stop(second)
         expect(queue).to_have_count(0)
 

@@ -80,8 +80,9 @@ def test_a_tagger_whose_model_is_gone_is_not_offered(taggers: tuple[str, str], m
     shutil.rmtree(deliver.model_folder(good))
     for name, key in (("Try a sentence", "results.try.model"), ("Take away", "results.take.model")):
         app = tab(opened(PAGE), name)
-        [offered] = app.selectbox(key=key).options
-        assert offered.endswith(f"({bad[-4:]})")
+        box = app.selectbox(key=key)
+        assert len(box.options) == 1
+        assert box.value == bad
     shutil.rmtree(deliver.model_folder(bad))
     for name in ("Try a sentence", "Take away"):
         app = tab(opened(PAGE), name)
@@ -95,7 +96,7 @@ def test_a_tagger_whose_model_is_gone_is_not_offered(taggers: tuple[str, str], m
     app = tab(opened(PAGE), "Try a sentence")
     assert not app.exception
     assert not app.info
-    [offered] = app.selectbox(key="results.try.model").options
+    assert len(app.selectbox(key="results.try.model").options) == 1
     assert taggers_facade.here()
 
 

@@ -1,6 +1,5 @@
 """Which run a page is about: no run stands in for another in silence."""
 
-from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -8,6 +7,7 @@ import pytest
 from core.corpora.corpus import Corpus
 from core.facade import corpora as facade_corpora
 from core.facade import runs
+from core.facade.titles import run_titles
 from tests.finished import LINES, corpora, experiment, fine_tuned, finish
 from tests.finished_bias import contracts, measured
 from tests.pages.test_pages import opened, opened_on, texts, trio  # noqa: F401
@@ -117,9 +117,10 @@ def test_another_run_is_picked_by_when_it_was_begun(home: Path) -> None:
     )
     app = opened_on("pages/5_Training.py", newer.id)
     choice = app.selectbox(key=f"training.which.{newer.id}")
-    for label, run in zip(choice.options, (newer, older), strict=True):
-        begun = datetime.fromisoformat(run.manifest.created).astimezone()  # as the clock of this machine says
-        assert label.endswith(f"({begun:%-d %B, %H:%M}, {run.id[-4:]})")
+    labels = run_titles([newer, older])
+    assert choice.options == list(labels.values())
+    assert len(set(labels.values())) == 2
+    assert not [run.id for run in (older, newer) if run.id[-4:] in " ".join(choice.options)]
     choice.set_value(older.id).run()
     assert not app.exception
     assert older.id in app.query_params["run"]

@@ -792,7 +792,7 @@ def test_a_second_training_says_what_it_waits_for(parts: dict[str, str], working
     working(first)
     working(second)
     app = opened(PAGE)  # the newer one is shown, the older one stands in the queue
-    said = f"Waiting for **{plain('Fine-tune tiny on my-train')} ({first.id[-4:]})**"
+    said = f"Waiting for **{plain('Fine-tune tiny on my-train')}**"
     assert said in texts(app)
     links = {link.proto.label: link.proto.query_string for link in app.get("page_link")}
     assert first.id in links["Show"]

@@ -12,7 +12,7 @@ from core.facade.terms import DEV, TEST
 from pages.ui.presses import submitted
 from pages.ui.runs.links import remember
 from pages.ui.runs.panel import run_panel
-from pages.ui.runs.pick import begun, pick_part
+from pages.ui.runs.pick import pick_part
 from pages.ui.runs.words import last_duration
 from pages.ui.terms import expert
 from pages.ui.widgets import chart, config_form, corpus_picker, plain, same_command, table
@@ -54,7 +54,7 @@ def sweep(run_id: str) -> None:
 
 def _label(run: Run) -> str:
     config = run.manifest.config
-    return begun(run, f"{config['network']}, seeds {', '.join(map(str, config['seeds']))}")
+    return f"{config['network']}, seeds {', '.join(map(str, config['seeds']))}"
 
 
 def _setup(run_id: str) -> None:

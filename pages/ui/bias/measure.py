@@ -12,7 +12,7 @@ from pages.ui.frame import guard
 from pages.ui.presses import pressed
 from pages.ui.runs.links import attach, attached
 from pages.ui.runs.panel import run_panel
-from pages.ui.runs.pick import begun, pick_run
+from pages.ui.runs.pick import pick_run
 from pages.ui.runs.timing import time_machine
 from pages.ui.runs.words import title
 from pages.ui.training.parts import BUNDLED, BUNDLED_SAYS, preset_picker
@@ -151,7 +151,7 @@ def _settings() -> dict[str, Any]:
 
 
 def _label(run: Run) -> str:
-    return begun(run, f"{title(run)} with {run.manifest.config['encoder']}")
+    return f"{title(run)} with {run.manifest.config['encoder']}"
 
 
 def _losses(run_id: str) -> None:

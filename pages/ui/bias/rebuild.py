@@ -16,7 +16,7 @@ from pages.ui.presses import pressed
 from pages.ui.project import later, page_link
 from pages.ui.runs.links import remember
 from pages.ui.runs.panel import run_panel
-from pages.ui.runs.pick import begun, pick_part
+from pages.ui.runs.pick import pick_part
 from pages.ui.widgets import config_form, corpus_labels, plain, same_command, table
 
 RUN = "bias.rebuild"
@@ -196,7 +196,7 @@ def _sentences(options: Mapping[str, Any], drawn: Preview) -> None:
 def _label(run: Run) -> str:
     config = run.manifest.config
     rate = "" if config["method"] == "dataaug" or config["add_bin"] else f" {config['rate']:.0%}"
-    return begun(run, f"{METHODS[config['method']][0]}{rate}, seed {config['seed']}")
+    return f"{METHODS[config['method']][0]}{rate}, seed {config['seed']}"
 
 
 def _outcome(run_id: str) -> None:

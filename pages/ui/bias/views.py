@@ -9,6 +9,7 @@ from core.facade.bias import BinRow, DifficultyResult, TypeRow
 from core.facade.runs import Run
 from pages.ui.bias.parts import bits, mention_list
 from pages.ui.frame import guard
+from pages.ui.runs.words import run_titles
 from pages.ui.widgets import chart, plain, table
 
 MOST = 8  # data sets beside each other
@@ -76,27 +77,28 @@ def _data_sets(run_id: str) -> None:
     """Several finished runs beside each other."""
     with guard():
         measured = {run.id: run for run in runs.listed("difficulty", state="succeeded")}
-        names = {name: f"{_corpus(run)}, {run.manifest.config['encoder']}" for name, run in measured.items()}
+        alike = {name: f"{_corpus(run)}, {run.manifest.config['encoder']}" for name, run in measured.items()}
+        names = run_titles(measured.values(), lambda run: alike[run.id])
         shown = [run_id]
         if len(measured) > 1:
             # From the oldest on: of two of one name the newer stays, and the page's own before any.
-            usual = {names[name]: name for name in reversed(measured)} | {names[run_id]: run_id}  # one of each kind
+            usual = {alike[name]: name for name in reversed(measured)} | {alike[run_id]: run_id}  # one of each kind
             shown = st.multiselect(
                 "Data sets beside each other",
                 list(measured),
                 sorted(usual.values(), key=list(measured).index)[:MOST],
-                lambda name: f"{names[name]} ({name[-4:]})",
+                names.__getitem__,
                 key=f"bias.sets.{run_id}",
                 max_selections=MOST,
             )
-        here = [names[name] for name in shown]
+        called = run_titles([measured[name] for name in shown], lambda run: alike[run.id])
         rows = [
             figures.Informed(
-                name=name if here.count(name) < 2 else f"{name} ({run[-4:]})",
+                name=called[run],
                 bits=bias.result(run).v_information,
                 intervals=bias.result(run).intervals,
             )
-            for name, run in zip(here, shown, strict=True)
+            for run in shown
         ]
         if rows:
             values = "; ".join(f"{row.name}: {row.bits.entity:z.2f}, {row.bits.context:z.2f}" for row in rows)

@@ -10,10 +10,10 @@ from core.facade import choices, figures, insights, maps, selections
 from core.facade.figures import IntArray
 from core.facade.home import home
 from core.facade.insights import Side
-from pages.ui.choice import in_list
 from pages.ui.explore import state
 from pages.ui.explore.tooltips import packed, tooltips
 from pages.ui.project import page_link
+from pages.ui.runs.words import selection_titles
 from pages.ui.widgets import chart, plain, table, with_place
 
 DRAWN = 20_000
@@ -34,14 +34,14 @@ SIDE_WORDS: Mapping[Side, str] = {
 
 def compare(choice_id: str, map_run: str | None) -> None:
     """Another choice from the same D_C, on this one's map where it has one."""
-    names = {each.id: in_list(each) for each in choices.comparable(choice_id)}
+    names = selection_titles([*choices.comparable(choice_id), choices.at(choice_id)])
+    this = names.pop(choice_id)
     if not names:
         st.info("Keep this choice and change it, or select by another strategy, and the two show here on one map.")
         page_link("pages/3_Selection.py", label="Make another selection", icon=":material/filter_alt:")
         return
     other = st.selectbox("Compare with", list(names), 0, names.__getitem__, key=f"explore.other.{choice_id}")
-    a, b = (plain(in_list(choices.at(each))) for each in (choice_id, other))
-    st.markdown(f"**A** is {a}; **B** is {b}. Hand edits are counted.")
+    st.markdown(f"**A** is {plain(this)}; **B** is {plain(names[other])}. Hand edits are counted.")
     _both(choice_id, map_run, other)
     side = st.segmented_control(
         "Sentences of",

@@ -1,6 +1,6 @@
 """All trainings in a table, what sets two of them apart, and everything that can be taken away."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from typing import Any
@@ -16,7 +16,7 @@ from pages.ui.presses import pressed
 from pages.ui.project import later
 from pages.ui.results.board import spread
 from pages.ui.runs.panel import run_panel
-from pages.ui.runs.words import encoder, name_of
+from pages.ui.runs.words import encoder, run_titles
 from pages.ui.widgets import same_command, size, table
 
 REPORTS: Mapping[reports.Format, tuple[str, str]] = {
@@ -37,7 +37,6 @@ COLUMNS = {
     "dev": f"Best {terms.DECIDING.word}",
     "epoch": "At epoch",
     "f1": "Test score",
-    "id": "Run",
 }
 
 
@@ -46,37 +45,43 @@ def origin(row: TaggerRow) -> str:
     return str(encoder(row.init))
 
 
+def names(rows: Sequence[results.TaggerRow]) -> dict[str, str]:
+    """Name taggers by encoder and training set, by run id."""
+    words = {row.run: f"{origin(row)} on {row.train}" for row in rows}
+    return run_titles([runs.get(row.run) for row in rows], lambda run: words[run.id])
+
+
 def trainings() -> None:
     """Every fine-tuning, within experiments and without; then any two of them, option by option."""
     rows = results.tagger_rows()
     if not rows:
         st.info("No tagger has been trained yet.")
         return
+    called = names(rows)
     lines = [
         {
-            "name": f"{origin(row)} on {row.train}",
+            "name": called[row.run],
             "state": row.state,
             "seeds": row.seeds,
             "dev": spread(row.dev_f1, row.dev_sd),
             "epoch": ", ".join(map(str, row.best_epoch)),
             "f1": spread(row.f1, row.sd),
-            "id": row.run,
         }
         for row in rows
     ]
     table(lines, COLUMNS, "Every fine-tuning run, newest first", wrapped=("name",))
     st.caption("Means over seeds ± spread. What a variant gains stands on its experiment's board, with its interval.")
     if len(rows) > 1:
-        _differences([row.run for row in rows])
+        _differences(called)
 
 
-def _differences(names: list[str]) -> None:
+def _differences(names: Mapping[str, str]) -> None:
     st.subheader("What sets two trainings apart", anchor=False)
     left, right = st.columns(2)
-    label = {name: name_of(runs.get(name)) for name in names}.__getitem__
+    ids, label = list(names), names.__getitem__
     # The keys hold the newest: with one that was trained since, the fields begin with that.
-    a = left.selectbox("First", names, 0, label, key=f"results.apart.a.{names[0]}")
-    b = right.selectbox("Second", names, 1, label, key=f"results.apart.b.{names[0]}")
+    a = left.selectbox("First", ids, 0, label, key=f"results.apart.a.{ids[0]}")
+    b = right.selectbox("Second", ids, 1, label, key=f"results.apart.b.{ids[0]}")
     rows = results.option_differences(a, b)
     if rows:
         table(

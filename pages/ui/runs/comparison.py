@@ -9,7 +9,7 @@ from core.facade.labels import RunRow
 from core.facade.runs import Run
 from pages.ui.frame import guard
 from pages.ui.results.overlay import MOST_TRAININGS, TAGGER_CURVES, lines
-from pages.ui.runs.words import name_of
+from pages.ui.runs.words import run_titles
 from pages.ui.training.live import POLL
 from pages.ui.widgets import is_dark, same_command, table
 
@@ -32,7 +32,7 @@ def options(rows: Sequence[RunRow]) -> None:
         {"option": row.option, **{run: value or "-" for run, value in zip(ids, row.values, strict=True)}}
         for row in differences
     ]
-    columns = {"option": "Option", **{row.run.id: name_of(row.run) for row in rows}}
+    columns = {"option": "Option", **run_titles(row.run for row in rows)}
     table(lines, columns, f"Options in which these {len(rows)} runs differ")
     same_command("runs.diff.command", projects.typed("runs", "diff", *ids))
 
@@ -43,7 +43,7 @@ def curves(rows: Sequence[RunRow]) -> None:
     if not trainings:
         return
     st.subheader("Curves", anchor=False)
-    names = {run.id: name_of(run) for run in trainings}
+    names = run_titles(trainings)
     left, right = st.columns((3, 1), vertical_alignment="bottom")
     key = f"runs.curves.{'.'.join(run_id[-4:] for run_id in names)[:200]}"
     picked = left.multiselect(

@@ -15,7 +15,7 @@ from pages.ui.grid import grid
 from pages.ui.runs.list import SMALL
 from pages.ui.runs.outcome import outcome
 from pages.ui.runs.panel import POLL
-from pages.ui.runs.words import ending, name_of, title
+from pages.ui.runs.words import ending, run_titles, title
 
 MORE = {"small": "Imports and checks", "parts": "Trainings within experiments", "archived": "Archived runs"}
 
@@ -114,7 +114,7 @@ def _grid(rows: Sequence[RunRow]) -> list[RunRow]:
 def _picked(rows: Sequence[RunRow]) -> list[RunRow]:
     """The way to a run without a mouse."""
     by_id = {row.run.id: row for row in rows}
-    names = {name: name_of(row.run) for name, row in by_id.items()}  # alone: `corpus_labels` says why
+    names = run_titles(row.run for row in rows)  # alone: `corpus_labels` says why
     picked = st.multiselect(
         "Look at",
         list(names),

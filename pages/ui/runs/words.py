@@ -8,8 +8,8 @@ from math import floor, log10
 from core.facade import corpora, results, runs, terms, training
 from core.facade.errors import WinnowError
 from core.facade.runs import Run, RunState
-from core.facade.shown import duration
-from core.facade.titles import choice_title, corpus_name, encoder, title
+from core.facade.shown import duration, when
+from core.facade.titles import choice_title, corpus_name, encoder, run_titles, selection_titles, title
 from pages.ui.widgets import plain
 
 __all__ = [
@@ -20,10 +20,11 @@ __all__ = [
     "encoder",
     "ending",
     "last_duration",
-    "name_of",
     "out_of",
     "pace",
     "removed",
+    "run_titles",
+    "selection_titles",
     "share",
     "stage",
     "title",
@@ -68,16 +69,6 @@ def removed(run_id: str) -> str:
     )
 
 
-def name_of(run: Run) -> str:
-    """A run in a list of many: what it does, and the end of its id, which no other of its title has."""
-    return f"{title(run)} ({run.id[-4:]})"
-
-
-def when(moment: float) -> str:
-    """A time as this machine's clock shows it, the year left out. moment: seconds since 1970."""
-    return time.strftime("%-d %B, %H:%M", time.localtime(moment))
-
-
 def last_duration(kind: str) -> str:
     """Time that the latest of a kind took here, for who is to begin one; why nothing is known before the first."""
     of_kind = (run for run in runs.listed(kind) if run.manifest.parent is None)
@@ -93,7 +84,7 @@ def last_duration(kind: str) -> str:
 def waited_for(run_id: str) -> str:
     """The run that another waits for, for a place that reads Markdown."""
     try:
-        return f"{plain(title(runs.get(run_id)))} ({run_id[-4:]})"
+        return plain(title(runs.get(run_id)))
     except WinnowError:
         return plain(run_id)
 

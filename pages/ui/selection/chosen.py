@@ -10,12 +10,12 @@ import streamlit as st
 from core.facade import choices, commands, corpora, deliver, figures, insights, maps, results, runs, selections
 from core.facade.insights import Which
 from core.facade.selections import Format, Selection
-from pages.ui.choice import in_list
 from pages.ui.frame import guard, looked
 from pages.ui.orphaned import orphaned, span_words
 from pages.ui.presses import pressed
 from pages.ui.project import later, page_link, switch_page
 from pages.ui.runs.links import EXPLORE, TRAINING
+from pages.ui.runs.words import selection_titles
 from pages.ui.selection.budget import controls
 from pages.ui.selection.meter import meter
 from pages.ui.widgets import is_dark, plain, same_command, table, with_place
@@ -187,7 +187,7 @@ def _lengths(choice_id: str, chosen: Selection) -> None:
 
 def _comparison(choice_id: str) -> None:
     """Show where another choice from the same D_C is otherwise, each as it is."""
-    names = {each.id: in_list(each) for each in choices.comparable(choice_id)}
+    names = selection_titles(choices.comparable(choice_id))
     st.subheader("Compared with another choice", anchor=False)
     if not names:
         st.caption("Keep this choice and change it, or select by another strategy: what they share shows here.")

@@ -6,8 +6,8 @@ from typing import Any
 import streamlit as st
 
 from core.facade import choices, corpora, find_out, selections
-from pages.ui.choice import in_list
 from pages.ui.project import page_link
+from pages.ui.runs.words import selection_titles
 from pages.ui.training import experiment
 from pages.ui.training.parts import PRESETS, seed_list, settings, several, splits, start_from
 from pages.ui.widgets import corpus_labels
@@ -50,7 +50,7 @@ def _text() -> tuple[str, ...]:
     )
     now = find_out.choice_now()
     known = {choice.id: choice for choice in (*([now] if now else []), *choices.listed())}
-    names = {each: in_list(choice) for each, choice in known.items()}
+    names = selection_titles(known.values())
     if not names:
         page_link("pages/3_Selection.py", label="Make a choice to go with it", icon=":material/filter_alt:")
         return tuple(whole)

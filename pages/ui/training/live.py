@@ -10,7 +10,7 @@ from core.facade.runs import Run, RunState
 from core.facade.shown import duration
 from core.facade.training import Metric
 from pages.ui.frame import guard
-from pages.ui.runs.words import name_of
+from pages.ui.runs.words import run_titles
 from pages.ui.widgets import is_dark, table
 
 POLL = 2.0  # seconds
@@ -38,7 +38,7 @@ def live(run_id: str, state: RunState) -> None:
 
 def _which(run_id: str, trainings: Sequence[Run], active: bool) -> str | None:
     """One of an experiment's trainings; None: whichever is at work, once it is over the last."""
-    names = {run.id: name_of(run) for run in trainings}
+    names = run_titles(trainings)
     latest = "the one at work" if active else "the last one"
     return st.selectbox(
         "Training", [None, *names], format_func=lambda name: names.get(name, latest), key=f"training.part.{run_id}"
@@ -71,7 +71,7 @@ def _curves(run_id: str, shown: str | None, types: Sequence[str]) -> None:
             st.caption("The first points come with the first steps.")
             return
         if run.id != run_id:
-            st.text(name_of(run))
+            st.text(run_titles(trainings)[run.id])
         _numbers(metrics, runs.state(run_id))
         _charts(metrics, types)
         _table(metrics)

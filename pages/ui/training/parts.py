@@ -7,7 +7,7 @@ import streamlit as st
 
 from core.facade import corpora, deliver, encoders, preferences, runs, vectors
 from core.facade.runs import Config
-from pages.ui.runs.words import encoder
+from pages.ui.runs.words import encoder, run_titles
 from pages.ui.terms import expert, term_picker
 from pages.ui.training.word_vectors import picked
 from pages.ui.widgets import config_form, corpus_labels, corpus_picker, listed, plain
@@ -68,7 +68,7 @@ def encoder_axis(kind: str) -> tuple[str, ...]:
 
 def _encoders() -> dict[str, str]:
     """Encoders that training may start from, with their names: the bundled one, runs, what was fetched."""
-    done = {run.id: encoder(run.id) for run in runs.listed("pretrain", state="succeeded")}
+    done = run_titles(runs.listed("pretrain", state="succeeded"), lambda run: encoder(run.id))
     return {BUNDLED: BUNDLED_SAYS} | done | {e.name: e.says for e in encoders.offered() if e.here}
 
 

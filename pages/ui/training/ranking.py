@@ -9,7 +9,7 @@ from core.facade import encoders, runs, training
 from core.facade.training import EncoderRank
 from pages.ui.presses import pressed
 from pages.ui.runs.panel import run_panel
-from pages.ui.runs.words import encoder
+from pages.ui.runs.words import encoder, run_titles
 from pages.ui.training.parts import use_custom
 from pages.ui.widgets import plain, table
 
@@ -40,12 +40,12 @@ def show(options: Mapping[str, Any]) -> None:
     """Ask and answer in one place. options: of the fine-tuning that is about to begin."""
     with st.expander("Which encoder, and which of its layers?", icon=":material/layers:"):
         here = [each.name for each in encoders.known() if each.here]
-        done = [run.id for run in runs.listed("pretrain", state="succeeded")]
+        done = run_titles(runs.listed("pretrain", state="succeeded"), lambda run: encoder(run.id))
         names = st.multiselect(
             "Encoders to rank",
             list(dict.fromkeys((*here, *done, options["init"]))),
             list(dict.fromkeys((encoders.BUNDLED, options["init"]))),
-            lambda name: encoder(str(name)),
+            lambda name: done.get(str(name)) or encoder(str(name)),
             # With another encoder to start from, that one is among the ranked by itself.
             key=f"training.encoders.{options['init']}",
             accept_new_options=True,
