@@ -23,6 +23,7 @@ On the command line `Cancelled` exits 130, every other one 2; anything else is a
 """
 
 import traceback
+from collections.abc import Sequence
 
 from core.shown import brief
 
@@ -53,12 +54,22 @@ class ReadError(InputError):
         where = file if line is None else f"{file} line {line}"
         super().__init__(f"{where}: {self.problem}")
 
-    def __reduce__(self) -> tuple[type["ReadError"], tuple[str, int | None, str]]:
+    def __reduce__(self) -> tuple[type["ReadError"], tuple[object, ...]]:
         return type(self), (self.file, self.line, self.problem)
 
 
 class OptionsError(ReadError):
-    """A file cannot be read with these options; another column or label scheme may mend it."""
+    """A file cannot be read with these options; another column or label scheme may solve it.
+
+    examples: the file's first sentences, for the user's eyes only. They are no part of the message, which is logged.
+    """
+
+    def __init__(self, file: str, line: int | None, problem: str, examples: Sequence[str] = ()) -> None:
+        super().__init__(file, line, problem)
+        self.examples = tuple(examples)
+
+    def __reduce__(self) -> tuple[type["ReadError"], tuple[object, ...]]:
+        return type(self), (self.file, self.line, self.problem, self.examples)
 
 
 class EncodingError(OptionsError):

@@ -36,7 +36,7 @@ from core.cli.training import evaluate, finetune, predict, pretrain
 from core.cli.vectors import vectors_group
 from core.facade import commands, errors, machine, projects
 from core.facade.audit import asked_by
-from core.facade.errors import Cancelled, ConfigError, ProjectError, WinnowError
+from core.facade.errors import Cancelled, ConfigError, OptionsError, ProjectError, WinnowError
 from core.facade.home import given_home, on_disk, private
 
 SHARED = ("pretrain", "finetune")  # commands that several processes of torchrun do together
@@ -205,6 +205,8 @@ def run_main() -> int:
         return 130  # as shells say it of what Ctrl-C ended: 128 and SIGINT
     except WinnowError as error:
         echo(_by_flag(error), err=True)
+        if isinstance(error, OptionsError) and error.examples:
+            echo("The first sentences:", *(f"  {example}" for example in error.examples), err=True)
         return 2
     except Exception as error:  # noqa: BLE001  the last door: a bug, told apart from wrong input by its exit code
         echo(*errors.for_the_log(error).splitlines(), err=True)  # a worker's is worker.log

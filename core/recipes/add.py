@@ -71,7 +71,7 @@ class AddConfig(Config):
         "", "Type of entities whose tags name none (B, I and O alone); ENTITY if left out.", max_length=60
     )
     tag_column: str = option(
-        "", "CoNLL with several columns of tags: the one to read, counted from 1, or its name in the first line."
+        "", "The column of the tags if a file has several, or none that is recognised: its number from 1, or its name."
     )
     split: bool = option(False, "Cut every row into sentences: for one document a row.")
     unit: Literal["line", "paragraph"] = option("line", "What a row of a .txt file is.")

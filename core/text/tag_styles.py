@@ -64,6 +64,11 @@ class Style:
         return phrases or roles
 
     @property
+    def note(self) -> str:
+        """Sentence for a user whose tags name no type."""
+        return f"The tags name no type; the entities are called {self.type}. Name their type with --entity-type."
+
+    @property
     def usual(self) -> bool:
         """Return True if every tag is its own translation."""
         letters = self.kind == "letters" and self.separator == "-" and not self.upper
@@ -121,6 +126,17 @@ def style_of(counts: Mapping[str, int], *, type: str = UNTYPED, bare: bool = Tru
     if not counts or len(counts) > 50 * _MOST_TYPES:
         return None
     return _features(counts, type) or _bracketed(counts) or _plain(counts, type=type, bare=bare)
+
+
+def is_lettered(tag: str) -> bool:
+    """Return True for a tag with a position letter in the usual spelling, such as B-PER."""
+    return bool(_split(tag, "letters")[0])
+
+
+def parts_of_speech(counts: Mapping[str, int]) -> bool:
+    """Return True if more than half of the tokens outside of `O` carry parts of speech."""
+    rest = {tag: n for tag, n in counts.items() if tag not in _OUTSIDE}
+    return sum(n for tag, n in rest.items() if tag in _POS) > 0.5 * sum(rest.values())
 
 
 def _bracketed(counts: Mapping[str, int]) -> Style | None:
@@ -209,8 +225,7 @@ def _types(counts: Mapping[str, int], rest: Mapping[str, int], outside: str) -> 
         return None
     if len(rest) > min(_MOST_TYPES, max(10, total // 4)) or not all(map(_TYPE.fullmatch, rest)):
         return None
-    parts_of_speech = sum(n for tag, n in rest.items() if tag in _POS)
-    if parts_of_speech > 0.5 * sum(rest.values()):
+    if parts_of_speech(rest):
         return None
     return Style(kind="types", outside=outside, types=frozenset(rest))
 

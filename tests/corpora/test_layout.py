@@ -33,8 +33,10 @@ def test_columns_are_found_in_any_order(tmp_path: Path, order: tuple[int, ...]) 
 
 def test_chunks_alone_are_asked_about(tmp_path: Path) -> None:
     text = "".join("\t".join(line.split("\t")[:3]) + "\n" for line in FILE.splitlines())
-    with pytest.raises(OptionsError, match=r"a.conll line 1: column 3 holds chunks or roles.*--tag-column"):
+    with pytest.raises(OptionsError, match=r"a.conll line 1: column 3 holds chunks or roles.*--tag-column") as asked:
         loaded(tmp_path / "a.conll", text)
+    assert asked.value.examples[0] == "Ann/NNP/B-NP owes/VBZ/B-VP rent/NN/B-NP"
+    assert "Ann" not in str(asked.value)
     found, _ = loaded(tmp_path / "a.conll", text, tag_column="3")
     assert found[0][0] == ("Ann", "NP")
 

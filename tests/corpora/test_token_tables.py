@@ -109,3 +109,56 @@ def test_lists_of_tags_are_translated_however_they_are_spelt(tmp_path: Path, tag
     (tmp_path / "a.jsonl").write_text(f"{json.dumps(row)}\n" * 2, encoding="utf-8")
     for sentence in read(tmp_path / "a.jsonl", ReadOptions()):
         assert [(e.start, e.end, e.type) for e in entities_of(sentence)] == [(0, 2, "PER")]
+
+
+POS = ["NNP", "NNP", "VBZ"]
+NER = ["B-PER", "I-PER", "O"]
+ROLES = ["B-buyer", "I-buyer", "O"]
+
+
+def rows_of(path: Path, **columns: object) -> Path:
+    row = {"id": "case-a", "tokens": ["Ann", "Lee", "owes"], **columns}
+    path.write_text(f"{json.dumps(row)}\n" * 2, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("columns", "asked", "expected"),
+    [
+        ({"tags": POS, "named": NER}, "", "PER"),
+        ({"labels": ROLES, "ner_tags": NER}, "", "PER"),
+        ({"labels": ROLES, "ner_tags": NER}, "labels", "buyer"),
+        ({"labels": ROLES, "tags": NER}, "4", "PER"),
+        ({"tags": POS, "ner": ["PER", "PER", "O"]}, "", "PER"),
+    ],
+)
+def test_the_list_that_holds_entities_is_read(
+    tmp_path: Path, columns: dict[str, list[str]], asked: str, expected: str
+) -> None:
+    for sentence in read(rows_of(tmp_path / "a.jsonl", **columns), ReadOptions(tag_column=asked)):
+        assert [(e.start, e.end, e.type) for e in entities_of(sentence)] == [(0, 2, expected)]
+
+
+@pytest.mark.parametrize(
+    ("columns", "question", "example"),
+    [
+        ({"tags": POS}, "tags holds parts of speech", "Ann/NNP Lee/NNP owes/VBZ"),
+        ({"tags": ["PROPN", "PROPN", "VERB"]}, "tags holds parts of speech", "Ann/PROPN Lee/PROPN owes/VERB"),
+        ({"tags": ["1", "2", "0"]}, "tags holds numbers without names", "Ann/1 Lee/2 owes/0"),
+        ({"tags": ["B-NP", "I-NP", "B-VP"]}, "tags holds chunks or roles", "Ann/B-NP Lee/I-NP owes/B-VP"),
+        ({"xpos": POS}, r"none of its lists \(xpos\)", "Ann/NNP Lee/NNP owes/VBZ"),
+        ({"labels": ROLES, "tags": NER}, "tags and labels hold tags of different types", "Ann/B-PER/B-buyer"),
+    ],
+)
+def test_lists_without_entities_are_asked_about(
+    tmp_path: Path, columns: dict[str, list[str]], question: str, example: str
+) -> None:
+    with pytest.raises(OptionsError, match=f"{question}.*--tag-column") as asked:
+        list(read(rows_of(tmp_path / "a.jsonl", **columns)))
+    assert asked.value.examples[0].startswith(example)
+    assert "Ann" not in str(asked.value)
+
+
+def test_a_text_beside_lists_without_entities_is_read_as_text(tmp_path: Path) -> None:
+    path = rows_of(tmp_path / "a.jsonl", xpos=POS, text="Ann Lee owes")
+    assert [sentence.text for sentence in read(path)] == ["Ann Lee owes"] * 2

@@ -10,7 +10,7 @@ import pytest
 
 from core.cli.main import run_main
 from core.corpora.corpus import Corpus
-from core.errors import ReadError, WinnowError
+from core.errors import OptionsError, ReadError, WinnowError
 from core.facade import corpora, intake, runs, uploads
 from core.runs.run import Run
 from tests.imports.shape import Content
@@ -67,7 +67,7 @@ def by_page(files: Mapping[str, Content], options: Mapping[str, str]) -> Outcome
         several = intake.is_several(path) and not options
         run = _proposed(path) if several else _form(path, options, said)
     except WinnowError as error:
-        said.append(str(error))
+        said += [str(error), *(error.examples if isinstance(error, OptionsError) else ())]
         return Outcome(2, tuple(corpora.listed()), "\n".join(said))
     imports = [each.run for each in intake.result(run.id).parts] if several else [run.id]
     said += [_summary(runs.get(each)) for each in imports if each]

@@ -19,6 +19,7 @@ from core.text.tag_styles import Style
 MAX_LINE = 100_000  # bytes of a token and its columns
 MAX_TOKENS = 50_000  # a longer "sentence" means that the empty lines are missing
 _FEW = 5  # rows of columns; fewer may be text that happens to have tabs
+_EXAMPLES = 3  # sentences that a question shows
 _BLANKS = re.compile(r"[ \t]+")
 
 
@@ -118,6 +119,7 @@ def _layout(name: str, head: str, scheme: str, tag_column: str, entity_type: str
             " tabs or blanks.",
         )
     found = layout_of(sentences, options)
+    examples = [" ".join("/".join(row) for row in sentence) for sentence in sentences[:_EXAMPLES]]
     if found is None:
         # A scheme that was asked for says that the last column holds tags, whatever they look like.
         if options.scheme == "auto" and not options.tag_column:
@@ -127,11 +129,12 @@ def _layout(name: str, head: str, scheme: str, tag_column: str, entity_type: str
                 f"none of its {common} columns holds entity tags (B-, I- and O, or types and O). Give the column of the"
                 " tags with --tag-column (counted from 1), convert the file to a token and its tag per line, or read"
                 " its lines as text with --format txt.",
+                examples,
             )
         tag = int(options.tag_column) - 1 if options.tag_column.isdecimal() else common - 1
         found = Layout(n=common, tag=min(max(tag, 0), common - 1), style=Style(kind="types"))
     if found.problem and not options.tag_column:
-        raise OptionsError(name, first, f"{found.problem}.")
+        raise OptionsError(name, first, f"{found.problem}.", examples)
     return found
 
 

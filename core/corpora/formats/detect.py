@@ -23,7 +23,8 @@ from core.corpora.formats.ledger import RECORDS, Ledger, ReadOptions, Record
 from core.corpora.formats.other_tools import adapted, why_refused
 from core.corpora.formats.source import BLOCK_BYTES, open_bytes, open_stream
 from core.corpora.formats.tables import table
-from core.corpora.formats.token_tables import Cells, cells_of, listed, unusual_lists
+from core.corpora.formats.tag_lists import listed_tags
+from core.corpora.formats.token_tables import Cells, cells_of, listed
 from core.corpora.formats.whole import object_rows, refuse_by_ending, tool_of
 from core.errors import OptionsError, ReadError
 from core.text.sentence import PLACE
@@ -142,9 +143,10 @@ def kind_of(path: Path, options: ReadOptions) -> Kind:
     if choice in ("csv", "tsv", "jsonl", "parquet") or container == "xlsx":
         shape = ""
     tokens_in = choice in ("auto", "hf", "xlsx") and options.text_column is None and not shape
-    cells = cells_of(path.name, columns, rows, options) if tokens_in else None
-    if shape == "hf" and container != "inline":
-        cells = unusual_lists(columns, rows, options)
+    lists_in = container != "inline" and (shape == "hf" or tokens_in)
+    cells = listed_tags(path, columns, rows, options) if lists_in else None
+    if cells is None and tokens_in:
+        cells = cells_of(path.name, columns, rows, options)
     if cells:
         others = _others(rows, *_IDLE, *cells.used)
         named = (None, options.doc_column, options.group_column)

@@ -19,7 +19,7 @@ MOST_COLUMNS = 40
 _LANGUAGE = re.compile(r"([a-z]{2,3}:)\S")
 _RANGE = re.compile(r"\d{1,9}[-.]\d{1,9}")  # CoNLL-U's numbers of what is no token of its own
 _ENDS = "EndOfSentence"  # HIPE's mark in its last column
-_ASK = "name the column of the entities with --tag-column"
+ASK = "name the column of the entities with --tag-column"
 Row = list[str]
 
 
@@ -49,16 +49,19 @@ class Layout:
         """What a user should know about how the columns were read."""
         notes = []
         if self.style.kind == "untyped":
-            notes.append(
-                f"The tags name no type; the entities are called {self.style.type}. Name their type with --entity-type."
-            )
+            notes.append(self.style.note)
         if self.others:
             named = self.header[self.tag] if self.header else str(self.tag + 1)
-            notes.append(
-                f"Column {named} is read as the tags. Column {', '.join(self.others)} holds tags too (nested or further"
-                " annotations) and is left out; read it with --tag-column."
-            )
+            notes.append(further_note(named, self.others))
         return notes
+
+
+def further_note(column: str, others: Sequence[str]) -> str:
+    """Say which column of tags is read and which are left out."""
+    return (
+        f"Column {column} is read as the tags. Column {', '.join(others)} holds tags too (nested or further"
+        " annotations) and is left out; read it with --tag-column."
+    )
 
 
 def layout_of(sentences: Sequence[Sequence[Row]], options: "ReadOptions") -> Layout | None:
@@ -134,21 +137,21 @@ def _tags(
     if not held:
         empty = [at for at in styles if at and at not in syntax]
         if syntax and not empty:
-            return syntax[0], (), f"column {named(syntax[0])} holds chunks or roles, not entities; {_ASK}"
+            return syntax[0], (), f"column {named(syntax[0])} holds chunks or roles, not entities; {ASK}"
         return (empty[-1] if empty else None), (), ""
     first, *further = held
-    unlike = [at for at in further if not _kin(styles[first], styles[at])]
+    unlike = [at for at in further if not kin(styles[first], styles[at])]
     problem = ""
     if unlike:
         columns = " and ".join(named(at) for at in (first, *unlike))
-        problem = f"columns {columns} hold tags of different types; {_ASK}"
+        problem = f"columns {columns} hold tags of different types; {ASK}"
     empty = [
         at for at, style in styles.items() if not style.entities and at > first and styles[first].kind == "letters"
     ]
     return first, tuple(named(at) for at in (*further, *empty)), problem
 
 
-def _kin(a: Style, b: Style) -> bool:
+def kin(a: Style, b: Style) -> bool:
     """Return True if two columns annotate the same types, finer ones (`loc`, `loc.adm.town`) or their components."""
     stems = {kind.split(".")[0].lower() for kind in a.types}
     components = all(kind.lower().startswith("comp") for kind in b.types)

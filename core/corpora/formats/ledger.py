@@ -65,8 +65,8 @@ class ReadOptions:
     encoding: "utf-8" also takes UTF-8 and UTF-16 that begin with a byte order mark. repair: False rejects
     a sentence with tags out of order instead of repairing it. part: which of train, dev (validation) and
     test to take from a labelled folder that holds several. tokens: what cuts text that comes without tokens.
-    entity_type: of tags that name no type (`B`, `I`); "" for `ENTITY`. tag_column: of a CoNLL file with several columns
-    of tags, counted from 1, or its name in a header.
+    entity_type: of tags that name no type (`B`, `I`); "" for `ENTITY`. tag_column: the column of
+    the tags, by its number from 1 or its name, if the first rows leave a doubt.
     keep_lost: keep a labelled sentence that lost an annotation; it is left out otherwise. annotator: whose labels to
     take where several people labelled a text differently.
     others: further files and folders that are read with the first. names: what the first and the others go by, where

@@ -18,7 +18,13 @@ from core.text.sentence import Sentence
 def names_of(file: Path, kind: Kind) -> hf.Names:
     """Names of a file's numbered tags, asked when the first is met."""
     columns = (kind.cells.tokens, kind.cells.tags) if kind.cells else hf.tag_columns(kind.columns)
-    return cache(lambda: hf.tag_names(file, columns[1]) if columns else None)
+    style = kind.cells.style if kind.cells and kind.cells.numbers else None
+
+    def names() -> list[str] | None:
+        found = hf.tag_names(file, columns[1]) if columns else None
+        return [style.canonical(name) for name in found] if found and style else found
+
+    return cache(names)
 
 
 _RECORDS: dict[str, Callable[[Iterator[Record], Ledger], Iterator[Sentence]]] = {

@@ -12,14 +12,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from core.corpora.formats.hf import TAGS, TOKENS, tag_columns
+from core.corpora.formats.hf import TAGS, TOKENS
+from core.corpora.formats.layout import further_note
 from core.corpora.formats.ledger import Ledger, ReadOptions, Record
 from core.errors import OptionsError
 from core.text.tag_styles import Style, style_of
 
 MOST_TOKENS = 50_000  # a longer "sentence" means that the column of sentences is another one
 _ITEM = re.compile(r"""'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|([^\s,'"\[\]]+)""")
-_TAG_NAMES = frozenset({*TAGS, "label", "entity", "entities", "ner_tag", "iob", "bio", "iob_tag", "tag_ner"})
+TAG_NAMES = frozenset({*TAGS, "label", "entity", "entities", "ner_tag", "iob", "bio", "iob_tag", "tag_ner"})
 _TOKEN_NAMES = (*TOKENS, "token", "word", "form", "sentence", "sentences", "text")
 _SENTENCE = re.compile(r"sent|satz|phrase|frase|zin|oraci", re.IGNORECASE)
 
@@ -29,7 +30,8 @@ class Cells:
     """Where a table keeps tokens and tags.
 
     how: "rows" for one token per row, "cells" for a sentence per row. sentence: the column that says where a sentence
-    begins, "" if empty rows do. style: of the tags, None where they are numbers.
+    begins, "" if empty rows do. style: of the tags, or of the names of their numbers; None for numbers without a style.
+    numbers: whether the tags are class numbers. further: other columns that hold entity tags and are left out.
     """
 
     how: Literal["rows", "cells"]
@@ -37,6 +39,16 @@ class Cells:
     tags: str
     sentence: str = ""
     style: Style | None = None
+    numbers: bool = False
+    further: tuple[str, ...] = ()
+
+    @property
+    def notes(self) -> list[str]:
+        """What a user should know about how the columns were read."""
+        notes = [self.style.note] if self.style is not None and self.style.kind == "untyped" else []
+        if self.further:
+            notes.append(further_note(self.tags, self.further))
+        return notes
 
     @property
     def used(self) -> tuple[str, ...]:
@@ -55,36 +67,26 @@ def cells_of(name: str, columns: Sequence[str], rows: Sequence[Row], options: Re
     return _in_cells(columns, rows, options) or _in_rows(name, columns, rows, options)
 
 
-def unusual_lists(columns: Sequence[str], rows: Sequence[Row], options: ReadOptions) -> Cells | None:
-    """Recognise lists of tags that are spelt otherwise than `B-PER` and `O`; None if nothing has to be translated."""
-    pair = tag_columns(columns)
-    lists = [row.get(pair[1]) for row in rows] if pair else []
-    tags = [tag for items in lists if isinstance(items, list) for tag in items if isinstance(tag, str)]
-    style = _style(tags, options) if tags else None
-    if pair is None or style is None or style.usual:
-        return None
-    return Cells(how="cells", tokens=pair[0], tags=pair[1], style=style)
-
-
 def listed(records: Iterator[Record], cells: Cells, ledger: Ledger) -> Iterator[Record]:
     """Yield a row per sentence with its `tokens`, its `tags` in the usual spelling, and its further columns."""
+    ledger.note(cells.notes)
     return _grouped(records, cells, ledger) if cells.how == "rows" else _parsed(records, cells)
 
 
 def _in_cells(columns: Sequence[str], rows: Sequence[Row], options: ReadOptions) -> Cells | None:
-    parsed = {name: [_sequence(row.get(name)) for row in rows] for name in columns}
-    is_list = {
-        name: any(isinstance(row.get(name), str) and _is_list(str(row[name])) for row in rows) for name in columns
+    parsed = {name: [sequence(row.get(name)) for row in rows] for name in columns}
+    in_text = {
+        name: any(isinstance(row.get(name), str) and is_list(str(row[name])) for row in rows) for name in columns
     }
     for tags in columns:
         style = _style([tag for items in parsed[tags] for tag in items], options)
-        numbers = is_list[tags] and style is None and all(tag.isdecimal() for items in parsed[tags] for tag in items)
-        certain = style is not None and not style.syntax and (style.kind in ("letters", "suffix") or is_list[tags])
-        if not (certain or (numbers and tags.lower() in _TAG_NAMES)):
+        numbers = in_text[tags] and style is None and all(tag.isdecimal() for items in parsed[tags] for tag in items)
+        certain = style is not None and not style.syntax and (style.kind in ("letters", "suffix") or in_text[tags])
+        if not (certain or (numbers and tags.lower() in TAG_NAMES)):
             continue
-        alike = [name for name in columns if name != tags and _alike(parsed[name], parsed[tags])]
-        if alike:
-            tokens = min(alike, key=lambda name: (_hint(name), -len({t for items in parsed[name] for t in items})))
+        like_it = [name for name in columns if name != tags and alike(parsed[name], parsed[tags])]
+        if like_it:
+            tokens = min(like_it, key=lambda name: (_hint(name), -len({t for items in parsed[name] for t in items})))
             return Cells(how="cells", tokens=tokens, tags=tags, style=style)
     return None
 
@@ -96,11 +98,11 @@ def _in_rows(name: str, columns: Sequence[str], rows: Sequence[Row], options: Re
         for column in columns
         if (style := _style([value for value in values[column] if value], options)) is not None
         and not style.syntax
-        and (style.kind in ("letters", "suffix") or column.lower() in _TAG_NAMES)
+        and (style.kind in ("letters", "suffix") or column.lower() in TAG_NAMES)
     }
     if not styles:
         return None
-    tags = min(styles, key=lambda column: (not styles[column].entities, column.lower() not in _TAG_NAMES))
+    tags = min(styles, key=lambda column: (not styles[column].entities, column.lower() not in TAG_NAMES))
     words = [column for column in columns if column != tags and _single_words(values[column])]
     sentence = _sentences(columns, values, {tags})
     words = [column for column in words if column != sentence]
@@ -156,24 +158,24 @@ def _begins(column: Sequence[str], at: int) -> bool:
     return column[at] != before
 
 
-def _alike(words: Sequence[Sequence[str]], tags: Sequence[Sequence[str]]) -> bool:
+def alike(words: Sequence[Sequence[str]], tags: Sequence[Sequence[str]]) -> bool:
     """Return True if nearly all rows have as many words as tags, several in some of them."""
     same = sum(len(a) == len(b) for a, b in zip(words, tags, strict=True))
     return same >= 0.9 * len(tags) and sum(map(len, tags)) >= 2 * len(tags)
 
 
-def _is_list(cell: str) -> bool:
+def is_list(cell: str) -> bool:
     cell = cell.strip()
     return cell[:1] == "[" and cell[-1:] == "]"
 
 
-def _sequence(cell: object) -> list[str]:
+def sequence(cell: object) -> list[str]:
     """Items of a cell: of a list in the text of JSON, Python or numpy, else what blanks separate."""
     if isinstance(cell, list):
         return [str(item) for item in cell]
     if not isinstance(cell, str):
         return []
-    return _items(cell.strip()) if _is_list(cell) else cell.split()
+    return _items(cell.strip()) if is_list(cell) else cell.split()
 
 
 def _items(cell: str) -> list[str]:
@@ -205,9 +207,9 @@ def _translated(tags: Sequence[str], style: Style | None) -> list[str] | list[in
 
 def _parsed(records: Iterator[Record], cells: Cells) -> Iterator[Record]:
     for line, row in records:
-        tokens, tags = _sequence(row.get(cells.tokens)), _sequence(row.get(cells.tags))
+        tokens, tags = sequence(row.get(cells.tokens)), sequence(row.get(cells.tags))
         others = {name: value for name, value in row.items() if name not in cells.used}
-        yield line, {**others, "tokens": tokens, "tags": _translated(tags, cells.style)}
+        yield line, {**others, "tokens": tokens, "tags": _translated(tags, None if cells.numbers else cells.style)}
 
 
 def _grouped(records: Iterator[Record], cells: Cells, ledger: Ledger) -> Iterator[Record]:

@@ -65,6 +65,7 @@ def _look(path: Path, *, uploaded: bool) -> None:
         if TAG_COLUMN not in str(error):
             raise
         st.error(plain(str(error)), title="Which column holds the tags?", icon=":material/error:")
+        _first_sentences(error.examples)
         _tag_column(key)
         return
     _looks(preview)
@@ -160,12 +161,7 @@ def _looks(preview: Any) -> None:
     what = f"Read as **{plain(preview.format)}**, " + ("labelled" if preview.labelled else "not labelled")
     what += f", {len(preview.files):,} files" * (len(preview.files) > 1)
     st.markdown(what + (". First rows:" if preview.rows else "."))
-    if preview.rows:
-        st.html(
-            '<ol class="w-sentences" aria-label="First rows">'
-            + "".join(f"<li>{escape(row[:300])}</li>" for row in preview.rows)
-            + "</ol>"
-        )
+    _first_sentences(preview.rows)
     for note in preview.notes:
         st.info(plain(note), icon=":material/info:")
     if preview.problems:
@@ -176,6 +172,15 @@ def _looks(preview: Any) -> None:
         advice = [CHOOSE_ENCODING] if preview.n_undecodable else []
         title = "Some of the first rows cannot be taken as they are"
         st.warning("  \n".join([*map(plain, problems), *advice]), title=title, icon=":material/warning:")
+
+
+def _first_sentences(rows: Sequence[str]) -> None:
+    if rows:
+        st.html(
+            '<ol class="w-sentences" aria-label="First rows">'
+            + "".join(f"<li>{escape(row[:300])}</li>" for row in rows)
+            + "</ol>"
+        )
 
 
 def _form(path: Path, preview: Any, options: dict[str, Any]) -> None:

@@ -501,7 +501,7 @@ SHAPES = (
         name="part-of-speech-tags",
         report="Part-of-speech corpora in two columns: token, NN; no entities",
         files={"train.txt": conll(MANY, "{token}\t{pos}")},
-        right=refused("tag|entit|part"),
+        right=refused("tag|entit|part", "/NN"),
     ),
     Shape(
         name="two-spellings-in-one-file",

@@ -85,6 +85,34 @@ def parquet(given: Sequence[Clause]) -> bytes:
     return out.getvalue()
 
 
+def numbered(
+    given: Sequence[Clause], column: str, named: Sequence[Sequence[str]], names: Sequence[str], *, lemmas: bool = False
+) -> bytes:
+    """Parquet with class numbers, and their names where `datasets` writes them."""
+    out = io.BytesIO()
+    columns: dict[str, object] = {"tokens": [tokens(c) for c in given]}
+    if lemmas:
+        columns["lemmas"] = [[token.lower() for token in tokens(c)] for c in given]
+    columns[column] = [[names.index(name) for name in row] for row in named]
+    feature = {"feature": {"names": list(names), "_type": "ClassLabel"}, "_type": "List"}
+    metadata = {"huggingface": as_json({"info": {"features": {column: feature}}})}
+    pq.write_table(pa.table(columns).replace_schema_metadata(metadata), out)
+    return out.getvalue()
+
+
+def penn(each: Clause) -> list[str]:
+    """Parts of speech, as a careless tagger gives them."""
+    return ["." if token == "." else "NNP" if token[0].isupper() else "NN" for token in tokens(each)]
+
+
+def upos(each: Clause) -> list[str]:
+    return ["PUNCT" if token == "." else "NOUN" for token in tokens(each)]
+
+
+def suffixed(tag: str) -> str:
+    return tag if tag == "O" else f"{tag[2:]}-{tag[0]}"
+
+
 def offsets(each: Clause) -> list[tuple[int, int, str]]:
     return list(each.spans)
 
@@ -270,6 +298,50 @@ SHAPES = (
         report="datasets to_parquet() with string tags",
         files={"train.parquet": parquet(PORTUGUESE)},
         right=read_right(PORTUGUESE),
+    ),
+    Shape(
+        name="parts-of-speech-as-tags",
+        report="batterydata/pos_tagging and other data sets on the Hub: words, and Penn tags under labels",
+        files={"train.jsonl": as_jsonl({"words": tokens(c), "labels": penn(c)} for c in ENGLISH)},
+        right=refused("parts of speech", "--tag-column", "Mara/NNP"),
+    ),
+    Shape(
+        name="universal-dependencies-parquet",
+        report="universal_dependencies on the Hub as Parquet: tokens, lemmas, upos as class numbers, no entities",
+        files={"test.parquet": numbered(ENGLISH, "upos", [upos(c) for c in ENGLISH], ("NOUN", "PUNCT"), lemmas=True)},
+        right=refused("upos", "--tag-column"),
+    ),
+    Shape(
+        name="parts-of-speech-beside-entities",
+        report="spaCy documents as JSON lines: tokens, tags (token.tag_) and entity_tags (ent_iob_ and ent_type_)",
+        files={"docs.jsonl": as_jsonl({"tokens": tokens(c), "tags": penn(c), "entity_tags": tags(c)} for c in ENGLISH)},
+        right=read_right(ENGLISH),
+    ),
+    Shape(
+        name="class-names-are-numbers",
+        report="datasets ClassLabel(num_classes=7): the names of the classes are their numbers",
+        files={
+            "train.parquet": numbered(
+                ENGLISH, "ner_tags", [[str(NUMBERS[t]) for t in tags(c)] for c in ENGLISH], tuple("0123456")
+            )
+        },
+        right=refused("numbers without names", "--tag-column"),
+    ),
+    Shape(
+        name="unusual-class-names",
+        report="datasets features with names such as per-B: numbers whose names put the position last",
+        files={
+            "train.parquet": numbered(
+                ENGLISH, "ner_tags", [list(map(suffixed, tags(c))) for c in ENGLISH], tuple(map(suffixed, NUMBERS))
+            )
+        },
+        right=read_right(ENGLISH),
+    ),
+    Shape(
+        name="parts-of-speech-as-text",
+        report="datasets to_csv() of a part-of-speech data set: tokens and tags as lists in text",
+        files={"train.csv": written([("tokens", "tags"), *((str(tokens(c)), str(penn(c))) for c in ENGLISH)])},
+        right=refused("parts of speech", "--tag-column"),
     ),
     Shape(
         name="one-mention-per-row",
