@@ -23,6 +23,9 @@ from core.text.sentence import Entity, Sentence, sentence_id
 from core.text.words import tokenize
 from tests.fake_cards import Driver
 from tests.forge import Forge
+from tests.homes import biased, experimented, homes, selected, trained
+
+__all__ = ["biased", "experimented", "homes", "selected", "trained"]  # fixtures
 
 settings.register_profile("winnow", deadline=None)  # a busy machine is no fault of what is tested
 settings.load_profile("winnow")

@@ -12,10 +12,13 @@ from core.corpora.corpus import Corpus
 from core.corpora.library import Library
 from core.difficulty.mentions import Mention, bin_of, write
 from core.recipes.difficulty import Trained, summary
+from core.reconstruction.training import ordered
 from core.runs.context import RunContext
 from core.runs.store import Run
 from core.text.sentence import Entity, Sentence, sentence_id
 from tests.finished import NASTY, finish
+from tests.reconstruction.planted import TYPES as PLANTED
+from tests.reconstruction.planted import training
 
 TYPES = ("PARTY", "DATE", "<b>RARE</b>")
 
@@ -76,3 +79,31 @@ def measured(
         return summary(found, 100, 1, Trained(notes=notes, corpus=corpus.fingerprint, seconds=1.0))
 
     return finish(home, "difficulty", {"train": corpus.fingerprint, "encoder": "tiny", "folds": folds, **options}, work)
+
+
+def measured_at_random(home: Path, corpus: Corpus, types: Sequence[str] = PLANTED, every: int = 1) -> Run:
+    """Finish a run that measured every `every`-th mention of planted `sentences`, with bits drawn at random."""
+    sentences: Sequence[Sentence] = list(next(corpus.batches()))
+    drawn = training(len(sentences), types=types)
+
+    def work(context: RunContext) -> DifficultyResult:
+        found = [
+            Mention(
+                row=int(drawn.rows[m]),
+                sentence=sentences[int(drawn.rows[m])].id,
+                start=e.start,
+                end=e.end,
+                type=e.type,
+                surface=" ".join(drawn.names[m]),
+                pvi_entity=float(drawn.entity[m]),
+                pvi_context=float(drawn.context[m]),
+                ceim=float(drawn.entity[m] - drawn.context[m]),
+                bin=bin_of(float(drawn.entity[m] - drawn.context[m])),
+                fold=0,
+            )
+            for m, e in enumerate(e for sentence in sentences for e in ordered(sentence))
+        ][::every]
+        write(found, context.run.artifacts / "mentions.parquet")
+        return summary(found, 100, 1, Trained(corpus=corpus.fingerprint, seconds=1.0))
+
+    return finish(home, "difficulty", {"train": corpus.fingerprint, "encoder": "tiny", "folds": 2}, work)

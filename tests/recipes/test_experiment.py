@@ -2,7 +2,6 @@
 
 import csv
 import json
-import os
 import re
 import time
 from collections import Counter
@@ -33,22 +32,10 @@ from core.runs.store import RunStore
 from core.text.sentence import Sentence
 from tests.conftest import sentence
 from tests.finished import html_report
+from tests.homes import EXPERIMENT, Names
 from tests.planted import contracts, kitchen
 
-OPTIONS = {
-    "task": "task",
-    "domain": "domain",
-    "train": "train",
-    "dev": "dev",
-    "test": "test",
-    "encoder": "tiny",
-    "arms": ("none", "classifier"),
-    "budgets": ("30",),
-    "seeds": (1, 2),
-    "repeat": "tagger",
-    "pretrain": {"epochs": 1},
-    "finetune": {"epochs": 2, "head_learning_rate": 0.1},
-}
+OPTIONS = EXPERIMENT
 
 
 def labelled(texts: list[str]) -> list[Sentence]:
@@ -73,29 +60,24 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(calibrate, "SECONDS", 0.0)
 
 
-@pytest.fixture(scope="module")
-def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """A home with a finished experiment, and its run."""
-    home = tmp_path_factory.mktemp("experiment") / "home"
-    before, seconds = os.environ.get("WINNOW_HOME"), calibrate.SECONDS
-    os.environ["WINNOW_HOME"], calibrate.SECONDS = str(home), 0.0
-    fill(home)
-    run = facade_runs.execute("experiment", OPTIONS)
-    calibrate.SECONDS = seconds
-    if before:
-        os.environ["WINNOW_HOME"] = before
-    return home, run.id
-
-
 @pytest.fixture
-def finished(done: tuple[Path, str], monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setenv("WINNOW_HOME", str(done[0]))
-    return done[1]
+def finished(experimented: Names) -> str:
+    return experimented["quick"]
 
 
-def test_shared_stages_are_made_once(finished: str) -> None:
-    kinds = Counter(run.manifest.kind for run in facade_runs.listed() if facade_runs.state(run.id).state == "succeeded")
-    assert kinds == {
+def made_for(experiment: str) -> Counter[str]:
+    """Count the finished runs of an experiment by kind, itself included."""
+    runs = {run.id: run.manifest for run in facade_runs.listed(state="succeeded")}
+
+    def root(run_id: str) -> str:
+        parent = runs[run_id].parent
+        return root(parent) if parent else run_id
+
+    return Counter(manifest.kind for run_id, manifest in runs.items() if root(run_id) == experiment)
+
+
+def test_shared_stages_are_made_once(experimented: Names) -> None:
+    assert made_for(experimented["quick"]) == {
         "calibrate": 1,
         "audit": 2,
         "embed": 2,
@@ -105,6 +87,8 @@ def test_shared_stages_are_made_once(finished: str) -> None:
         "finetune": 3,
         "experiment": 1,
     }
+    of_pipeline = {"score": 4, "select": 4, "pretrain": 4, "finetune": 4, "experiment": 1}
+    assert made_for(experimented["pipeline"]) == of_pipeline
 
 
 def test_leaderboard(finished: str) -> None:
@@ -142,13 +126,11 @@ def test_leaderboard(finished: str) -> None:
     assert order == sorted(order, reverse=True)
 
 
-def test_a_pipeline_repeats_choice_and_pre_training_under_every_seed(finished: str) -> None:
-    """Both arms under the same seeds; `none`, which has nothing but taggers, is the run of the quick look."""
-    options = {**OPTIONS, "repeat": "pipeline"}
-    planned = [step for step in experiments.cost(options).steps if not step.finished]
-    assert Counter(step.kind for step in planned) == {"select": 4, "pretrain": 4, "finetune": 4}
-    assert {step.what for step in planned} == {"replicate 1", "replicate 2"}
-    run = facade_runs.execute("experiment", options)
+def test_a_pipeline_repeats_choice_and_pre_training_under_every_seed(experimented: Names) -> None:
+    """Both arms train under the same seeds; `none`, which has only taggers, shares the run of the quick look."""
+    finished, options = experimented["quick"], {**OPTIONS, "repeat": "pipeline"}
+    run = facade_runs.get(experimented["pipeline"])
+    assert facade_runs.execute("experiment", options).id == run.id
     rows = {row.arm: row for row in results.board(run.id).leaderboard}
     quick = {row.arm: row for row in results.board(finished).leaderboard}
     assert rows["none"].finetunes == quick["none"].finetunes

@@ -5,7 +5,6 @@ import shlex
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from shutil import copytree
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -17,41 +16,21 @@ from core.errors import Cancelled, ConfigError, CorpusError
 from core.facade import commands, corpora, insights, maps, regions, removals, runs, selections
 from core.recipes import map as recipe
 from core.runs.events import Event
-from tests.conftest import Seal, elsewhere, sealer, sentence
-from tests.planted import contracts, kitchen
+from tests.conftest import Seal, sentence
+from tests.homes import SELECTION, Names
+from tests.planted import contracts
 
-OPTIONS = {"task": "task", "domain": "domain", "encoder": "tiny", "budget": "40"}
-
-
-@pytest.fixture(scope="module")
-def selected(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """A home with a selection, to be copied."""
-    with elsewhere(tmp_path_factory.mktemp("selected") / "home") as home:
-        seal = sealer(home)
-        seal(contracts(40, seed=1), "task")
-        seal([*contracts(120, seed=2), *kitchen(120), "Stir .", "Slowly stir the ROUX , müde <img src=x> ."], "domain")
-        return home, runs.execute("select", {**OPTIONS, "strategy": "ngram-perplexity"}).id
-
-
-@pytest.fixture(scope="module")
-def mapped(selected: tuple[Path, str], tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """The same home with a map."""
-    with elsewhere(tmp_path_factory.mktemp("mapped") / "home") as home:
-        copytree(selected[0], home)
-        return home, runs.execute("map", maps.options(selected[1], sample=150, clusters=4)).id
+OPTIONS = SELECTION
 
 
 @pytest.fixture
-def select(selected: tuple[Path, str], home: Path) -> str:
-    if not home.exists():  # with a map it is there already
-        copytree(selected[0], home)
-    return selected[1]
+def select(selected: Names) -> str:
+    return selected["select"]
 
 
 @pytest.fixture
-def map_run(mapped: tuple[Path, str], home: Path) -> str:
-    copytree(mapped[0], home, dirs_exist_ok=True)
-    return mapped[1]
+def map_run(selected: Names) -> str:
+    return selected["map"]
 
 
 def test_the_map_holds_everything_and_its_file_says_the_same(select: str, map_run: str) -> None:
@@ -86,9 +65,9 @@ def test_the_same_seed_gives_the_same_bytes(select: str) -> None:
 
 
 def test_another_selection_of_the_same_corpora_takes_the_layout_over(
-    select: str, map_run: str, monkeypatch: pytest.MonkeyPatch
+    selected: Names, select: str, map_run: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    other = runs.execute("select", {**OPTIONS, "budget": "60", "strategy": "random"}).id
+    other = selected["random"]
     options = maps.options(other, sample=300, clusters=4)  # 300: all are fitted, whatever is selected
     first = runs.execute("map", maps.options(select, sample=300, clusters=4))
     with monkeypatch.context() as patch:
@@ -109,10 +88,10 @@ def test_another_selection_of_the_same_corpora_takes_the_layout_over(
 
 
 def test_the_map_of_another_selection_of_the_same_corpora_is_drawn_with_this_one_on_it(
-    select: str, map_run: str, seal: Seal
+    selected: Names, select: str, map_run: str, seal: Seal
 ) -> None:
     assert maps.of(select) == map_run
-    other = runs.execute("select", {**OPTIONS, "budget": "60", "strategy": "random"}).id
+    other = selected["random"]
     laid_over = maps.of(other)
     assert laid_over is not None
     assert len(runs.listed("map")) == 1  # none was made
@@ -155,12 +134,12 @@ def test_a_cancelled_map_goes_on_with_the_layout_it_had(select: str, monkeypatch
         runs.execute("map", options, stop)
     run = runs.listed("map")[0]
     assert run.state().state == "cancelled"
-    assert maps.finished(select) == []
+    assert run.id not in {other.id for other in maps.finished(select)}
     layout = np.load(run.chunks / "layout.npz")["coordinates"]
     runs.go_on(run.id)
     found = maps.get(run.id)
     np.testing.assert_array_equal(found.xy[:, found.fitted].T, layout)
-    assert [other.id for other in maps.finished(select)] == [run.id]
+    assert run.id in {other.id for other in maps.finished(select)}
 
 
 def test_the_command_line_makes_the_same_map(
@@ -322,8 +301,8 @@ def test_why_tells_each_fate(select: str, map_run: str) -> None:
         insights.why(select, 242)
 
 
-def test_two_selections_compared(select: str) -> None:
-    other = runs.execute("select", {**OPTIONS, "strategy": "random"}).id
+def test_two_selections_compared(selected: Names) -> None:
+    select, other = selected["select"], selected["random"]
     ours, theirs = set(selections.chosen(select).rows), set(selections.chosen(other).rows)
     found = insights.sides(select, other)
     for i, rows in enumerate([set(range(242)) - ours - theirs, ours - theirs, theirs - ours, ours & theirs]):
@@ -338,22 +317,19 @@ def test_two_selections_compared(select: str) -> None:
 
 
 @pytest.mark.parametrize("how", ["quota", "mmr"])
-def test_diversity_reorders_and_nothing_else(seal: Seal, how: str) -> None:
-    seal(contracts(40, seed=1), "task")
-    seal([*contracts(120, seed=2), *kitchen(120)], "domain")
+def test_diversity_reorders_and_nothing_else(select: str, how: str) -> None:
     options = {**OPTIONS, "strategy": "ngram-perplexity", "diversity": how, "trade": 0.3}
     diverse = runs.execute("select", options).id
-    plain = runs.execute("select", {**OPTIONS, "strategy": "ngram-perplexity"}).id
-    assert runs.get(diverse).result()["score_run"] == runs.get(plain).result()["score_run"]
+    assert runs.get(diverse).result()["score_run"] == runs.get(select).result()["score_run"]
     rows = selections.chosen(diverse).rows
     assert len(rows) == 40
-    pool = selections.scored(plain).eligible(corpora.FLAGS)[:200]
+    pool = selections.scored(select).eligible(corpora.FLAGS)[:200]
     assert set(rows) <= set(pool)
-    assert set(rows) != set(selections.chosen(plain).rows)
+    assert set(rows) != set(selections.chosen(select).rows)
     assert selections.chosen(diverse, "15").rows.tolist() == rows[:15].tolist()
-    assert sorted(selections.scored(diverse).order) == sorted(selections.scored(plain).order)
+    assert sorted(selections.scored(diverse).order) == sorted(selections.scored(select).order)
     before, after = insights.health_without_diversity(diverse), insights.health(diverse)
-    assert before == insights.health(plain)
+    assert before == insights.health(select)
     assert after.variety != before.variety
     with pytest.raises(ConfigError, match="threshold"):
         runs.execute("select", {**options, "budget": "threshold:9"})
@@ -362,7 +338,9 @@ def test_diversity_reorders_and_nothing_else(seal: Seal, how: str) -> None:
 def test_health_of_a_selection(select: str, seal: Seal) -> None:
     found = insights.health(select)
     assert found.sentences == 40
-    assert (found.coverage, found.variety) == (None, None)  # nothing was embedded
+    assert None not in (found.coverage, found.variety)
+    bare = insights.health(runs.execute("select", {**OPTIONS, "max_length": 64, "strategy": "random"}).id)
+    assert (bare.coverage, bare.variety) == (None, None)  # nothing was embedded with windows of this length
     lengths = selections.scored(select).lengths
     rows = selections.chosen(select).rows
     assert found.tokens == lengths[rows].sum()

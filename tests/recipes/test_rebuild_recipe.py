@@ -3,9 +3,7 @@
 import json
 import re
 import sys
-from collections.abc import Sequence
 from pathlib import Path
-from shutil import copytree
 from typing import NotRequired, TypedDict
 
 import numpy as np
@@ -17,18 +15,17 @@ from core.corpora import readers
 from core.corpora.corpus import Corpus
 from core.corpora.library import Library
 from core.difficulty import mentions as difficulty
-from core.difficulty.mentions import Mention, bin_of
 from core.errors import ConfigError, CorpusError
 from core.facade import corpora, rebuilding, removals, taggers
 from core.facade import runs as facade_runs
-from core.files import sum_up
 from core.reconstruction.robustness import Slot
-from core.reconstruction.training import ordered
 from core.runs import Run
 from core.runs.store import RunStore
 from core.text.sentence import Sentence
-from tests.conftest import Seal, elsewhere, sealer, sentence
-from tests.reconstruction.planted import TYPES, sentences, training
+from tests.conftest import Seal, sentence
+from tests.finished_bias import measured_at_random
+from tests.homes import Names
+from tests.reconstruction.planted import sentences
 
 FAST = {
     "init": "tiny",
@@ -49,56 +46,11 @@ class Given(TypedDict):
     run: Run
 
 
-def measured(corpus: Corpus, rows: Sequence[Sentence], types: Sequence[str] = TYPES, every: int = 1) -> Run:
-    """A `difficulty` run that is said to have ended, with a measurement of every `every`-th mention, drawn at random."""
-    found = training(len(rows), types=types)
-    mentions = [
-        Mention(
-            row=int(found.rows[m]),
-            sentence=rows[int(found.rows[m])].id,
-            start=e.start,
-            end=e.end,
-            type=e.type,
-            surface=" ".join(found.names[m]),
-            pvi_entity=float(found.entity[m]),
-            pvi_context=float(found.context[m]),
-            ceim=float(found.entity[m] - found.context[m]),
-            bin=bin_of(float(found.entity[m] - found.context[m])),
-            fold=0,
-        )
-        for m, e in enumerate(e for row in rows for e in ordered(row))
-    ]
-    run = facade_runs.execute(
-        "difficulty",
-        {
-            "train": corpus.fingerprint,
-            "encoder": "tiny",
-            "folds": 2,
-            "context_epochs": 1,
-            "entity_epochs": 1,
-            "batch_size": 64,
-            "draws": 100,
-        },
-    )
-    difficulty.write(mentions[::every], run.artifacts / "mentions.parquet")
-    sum_up(run.path)
-    return run
-
-
-@pytest.fixture(scope="module")
-def before(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """A home to be copied, and its `difficulty` run."""
-    with elsewhere(tmp_path_factory.mktemp("measured") / "home") as home:
-        seal, rows = sealer(home), sentences(60, 1)
-        seal(sentences(24, 2), "test", labelled=True)
-        return home, measured(seal(rows, "train", labelled=True), rows).id
-
-
 @pytest.fixture
-def made(before: tuple[Path, str], home: Path) -> Given:
-    copytree(before[0], home)
+def made(biased: Names, home: Path) -> Given:
     library = Library(home)
-    return {"train": library.find("train"), "test": library.find("test"), "run": RunStore(home).get(before[1])}
+    run = RunStore(home).get(biased["difficulty"])
+    return {"train": library.find("train"), "test": library.find("test"), "run": run}
 
 
 def rebuilt(made: Given, method: str = "highc2low", **options: object) -> Run:
@@ -170,10 +122,9 @@ def test_shares_are_sampled(made: Given) -> None:
         rebuilt(made, "low-share", rate=0.9, size=60)
 
 
-def test_the_preview_counts_all_mentions_where_some_were_measured(seal: Seal) -> None:
-    rows = sentences(60, 1)
-    train = seal(rows, "train", labelled=True)
-    made: Given = {"train": train, "run": measured(train, rows, every=2)}
+def test_the_preview_counts_all_mentions_where_some_were_measured(home: Path, seal: Seal) -> None:
+    train = seal(sentences(60, 1), "train", labelled=True)
+    made: Given = {"train": train, "run": measured_at_random(home, train, every=2)}
     total = sum(train.types.values())
     for method in ("random2low", "low2high", "random2high"):
         run = rebuilt(made, method, rate=0.4)
@@ -310,11 +261,10 @@ def test_wrong_input_is_one_sentence(made: Given, seal: Seal) -> None:
         facade_runs.execute("robustness", robust)
 
 
-def test_one_type_only_is_said(seal: Seal) -> None:
-    rows = sentences(20, 1, ("PER",))
-    train = seal(rows, "one", labelled=True)
+def test_one_type_only_is_said(home: Path, seal: Seal) -> None:
+    train = seal(sentences(20, 1, ("PER",)), "one", labelled=True)
     with pytest.raises(CorpusError, match="one: has one type only"):
-        rebuilt({"train": train, "run": measured(train, rows, ("PER",))})
+        rebuilt({"train": train, "run": measured_at_random(home, train, ("PER",))})
 
 
 def test_a_held_out_sentence_stays_and_no_holdout_is_told(made: Given, seal: Seal) -> None:
