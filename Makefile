@@ -6,7 +6,7 @@
 # make slow    tests/slow.txt anew
 # make durations   seconds of the last `make test` by folder and by fixture
 # make bench   the numbers of tests/benchmarks/RESULTS.md
-# make lint    ruff and mypy
+# make lint    ruff, mypy and the rules of tests/lint
 # make lock    requirements.lock anew; make app and make test install by it where it fits (LOCKED=0: by the ranges alone)
 # make sample   the finished sample that ships, by half an hour of training
 # make pictures  the pictures of empty pages and of the README, of the finished sample in a browser
@@ -40,6 +40,7 @@ test: LEFT_OUT = and not full
 test test-full: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/python -m tests.lint
 	$(BIN)/python -m tests.browser.chromium
 	rm -rf $(VENV)/durations
 	$(BIN)/mypy >$(VENV)/mypy.txt 2>&1 & types=$$!; \
@@ -61,6 +62,7 @@ durations: $(VENV)/.dev
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/python -m tests.lint
 	$(BIN)/mypy
 
 bench: $(VENV)/.dev

@@ -265,14 +265,6 @@ def test_curves_of_several_runs_are_one_line_that_names_them_all(
     assert sorted(told["corpora"]) == sorted(marks.values())
 
 
-def test_no_page_hands_a_file_out_past_the_log() -> None:
-    pages = [ROOT / "home.py", *(ROOT / "pages").rglob("*.py")]
-    named = [path.name for path in pages if "read_bytes," in path.read_text(encoding="utf-8")]
-    assert named == []
-    commands = [*(ROOT / "core").glob("*.py"), *(ROOT / "core" / "cli").rglob("*.py")]
-    assert [path.name for path in commands if "shutil.copy" in path.read_text(encoding="utf-8")] == []
-
-
 def test_a_line_says_when_and_who(new: Log, log: Log, home: Path) -> None:
     audit.note_look(["f" * 24])
     (told,) = log()

@@ -1,7 +1,6 @@
 """`doctor --on ray:HOST:PORT`: what a cluster would do to bytes and privacy, and when it is refused."""
 
 import json
-import re
 import sys
 from dataclasses import replace
 
@@ -12,8 +11,6 @@ from core.facade import cluster
 from core.facade.cluster import Cluster
 from core.runs import executors
 from core.runs.executors.checkup import Machine
-from tests.benchmarks.bench_cluster import PARTS
-from tests.conftest import ROOT
 
 WARD = Machine(name="ward3", cores=8, cards=0, computer="Xeon", sees_home=True, guarded=True)
 OTHER = replace(WARD, name="ward4")
@@ -72,17 +69,3 @@ def test_the_command_exits_2_where_a_run_would_be_refused(
     monkeypatch.setattr(sys, "argv", ["winnow", "doctor", "--on", "local"])
     assert run_main() == 2
     assert "doctor without --on tells of" in capsys.readouterr().err
-
-
-def test_what_holds_what_is_there() -> None:
-    text = (ROOT / "tests" / "benchmarks" / "CLUSTER.md").read_text(encoding="utf-8")
-    lines = re.findall(r"^\| (\d+) \| .+ \| .+ \|$", text, re.MULTILINE)
-    assert lines == [*map(str, range(1, 8)), *map(str, range(1, 14))]
-    named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", text)
-    assert len(named) > 30
-    for file, name in named:
-        assert f"\ndef {name}(" in (ROOT / file).read_text(encoding="utf-8"), name
-    parts = set(re.findall(r"`((?:embed|audit|head)-\w+|engine|ship)`", text)) | set(
-        re.findall(r"`bench_cluster ([\w-]+)`", text)
-    )
-    assert parts == PARTS.keys() - {"audit-make"}

@@ -40,7 +40,7 @@ def test_make_runs_all_parts_and_fails_if_one_fails(
     assert "check" in fails or "" in calls[:-1]
     calls = [call for call in calls if call]  # mypy's moment is any
     if "check" not in fails:
-        assert calls[-4] == "-m tests.browser.chromium"
+        assert calls[-5:-3] == ["-m tests.lint", "-m tests.browser.chromium"]
         parts = ["not browser and not alone", "browser and not alone", "alone"]
         assert [call.split(" -m ")[-1].rstrip() for call in calls[-3:]] == [part + left_out for part in parts]
 

@@ -145,11 +145,3 @@ def test_no_text_makes_what_is_put_together_slow() -> None:
         where: [name for name, text in SPITE.items() if not quick(work, text)] for where, work in PUT_TOGETHER.items()
     }
     assert slow == {where: [] for where in PUT_TOGETHER}
-
-
-def test_nobody_takes_the_module_by_another_name() -> None:
-    for file in FILES:
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            names = [(each.name, each.asname) for each in node.names] if isinstance(node, ast.Import) else []
-            assert ("re", None) in names or not any(name in ("re", "regex") for name, _ in names), file
-            assert not (isinstance(node, ast.ImportFrom) and node.module == "re"), file

@@ -3,14 +3,8 @@
 A new button is one line here and one press in a walk. `*` stands for what a key is put together from.
 """
 
-import ast
-from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
-from tests.browser.driver import ROOT
-
-KINDS = {"button", "form_submit_button", "download_button", "popover", "link_button", "menu_button", "chat_input"}
-OWN, TAKEN = "presses", {"pressed", "submitted"}  # the module of the buttons whose key who calls them gives
 BUTTONS = {
     "*.sample.*": "samples",
     "*.latest": "samples",
@@ -121,34 +115,6 @@ BUTTONS = {
     "assisting.sweep.start": "assisting",
     "assisting.start": "assisting",
 }
-
-
-def in_source() -> dict[str, str]:
-    """{key: where in the source} of every button; a button whose key is not written beside it has none: {"": where}."""
-    return dict(_keys())
-
-
-def _keys() -> Iterator[tuple[str, str]]:
-    for path in (ROOT / "home.py", *sorted((ROOT / "pages").rglob("*.py"))):
-        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if path.stem != OWN and isinstance(call, ast.Call) and (keys := _key(call)) is not None:
-                yield next(map(_pattern, keys), ""), f"{path.relative_to(ROOT)}:{call.lineno}"
-
-
-def _key(call: ast.Call) -> list[ast.expr] | None:
-    """What is written as a button's key; None where no button is called."""
-    if isinstance(call.func, ast.Name) and call.func.id in TAKEN:  # of `pages/ui/presses.py`: its second argument
-        return call.args[1:2]
-    if isinstance(call.func, ast.Attribute) and call.func.attr in KINDS:
-        return [word.value for word in call.keywords if word.arg == "key"]
-    return None
-
-
-def _pattern(key: ast.expr) -> str:
-    """What is written of a key, `*` for what is not known before it runs; empty where nothing is written."""
-    parts = key.values if isinstance(key, ast.JoinedStr) else [key]
-    written = [part.value if isinstance(part, ast.Constant) else "*" for part in parts]
-    return "" if written == ["*"] else "".join(map(str, written))
 
 
 def registered(key: str) -> str:

@@ -6,12 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 from random import Random
-from typing import get_args
 
 import pytest
 
 from core import isolated
-from core.corpora.formats.ledger import Format
 from core.corpora.formats.source import _PACKED
 from core.corpora.readers import sniff
 from tests.conftest import ROOT
@@ -21,10 +19,6 @@ from tests.fuzz.projects import PROJECTS
 from tests.fuzz.reading import outcome
 from tests.fuzz.seeds import SEEDS, options_of
 from tests.fuzz.stored import HOME, stored
-
-
-def test_every_reader_has_seeds() -> None:
-    assert set(SEEDS) == {*get_args(Format), *_PACKED.values(), "zip"} - {"auto"}
 
 
 @pytest.mark.parametrize("name", SEEDS)

@@ -1,6 +1,5 @@
 """Tables that a browser can save as CSV by a button of Streamlit's own: no cell of that file is a formula."""
 
-import ast
 from pathlib import Path
 
 from streamlit.testing.v1 import AppTest
@@ -43,10 +42,3 @@ def test_no_cell_of_a_grid_is_a_formula() -> None:
     assert table["text"][7] == "a plain one"
     assert table["score"][0] == -0.5
     assert table["text"][0] == harmless("=cmd|'/c calc'!a0")
-
-
-def test_every_table_of_the_pages_goes_through_the_grid() -> None:
-    for file in (ROOT / "home.py", *(ROOT / "pages").rglob("*.py")):
-        tree = ast.parse(file.read_text(encoding="utf-8"))
-        found = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
-        assert file.name == "grid.py" or not found & {"dataframe", "data_editor"}, file

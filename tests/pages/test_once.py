@@ -1,7 +1,5 @@
 """What several pages do is there once: choosing a run, an empty page, a command, timing this machine."""
 
-import ast
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,34 +10,6 @@ from tests.finished import corpora as finished_corpora
 from tests.finished_bias import contracts, measured
 from tests.pages.test_assisting import pair  # noqa: F401
 from tests.pages.test_pages import ROOT, commands_on, opened, texts, trio  # noqa: F401
-
-SOURCES = (ROOT / "home.py", *sorted((ROOT / "pages").rglob("*.py")))
-ONCE = ("The same on the command line", "Time this machine (under a minute)", "Import your own corpora")
-
-
-def calls(of: str) -> Iterator[tuple[str, ast.Call]]:
-    """Where `of`, as it is written, is called."""
-    for path in SOURCES:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and ast.unparse(node.func) == of:
-                yield f"{path.relative_to(ROOT)}:{node.lineno}", node
-
-
-@pytest.mark.parametrize("words", ONCE)
-def test_it_is_written_once(words: str) -> None:
-    constants = [
-        str(path.relative_to(ROOT))
-        for path in SOURCES
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Constant) and node.value == words
-    ]
-    assert len(constants) == 1
-
-
-def test_a_command_is_drawn_by_the_one_that_draws_commands() -> None:
-    bare = [where for where, call in calls("st.code") if any("command" in ast.unparse(word) for word in call.args)]
-    [drawn] = bare
-    assert drawn.startswith("pages/ui/widgets.py:"), "draw it with `same_command` or `command_lines`"
 
 
 def test_a_command_is_drawn_once_it_is_opened_and_stays_while_the_page_changes(home: Path) -> None:

@@ -685,8 +685,3 @@ def test_the_app_never_loads_torch(tmp_path: Path) -> None:
         [sys.executable, "-c", code], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
     )
     assert done.stdout.strip().splitlines()[-1] == "[]"
-
-
-def test_no_page_draws_raw_html() -> None:
-    files = [ROOT / "home.py", *sorted((ROOT / "pages").rglob("*.py"))]
-    assert not [file.name for file in files if "unsafe_allow" in file.read_text(encoding="utf-8")]

@@ -11,7 +11,7 @@ from core.config import Config
 from core.corpora.corpus import Corpus
 from core.facade import experiments
 from core.models.encoder_options import EncoderOptions
-from core.recipes import RECIPES, base
+from core.recipes import RECIPES
 from core.recipes.base import Job, plan
 from core.recipes.experiment import stages
 from core.recipes.experiment.config import ExperimentConfig
@@ -62,12 +62,6 @@ def test_borrowed_labels_are_checked_before_anything_is_trained() -> None:
         ("skl:2", [("skl", "skl:2")]),
         ("skl:2", [("skl", "skl:2")]),
     ]
-
-
-@pytest.mark.parametrize("file", sorted(Path(base.__file__).parent.glob("*.py")), ids=lambda path: path.stem)
-def test_the_room_of_recipes_holds_kinds_of_run(file: Path) -> None:
-    kinds = {Path(recipe.run.__code__.co_filename) for recipe in RECIPES.values()}
-    assert file in kinds or file.stem in ("__init__", "__main__", "base"), "a part of one goes to core/recipes/parts"
 
 
 @pytest.mark.parametrize("kind", RECIPES)

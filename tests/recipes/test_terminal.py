@@ -1,10 +1,9 @@
 """Nothing that came from outside is obeyed by the terminal that shows it, on any command."""
 
-import ast
 import json
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,13 +17,11 @@ from core.runs import worker
 from core.runs.context import RunContext
 from tests.conftest import Seal, sentence
 
-CORE = Path(worker.__file__).parents[1]
 OBEYED = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 FORGED = "FORGED LINE"
 EVIL = (
     f"a\x1b]52;c;ZXZpbA==\x07b\x9b2Jc\x1b[2K\x1b[1A\rd\n{FORGED}\u202ee"  # clipboard, clear, go up, a line of its own
 )
-DIRECT = {"click.echo", "click.secho", "click.style", "sys.stdout", "traceback.print_exc", "print"}
 
 
 @pytest.fixture
@@ -128,22 +125,3 @@ def test_a_name_is_sealed_without_what_a_terminal_obeys(seal: Seal, tmp_path: Pa
     named = runs.execute("add", {"path": str(file)}).result()["name"]
     assert not OBEYED.search(named)
     assert named.startswith(corpora.proposed_name(file))  # numbered where the name is taken
-
-
-def named(tree: ast.AST) -> Iterator[tuple[str, int]]:
-    """(what is named, its line), outside of the two functions that may print."""
-    if isinstance(tree, ast.FunctionDef) and tree.name in ("echo", "echo_json"):
-        return
-    if isinstance(tree, ast.Attribute) and isinstance(tree.value, ast.Name):
-        yield f"{tree.value.id}.{tree.attr}", tree.lineno
-    if isinstance(tree, ast.Name):
-        yield tree.id, tree.lineno
-    for part in ast.iter_child_nodes(tree):
-        yield from named(part)
-
-
-def test_every_command_speaks_through_one_function() -> None:
-    files = [*(CORE / "cli").rglob("*.py"), CORE / "__main__.py"]
-    assert len(files) > 12
-    found = [(file.name, *each) for file in files for each in named(ast.parse(file.read_text(encoding="utf-8")))]
-    assert not [each for each in found if each[1] in DIRECT]

@@ -1,6 +1,5 @@
 """The sample sets: as committed, as promised in ABOUT.md, and varied enough to be worth reading."""
 
-import ast
 import gzip
 import json
 from collections import Counter, defaultdict
@@ -279,13 +278,3 @@ def test_near_means_near() -> None:
     assert not is_near(long, long.replace("tiles", "bricks"))
     assert is_near("Bloods today were normal, no action.", "Bloods today were normal, no acton.")
     assert similarity("kitten", "sitting") == pytest.approx(1 - 3 / 7)
-
-
-def test_the_generator_loads_nothing_heavy() -> None:
-    light = {"numpy", "core", "__future__"}
-    for file in Path(sets.__file__).parent.glob("*.py"):
-        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
-            names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
-            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-            for name in names:
-                assert name.split(".")[0] in light or name.split(".")[0] in __import__("sys").stdlib_module_names

@@ -1,0 +1,1 @@
+"""Rules about the text of the sources and of the documents: `python -m tests.lint`."""

@@ -1,0 +1,57 @@
+"""Check all rules about the text of the sources: `python -m tests.lint`. Exits 1 if one is broken.
+
+It prints `file:line: rule: what to do` for each finding.
+"""
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+from tests.lint import code, documents, imports
+from tests.lint.repository import Finding, Repository
+
+RULES: Mapping[str, Callable[[Repository], Iterator[Finding]]] = {
+    "floors": imports.floors,
+    "third-party": imports.third_party,
+    "facade-alone": imports.facade_alone,
+    "facade-list": imports.facade_list,
+    "regular-expressions": imports.regular_expressions,
+    "grid": code.grid,
+    "raw-html": code.raw_html,
+    "links": code.links,
+    "downloads": code.downloads,
+    "copies": code.copies,
+    "commands": code.commands,
+    "printing": code.printing,
+    "artifacts": code.artifacts,
+    "buttons": code.buttons,
+    "presses": code.presses,
+    "private-names": documents.private_names,
+    "citations": documents.citations,
+    "named-tests": documents.named_tests,
+    "promises": documents.promises,
+    "rooms": documents.rooms,
+    "named-files": documents.named_files,
+    "named-commands": documents.named_commands,
+    "document-links": documents.document_links,
+    "strategies": documents.strategies,
+    "seeds": documents.seeds,
+    "lock": documents.lock,
+}
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def broken(root: Path, rules: Mapping[str, Callable[[Repository], Iterator[Finding]]] = RULES) -> list[str]:
+    """One line per finding below `root`, in the order of the rules."""
+    repository = Repository(root)
+    return [
+        f"{found.path}:{found.line}: {name}: {found.advice}"
+        for name, rule in rules.items()
+        for found in rule(repository)
+    ]
+
+
+if __name__ == "__main__":
+    lines = broken(ROOT)
+    print(*lines, sep="\n", end="\n" if lines else "")
+    sys.exit(bool(lines))

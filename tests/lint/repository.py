@@ -1,0 +1,93 @@
+"""The files that the rules read. Each source file is parsed once, whatever the number of rules."""
+
+import ast
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+TOP_FILES = ("app.py", "home.py")
+APP = (*TOP_FILES, "pages")  # what draws: it knows the facade alone
+
+
+class Finding(NamedTuple):
+    """A broken rule: `path` from the root, and what to do about it."""
+
+    path: str
+    line: int
+    advice: str
+
+
+class Source:
+    """A Python file: its path from the root, its text, all nodes of its tree."""
+
+    def __init__(self, root: Path, path: str) -> None:
+        self.path = path
+        self.text = (root / path).read_text(encoding="utf-8")
+
+    @cached_property
+    def nodes(self) -> list[ast.AST]:
+        return list(ast.walk(ast.parse(self.text)))
+
+    @cached_property
+    def calls(self) -> list[ast.Call]:
+        return [node for node in self.nodes if isinstance(node, ast.Call)]
+
+    @cached_property
+    def imports(self) -> list[tuple[str, int]]:
+        """(dotted name, line) of each import; `from core import cards` gives `core.cards`."""
+        found = list[tuple[str, int]]()
+        for node in self.nodes:
+            if isinstance(node, ast.Import):
+                found += [(alias.name, node.lineno) for alias in node.names]
+            elif isinstance(node, ast.ImportFrom) and node.module == "core":
+                found += [(f"core.{alias.name}", node.lineno) for alias in node.names]
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                found.append((node.module, node.lineno))
+        return found
+
+
+class Repository:
+    """The sources and documents below `root`."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    @cached_property
+    def sources(self) -> list[Source]:
+        """Python files of `core`, `pages` and the root, sorted by path."""
+        files = [path for top in ("core", "pages") for path in self._below(top, "py")]
+        return [Source(self.root, path) for path in (*files, *TOP_FILES) if (self.root / path).exists()]
+
+    def under(self, *tops: str) -> Iterator[Source]:
+        """Sources in these folders, or with these names."""
+        for source in self.sources:
+            if any(source.path == top or source.path.startswith(f"{top}/") for top in tops):
+                yield source
+
+    @cached_property
+    def documents(self) -> list[str]:
+        """Markdown files: those of the root and all of `core` and `tests`."""
+        tops = sorted(path.name for path in self.root.glob("*.md"))
+        return [*tops, *self._below("core", "md"), *self._below("tests", "md")]
+
+    @cached_property
+    def texts(self) -> dict[str, str]:
+        """{path: text} of every source, test and document, and of the Makefile."""
+        tests = [
+            path for path in self._below("tests", "py") if path not in ("tests/lint/documents.py", "tests/test_lint.py")
+        ]
+        known = {source.path: source.text for source in self.sources}
+        others = (*tests, *self.documents, "Makefile")
+        return known | {path: self.text(path) for path in others if (self.root / path).exists()}
+
+    def text(self, path: str) -> str:
+        return (self.root / path).read_text(encoding="utf-8")
+
+    def _below(self, top: str, ending: str) -> list[str]:
+        return sorted(str(path.relative_to(self.root)) for path in (self.root / top).rglob(f"*.{ending}"))
+
+
+def line_of(text: str, position: int) -> int:
+    """Number of the line of a position in `text`, from 1."""
+    return text.count("\n", 0, position) + 1
