@@ -77,8 +77,8 @@ def test_another_selection_of_the_same_corpora_takes_the_layout_over(
         assert (first.artifacts / name).read_bytes() == (second.artifacts / name).read_bytes()
     assert maps.get(second.id).clusters == maps.get(first.id).clusters
     table = pq.read_table(second.artifacts / "map.parquet").to_pylist()
-    selected = sorted(row["row"] for row in table if row["class"] == "selected")
-    assert selected == sorted(selections.chosen(other).rows)  # which are selected is the view's own
+    drawn = sorted(row["row"] for row in table if row["class"] == "selected")
+    assert drawn == sorted(selections.chosen(other).rows)  # which are selected is the view's own
     assert any(first.id in note for note in second.state().notes)
     changed = [
         runs.execute("map", {**options, **change}).result()["layout"]
