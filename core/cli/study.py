@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from core.cli.check import run_anyway_option
 from core.cli.experiment import ExperimentProgress, typed_options
 from core.cli.options import CORPUS, Command, config_options, several
 from core.cli.terminal import echo, finish, json_option, progress, report
@@ -31,8 +32,9 @@ def _inputs(command: Command) -> Command:
 @_inputs
 @config_options(CONFIG, leave_out=_INPUTS)
 @click.option("--plan-only", is_flag=True, help="Say what it will cost and could show, and do nothing.")
+@run_anyway_option
 @json_option
-def study(plan: str | None, plan_only: bool, as_json: bool, **values: object) -> None:
+def study(plan: str | None, plan_only: bool, run_anyway: bool, as_json: bool, **values: object) -> None:
     """One claim on several tasks: did choosing help on these, and would it on others?
 
     \b
@@ -41,11 +43,15 @@ def study(plan: str | None, plan_only: bool, as_json: bool, **values: object) ->
     """
     typed = typed_options(values)
     options = studies.read_plan(Path(plan), typed, progress) if plan else runs.with_corpora(CONFIG, typed, progress)
-    run_study(options, plan_only=plan_only, as_json=as_json)
+    run_study(options, plan_only=plan_only, run_anyway=run_anyway, as_json=as_json)
 
 
-def run_study(options: Mapping[str, object], *, plan_only: bool = False, as_json: bool = False) -> Run | None:
-    """Plan, say the cost and the chances, do it, print what came out; the run, None where it was only planned."""
+def run_study(
+    options: Mapping[str, object], *, plan_only: bool = False, run_anyway: bool = False, as_json: bool = False
+) -> Run | None:
+    """Plan, print the cost and the chances, run, print the result. Return the run, None if it was only planned."""
+    if not plan_only:
+        runs.refuse_red("study", options, run_anyway=run_anyway)  # before this machine is timed
     for timing in studies.calibrations(options):
         runs.execute("calibrate", timing, progress)
     cost, foresight = studies.cost(options), studies.foresight(options)
@@ -58,6 +64,6 @@ def run_study(options: Mapping[str, object], *, plan_only: bool = False, as_json
         report({**cost.as_json(), "chances": foresight.as_json()}, as_json, words)
         return None
     echo(*words, err=True)
-    run = runs.execute("study", options, ExperimentProgress())
+    run = runs.execute("study", options, ExperimentProgress(), run_anyway=run_anyway)
     finish(run, as_json, plain=lambda _: studies.board_lines(run.id), finding=studies.finding(run.id))
     return run

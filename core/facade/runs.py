@@ -19,9 +19,8 @@ from core.facade.corpora import roles
 from core.facade.home import home, library, store
 from core.recipes import RECIPES as RECIPES
 from core.recipes.base import help_of, plan, register, resolve, work_of
+from core.recipes.base import refuse_red as refuse
 from core.recipes.parts import ranks
-from core.recipes.parts.data_checks import red_items, refusal
-from core.recipes.parts.overruled import keep
 from core.recipes.parts.ranks import announce as announce
 from core.recipes.parts.ranks import rank as rank
 from core.runs import executors, launch, worker
@@ -146,23 +145,13 @@ def refuse_red(kind: str, options: Mapping[str, object], *, run_anyway: bool = F
     Errors: ConfigError for a red item, unless `run_anyway` or the run is finished already.
     """
     recipe = RECIPES[kind]
-    config = recipe.config.parse(dict(options))
-    red = red_items(kind, config.model_dump(), library())
-    error = refusal(red, run_anyway=run_anyway)
-    if error and not store().finished(plan(recipe, config, home()).key):
-        raise error
-    return red
+    return refuse(recipe, recipe.config.parse(dict(options)), store(), run_anyway=run_anyway)
 
 
 def _registered(kind: str, options: Mapping[str, object], *, run_anyway: bool) -> Run:
     """The run that does this work. Errors: ConfigError for a red item of the data check, before there is a run."""
-    config = RECIPES[kind].config.parse(dict(options))
-    refuse_download(config.model_dump())  # no run anyway: an administrator's switch comes before the user's data
-    red = refuse_red(kind, options, run_anyway=run_anyway)
-    run = register(RECIPES[kind], config, store())
-    if run.state().state != "succeeded":
-        keep(run, red)
-    return run
+    recipe = RECIPES[kind]
+    return register(recipe, recipe.config.parse(dict(options)), store(), run_anyway=run_anyway)
 
 
 def _work(run: Run, listener: Callable[[Event], None] | None) -> Result:

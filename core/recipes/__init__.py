@@ -33,6 +33,7 @@ from core.recipes.base import Recipe
 from core.recipes.experiment.config import ExperimentConfig
 from core.recipes.experiment.run import help_along
 from core.recipes.experiment.run import run as experiment
+from core.recipes.parts.data_checks import red_items
 from core.recipes.parts.study import SimilarityConfig
 from core.recipes.study.config import StudyConfig
 from core.recipes.study.run import run as study
@@ -47,24 +48,24 @@ RECIPES: Mapping[str, Recipe] = {
         Recipe("difficulty", difficulty.DifficultyConfig, difficulty.run, here=True),
         Recipe("embed", embed.EmbedConfig, embed.run, helped=embed.run),
         Recipe("evaluate", predict.EvaluateConfig, predict.evaluate, here=True),
-        Recipe("experiment", ExperimentConfig, experiment, helped=help_along),
+        Recipe("experiment", ExperimentConfig, experiment, helped=help_along, red_items=red_items),
         Recipe("fetch", fetch.FetchConfig, fetch.run, reuse=False),
-        Recipe("finetune", finetune.FinetuneConfig, finetune.run, here=True),
+        Recipe("finetune", finetune.FinetuneConfig, finetune.run, here=True, red_items=red_items),
         Recipe("halves", halves.HalvesConfig, halves.run),
         Recipe("intake", intake.IntakeConfig, intake.run, reuse=False),
         Recipe("map", map.MapConfig, map.run),
         Recipe("predict", predict.PredictConfig, predict.predict),
-        Recipe("pretrain", pretrain.PretrainConfig, pretrain.run, here=True),
+        Recipe("pretrain", pretrain.PretrainConfig, pretrain.run, here=True, red_items=red_items),
         Recipe("prevalence", prevalence.PrevalenceConfig, prevalence.run),
         Recipe("rank", rank.RankConfig, rank.run, here=True),
         Recipe("rebuild", rebuild.RebuildConfig, rebuild.run),
         Recipe("robustness", robustness.RobustnessConfig, robustness.run),
         Recipe("score", score.ScoreConfig, score.run, helped=score.run),
-        Recipe("select", select.SelectConfig, select.run),
+        Recipe("select", select.SelectConfig, select.run, red_items=red_items),
         Recipe("similarity", SimilarityConfig, similarity.run),
         Recipe("skl", skl.SklConfig, skl.run),
         Recipe("split", split.SplitConfig, split.run),
-        Recipe("study", StudyConfig, study),
+        Recipe("study", StudyConfig, study, red_items=red_items),
         Recipe("tag", tag.TagConfig, tag.run, helped=tag.run),
         Recipe("vectors", word_vectors.VectorsConfig, word_vectors.run),
         Recipe("vectors-import", add_vectors.AddVectorsConfig, add_vectors.run, reuse=False),

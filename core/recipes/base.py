@@ -1,6 +1,6 @@
 """What a recipe is: options in, a result out, with a `Job` to reach corpora, artifacts and other runs."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, is_dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -8,10 +8,11 @@ from typing import Any, TypedDict
 
 from core import __version__, cards
 from core.config import Config, fields_with, refuse_download
+from core.corpora.checks import Check
 from core.corpora.corpus import Corpus
 from core.corpora.library import Library
 from core.models import hub
-from core.recipes.parts.overruled import overruled
+from core.recipes.parts.overruled import keep, overruled, refusal
 from core.runs.context import RunContext
 from core.runs.run import relative_to_home
 from core.runs.shared import run_or_reuse
@@ -30,7 +31,8 @@ class Recipe:
 
     reuse: a finished run with the same key is as good as a new one. helped: what other processes do that help with a
     run, which ends by `share.Over` when nothing is left for them; None: they wait. here: it computes in its own
-    process, whatever `--on` says.
+    process, whatever `--on` says. red_items: the items of its data check that stop it, given its kind, its options and
+    the corpora; None: it has no data check.
     """
 
     kind: str
@@ -39,6 +41,7 @@ class Recipe:
     reuse: bool = True
     helped: Callable[[Any, "Job"], object] | None = None
     here: bool = False
+    red_items: Callable[[str, Mapping[str, object], Library], Sequence[Check]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,14 +201,34 @@ def _precise(config: Config) -> Config:
     return config.model_copy(update={"precision": cards.precision()})
 
 
-def register(recipe: Recipe, config: Config, store: RunStore) -> Run:
-    """The run that does this work: a finished one, else one that was begun, else a new one.
+def refuse_red(recipe: Recipe, config: Config, store: RunStore, *, run_anyway: bool = False) -> Sequence[Check]:
+    """Return the red items of a run's data check that its user overrules.
 
-    Errors: CorpusError; ConfigError for a download on a machine kept offline.
+    Errors: ConfigError for a red item, unless `run_anyway` or the run is finished already.
     """
-    refuse_download(config.model_dump())
+    if recipe.red_items is None:
+        return ()
+    red = recipe.red_items(recipe.kind, config.model_dump(), Library(store.home))
+    error = refusal(red, run_anyway=run_anyway)
+    if error and not (recipe.reuse and store.finished(plan(recipe, config, store.home).key)):
+        raise error
+    return red
+
+
+def register(recipe: Recipe, config: Config, store: RunStore, *, run_anyway: bool = False) -> Run:
+    """Return the run that does this work: a finished one, else one that was begun, else a new one.
+
+    Every run that is nobody's child is made here, so the data check refuses it here, before there is a run.
+    run_anyway: overrule its red items; the run notes them.
+    Errors: CorpusError; ConfigError for a download on a machine kept offline and for a red item of the data check.
+    """
+    refuse_download(config.model_dump())  # no run anyway: an administrator's switch comes before the user's data
+    red = refuse_red(recipe, config, store, run_anyway=run_anyway)
     wanted = plan(recipe, config, store.home)
     with store.critical():
         resolve(wanted.config, Library(store.home))  # no corpus was removed meanwhile
         run = (store.finished(wanted.key) or store.unfinished(wanted.key)) if recipe.reuse else None
-        return run or store.create(**wanted.manifest())
+        run = run or store.create(**wanted.manifest())
+    if red and run.state().state != "succeeded":
+        keep(run, red)
+    return run

@@ -12,8 +12,9 @@ from core.errors import ConfigError
 from core.facade import checks, corpora, runs
 from core.facade.home import store
 from core.recipes import RECIPES
-from core.recipes.base import register, work_of
+from core.recipes.base import plan, register, work_of
 from core.recipes.parts import data_checks
+from core.recipes.parts.overruled import overruled
 from core.runs import worker
 from tests import finished
 from tests.conftest import Seal, sentence
@@ -60,7 +61,8 @@ def test_select_with_a_budget_above_the_domain_corpus_starts_no_run(piles: dict[
 def test_a_run_with_such_a_budget_stops_before_it_embeds(piles: dict[str, str], budget: str) -> None:
     """Without the check of the page and the command, as a run of a project file."""
     recipe = RECIPES["select"]
-    made = register(recipe, recipe.config.parse({**piles, "budget": budget, "encoder": "tiny"}), store())
+    config = recipe.config.parse({**piles, "budget": budget, "encoder": "tiny"})
+    made = store().create(**plan(recipe, config, store().home).manifest())
     with pytest.raises(ConfigError, match="more than the big corpus holds"):
         worker.execute(made, work_of(made, RECIPES))
     assert [each.manifest.kind for each in runs.listed()] == ["select"]
@@ -73,7 +75,7 @@ def test_an_experiment_with_such_a_budget_starts_no_run(home: Path) -> None:
         runs.execute("experiment", options)
     assert not runs.listed()
     recipe = RECIPES["experiment"]
-    kept = register(recipe, recipe.config.parse(options), store())
+    kept = store().create(**plan(recipe, recipe.config.parse(options), home).manifest())
     with pytest.raises(ConfigError, match="more than the big corpus holds"):
         worker.execute(kept, work_of(kept, RECIPES))
     assert [each.manifest.kind for each in runs.listed()] == ["experiment"]
@@ -90,6 +92,22 @@ def test_a_red_item_stops_a_run_unless_it_is_overruled_and_the_run_notes_it(pile
     assert len(said) == 1
     assert "has 1 sentence; the strategy knn needs at least 2." in said[0]
     assert runs.execute("select", options).id == made.id  # finished: there is nothing left to stop
+
+
+def test_a_study_and_a_run_that_is_registered_directly_stop_at_red_items_unless_overruled(home: Path) -> None:
+    made = {role: (corpus.fingerprint,) for role, corpus in finished.corpora(home).items()}
+    recipe = RECIPES["study"]
+    config = recipe.config.parse({**made, "domain": made["task"], "encoder": "tiny", "budgets": ["5"]})
+    for start in (
+        lambda: runs.execute("study", config.model_dump()),
+        lambda: runs.start("study", config.model_dump()),
+        lambda: register(recipe, config, store()),
+    ):
+        with pytest.raises(ConfigError, match=r"hold the same sentences.*run anyway \(--run-anyway\)"):
+            start()
+    assert not runs.listed()
+    begun = register(recipe, config, store(), run_anyway=True)
+    assert "hold the same sentences" in overruled(begun)
 
 
 def test_an_overruled_item_changes_no_key(piles: dict[str, str]) -> None:

@@ -1,4 +1,4 @@
-"""Which corpora a run of each kind is checked for, the checks themselves, and the refusal of a run with a red one."""
+"""Corpora that are checked before a run of each kind, and the checks themselves."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -14,12 +14,12 @@ from core.models import unknown
 from core.models.hub import BUNDLED
 from core.models.unknown import Coverage
 from core.recipes.experiment import arms
+from core.recipes.study.config import StudyConfig, task_names
 from core.results import Role
 from core.runs.store import is_run_id
 from core.selection import DEFAULT_STRATEGY, STRATEGIES, strategy_options
 
 DEFAULT_ENCODER = BUNDLED
-GATED = ("select", "experiment", "pretrain", "finetune")  # kinds of run that a red item stops
 BARELY, HARDLY = unknown.MOST, 0.5  # share of unknown pieces: amber above the first, red from the second on
 BYTES = 1.0  # pieces per character: above, letters fall into bytes
 
@@ -191,18 +191,16 @@ def _first(value: object) -> str:
 
 
 def red_items(kind: str, options: Mapping[str, object], library: Library) -> list[Check]:
-    """The red items of a run that a red item stops."""
-    if kind not in GATED:
-        return []
-    return [check for check in checked(subject(kind, options, library)) if check.level == "red"]
-
-
-def refusal(red: Sequence[Check], *, run_anyway: bool) -> ConfigError | None:
-    """The error that stops a run with these red items; None if it may start."""
-    final = [check for check in red if check.final]
-    if not red or (run_anyway and not final):
-        return None
-    items = " ".join(check.sentence for check in (final or red))
-    cure = f"{(final or red)[0].cure[:1].lower()}{(final or red)[0].cure[1:]}"
-    ways = f"{cure}." if final else f"{cure}, or run anyway (--run-anyway)."
-    return ConfigError(f"data check: {items} To continue, {ways}")
+    """Return the red items of a run; of a study those of all its tasks. options: of the run's config, complete."""
+    if kind != "study":
+        return [check for check in checked(subject(kind, options, library)) if check.level == "red"]
+    config = StudyConfig.parse(dict(options))
+    tasks = dict[Check, list[str]]()
+    names = task_names(config, library)
+    for number, name in enumerate(names):
+        for check in red_items("experiment", config.experiment(number).model_dump(), library):
+            tasks.setdefault(check, []).append(name)
+    return [
+        check if of == names else replace(check, sentence=f"{checks.listed(of)}: {check.sentence}")
+        for check, of in tasks.items()
+    ]
