@@ -1,13 +1,63 @@
 """What tests of pages share."""
 
+import shutil
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from core.facade import preferences
+from core.facade import corpora, preferences, runs
+from tests.conftest import elsewhere
+from tests.furnished import furnish
 
 
 @pytest.fixture
 def expert(home: Path) -> None:
-    """What only experts need is shown."""
+    """Show the fields that only experts need."""
     preferences.set_expert(True)
+
+
+@pytest.fixture
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run in this process what a page starts, before the page goes on."""
+    monkeypatch.setattr(runs, "start", lambda kind, options, *where, **more: runs.execute(kind, options).id)
+
+
+@pytest.fixture
+def begun(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Mapping[str, Any]]]:
+    """Return the list of what a page starts, as (kind, options); nothing is run."""
+    asked: list[tuple[str, Mapping[str, Any]]] = []
+
+    def start(kind: str, options: Mapping[str, Any], *where: object, **more: object) -> str:
+        asked.append((kind, options))
+        return ""
+
+    monkeypatch.setattr(runs, "start", start)
+    return asked
+
+
+@pytest.fixture(scope="session")
+def furnished_once(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
+    """Return a home with something on every page, not to be changed, and {page: the run it is about or ""}."""
+    with elsewhere(tmp_path_factory.mktemp("furnished") / "home") as home:
+        return home, {page: address.partition("?run=")[2] for page, address in furnish(home).items()}
+
+
+@pytest.fixture(scope="session")
+def copied(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], Path]:
+    """`copied(home)` -> a copy of a prepared home."""
+
+    def copy(home: Path) -> Path:
+        return Path(shutil.copytree(home, tmp_path_factory.mktemp("copied") / "home"))
+
+    return copy
+
+
+@pytest.fixture(scope="session")
+def emptied(furnished_once: tuple[Path, dict[str, str]], copied: Callable[[Path], Path]) -> tuple[Path, dict[str, str]]:
+    """Return a home whose runs are all there and whose corpora are all gone."""
+    with elsewhere(copied(furnished_once[0])) as home:
+        for corpus in corpora.listed():
+            corpora.remove(corpus.fingerprint)
+    return home, furnished_once[1]

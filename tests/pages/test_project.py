@@ -2,7 +2,7 @@
 
 import errno
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from html import unescape
 from pathlib import Path
 from threading import Thread
@@ -12,13 +12,12 @@ from urllib.parse import parse_qs
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core.facade import commands, corpora, preferences, projects, removals, runs
+from core.facade import commands, corpora, preferences, projects, runs
 from core.facade.home import home as here
 from core.projects import FIRST
 from pages.ui import project as module
 from tests.conftest import ROOT, elsewhere
 from tests.finished import at_work
-from tests.pages.test_gone import runs_of
 from tests.pages.test_pages import texts
 
 PAGES = ["home.py", *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "pages").glob("*.py"))]
@@ -26,14 +25,13 @@ Ids = dict[str, str]
 
 
 @pytest.fixture(scope="module")
-def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Ids]]:
+def two(furnished_once: tuple[Path, dict[str, str]], copied: Callable[[Path], Path]) -> Iterator[tuple[Path, Ids]]:
     """A home of "My first project", with finished runs, and of "Leases", which has nothing; the runs by page."""
-    with elsewhere(tmp_path_factory.mktemp("two") / "home") as home:
-        shown = runs_of(home)
-        for run in runs.listed("map"):  # half of one
-            removals.remove_run(run.id)
+    with elsewhere(copied(furnished_once[0])) as home:
+        for number, corpus in enumerate(corpora.listed()):
+            corpora.rename(corpus.fingerprint, f"quillwort-{number}")  # no word of a page
         projects.new("Leases")
-        yield home, shown
+        yield home, furnished_once[1]
 
 
 @pytest.fixture
@@ -75,7 +73,7 @@ def marks() -> set[str]:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_no_page_shows_what_another_project_has(page: str, ids: Ids) -> None:
-    named = {"run": run_id} if (run_id := ids.get(Path(page).stem)) else {}
+    named = {"run": run_id} if (run_id := ids.get(Path(page).stem.partition("_")[2])) else {}
     first, leases = (opened(page, project=slug, **named) for slug in ("my-first-project", "leases"))
     assert not first.exception
     assert not leases.exception
