@@ -32,7 +32,7 @@ class AddResult:
     corpus bears that name. sentences, tokens: sealed. types: entities by type. unspaced: sentences with letters of a
     script that writes no blanks between words. problems: the first rows that were not taken as they came. cut: None
     of older runs. contradictory_texts: texts that occur with different labels, in `contradictory_sentences` sentences.
-    lost: sentences left out because they lost an annotation. partial: sentences of which only some spans were answered.
+    lost: sentences left out because they lost an annotation. partial: texts of which only some spans were answered.
     agreement: of several annotators, None for one.
     """
 
@@ -99,8 +99,8 @@ def _lost(n: int) -> str:
 def _partial(n: int) -> str:
     have = "s have" if n > 1 else " has"
     return (
-        f"{n:,} sentence{have} binary answers only: unanswered spans are unknown, not O."
-        " Label them in full before you train or test on them."
+        f"{n:,} text{have} binary answers only: what was not asked is unknown, not O. Such texts are left out unless"
+        " you import with keep-lost. Label them in full before you train or test on them."
     )
 
 

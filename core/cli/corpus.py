@@ -58,6 +58,7 @@ def _added(run_id: str) -> list[str]:
         (added.rejected, "row", " rejected"),
         (added.rejected_spans, "span", " rejected"),
         (added.lost, "sentence", " that lost an annotation"),
+        (added.partial, "text", " with binary answers only"),
         (added.skipped, "row", " skipped"),
         (added.repaired_rows, "row", " repaired"),
         (added.empty, "empty row", ""),

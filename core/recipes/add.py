@@ -83,7 +83,9 @@ class AddConfig(Config):
     part: str = option("", "Which of train, dev and test to take from a labelled folder that holds several.")
     encoding: str = option("utf-8", "The file's encoding; utf-8 also takes UTF-16 that begins with its mark.")
     keep_lost: bool = option(
-        False, "Keep labelled sentences that lost an annotation (it then counts as O); they are left out otherwise."
+        False,
+        "Keep labelled sentences that lost an annotation or have binary answers only (the rest then counts as O); they "
+        "are left out otherwise.",
     )
     annotator: str = option("", "Whose labels to take where several annotators labelled a text differently.")
     move: bool = option(False, "Delete the file once it is sealed (used for uploads, which are copies).")

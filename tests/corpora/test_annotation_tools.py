@@ -353,15 +353,20 @@ def test_unanswered_texts_are_not_gold(tmp_path: Path) -> None:
     assert ([sentence.text for sentence in found], report.skipped) == (["c d"], 2)
 
 
-def test_binary_answers_about_a_text_are_one_sentence(tmp_path: Path) -> None:
+def test_texts_with_binary_answers_are_left_out_unless_they_are_kept(tmp_path: Path) -> None:
     def row(answer: str, *items: Item, text: str = TEXT) -> dict[str, Any]:
         return {"text": text, "spans": spans(*items), "answer": answer, "_view_id": "ner", "_binary": True}
 
     rows = [row("accept", MARA), row("accept", LYON), row("reject", HALL), row("reject", [0, 2, "X"], text="No rent.")]
-    found, report = load(write(tmp_path / "a.jsonl", lines(rows)))
-    assert all_surfaces(found) == [RIGHT]
-    assert (report.partial, report.skipped) == (1, 3)
+    full = {"text": "Otto Barr signs.", "spans": spans([0, 9, "PER"]), "answer": "accept", "_view_id": "ner_manual"}
+    path = write(tmp_path / "a.jsonl", lines([*rows, full]))
+    found, report = load(path)
+    assert [sentence.text for sentence in found] == ["Otto Barr signs."]
+    assert (report.partial, report.skipped, report.kept) == (1, 4, 1)
     assert any("unknown, not O" in problem.reason for problem in report.problems)
+    found, report = load(path, keep_lost=True)
+    assert all_surfaces(found)[-1] == RIGHT
+    assert (report.partial, report.skipped, report.kept) == (1, 3, 2)
 
 
 ANA: list[list[Item]] = [[MARA, LYON], [[0, 9, "PER"]]]

@@ -26,6 +26,10 @@ _NUMBERS = (
     "its labels are numbers, and their names are not in the file; export it from doccano as JSONL (Text label), or"
     " replace the numbers by names"
 )
+_BINARY = (
+    "its answers are about single spans: what was not asked is unknown, not O; label it in full (ner.correct), or keep"
+    " such texts with --keep-lost"
+)
 _DIALOGUE = "its spans count within the paragraphs of a dialogue, not within a text; label it with the tag Text"
 _ADDRESS = re.compile(r"(?:[a-z][a-z0-9+.-]{0,20}://|/data/)\S+")
 _BINARY_VIEWS = ("ner", "binary")  # of Prodigy: the answer is about one span, not about the text
@@ -120,7 +124,8 @@ def _person(value: object) -> str:
 def read_prodigy(records: Iterator[Record], ledger: Ledger) -> Iterator[Sentence]:
     """`{"text", "spans": [{start, end, label}], "answer"}`; answers reject and ignore are skipped.
 
-    Answers about one span each (ner.teach) are gathered: one sentence per text, with the accepted spans.
+    Answers about one span each (ner.teach) do not label the rest of the text. Such texts are left out and counted. If
+    the options keep them, the answers are gathered: one sentence per text, with the accepted spans.
     """
     binary: dict[tuple[str | None, str], list[Record]] = {}
     for line, record in records:
@@ -156,7 +161,7 @@ def _session(record: Mapping[str, object]) -> str | None:
 
 
 def _gathered(text: str, rows: Sequence[Record], who: str | None, ledger: Ledger) -> Iterator[Sentence]:
-    """One sentence of all binary answers about a text. The first row stands for all of them."""
+    """One sentence of all binary answers about a text, if the options keep it: it is not labelled in full."""
     accepted = [
         item
         for _, record in rows
@@ -164,12 +169,15 @@ def _gathered(text: str, rows: Sequence[Record], who: str | None, ledger: Ledger
         for item in items
     ]
     first, *others = (line for line, _ in rows)
+    kept = bool(accepted) and ledger.options.keep_lost
+    if not kept:
+        ledger.skip(first, _BINARY if accepted else f"no span of it was accepted; {_UNANSWERED}")
     for line in others:
         ledger.skip(line, f"a further answer about the text of line {first}")
-    if not accepted:
-        ledger.skip(first, f"no span of it was accepted; {_UNANSWERED}")
+    if accepted:
+        ledger.partial(first)
+    if not kept:
         return
-    ledger.partial(first)
     marks, lost = marks_of(list(dict.fromkeys(map(_frozen, accepted))), text, first, ledger)
     yield from from_marks(text, marks, first, ledger, who=who, lost=lost)
 

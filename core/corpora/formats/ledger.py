@@ -65,10 +65,10 @@ class ReadOptions:
     encoding: "utf-8" also takes UTF-8 and UTF-16 that begin with a byte order mark. repair: False rejects
     a sentence with tags out of order instead of repairing it. part: which of train, dev (validation) and
     test to take from a labelled folder that holds several. tokens: what cuts text that comes without tokens.
-    entity_type: of tags that name no type (`B`, `I`); "" for `ENTITY`. tag_column: the column of
-    the tags, by its number from 1 or its name, if the first rows leave a doubt.
-    keep_lost: keep a labelled sentence that lost an annotation; it is left out otherwise. annotator: whose labels to
-    take where several people labelled a text differently.
+    entity_type: of tags that name no type (`B`, `I`); "" for `ENTITY`. tag_column: the column of the tags, by its
+    number from 1 or its name, if the first rows leave a doubt.
+    keep_lost: keep a labelled sentence that lost an annotation or has binary answers only; it is left out otherwise.
+    annotator: whose labels to take where several people labelled a text differently.
     others: further files and folders that are read with the first. names: what the first and the others go by, where
     they are files that are known by other names than their own.
     """
@@ -110,8 +110,8 @@ class ReadReport:
     rejected_spans: annotations that could not be used (overlapping, discontinuous, out of range, of another text).
     lost: sentences left out because they lost one of these: what is not labelled in full is not gold.
     skipped: rows left out because the file says so (Prodigy's reject and ignore, tasks without annotation).
-    partial: sentences of which only some spans were answered (Prodigy's binary answers). agreement: of several
-    annotators.
+    partial: texts of which only some spans were answered (Prodigy's binary answers), left out unless `keep_lost`.
+    agreement: of several annotators.
     empty: rows without text, not counted as read. sentences: what came out (more than `kept` if split).
 
     Of documents rows are pages (PDF), paragraphs (Word and the like) or rows of a sheet. pages: of all PDFs;
@@ -212,9 +212,11 @@ class Ledger:
         self.report.notes += [text for text in texts if text not in self.report.notes]
 
     def partial(self, line: int | None) -> None:
-        """A sentence of which only some spans were answered."""
+        """Count a sentence of which only some spans were answered."""
         self.report.partial += 1
-        self._note("repaired", line, "binary answers about one text were gathered; unanswered spans are unknown, not O")
+        if self.options.keep_lost:
+            reason = "binary answers about one text were gathered; unanswered spans count as O"
+            self._note("repaired", line, reason)
 
     def keep(self, rows: int) -> None:
         """Rows that were taken."""

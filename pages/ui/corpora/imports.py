@@ -206,7 +206,8 @@ def _form(path: Path, preview: Any, options: dict[str, Any]) -> None:
                 "Keep sentences that lost an annotation",
                 key="corpora.keep_lost",
                 help="A span that overlaps another one, has a gap or does not fit the text cannot be read. Its sentence"
-                " is then not labelled in full, so it is left out. If you keep it, the lost span counts as O.",
+                " is then not labelled in full, so it is left out; so is a text with binary answers only (Prodigy)."
+                " If you keep it, what is lost or unanswered counts as O.",
             )
         if preview.format in corpora.CUT_ANYWAY:
             st.caption("Documents are cut into sentences; each keeps its file and, where there are such, its page.")

@@ -301,7 +301,7 @@ SHAPES = (
     ),
     Shape(
         name="parts-of-speech-as-tags",
-        report="batterydata/pos_tagging and other data sets on the Hub: words, and Penn tags under labels",
+        report="Part-of-speech data sets on the Hub: words, and Penn tags under labels",
         files={"train.jsonl": as_jsonl({"words": tokens(c), "labels": penn(c)} for c in ENGLISH)},
         right=refused("parts of speech", "--tag-column", "Mara/NNP"),
     ),
