@@ -7,7 +7,7 @@ that parts of speech, token numbers and other columns do not become entity types
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -23,13 +23,46 @@ _OPENING = re.compile(r"\(([\w.-]+)")
 _FEATURE = re.compile(r"(?:^|\|)(?:name|ner|ne|entity|namedentity)=([^|]*)", re.IGNORECASE)
 _MOST_TYPES = 200  # a column with more different values names something else
 _LONGEST = 200  # characters of a tag; the patterns take the square of a longer one
-_LEAST_OUTSIDE = 0.05  # share of tokens outside of entities, below which a column of bare words holds no types
+_LEAST_OUTSIDE = 0.2  # share of tokens outside of entities, below which a column of bare words holds no types
+_SHORTEST_TYPE = 3  # characters; a column of shorter ones holds codes: M and F, DE and FR, en and es
+_CONSTANT = 0.9  # of the sentences with a value: a column with one value each describes sentences, not tokens
 # Parts of speech (Penn Treebank, Universal Dependencies): never entity types by themselves.
 _POS = frozenset(
     {"CC", "CD", "DT", "EX", "FW", "IN", "JJ", "JJR", "JJS", "LS", "MD", "NN", "NNS", "NNP", "NNPS", "PDT", "POS"}
     | {"PRP", "PRP$", "RB", "RBR", "RBS", "RP", "SYM", "TO", "UH", "VB", "VBD", "VBG", "VBN", "VBP", "VBZ", "WDT", "WP"}
     | {"WP$", "WRB", "ADJ", "ADP", "ADV", "AUX", "CCONJ", "CONJ", "DET", "INTJ", "NOUN", "NUM", "PART", "PRON", "PROPN"}
     | {"PUNCT", "SCONJ", "VERB", "X"}
+)
+# Relations of Universal Dependencies, in any case. `case` and `mark` are left out: they may be entity types.
+_RELATIONS = frozenset(
+    {"NSUBJ", "OBJ", "IOBJ", "OBL", "NMOD", "AMOD", "ADVMOD", "DET", "ROOT", "CONJ", "CC", "AUX", "COP", "ACL", "ADVCL"}
+    | {"CCOMP", "XCOMP", "CSUBJ", "PUNCT", "APPOS", "NUMMOD", "FLAT", "FIXED", "COMPOUND", "PARATAXIS", "EXPL", "DEP"}
+)
+# Answers, splits, codes and forms, which columns beside the tokens hold: never entity types by themselves.
+_NO_TYPES = frozenset(
+    {"true", "false", "yes", "no", "none", "null", "nan", "unknown", "other", "maybe", "accept", "reject", "ignore"}
+    | {"correct", "wrong", "right", "hit", "miss", "train", "training", "dev", "valid", "validation", "eval", "test"}
+    | {"male", "female", "man", "woman", "masc", "fem", "neut", "sing", "plur", "singular", "plural", "upper", "lower"}
+    | {
+        "title",
+        "mixed",
+        "alpha",
+        "digit",
+        "punct",
+        "eng",
+        "deu",
+        "ger",
+        "fra",
+        "fre",
+        "spa",
+        "ita",
+        "nld",
+        "dut",
+        "por",
+    }
+    | {"rus", "zho", "chi", "jpn", "ara", "hin", "tur", "pol", "usa", "gbr", "esp", "prt", "chn", "ind", "rou"}
+    | {"english", "german", "french", "spanish", "italian", "dutch", "portuguese", "russian", "chinese", "arabic"}
+    | {"hindi", "lang1", "lang2", "ambiguous", "high", "medium", "low"}
 )
 # Chunks (CoNLL-2000), phrases of a parse and semantic roles (CoNLL-2012), which are spelt as entities are.
 _PHRASES = frozenset(
@@ -128,15 +161,26 @@ def style_of(counts: Mapping[str, int], *, type: str = UNTYPED, bare: bool = Tru
     return _features(counts, type) or _bracketed(counts) or _plain(counts, type=type, bare=bare)
 
 
+def of_sentences(style: Style, columns: Iterable[Sequence[str]]) -> bool:
+    """Return True if bare words describe whole sentences (their language, speaker or part), not tokens.
+
+    columns: the values of each sentence.
+    """
+    if style.kind != "types":
+        return False
+    named = [set(values) for values in columns if len(values) > 2 and set(values) != {style.outside}]
+    return len(named) > 1 and sum(len(values) == 1 for values in named) > _CONSTANT * len(named)
+
+
 def is_lettered(tag: str) -> bool:
     """Return True for a tag with a position letter in the usual spelling, such as B-PER."""
     return bool(_split(tag, "letters")[0])
 
 
 def parts_of_speech(counts: Mapping[str, int]) -> bool:
-    """Return True if more than half of the tokens outside of `O` carry parts of speech."""
+    """Return True if more than half of the tokens outside of `O` carry parts of speech or syntactic relations."""
     rest = {tag: n for tag, n in counts.items() if tag not in _OUTSIDE}
-    return sum(n for tag, n in rest.items() if tag in _POS) > 0.5 * sum(rest.values())
+    return sum(n for tag, n in rest.items() if tag in _POS or tag.upper() in _RELATIONS) > 0.5 * sum(rest.values())
 
 
 def _bracketed(counts: Mapping[str, int]) -> Style | None:
@@ -219,13 +263,13 @@ def _joined(letter: str, name: str, style: Style) -> str:
 
 
 def _types(counts: Mapping[str, int], rest: Mapping[str, int], outside: str) -> Style | None:
-    """Types without position letters: few different words beside a frequent `O`, not parts of speech."""
+    """Types without position letters: few different words beside a frequent `O`, none of them codes or answers."""
     total = sum(counts.values())
     if outside not in ("O", "o") or counts[outside] < _LEAST_OUTSIDE * total:
         return None
     if len(rest) > min(_MOST_TYPES, max(10, total // 4)) or not all(map(_TYPE.fullmatch, rest)):
         return None
-    if parts_of_speech(rest):
+    if parts_of_speech(rest) or all(len(tag) < _SHORTEST_TYPE or tag.casefold() in _NO_TYPES for tag in rest):
         return None
     return Style(kind="types", outside=outside, types=frozenset(rest))
 

@@ -74,3 +74,73 @@ def test_multiword_tokens_and_empty_nodes_of_conll_u_are_no_tokens(tmp_path: Pat
 )
 def test_prose_and_tables_are_no_columns_of_tags(text: str) -> None:
     assert not looks_like_conll(text)
+
+
+WORDS = ["Ann", "Lee", "owes", "the", "rent", "of", "hall", "seven", "in", "Lyon", "since", "March"]
+BARE = ["PER", "PER", "O", "O", "O", "O", "O", "O", "O", "LOC", "O", "DATE"]
+
+
+def written(columns: list[list[str]]) -> str:
+    """Two columns of 12 sentences, each cut at another place."""
+    return "".join(
+        "".join(f"{word}\t{value}\n" for word, value in zip(WORDS[at:], values[at:], strict=True)) + "\n"
+        for at, values in enumerate(columns[:9])
+    )
+
+
+def repeated(*values: str) -> list[list[str]]:
+    """The values in turn, a little later in each sentence."""
+    return [[values[(at + i) % len(values)] for i in range(12)] for at in range(9)]
+
+
+def whole(*values: str) -> list[list[str]]:
+    """One value per sentence."""
+    return [[values[at % len(values)]] * 12 for at in range(9)]
+
+
+NO_TAGS = {
+    "gender of the word": repeated("M", "O", "F", "O"),
+    "blood group": repeated("A", "B", "AB", "O"),
+    "country code": repeated("DE", "O", "FR", "O", "IT"),
+    "language code": repeated("eng", "O", "spa"),
+    "language without O": repeated("lang1", "lang2", "other"),
+    "points of the compass": repeated("N", "O", "S", "W"),
+    "answers": repeated("yes", "O", "no", "O"),
+    "truth": repeated("TRUE", "O"),
+    "truth without O": repeated("true", "false"),
+    "number": repeated("SG", "O", "PL", "O"),
+    "relations": repeated("nsubj", "O", "obj", "root"),
+    "nearly no O": repeated("ALPHA", "BETA", "GAMMA", "ALPHA", "BETA", "O"),
+    "part of the data": whole("train", "O", "test"),
+    "speaker": whole("ANNA", "OTTO", "O"),
+    "language of the sentence": whole("deutsch", "O", "suomi"),
+}
+
+
+@pytest.mark.parametrize("ending", ["conll", "txt", "tsv"])
+@pytest.mark.parametrize("column", NO_TAGS)
+def test_columns_of_other_things_are_asked_about(tmp_path: Path, column: str, ending: str) -> None:
+    text = written(NO_TAGS[column])
+    with pytest.raises(OptionsError, match="none of its 2 columns holds entity tags"):
+        loaded(tmp_path / f"a.{ending}", text)
+    if ending == "txt":  # blanks part the columns as well
+        with pytest.raises(OptionsError, match="none of its 2 columns holds entity tags"):
+            loaded(tmp_path / "b.txt", text.replace("\t", " "))
+
+
+@pytest.mark.parametrize("column", [BARE, [tag.lower() if tag != "O" else tag for tag in BARE]])
+@pytest.mark.parametrize("separator", ["\t", " "])
+def test_types_without_letters_are_read_in_the_last_column(tmp_path: Path, column: list[str], separator: str) -> None:
+    found, report = loaded(tmp_path / "a.txt", written([column] * 9).replace("\t", separator))
+    assert found[0] == [("Ann Lee", column[0]), ("Lyon", column[9]), ("March", column[11])]
+    assert report.scheme == "io"
+    other = written([column] * 9).replace("\t", separator + "en" + separator)  # beside the language
+    assert loaded(tmp_path / "b.conll", other)[0] == found
+
+
+def test_names_and_tables_of_words_are_not_asked_about(tmp_path: Path) -> None:
+    names = "".join(f"Ann{n} Lee{n}\n" for n in range(40))
+    (tmp_path / "names.txt").write_text(names + "\n" + names, encoding="utf-8")
+    assert len(list(read(tmp_path / "names.txt"))) == 80
+    (tmp_path / "table.tsv").write_text("word\tclass\n" + "rent\tnoun\n" * 9, encoding="utf-8")
+    assert len(list(read(tmp_path / "table.tsv"))) == 9

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
@@ -60,12 +60,28 @@ def looks_like_conll(head: str) -> bool:
     return tagged > 0.5 * len(rows)
 
 
-def looks_like_columns(head: str) -> bool:
-    """Return True if nearly every line holds the same number of single words parted by tabs: tokens, but no tags."""
-    rows = [line.rstrip("\r\n").split("\t") for line in head.split("\n")[:-1] if line.strip()]
+def looks_like_columns(head: str, *, table: bool = False) -> bool:
+    """Return True if nearly every line holds the same number of single words: tokens, but no tags.
+
+    Tabs part the words; blanks do if empty lines part sentences and the last column has few different values, which
+    prose and lists of names do not have. table: whether the file may be a table, which has no empty lines.
+    """
+    lines = [line.rstrip("\r") for line in head.split("\n")[:-1]]
+    gaps = any(not line.strip() for line in lines[1:-1])
+    if table and not gaps:
+        return False
+    rows = [line.split("\t") for line in lines if line.strip()]
+    if _constant(rows):
+        return sum(not any(" " in cell.strip() for cell in row) for row in rows) >= 0.95 * len(rows)
+    words = [columns(line) for line in lines if line.strip() and "\t" not in line]
+    few = max(2, len(words) // 4)
+    return gaps and len(words) == len(rows) and _constant(words) and len({row[-1] for row in words}) <= few
+
+
+def _constant(rows: Sequence[Sequence[str]]) -> bool:
+    """Return True if nearly all rows have one number of cells, at least two."""
     n_columns, n = Counter(map(len, rows)).most_common(1)[0] if rows else (0, 0)
-    words = sum(len(row) == n_columns and not any(" " in cell.strip() for cell in row) for row in rows)
-    return len(rows) >= _FEW and n_columns > 1 and min(n, words) >= 0.95 * len(rows)
+    return len(rows) >= _FEW and n_columns > 1 and n >= 0.95 * len(rows)
 
 
 def columns(line: str) -> list[str]:

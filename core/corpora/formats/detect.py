@@ -162,6 +162,12 @@ def kind_of(path: Path, options: ReadOptions) -> Kind:
     return _text_table(path, container, columns, rows, options, placed=placed)
 
 
+def _is_columns(path: Path, options: ReadOptions) -> bool:
+    """Return True if a table's empty lines part sentences, with a token on each other line."""
+    with open_stream(path, options.encoding) as stream:
+        return looks_like_columns(stream.read(BLOCK_BYTES).decode("utf-8", "replace"), table=True)
+
+
 def _text_table(
     path: Path,
     container: str,
@@ -172,6 +178,8 @@ def _text_table(
     placed: bool,
 ) -> Kind:
     """The kind of a table of texts. Errors: OptionsError if no column, or not the one asked for, holds text."""
+    if container == "tsv" and options.format == "auto" and options.text_column is None and _is_columns(path, options):
+        return Kind("conll", "conll", options.encoding)  # whose reader asks for the column of the tags
     text_column = options.text_column or guess_text_column(columns, rows)
     if text_column is None or text_column not in columns:
         problem = "no column holds text" if text_column is None else f"there is no column {text_column!r}"

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from core.text.tag_styles import Style, style_of
+from core.text.tag_styles import Style, of_sentences, style_of
 
 if TYPE_CHECKING:
     from core.corpora.formats.ledger import ReadOptions
@@ -110,7 +110,8 @@ def layout_of(sentences: Sequence[Sequence[Row]], options: "ReadOptions") -> Lay
 
 def _style(column: Sequence[Row], options: "ReadOptions") -> Style | None:
     counts = Counter(value for sentence in column for value in sentence)
-    return style_of(counts, type=options.entity_type) if options.entity_type else style_of(counts)
+    style = style_of(counts, type=options.entity_type) if options.entity_type else style_of(counts)
+    return None if style and of_sentences(style, column) else style
 
 
 def _asked(name: str, header: Sequence[str], n: int) -> int | None:

@@ -14,7 +14,7 @@ from core.corpora.formats.layout import ASK, kin
 from core.corpora.formats.ledger import ReadOptions
 from core.corpora.formats.token_tables import TAG_NAMES, Cells, alike, is_list, sequence
 from core.errors import OptionsError
-from core.text.tag_styles import Style, is_lettered, parts_of_speech, style_of
+from core.text.tag_styles import Style, is_lettered, of_sentences, parts_of_speech, style_of
 
 _BEST = ("ner_tags", "ner")  # names that leave no doubt if several columns hold entities
 _EXAMPLES = 3
@@ -107,6 +107,8 @@ def _column(
     if names:
         counts = Counter({_name(names, value): n for value, n in counts.items()})
     style = style_of(counts, type=options.entity_type) if options.entity_type else style_of(counts)
+    if style and not numbers and of_sentences(style, lists):
+        style = None
     return _Column(name, numbers, names is not None, counts, style)
 
 

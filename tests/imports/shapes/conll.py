@@ -504,6 +504,12 @@ SHAPES = (
         right=refused("tag|entit|part", "/NN"),
     ),
     Shape(
+        name="language-per-token",
+        report="LinCE language identification: token and lang1, lang2 or other; no entities",
+        files={"train.conll": conll(MANY, "{token}\t{pos}").replace("\tNNP", "\tlang2").replace("\tNN", "\tlang1")},
+        right=refused("entity tags", "--tag-column", "/lang"),
+    ),
+    Shape(
         name="two-spellings-in-one-file",
         report="Files joined by hand: B-PER in one half, B_PER in the other",
         files={"train.conll": conll(ENGLISH) + conll(FRENCH, tag="{letter}_{type}")},
