@@ -79,7 +79,7 @@ sample: $(VENV)/.app
 
 pictures: $(VENV)/.dev
 	$(BIN)/python -m tests.browser.chromium
-	$(BIN)/python -m tests.browser.pictures
+	$(BIN)/python -m tests.lab.pictures
 
 sbom: $(VENV)/.app
 	$(BIN)/python .ci/sbom .

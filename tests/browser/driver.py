@@ -9,7 +9,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 import urllib.request
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -143,16 +142,17 @@ class Server:
             with log.open("ab") as file:
                 command = [sys.executable, *words]
                 self.process = subprocess.Popen(command, cwd=self.root, env=environment, stdout=file, stderr=file)
-        deadline = time.monotonic() + patience.PATIENCE
-        while time.monotonic() < deadline:
-            assert self.process.poll() is None, log.read_text()
+        process = self.process
+
+        def answers() -> bool:
+            assert process.poll() is None, log.read_text()
             try:
                 with urllib.request.urlopen(f"http://{host}:{self.port}/_stcore/health", timeout=5) as answer:
-                    if answer.read() == b"ok":
-                        return
+                    return bool(answer.read() == b"ok")
             except (OSError, http.client.HTTPException):
-                time.sleep(0.05)
-        raise AssertionError("the server did not come up within four minutes")
+                return False
+
+        until(answers, "the server answers", pause=0.05)
 
     def stop(self, by: signal.Signals = signal.SIGTERM) -> None:
         """End it, if there is one. Errors: AssertionError where it does not, which kills it."""
@@ -253,17 +253,21 @@ def visit(page: Page, address: str) -> None:
 
 
 def still(locator: Locator) -> dict[str, float]:
-    """The box of what has stopped moving, in sight and with nothing over its middle, as an expander is while it opens."""
+    """Return the box of an element that is in sight, is not covered, and is the same for four frames in a row.
+
+    `hover` waits until the element is stable for two frames; the further frames outlast an expander that starts to open.
+    """
     locator.hover(trial=True)
-    boxes: list[Any] = [None]
 
     def rests() -> Any:
-        boxes.append(locator.bounding_box())
-        locator.page.wait_for_timeout(50)
-        locator.page.evaluate(FRAMES)
-        return boxes[-1] if boxes[-1] == boxes[-2] else None
+        before = locator.bounding_box()
+        for _ in range(4):
+            locator.page.evaluate(FRAMES)
+            if locator.bounding_box() != before:
+                return None
+        return before
 
-    return dict(until(rests, "it moves and moves"))
+    return dict(until(rests, "the element stops moving"))
 
 
 def pick(

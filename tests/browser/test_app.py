@@ -29,20 +29,15 @@ def press(page: Page, name: str) -> None:
     page.get_by_role("button", name=name, exact=True).click()
 
 
-@pytest.mark.parametrize(("path", "title"), [("/", "Winnow"), ("/Corpora", "Corpora"), ("/Selection", "Selection")])
-def test_a_deep_link_to_a_cold_server(cold: Server, page: Page, path: str, title: str) -> None:
-    page.goto(cold.url + path)
-    expect(page.get_by_role("heading", name=title, exact=True)).to_be_visible()
+def test_a_cold_server_opens_a_deep_link_and_home_for_an_unknown_address(cold: Server, page: Page) -> None:
+    page.goto(f"{cold.url}/Corpora")
+    expect(page.get_by_role("heading", name="Corpora", exact=True)).to_be_visible()
     settled(page)
     expect(page.get_by_test_id("stSidebar").get_by_role("link")).to_have_count(LINKS)
     page.get_by_test_id("stSidebar").get_by_role("link", name="Selection").click()
     expect(page.get_by_role("heading", name="Selection", exact=True)).to_be_visible()
-    page.set_viewport_size({"width": 480, "height": 900})
-    page.wait_for_function("document.documentElement.scrollWidth <= 480")
-
-
-def test_an_address_of_no_page_is_answered_by_home_in_words_of_ours(server: Server, page: Page) -> None:
-    page.goto(f"{server.url}/nonsense<b>")
+    settled(page)
+    page.goto(f"{cold.url}/nonsense<b>")
     expect(page.get_by_role("heading", name="Winnow", exact=True)).to_be_visible()
     expect(page.get_by_test_id("stAlert")).to_contain_text("There is no page nonsense<b> here")
     settled(page)
@@ -53,7 +48,10 @@ def test_an_address_of_no_page_is_answered_by_home_in_words_of_ours(server: Serv
 
 
 @pytest.mark.alone
-def test_three_clicks_lead_from_home_to_an_exported_selection(cold: Server, newcomer: Page) -> None:
+def test_three_clicks_lead_from_home_to_a_selection_and_its_map_and_four_to_an_experiment(
+    cold: Server, newcomer: Page, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WINNOW_HOME", str(cold.home))
     newcomer.goto(cold.url)
     settled(newcomer)
     with within(60 if cards.processor_has_bf16() else 90):  # embedding takes twice as long without, and is most of it
@@ -76,6 +74,14 @@ def test_three_clicks_lead_from_home_to_an_exported_selection(cold: Server, newc
         expect(drawn).to_be_visible(timeout=600_000)
     selected = Path(caught.value.path()).read_text(encoding="utf-8").splitlines()
     assert len(selected) == 660  # a tenth of 6,600
+    settled(newcomer)
+    newcomer.get_by_test_id("stSidebar").get_by_role("link", name="Home", exact=True).click()  # the second click
+    press(newcomer, "Find out")
+    press(newcomer, "Start")
+    expect(newcomer.get_by_text("It is being found out now.")).to_be_visible()
+    [experiment] = runs.own("experiment")
+    runs.cancel(experiment.id)
+    expect(newcomer.get_by_text("It is being found out now.")).to_have_count(0)
 
 
 @pytest.mark.road
@@ -137,10 +143,10 @@ def select(page: Page, strategy: str) -> None:
 
 
 @pytest.mark.alone
-@pytest.mark.parametrize("name", ["<img/src=x/onerror=alert(1)>", "<b>PER</b>"])
-def test_a_type_is_named_letter_by_letter_at_its_bar(
-    name: str, server: Server, page: Page, monkeypatch: pytest.MonkeyPatch
+def test_a_chart_shows_markup_in_an_entity_type_as_text(
+    server: Server, page: Page, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    name = "<img/src=x/onerror=alert(1)><b>PER</b>"
     monkeypatch.setenv("WINNOW_HOME", str(server.home))
     (server.data / "labels.conll").write_text(f"Ann B-{name}\nsleeps O\n\n", encoding="utf-8")
     added = runs.execute("add", {"path": str(server.data / "labels.conll"), "name": "labels"})

@@ -13,6 +13,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from core.artifacts.rank import Proposal, RankResult
 from core.corpora.library import Library
+from core.facade import bias as bias_facade
 from core.facade import choices, experiments, find_out, labels, maps, regions, runs, selections, uploads
 from core.facade import corpora as facade_corpora
 from core.facade import results as results_facade
@@ -23,13 +24,13 @@ from tests.browser.forge import Forge
 from tests.browser.laid import Laid, lay
 from tests.conftest import sentence
 from tests.pages.test_ranking import ranked
-from tests.patience import until
+from tests.patience import until, within
 
 STILL = """e => Promise.all(e.getAnimations({subtree: true}).filter(a => a.effect.getComputedTiming().endTime < 1e6)
     .map(a => a.finished.catch(() => 0)))"""
 VECTORS = "Word vectors of elsewhere (GloVe, word2vec, fastText)"
 LARGER = "Start from a larger encoder: slower, and better at most tasks"
-ROAD = {"bias", "project"}  # walks of `make test`; the others run in `make test-full`
+ROAD = {"bias", "project", "selection"}  # walks of `make test`; the others run in `make test-full`
 WALKS: dict[str, Callable[["Walk"], None]] = {}
 
 
@@ -322,6 +323,9 @@ def road(one: Walk) -> None:
         alone.go("")
         plan = "Your tagger as it is; after reading"
         alone.press("home.find", sees=plan)
+        one.page.reload()
+        settled(one.page)
+        expect(one.page.get_by_text(plan)).to_be_visible()
         alone.press("home.find.away")
         expect(one.page.get_by_text(plan)).to_have_count(0)
         settled(one.page)
@@ -491,7 +495,8 @@ def training(one: Walk) -> None:
     worker = begun.worker()
     assert worker
     os.kill(worker.pid, signal.SIGKILL)
-    expect(panel.get_by_text("Interrupted")).to_be_visible()
+    with within(10):
+        expect(panel.get_by_text("Interrupted")).to_be_visible()
     one.press("training.run.smaller", sees=panel.get_by_text("Running"))
     one.press("training.run.cancel", sees=one.button("training.run.resume"))
     one.press("training.run.resume", sees=panel.get_by_text(re.compile("Starting|Running")))
@@ -552,6 +557,7 @@ def no_models(one: Walk) -> None:
 def bias(one: Walk) -> None:
     page = one.page
     one.go(f"Bias?run={one.runs.difficulty}")
+    _click_the_tallest_bar(one)
     pick(page, "Sentences of a bar", re.compile("."))
     list_key = page.locator("[class*=st-key-bias-list]").filter(has=page.get_by_role("button", name="as CSV")).first
     classes = (list_key.get_attribute("class") or "").split()
@@ -569,6 +575,27 @@ def bias(one: Walk) -> None:
     assert b"accept" in one.download("bias.log")
     one.press("bias.seal", sees="60 sentences, ready to train on")
     one.press("bias.undo", sees=re.compile(r"^1 of \d+ reviewed, 0 changed"))
+
+
+def _click_the_tallest_bar(one: Walk) -> None:
+    """The bars of all three bins are in one panel; the list below says how many mentions a clicked bar has."""
+    chart = one.page.locator("[class*=st-key-bias-ceim] .stPlotlyChart")
+    bars = chart.locator(".bars .point path")
+    expect(bars.first).to_be_visible()
+
+    def click() -> None:
+        still(chart)
+        boxes = [box for bar in bars.all() if (box := bar.bounding_box())]
+        tallest = max(boxes, key=lambda box: box["height"])
+        one.page.mouse.click(tallest["x"] + tallest["width"] / 2, tallest["y"] + tallest["height"] / 2)
+
+    insisting(one.page, click)
+    found = bias_facade.measured(one.runs.difficulty).bars.tolist()
+    most = max(found.count(bar) for bar in set(found))
+    expect(one.page.get_by_text(re.compile(rf"^{most:,} mentions? with a name less context"))).to_be_visible()
+    marked = one.page.get_by_role("list", name="Sentences with the mention highlighted").locator("mark")
+    expect(marked.first).to_be_visible()
+    settled(one.page)
 
 
 @walk

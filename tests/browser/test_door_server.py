@@ -1,5 +1,6 @@
 """The door of a real server: another account, another name, both addresses, and no look-up of its own address."""
 
+import http.client
 import json
 import os
 import resource
@@ -200,16 +201,6 @@ def test_another_account_cannot_pass_itself_off_as_a_connection_of_the_owners(tm
     assert set(answers.values()) == {403}
 
 
-def test_no_page_of_another_port_or_name_opens_the_websocket(deaf: Server) -> None:
-    origins = (
-        "http://localhost:9999",
-        f"https://localhost:{deaf.port}",
-        "http://127.0.0.1:1",
-        "http://evil.example",
-    )
-    assert handshakes(deaf, *origins) == [403] * len(origins)
-
-
 def test_both_loopback_addresses_are_the_servers(deaf: Server) -> None:
     with socket.socket(socket.AF_INET6) as probe, pytest.raises(OSError, match="in use"):
         probe.bind(("::1", deaf.port))
@@ -243,24 +234,45 @@ def test_started_by_habit_it_stands_behind_the_same_door(tmp_path: Path) -> None
         assert handshakes(server, server.url, "http://localhost:9999") == [101, 403]
 
 
-def test_the_page_is_shown_under_both_names(deaf: Server, page: Page) -> None:
-    for name in ("localhost", "127.0.0.1"):
-        page.goto(f"http://{name}:{deaf.port}/Corpora")
-        expect(page.get_by_role("heading", name="Corpora", exact=True)).to_be_visible()
-        settled(page)
-
-
-def test_the_page_is_shown_through_a_forward_on_another_port(deaf: Server, page: Page) -> None:
-    """As `ssh -L` does it: the owner's process takes the connection on one port and makes another to the server."""
+def test_the_page_is_shown_under_both_names_and_through_a_forward_on_another_port(deaf: Server, page: Page) -> None:
+    """Forward as `ssh -L` does: the owner's process takes the connection and opens another one to the server."""
     port = free_port()
     with subprocess.Popen([sys.executable, "-c", FORWARD, str(port), str(deaf.port)], stdout=subprocess.PIPE) as relay:
         assert relay.stdout
         assert relay.stdout.readline() == b"ready\n"
-        page.goto(f"http://localhost:{port}/Corpora")
-        expect(page.get_by_role("heading", name="Corpora", exact=True)).to_be_visible()
-        settled(page)
-        page.goto("about:blank")  # nothing is asked for any more
+        for address in (f"localhost:{deaf.port}", f"127.0.0.1:{deaf.port}", f"localhost:{port}"):
+            page.goto(f"http://{address}/Corpora")
+            expect(page.get_by_role("heading", name="Corpora", exact=True)).to_be_visible()
+            settled(page)
+        page.goto("about:blank")  # the page asks the server for nothing more
         relay.kill()
+
+
+def test_foreign_pages_open_no_websocket_and_the_server_looks_no_name_up(deaf: Server) -> None:
+    """Streamlit would look its own address up, and wait for the answer, before it refuses a foreign page."""
+    foreign = (
+        "http://localhost:9999",
+        f"https://localhost:{deaf.port}",
+        "http://127.0.0.1:1",
+        "http://evil.example",
+        "https://a.streamlit.app",
+    )
+    assert handshakes(deaf, *foreign, deaf.url) == [403] * len(foreign) + [101]
+    for name in ("localhost", "[::1]"):
+        assert asked(ASK, f"http://{name}:{deaf.port}/").popitem()[1][0] == 200
+    talked = deaf.data / "talked"
+    assert not talked.exists() or talked.read_text() == ""
+
+
+def test_an_answer_does_not_wait_until_its_first_part_has_been_acknowledged(deaf: Server) -> None:
+    connection, seconds = http.client.HTTPConnection("localhost", deaf.port), []
+    for _ in range(100):  # after the first few, the system acknowledges with the next answer or 40 ms later
+        started = time.perf_counter()
+        connection.request("GET", "/favicon.png")
+        connection.getresponse().read()
+        seconds.append(time.perf_counter() - started)
+    connection.close()
+    assert min(seconds[-80:]) < 0.03, seconds  # a page is a hundred files, six at a time
 
 
 @pytest.mark.road
@@ -287,16 +299,6 @@ def test_with_a_key_alone_the_printed_address_opens_it(tmp_path: Path, browser: 
         expect(page).to_have_url(f"{server.url}/")  # the key does not stay in the address
         page.goto(f"{server.url}/Selection")
         expect(page.get_by_role("heading", name="Selection", exact=True)).to_be_visible()
-
-
-def test_the_server_looks_nothing_up(deaf: Server) -> None:
-    """Streamlit would ask the network for its own address, and wait for the answer, before it refuses a foreign page."""
-    foreign = ("http://evil.example", "http://localhost:9999", "https://a.streamlit.app")
-    assert handshakes(deaf, *foreign, deaf.url) == [403, 403, 403, 101]
-    for name in ("localhost", "[::1]"):
-        assert asked(ASK, f"http://{name}:{deaf.port}/").popitem()[1][0] == 200
-    talked = deaf.data / "talked"
-    assert not talked.exists() or talked.read_text() == ""
 
 
 HANG_UP = """

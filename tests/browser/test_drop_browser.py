@@ -10,7 +10,7 @@ import pypdfium2
 import pytest
 from playwright.sync_api import CDPSession, Page, TimeoutError, expect
 
-from core.facade import corpora, experiments, find_out, results, runs, selections
+from core.facade import corpora, experiments, find_out, results, runs
 from tests import finished
 from tests.browser.driver import Server, pick, settled, still
 from tests.corpora.test_proposal import conll, mixed, plain
@@ -129,44 +129,6 @@ def test_from_mixed_documents_and_labels_to_the_answer_in_five_clicks_and_to_its
         assert len(report) == 2
         first = " ".join(report[0].get_textpage().get_text_range().split())
     assert answer.what in first
-
-
-@pytest.mark.real
-def test_documents_without_labels_are_asked_about_and_end_with_the_choice_and_what_to_label(
-    server: Server, page: Page, legal: list[Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("WINNOW_HOME", str(server.home))
-    person = Person(page, server)
-    person.drop(*(file for file in legal if file.suffix != ".conll"))
-    expect(page.get_by_text("No task text yet")).to_be_visible()
-    page.get_by_role("combobox", name="Which of these files are like your task?").click()
-    page.get_by_role("option", name="lease.docx").click()
-    settled(page)
-    page.keyboard.press("Escape")
-    assert person.part("Part of lease.docx") == "Task text"
-    person.click("Use these")
-    expect(page.get_by_text("In use now as task text and big corpus")).to_be_visible()
-    settled(page)
-    assert corpora.roles().keys() == {"task", "domain"}
-    person.click("Go on", role="link")
-    expect(page.get_by_text("Needs labels to learn from, to decide by and to test on.")).to_be_visible()
-    person.click("Choose", role="link")
-    settled(page)
-    person.click("Score and select")
-    expect(page.get_by_text("Take the choice away as")).to_be_visible()
-    settled(page)
-    page.get_by_role("link", name="Home", exact=True).click()
-    [choice] = runs.own("select")
-    kept = selections.kept(choice.id)
-    expect(page.get_by_text(f"{kept.selected:,} of {kept.of:,} sentences (")).to_be_visible()
-    expect(page.get_by_text("Its health:")).to_be_visible()
-    settled(page)
-    with page.expect_download() as caught:
-        page.get_by_role("button", name="Sentences to label").click()
-    assert len(Path(caught.value.path()).read_text(encoding="utf-8").splitlines()) > 10
-    person.click("Health", role="link")
-    expect(page.get_by_role("tab", name="Health of the choice")).to_have_attribute("aria-selected", "true")
-    expect(page.get_by_role("table", name="Health of the choice")).to_be_visible()
 
 
 @pytest.mark.road

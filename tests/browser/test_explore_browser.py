@@ -4,7 +4,7 @@ import json
 import math
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from core.corpora.library import Library
 from core.facade import corpora, maps, runs, selections
 from core.facade.terms import plainly
 from tests.browser.driver import Server, drag, insisting, settled, still
+from tests.browser.forge import Forge
 from tests.browser.test_keyboard import unreached
 from tests.conftest import sentence
 from tests.patience import until
@@ -59,6 +60,16 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, Points]:
 def mapped(built: tuple[Path, str, Points], server: Server) -> tuple[str, Points]:
     shutil.copytree(built[0], server.home, dirs_exist_ok=True)
     return built[1:]
+
+
+@pytest.fixture(scope="module")
+def shared(built: tuple[Path, str, Points], tmp_path_factory: pytest.TempPathFactory, forge: Forge) -> Iterator[Server]:
+    """One server on one copy of the home, for tests that do not depend on each other's edits."""
+    place = tmp_path_factory.mktemp("shared")
+    shutil.copytree(built[0], place / "home")
+    with Server(home=place / "home", data=place, forge=forge) as server:
+        server.start()
+        yield server
 
 
 LISTEN = f"""() => {{
@@ -212,12 +223,15 @@ def pick(page: Page, name: str) -> None:
     settled(page)
 
 
-def test_a_drag_over_the_histogram_sets_the_filter_of_list_and_address(
-    server: Server, page: Page, mapped: tuple[str, Points]
+def test_tab_reaches_every_control_of_the_map_and_a_drag_over_the_histogram_filters_list_and_address(
+    shared: Server, page: Page, built: tuple[Path, str, Points]
 ) -> None:
-    select, points = mapped
-    page.goto(f"{server.url}/Explore?run={select}")
+    _, select, points = built
+    page.goto(f"{shared.url}/Explore?run={select}")
+    expect(page.locator(f"{MAP} .nsewdrag.drag").first).to_be_visible()
     settled(page)
+    pick(page, "All selected sentences")
+    assert not unreached(page)
     page.get_by_text("Scores, folder for Embedding Atlas").click()
     bars = page.locator("[class*=st-key-explore-scores] .nsewdrag.drag").first
     drag(
@@ -233,18 +247,10 @@ def test_a_drag_over_the_histogram_sets_the_filter_of_list_and_address(
     assert int(listed.replace(",", "")) == len(inside)  # the list
 
 
-def test_the_keyboard_reaches_every_control_of_the_map(server: Server, page: Page, mapped: tuple[str, Points]) -> None:
-    page.goto(server.url + "/Explore")
-    expect(page.locator(f"{MAP} .nsewdrag.drag").first).to_be_visible()
-    settled(page)
-    pick(page, "All selected sentences")
-    assert not unreached(page)
-
-
 def test_the_browser_fetches_what_draws_the_map_while_the_page_is_worked_out(
-    server: Server, newcomer: Page, mapped: tuple[str, Points]
+    shared: Server, newcomer: Page, built: tuple[Path, str, Points]
 ) -> None:
-    newcomer.goto(f"{server.url}/Explore?run={mapped[0]}")
+    newcomer.goto(f"{shared.url}/Explore?run={built[1]}")
     expect(newcomer.locator(f"{MAP} .nsewdrag.drag").first).to_be_visible()
     settled(newcomer)
     asked = "part => performance.getEntriesByType('resource').filter(e => e.name.includes(part)).map(e => e.startTime)"
@@ -254,8 +260,33 @@ def test_the_browser_fetches_what_draws_the_map_while_the_page_is_worked_out(
         assert start < painted, part
 
 
-def test_zoom_outlives_a_redrawn_map(server: Server, page: Page, mapped: tuple[str, Points]) -> None:
-    page.goto(server.url + "/Explore")
+def test_a_corpus_is_never_markup_and_a_search_reaches_all(
+    shared: Server, page: Page, built: tuple[Path, str, Points]
+) -> None:
+    page.goto(shared.url + "/Explore")
+    settled(page)
+    page.get_by_label("Search all sentences").fill("onerror")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("1 in the big corpus and 0 in the task text hold onerror.")).to_be_visible()
+    expect(page.get_by_test_id("glide-cell-4-0")).to_have_text(NASTY)
+    settled(page)
+    nasty = next(row for row in built[2].values() if row["text"] == NASTY)
+    wanted = re.compile(rf"^(selected|filtered) · score [\d.e-]+\s+{re.escape(NASTY)}$")
+    expect(tooltip(page, nasty)).to_have_text(wanted)
+    box = still(page.get_by_test_id("stDataFrame"))
+    insisting(page, lambda: page.mouse.click(box["x"] + 18, box["y"] + 70))
+    card = page.locator(".st-key-explore-why")
+    expect(card.get_by_text(NASTY)).to_be_visible()
+    press(page, re.compile("(Add to|Remove from) the choice"))
+    expect(page.get_by_text(re.compile("By hand"))).to_be_visible()
+    for tab in ("Compare", "Side by side", "Health of the choice"):
+        page.get_by_role("tab", name=tab).click()
+        settled(page)
+    assert page.locator("img[src=x], a[href*='evil.example']").count() == 0
+
+
+def test_zoom_outlives_a_redrawn_map(shared: Server, page: Page) -> None:
+    page.goto(shared.url + "/Explore")
     field = page.locator(f"{MAP} .nsewdrag.drag").first
     expect(field).to_be_visible()
     settled(page)
@@ -276,55 +307,3 @@ def test_zoom_outlives_a_redrawn_map(server: Server, page: Page, mapped: tuple[s
     until(lambda: np.allclose(page.evaluate(RANGES), near), "the map shows what it showed")
     expect(page.get_by_role("heading", name="Your lasso")).to_be_visible()
     page.wait_for_function(f"{OUTLINE}?.length === 1")
-
-
-def test_a_corpus_is_never_markup_and_a_search_reaches_all(
-    server: Server, page: Page, mapped: tuple[str, Points]
-) -> None:
-    page.goto(server.url + "/Explore")
-    settled(page)
-    page.get_by_label("Search all sentences").fill("onerror")
-    page.keyboard.press("Enter")
-    expect(page.get_by_text("1 in the big corpus and 0 in the task text hold onerror.")).to_be_visible()
-    expect(page.get_by_test_id("glide-cell-4-0")).to_have_text(NASTY)
-    settled(page)
-    nasty = next(row for row in mapped[1].values() if row["text"] == NASTY)
-    wanted = re.compile(rf"^(selected|filtered) · score [\d.e-]+\s+{re.escape(NASTY)}$")
-    expect(tooltip(page, nasty)).to_have_text(wanted)
-    box = still(page.get_by_test_id("stDataFrame"))
-    insisting(page, lambda: page.mouse.click(box["x"] + 18, box["y"] + 70))
-    card = page.locator(".st-key-explore-why")
-    expect(card.get_by_text(NASTY)).to_be_visible()
-    press(page, re.compile("(Add to|Remove from) the choice"))
-    expect(page.get_by_text(re.compile("By hand"))).to_be_visible()
-    for tab in ("Compare", "Side by side", "Health of the choice"):
-        page.get_by_role("tab", name=tab).click()
-        settled(page)
-    assert page.locator("img[src=x], a[href*='evil.example']").count() == 0
-
-
-def test_a_narrow_window_shows_the_map_wide_and_scrolls_no_way_but_down(
-    server: Server, page: Page, mapped: tuple[str, Points]
-) -> None:
-    page.set_viewport_size({"width": 800, "height": 900})
-    page.goto(server.url + "/Explore")
-    field = page.locator(f"{MAP} .nsewdrag.drag").first
-    expect(field).to_be_visible()
-    settled(page)
-    sizes = "(main => [main.scrollWidth, main.clientWidth])(document.querySelector('[data-testid=stMain]'))"
-    page.wait_for_function(f"(([scroll, width]) => scroll === width && width > 580)({sizes})")  # the menu leaves 3/4
-    box = still(field)
-    assert box["width"] > 1.2 * box["height"] > 300  # no ellipse
-    page.set_viewport_size({"width": 1440, "height": 900})
-    settled(page)
-    head = 35 + 66 / 2  # of the table, and a line of its first sentence: above the fold
-    page.wait_for_function(
-        f"document.querySelector('[data-testid=stDataFrame]')?.getBoundingClientRect().y + {head} < 900"
-    )
-    page.set_viewport_size({"width": 800, "height": 900})
-    page.goto(server.url + "/Selection")
-    score = page.get_by_role("radiogroup", name="Budget by").get_by_role("radio", name="score")
-    expect(score).to_be_visible()
-    settled(page)
-    inside = "radio => { const box = radio.closest('[role=radiogroup]'); return box.scrollWidth <= box.clientWidth }"
-    until(lambda: score.evaluate(inside), "no unit of the budget is cut off")

@@ -25,8 +25,6 @@ from tests.finished import finish
 from tests.patience import PATIENCE, until
 
 STRIP = ".st-key-strip"
-LONG = """p => { const [text] = p.childNodes, said = text.data; text.data = 'word '.repeat(99);
-  const cut = p.scrollWidth > p.clientWidth && p.clientHeight < 40; text.data = said; return cut }"""
 PANEL = ".st-key-selection-run-panel"
 WATCH = """selector => {
     window.most = {notes: 0, late: 0};
@@ -53,6 +51,21 @@ SHIFTED = """() => {
 SEEN = 0.005  # of such a shift; a page is called steady up to .1
 
 
+def begun(
+    home: Path, kind: str, options: dict[str, Any], work: Callable[[RunContext], dict[str, Any]]
+) -> threading.Thread:
+    """Start a run that does `work` in a thread of this process, and wait until it is registered."""
+
+    def attempt() -> None:
+        with suppress(Cancelled):
+            finish(home, kind, options, work)
+
+    thread = threading.Thread(target=attempt)
+    thread.start()
+    until(RunStore(home).list, "the run is there")  # a page without a run does not look again
+    return thread
+
+
 @pytest.fixture
 def roles(server: Server, monkeypatch: pytest.MonkeyPatch) -> dict[str, Corpus]:
     monkeypatch.setenv("WINNOW_HOME", str(server.home))
@@ -77,20 +90,12 @@ def test_the_strip_shows_a_run_on_another_page_moves_nothing_and_says_its_end(
             threading.Event().wait(0.05)
         raise AssertionError("nobody cancelled this run")
 
-    def attempt() -> None:
-        with suppress(Cancelled):
-            finish(server.home, "finetune", {**names, "test": (names["test"],), "init": "tiny"}, work)
-
-    thread = threading.Thread(target=attempt)
-    thread.start()
+    thread = begun(server.home, "finetune", {**names, "test": (names["test"],), "init": "tiny"}, work)
     strip = page.locator(STRIP)
     try:
-        until(RunStore(server.home).list, "the run is there")  # a page without one does not look again
         page.goto(server.url + "/Corpora")
         title = strip.get_by_role("link", name=re.compile("Fine-tune tiny on my-train"))
         expect(title).to_be_visible()
-        expect(title.locator("p")).to_have_css("text-overflow", "ellipsis")
-        assert title.locator("p").evaluate(LONG)
         heading = page.get_by_role("heading", name="Corpora", exact=True)
         expect(strip.get_by_text(re.compile("Part 1 of 2"))).to_be_visible()
         expect(page.get_by_role("heading", name="All corpora")).to_be_visible()
@@ -129,14 +134,8 @@ def test_nothing_jumps_while_a_run_is_live(server: Server, page: Page, roles: di
                 break
         raise Cancelled("the test has seen enough.")
 
-    def attempt() -> None:
-        with suppress(Cancelled):
-            finish(server.home, "finetune", {**names, "test": (names["test"],), "init": "tiny"}, work)
-
-    thread = threading.Thread(target=attempt)
-    thread.start()
+    thread = begun(server.home, "finetune", {**names, "test": (names["test"],), "init": "tiny"}, work)
     try:
-        until(RunStore(server.home).list, "the run is there")
         page.goto(server.url + "/Training")
         expect(
             page.locator("[data-testid=stVegaLiteChart] svg, [data-testid=stVegaLiteChart] canvas").first
@@ -175,10 +174,8 @@ def test_at_the_end_of_a_run_nothing_stands_twice(
         recipe = runs.RECIPES["select"]
         return as_json(recipe.run(recipe.config.parse(options), Job(server.home, context, runs.RECIPES)))
 
-    thread = threading.Thread(target=finish, args=(server.home, "select", options, work))
-    thread.start()
+    thread = begun(server.home, "select", options, work)
     try:
-        until(RunStore(server.home).list, "the run is there")
         page.goto(server.url + "/Selection")
         panel = page.locator(PANEL)
         expect(panel.get_by_text("Notes and log")).to_be_visible()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from playwright.sync_api import Page, expect
 
-from core.facade import corpora, maps, projects, results, runs
+from core.facade import corpora, maps, projects, runs
 from core.facade.home import library
 from tests.browser.driver import PAGES, Server, settled
 from tests.conftest import sentence
@@ -61,22 +61,3 @@ def test_two_projects_are_kept_apart(server: Server, page: Page, home: Path) -> 
     page.goto(f"{server.url}/Explore?run={first}&project=leases")  # an address of the other's run
     expect(page.get_by_text("This result is not in this project")).to_be_visible()
     expect(page.get_by_text("Ottersea")).to_have_count(0)
-
-
-def test_the_finished_sample_answers_after_one_click(server: Server, page: Page, home: Path) -> None:
-    page.goto(server.url)
-    settled(page)
-    page.get_by_role("button", name="See a finished one").click()
-    expect(page).to_have_url(re.compile(r"\?project="))
-    settled(page)
-    slug = page.url.partition("project=")[2]
-    with projects.within(slug):
-        [experiment] = runs.own("experiment")
-        answer = results.finding(experiment.id)
-    said = " ".join(page.get_by_test_id("stMain").inner_text().replace("\u2060", "").split())
-    assert " ".join(answer.parts) in said
-    assert all(f"{number} · " in said for number in range(1, 5))
-    expect(page.get_by_role("button", name="Report (.pdf)")).to_be_visible()
-    page.get_by_role("link", name="Explore", exact=True).click()
-    expect(page.locator(".st-key-explore-map .nsewdrag.drag").first).to_be_visible()
-    settled(page)

@@ -1,8 +1,6 @@
-"""Training as a person meets it: points arrive by themselves, a reload changes nothing, stop, resume, and the queue."""
+"""Training in a browser: live curves, a reload, the queue, stop, resume, the result."""
 
-import os
 import re
-import signal
 from pathlib import Path
 
 import pytest
@@ -118,23 +116,3 @@ def test_watch_reload_stop_queue_resume_result(server: Server, page: Page, parts
     page.get_by_role("link", name=re.compile("page Results")).click()
     expect(page.get_by_role("heading", name="Results", exact=True)).to_be_visible()
     settled(page)
-
-
-@pytest.mark.alone
-def test_a_killed_worker_is_told_within_ten_seconds(server: Server, page: Page, parts: dict[str, str]) -> None:
-    options = {
-        "train": parts["train"],
-        "dev": parts["dev"],
-        "init": "tiny",
-        "seeds": [1],
-        "epochs": 200,
-        "patience": 200,
-    }
-    run = runs.start("finetune", options)
-    page.goto(server.url + f"/Training?run={run}")
-    expect(page.locator(CHART).first).to_be_visible()
-    os.kill(worker(run), signal.SIGKILL)
-    with within(10):
-        expect(page.locator(PANEL).get_by_text("Interrupted")).to_be_visible()
-    expect(page.get_by_role("button", name="Resume", exact=True)).to_be_visible()
-    expect(page.get_by_role("button", name="Start again with half the batch and accumulation")).to_be_visible()

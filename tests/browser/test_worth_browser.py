@@ -1,15 +1,15 @@
-"""Was it worth it, as a person asks it: what could come out before it starts, and the answer wherever it stands."""
+"""The answer of an experiment: the same on Home, on Results and in the reports."""
 
-import re
+import shutil
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Locator, Page, ViewportSize, expect
 
-from core.facade import experiments, figures, find_out, results, runs, studies
+from core.facade import results
 from tests import finished
-from tests.browser.driver import Server, left, pick, settled
-from tests.browser.test_training_browser import PANEL, press
+from tests.browser.driver import Server, left, settled
+from tests.browser.test_training_browser import press
 from tests.reports.test_reports import pages
 
 ANSWERS = ("Reading helped", "Choosing helped")
@@ -18,36 +18,11 @@ HALF = SHEET["height"] / 2  # down to the middle of the sheet
 AT_A_GLANCE = 40  # words that are read in ten seconds, at 240 a minute
 
 
-def test_training_says_what_an_experiment_could_show_and_takes_before_it_starts(
-    server: Server, page: Page, home: Path
-) -> None:
-    finished.corpora(home)
-    asked = experiments.calibration(find_out.options(encoder="tiny"))
-    finished.finish(home, "calibrate", asked, lambda _: finished.TIMED)
-    page.goto(f"{server.url}/Training")
-    settled(page)
-    page.get_by_role("radio", name="Experiment: was it worth it?").click()
-    settled(page)
-    pick(page, "Start from", re.compile("tiny"), typed="tiny")
-    before = page.locator(".st-key-training-preflight")
-    chance = r"This plan finds a true \+1 of classifier 10% in \d+ of 100 cases and takes [\d,]+ minutes"
-    expect(before.get_by_text(re.compile(chance))).to_be_visible()
-    expect(before.get_by_text("not known yet")).to_have_count(0)
-    assert not runs.own("experiment")
-    press(page, "Start the experiment")
-    expect(page.locator(PANEL)).to_be_in_viewport()
-    [experiment] = runs.own("experiment")
-    assert experiment.manifest.config["effect"] == 1
-    runs.cancel(experiment.id)
-    expect(page.locator(PANEL).get_by_role("button", name="Resume", exact=True)).to_be_visible()
-    settled(page)
-
-
 @pytest.mark.road
-def test_both_answers_are_the_same_on_results_on_the_road_and_in_the_report(
+def test_home_results_and_reports_give_the_same_two_answers(
     server: Server, page: Page, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And the report has them, whole, on half a page."""
+    """The report gives them in full on half a page; a download of a deleted run says so."""
     monkeypatch.setitem(finished.SKILL, "random", 0.65)  # whatever was read has helped
     lines = (("none", "", 0), ("classifier", "10", 60), ("random", "10", 60))
     run = finished.experiment(home, finished.corpora(home), lines)
@@ -70,6 +45,9 @@ def test_both_answers_are_the_same_on_results_on_the_road_and_in_the_report(
     page.get_by_role("tab", name="Take away").click()
     settled(page)
     report = downloaded(page, "Report (.html)").decode()
+    shutil.rmtree(run.path)  # as another window or the owner may do
+    press(page, "Table (.csv)")
+    expect(page.get_by_test_id("stDownloadButtonError")).to_contain_text(f"There is no run '{run.id}' in this project")
     left(page)
 
     page.emulate_media(media="print")
@@ -83,34 +61,6 @@ def test_both_answers_are_the_same_on_results_on_the_road_and_in_the_report(
     assert [answer.inner_text(), *sure_and_next] == finding.parts
     assert bottom(rows) < HALF
     assert len(finding.what.split()) <= AT_A_GLANCE
-
-
-def test_a_study_draws_every_task_and_both_means_for_each_question(server: Server, page: Page, home: Path) -> None:
-    """In a narrow window too."""
-    run = finished.study(home, (0.2, 2.0, 0.8))
-    page.set_viewport_size({"width": 800, "height": 900})
-    page.goto(f"{server.url}/Results?run={run.id}")
-    settled(page)
-    result = studies.board(run.id)
-    assert figures.asked(result) == ["choosing", "reading"]
-    for of in figures.asked(result):
-        rows = figures.forest_rows(result, of)
-        assert [row.name for row in rows[-2:]] == ["These, on average", "Others like these"]
-        expect(page.get_by_text("Did choosing help?" if of == "choosing" else "Did reading help?")).to_be_visible()
-        plot = page.locator(f".st-key-results-forest-{of}").get_by_role("figure")
-        names = plot.locator(".ytick text")
-        expect(names).to_have_count(len(rows))
-        assert [name[:20] for name in names.all_text_contents()] == [row.name[:20] for row in reversed(rows)]
-        expect(plot.locator(".scatterlayer .point")).to_have_count(3 * len(rows))  # a difference, an interval's ends
-        alt = plot.get_attribute("aria-label") or ""
-        assert alt.startswith(f"Points of the score over {figures.over(result, of)}, ")
-        assert [row for row in rows if f"{row.name} {row.points}" not in alt] == []
-        whole, title = plot.bounding_box(), plot.locator(".xtitle").bounding_box()
-        assert whole
-        assert title
-        assert whole["x"] <= title["x"] <= title["x"] + title["width"] <= whole["x"] + whole["width"]
-    table = page.get_by_role("table", name=re.compile("^The claim on every task"))
-    assert table.locator("thead th").all_text_contents()[:3] == ["Task", "Choosing helped", "Reading helped"]
 
 
 def shown(part: Locator) -> str:

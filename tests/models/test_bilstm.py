@@ -237,13 +237,7 @@ def test_frozen_states_join_at_the_second_layer_and_are_mixed() -> None:
     ).hidden_states
     assert torch.allclose(part["states"][2, 0], torch.stack(hidden)[:, 0, 1], atol=2e-3)
     model.to("meta")
-    assert states.model.device.type == "meta"  # the encoder goes where the tagger goes
-
-
-def test_frozen_states_go_where_the_tagger_goes() -> None:
-    model = tagger(replace(SMALL, states="tiny")).to("meta")
-    assert model._states is not None
-    assert model._states.model.device.type == model.device.type == "meta"
+    assert states.model.device.type == model.device.type == "meta"  # the encoder moves with the tagger
 
 
 def test_states_of_a_card_s_batch_are_those_of_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -71,6 +71,19 @@ def posteriors(crf: LinearChain, emissions: Tensor, spans: Sequence[Entity]) -> 
     return [math.exp(a[s.start] + b[s.end - 1]) for s, a, b in zip(spans, first, last, strict=True)]
 
 
+def assert_posteriors_are_the_sums(
+    crf: LinearChain, emissions: Tensor, paths: Sequence[Sequence[int]], shares: Sequence[float]
+) -> None:
+    """The posterior of each possible span is the sum of the probabilities of the sequences that have it."""
+    n = len(emissions)
+    spans = [Entity(start=a, end=b, type="A") for a in range(n) for b in range(a + 1, n + 1)]
+    weight = dict.fromkeys(spans, 0.0)
+    for path, share in zip(paths, shares, strict=True):
+        for span in decode([TAGS[i] for i in path], "bioes", strict=True)[0]:
+            weight[span] += share
+    assert posteriors(crf, emissions, spans) == pytest.approx([weight[span] for span in spans], abs=1e-10)
+
+
 def gradients(
     crf: LinearChain, loss: Loss, emissions: Tensor, tags: Tensor, mask: Tensor, weights: Tensor
 ) -> tuple[Tensor, ...]:
@@ -111,12 +124,8 @@ def test_loss_viterbi_and_posteriors_are_those_of_enumeration(n: int, options: O
     expected = total - scored(crf, emissions, tags[0].tolist())
     assert float(crf.loss(emissions[None], tags, mask).detach()) == pytest.approx(expected, abs=1e-4)
 
-    spans = [Entity(start=a, end=b, type="A") for a in range(n) for b in range(a + 1, n + 1)]
-    weight = dict.fromkeys(spans, 0.0)
-    for path, score in zip(paths, scores, strict=True):
-        for span in decode([TAGS[i] for i in path], "bioes", strict=True)[0]:
-            weight[span] += math.exp(score - total)
-    assert posteriors(crf, emissions, spans) == pytest.approx([weight[span] for span in spans], abs=1e-10)
+    shares = [math.exp(score - total) for score in scores]
+    assert_posteriors_are_the_sums(crf, emissions, paths, shares)
 
 
 @pytest.mark.usefixtures("way")
@@ -133,12 +142,8 @@ def test_a_temperature_divides_the_score_of_every_sequence_and_changes_none_that
     paths, scores = every_path(crf, emissions)
     scores = [score / temperature for score in scores]
     total = math.log(sum(map(math.exp, scores)))
-    spans = [Entity(start=a, end=b, type="A") for a in range(n) for b in range(a + 1, n + 1)]
-    weight = dict.fromkeys(spans, 0.0)
-    for path, score in zip(paths, scores, strict=True):
-        for span in decode([TAGS[i] for i in path], "bioes", strict=True)[0]:
-            weight[span] += math.exp(score - total)
-    assert posteriors(crf, emissions, spans) == pytest.approx([weight[span] for span in spans], abs=1e-10)
+    shares = [math.exp(score - total) for score in scores]
+    assert_posteriors_are_the_sums(crf, emissions, paths, shares)
     assert torch.equal(crf.viterbi(emissions[None], mask), before[0])
     assert torch.equal(crf.loss(emissions[None], before[0], mask), before[1])
 
@@ -169,12 +174,8 @@ def test_a_memm_weighs_each_words_tags_among_themselves_after_the_tag_before_it(
 
     ends = [1.0 if not constrained or TAGS[path[-1]][0] in "OES" else 0.0 for path in paths]
     total = sum(chance * end for chance, end in zip(chances, ends, strict=True))
-    spans = [Entity(start=a, end=b, type="A") for a in range(n) for b in range(a + 1, n + 1)]
-    weight = dict.fromkeys(spans, 0.0)
-    for path, chance, end in zip(paths, chances, ends, strict=True):
-        for span in decode([TAGS[i] for i in path], "bioes", strict=True)[0]:
-            weight[span] += chance * end / total
-    assert posteriors(crf, emissions, spans) == pytest.approx([weight[span] for span in spans], abs=1e-10)
+    shares = [chance * end / total for chance, end in zip(chances, ends, strict=True)]
+    assert_posteriors_are_the_sums(crf, emissions, paths, shares)
 
 
 @torch.no_grad()

@@ -71,7 +71,18 @@ FAMILIES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
 TEXTS = ["A cat sat.", "", "The judge ruled on the appeal of the case.", "x"]
 
 
-@pytest.fixture(scope="module", params=FAMILIES)
+OFTEN = {
+    "BERT",
+    "DeBERTa-v3",
+    "ModernBERT",
+    "ALBERT",
+}  # tested in `make test`; each of the others is built like one of these
+
+
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(name, marks=[] if name in OFTEN else [pytest.mark.full]) for name in FAMILIES],
+)
 def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A masked language model of a family, with its tokenizer."""
     config, own = FAMILIES[request.param]

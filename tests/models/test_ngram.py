@@ -28,6 +28,46 @@ TRAIN = [
 ]
 TEST = [line.split() for line in ("the cat saw the mat", "a dog sat on the unicorn")]
 
+# What `lmplz -o 3 --discount_fallback` (kenlm 0.3.0) writes for "the cat sat", "the dog sat", "a cat".
+LMPLZ = r"""\data\
+ngram 1=8
+ngram 2=9
+ngram 3=8
+
+\1-grams:
+-1.146128	<unk>	0
+0	<s>	-0.30103
+-0.7386427	</s>	0
+-0.89625055	the	-0.30103
+-0.7386427	cat	-0.30103
+-0.7386427	sat	-0.30103
+-0.89625055	dog	-0.30103
+-0.89625055	a	-0.30103
+
+\2-grams:
+-0.46690208	cat </s>	0
+-0.22821428	sat </s>	0
+-0.40140054	<s> the	-0.30103
+-0.46690208	the cat	-0.30103
+-0.22821428	a cat	-0.30103
+-0.46690208	cat sat	-0.30103
+-0.22821428	dog sat	-0.30103
+-0.50377345	the dog	-0.30103
+-0.63797253	<s> a	-0.30103
+
+\3-grams:
+-0.17351383	a cat </s>
+-0.09928616	cat sat </s>
+-0.09928616	dog sat </s>
+-0.37609467	<s> the cat
+-0.09928616	<s> a cat
+-0.17351383	the cat sat
+-0.09928616	the dog sat
+-0.39067668	<s> the dog
+
+\end\
+"""
+
 corpora = st.lists(st.lists(st.sampled_from("abcde"), max_size=7), min_size=1, max_size=25).filter(any)
 
 
@@ -119,6 +159,19 @@ class TestGolden:
         """kenlm 0.3.0: `lmplz -o ORDER --discount_fallback --vocab_pad SIZE`, then `kenlm.Model.score`."""
         model = KneserNey.fit(TRAIN, order=order, vocabulary_size=vocabulary_size)
         assert model.log10_probabilities(TEST) == pytest.approx(expected, rel=1e-6)
+
+    def test_every_probability_and_back_off_of_lmplz(self) -> None:
+        """An unseen word after a context costs the context's back-off and its probability after a shorter context."""
+        model = KneserNey.fit([["the", "cat", "sat"], ["the", "dog", "sat"], ["a", "cat"]], order=3)
+        rows = [line.split("\t") for line in LMPLZ.splitlines() if "\t" in line]
+        assert [sum(gram.count(" ") == n for _, gram, *_ in rows) for n in range(3)] == [len(t) for t in model.tables]
+        for log10, spelled, *backoff in rows:
+            *context, word = gram = spelled.split(" ")
+            if gram != ["<s>"]:
+                assert math.log10(model.prob(word, context)) == pytest.approx(float(log10), rel=1e-5), spelled
+            if backoff and "</s>" not in gram and "<unk>" not in gram:
+                factor = model.prob("<unk>", gram) / model.prob("<unk>", gram[1:])
+                assert math.log10(factor) == pytest.approx(float(backoff[0]), rel=1e-5), spelled
 
     def test_order_1_discounts_of_lmplz(self) -> None:
         assert KneserNey.fit(TRAIN, order=1).discounts[0] == pytest.approx((0.2, 1.1, 2.2))

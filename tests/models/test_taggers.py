@@ -19,7 +19,7 @@ from core.models.tagger import IGNORED, prediction_of
 from core.models.taggers import EncoderTagger, load_tagger, new_tagger
 from core.reporter import Silent
 from core.text.schemes import decode
-from core.text.sentence import Entity
+from core.text.sentence import Entity, Sentence
 from tests.conftest import sentence
 
 TAGS = bioes_tags(["A"])  # O B I E S
@@ -113,16 +113,16 @@ class Planted(nn.Module):
         return SimpleNamespace(logits=logits)
 
 
-@pytest.mark.parametrize("before", range(20, 32))
-def test_an_entity_across_the_edge_of_a_window_is_found(before: int) -> None:
+def test_an_entity_across_the_edge_of_a_window_is_found() -> None:
     tagger = new_tagger("tiny", ["A"], max_length=32, precision="fp32")
     planted = Planted(tagger.tokenizer, tagger.model)
     tagger.model = planted
-    text = "o " * before + "b i i i i e " + "o " * 40
-    (prediction,) = tagger.predict([sentence(text)])
-    assert prediction.entities == (Entity(start=before, end=before + 6, type="A"),)
-    assert planted.seen <= 32
-    assert prediction.confidence[0] > 0.9
+    for before in range(20, 32):
+        text = "o " * before + "b i i i i e " + "o " * 40
+        (prediction,) = tagger.predict([sentence(text)])
+        assert prediction.entities == (Entity(start=before, end=before + 6, type="A"),)
+        assert planted.seen <= 32
+        assert prediction.confidence[0] > 0.9
 
 
 def test_a_wish_to_stop_is_heard(tagger: EncoderTagger) -> None:
@@ -152,23 +152,35 @@ FRESH = """
 import json, sys, warnings
 warnings.simplefilter("error")
 from transformers import AutoModelForTokenClassification, pipeline
-folder, text = sys.argv[1:]
-model = AutoModelForTokenClassification.from_pretrained(folder)
-said = {s: pipeline("token-classification", model=folder, aggregation_strategy=s)(text) for s in ("simple", "first")}
-print(json.dumps({s: [[g["start"], g["end"], g["entity_group"]] for g in groups] for s, groups in said.items()}))
+text, *folders = sys.argv[1:]
+AutoModelForTokenClassification.from_pretrained(folders[0])
+ways = [[f, s, pipeline("token-classification", model=f, aggregation_strategy=s)(text)]
+        for f, s in ((folders[0], "simple"), (folders[0], "first"), (folders[1], "first"))]
+print(json.dumps([[[g["start"], g["end"], g["entity_group"]] for g in groups] for _, _, groups in ways]))
 """
 
 
-def test_a_fresh_process_that_knows_nothing_of_us_finds_the_same_entities(tagger: EncoderTagger, folder: Path) -> None:
-    one = sentence("b c d e a f g z x y k l m n a b")  # a piece a word, so that `simple` reads what we read
-    done = subprocess.run([sys.executable, "-c", FRESH, folder, one.text], capture_output=True, text=True, check=True)
-    said = json.loads(done.stdout.splitlines()[-1])
+def test_transformers_alone_finds_the_same_entities_and_reads_a_mix_by_its_last_layer(
+    tagger: EncoderTagger, folder: Path, tmp_path: Path
+) -> None:
+    mix = new_tagger("tiny", ["LOC", "PER"], layers="mix", max_length=32, precision="fp32").eval()
+    mix.write(tmp_path / "mix")
+    assert mix.mix
+    one = sentence("b c d e a f g z x y k l m n a b")  # one piece per word, so that `simple` groups as Winnow does
+    command: list[str | Path] = [sys.executable, "-c", FRESH, one.text, folder, tmp_path / "mix"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "Traceback" not in done.stderr
+    with mix.mix.off():
+        expected = [found(each, one) for each in (tagger, tagger, mix)]
+    assert all(expected)  # a random tagger finds something
+    assert json.loads(done.stdout.splitlines()[-1]) == expected
+
+
+def found(tagger: EncoderTagger, one: Sentence) -> list[list[object]]:
+    """The entities of the most likely tag of each word, as [first letter, end, type]; every word has one letter."""
     (tags,) = tagger.tag([one])
     as_iob2 = [tag.replace("E-", "I-", 1).replace("S-", "B-", 1) for tag in tags.argmax]
-    expected = [[2 * e.start, 2 * e.end - 1, e.type] for e in decode(as_iob2, "iob2")[0]]
-    assert expected  # a random tagger finds something
-    assert said == {"simple": expected, "first": expected}
-    assert "Traceback" not in done.stderr
+    return [[2 * e.start, 2 * e.end - 1, e.type] for e in decode(as_iob2, "iob2")[0]]
 
 
 def test_a_folder_without_a_chain_is_refused(folder: Path, tmp_path: Path) -> None:

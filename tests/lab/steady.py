@@ -1,6 +1,6 @@
 """Are the browser tests green every time? Runs them again and again beside busy loops, and says how each run ended.
 
-python -m tests.browser.steady [--times 20] [--busy 2] [--load WORDS] [--log FILE] [what pytest is to run, and other
+python -m tests.lab.steady [--times 20] [--busy 2] [--load WORDS] [--log FILE] [what pytest is to run, and other
     words for it]
 
 With --log a line of JSON a run is added to the file, and those of earlier calls count too: twenty runs may be spread
@@ -84,7 +84,7 @@ def main(words: Sequence[str] | None = None) -> int:
     with crowd(options.busy):
         for number in range(1, options.times + 1):
             began = time.monotonic()
-            green, end = once(others or [str(Path(__file__).parent)])
+            green, end = once(others or [str(ROOT / "tests" / "browser")])
             lines.append(added(green, end, time.monotonic() - began, load, options.log))
             print(f"{number} of {options.times}, {lines[-1]['seconds']} s: {end}", flush=True)
     red = sum(not line["green"] for line in lines)

@@ -1,6 +1,6 @@
 """The pictures of `assets/pictures`, taken anew: what each page that may be empty shows of the finished legal sample.
 
-    python -m tests.browser.pictures [HOME [PAGE ...]]
+    python -m tests.lab.pictures [HOME [PAGE ...]]
 
 Beside what the sample ships with, two sources are compared, names and contexts measured, and labels borrowed, in a home
 that goes again; one that is named stays, and what was computed there is not computed again. Some minutes. PAGE: those alone.
