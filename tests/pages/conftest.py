@@ -10,6 +10,7 @@ import pytest
 from core.facade import corpora, preferences, runs
 from tests.conftest import elsewhere
 from tests.furnished import furnish
+from tests.homes import Homes
 
 
 @pytest.fixture
@@ -37,11 +38,16 @@ def begun(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Mapping[str, Any]]
     return asked
 
 
+def build_furnished(home: Path) -> dict[str, str]:
+    """Something on every page: {page: the run it is about or ""}."""
+    return {page: address.partition("?run=")[2] for page, address in furnish(home).items()}
+
+
 @pytest.fixture(scope="session")
-def furnished_once(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
+def furnished_once(homes: Homes, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
     """Return a home with something on every page, not to be changed, and {page: the run it is about or ""}."""
-    with elsewhere(tmp_path_factory.mktemp("furnished") / "home") as home:
-        return home, {page: address.partition("?run=")[2] for page, address in furnish(home).items()}
+    home = tmp_path_factory.mktemp("furnished") / "home"
+    return home, homes.copy(build_furnished, home)
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,7 @@ import json
 import shlex
 import shutil
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +17,12 @@ from core.cli.main import run_main
 from core.corpora.library import Library
 from core.facade import choices, runs, selections
 from core.facade import corpora as facade_corpora
+from core.facade.errors import ConfigError
 from core.facade.selections import Budget
 from pages.ui.widgets import plain
 from tests import finished
 from tests.conftest import Seal, sentence
-from tests.pages.test_pages import ROOT, commands_on, opened, texts
+from tests.pages.test_pages import commands_on, opened, texts
 
 PAGE = "pages/3_Selection.py"
 WORDS = ["court", "contract", "goal", "league", "buyer", "seller", "clause", "match"]
@@ -74,17 +75,6 @@ def downloads(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, bytes]]:
     return sent
 
 
-def metrics(app: AppTest) -> Mapping[str, str]:
-    return {metric.label: metric.value for metric in app.metric}
-
-
-def arrived(run_id: str, budget: str) -> AppTest:
-    """The page by an address that names a budget."""
-    app = AppTest.from_file(str(ROOT / "home.py"), default_timeout=300).run().switch_page(PAGE)
-    app.query_params["run"], app.query_params["budget"] = run_id, budget
-    return app.run()
-
-
 def shown_command(app: AppTest) -> list[str]:
     return shlex.split(commands_on(app)[-1])
 
@@ -113,28 +103,23 @@ def as_downloaded(
     assert written.read_bytes() == sent
 
 
-@pytest.mark.parametrize("kind", ["txt", "jsonl", "parquet"])
-@pytest.mark.parametrize("budget", ["20%", "20.2%", "0.7%", "61", "301tokens", LONG, "threshold:1e-02"])
+@pytest.mark.parametrize(
+    ("budget", "kind"),
+    [
+        ("20%", "txt"),
+        ("20.2%", "jsonl"),
+        ("61", "parquet"),
+        ("301tokens", "txt"),
+        (LONG, "jsonl"),
+        pytest.param("0.7%", "parquet", marks=pytest.mark.full),
+        pytest.param("threshold:0.01", "txt", marks=pytest.mark.full),
+    ],
+)
 def test_the_shown_command_writes_what_the_page_gives(
     budget: str, kind: str, select: str, downloads: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if budget == "threshold:1e-02":  # random's scores are better when higher: all but a few
-        budget = "threshold:0.01"
     selections.keep_budget(select, budget)
     as_downloaded(budget, kind, downloads, tmp_path, monkeypatch)
-
-
-def test_the_shown_command_writes_the_folder_that_the_page_writes(
-    select: str, tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    selections.keep_budget(select, "20.2%")
-    app = opened(PAGE)
-    app.segmented_control(key="selection.format").set_value("folder").run()
-    app.button(key="selection.export").click().run()
-    written = typed(shown_command(app), tmp_path, monkeypatch)
-    [kept] = (home / "exports").iterdir()
-    assert written.name == kept.name
-    assert (written / "selected.parquet").read_bytes() == (kept / "selected.parquet").read_bytes()
 
 
 @pytest.mark.parametrize("edited", ["this run", "the run that the command would take"])
@@ -154,75 +139,65 @@ def test_the_shown_command_counts_hand_edits_as_the_page_does(
     as_downloaded("20.2%", "txt", downloads, tmp_path, monkeypatch)
 
 
-def test_the_shown_command_keeps_the_order_that_diversity_made(
-    corpora: dict[str, str], downloads: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_the_shown_command_keeps_the_order_that_diversity_made_and_writes_the_same_folder(
+    corpora: dict[str, str], home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     options = {**corpora, "strategy": "random", "budget": "5%", "diversity": "quota", "encoder": "tiny"}
     selections.keep_budget(runs.execute("select", options).id, "12.5%")
-    as_downloaded("12.5%", "txt", downloads, tmp_path, monkeypatch)
+    app = opened(PAGE)
+    app.segmented_control(key="selection.format").set_value("folder").run()
+    app.button(key="selection.export").click().run()
+    written = typed(shown_command(app), tmp_path, monkeypatch)
+    [kept] = (home / "exports").iterdir()
+    assert written.name == kept.name
+    assert (written / "selected.parquet").read_bytes() == (kept / "selected.parquet").read_bytes()
 
 
-@pytest.mark.parametrize("then", ["stays", "reloads", "leaves and comes back"])
-def test_a_moved_slider_is_kept(then: str, select: str, downloads: list[tuple[str, bytes]]) -> None:
+def test_a_moved_slider_is_kept_on_every_page_until_it_is_moved_back(
+    select: str, downloads: list[tuple[str, bytes]]
+) -> None:
     app = opened(PAGE)
     app.slider[0].set_value(30.2).run()
-    if then == "reloads":
-        app = opened(PAGE)
-    elif then != "stays":
-        app.switch_page("pages/1_Corpora.py").run()
-        app.switch_page(PAGE).run()
-    assert not app.exception
-    assert metrics(app)["Selected"] == "61"
-    assert app.slider[0].value == pytest.approx(30.2)
-    assert plain("Select 30.2% of my-domain by random") in texts(app)
-    assert app.query_params["choice"] == select
+    app.switch_page("pages/1_Corpora.py").run()
+    app.switch_page(PAGE).run()
+    for shown in (app, opened(PAGE)):
+        assert not shown.exception
+        assert shown.metric[0].value == "61"
+        assert shown.slider[0].value == pytest.approx(30.2)
+        assert shown.query_params["choice"] == select
     assert "--budget 30.2%" in commands_on(app)[-1]
     assert downloads[-1][0] == f"choice-{select[-4:]}-30.2pct.txt"
-    assert plain("Select 30.2% of my-domain by random") in texts(opened("home.py"))
-
-
-def test_back_to_the_budget_of_the_run_leaves_no_trace(select: str) -> None:
-    app = opened(PAGE)
-    app.slider[0].set_value(30.2).run()
+    assert plain("30.2%") in texts(opened("home.py"))
+    corpus = selections.seal(select)
+    texts_of = [sentence.text for batch in corpus.batches() for sentence in batch]
+    rows = selections.choose(select, "30.2%").rows
+    assert texts_of == [row["text"] for row in selections.scored(select).table(rows)]
     app.slider[0].set_value(20.0).run()
     assert "budget" not in app.query_params
     assert not list(runs.get(select).path.glob("budget.json"))
-    assert metrics(opened(PAGE))["Selected"] == "41"
+    assert selections.seal(select).fingerprint == runs.get(select).result()["corpus"]
 
 
-def test_an_address_with_a_budget_shows_that_budget(select: str, corpora: dict[str, str]) -> None:
+def test_an_address_with_a_budget_shows_that_budget_if_it_is_one(select: str, corpora: dict[str, str]) -> None:
     other = runs.execute("select", {**corpora, "strategy": "length-matched-random", "budget": "20%"}).id
-    app = arrived(select, "50%")
-    assert metrics(app)["Selected"] == "102"
+    app = opened(PAGE, run=select, budget="50%")
+    assert app.metric[0].value == "102"
     assert selections.kept_budget(select) == "50%"
     app.selectbox(key=f"selection.which.{select}").set_value(other).run()
     assert selections.kept_budget(other) == "20%"
-    assert metrics(app)["Selected"] == "41"
+    assert app.metric[0].value == "41"
+    assert "budget" not in app.query_params
+    app = opened(PAGE, run=other, budget="lots")
+    assert len(app.error) == 1
+    assert app.metric[0].value == "41"
     assert "budget" not in app.query_params
 
 
-def test_a_budget_of_the_address_that_is_none_is_told_and_left(select: str) -> None:
-    app = arrived(select, "lots")
-    assert "is not understood" in app.error[0].value
-    assert metrics(app)["Selected"] == "41"
-    assert "budget" not in app.query_params
-
-
-def test_a_budget_that_chooses_nothing_is_refused_in_words(select: str) -> None:
-    selections.keep_budget(select, "301tokens")
-    app = opened(PAGE)
-    app.number_input(key=f"selection.amount.{select}.tokens").set_value(1).run()
-    assert "chooses no sentence" in app.error[0].value
-    assert len(app.get("vega_lite_chart")) == 2
-    assert selections.kept_budget(select) == "301tokens"
-    assert app.number_input(key=f"selection.amount.{select}.tokens").value == 301
-
-
-def test_another_unit_keeps_the_choice(select: str) -> None:
+def test_another_unit_keeps_the_selection_and_a_budget_of_nothing_is_refused(select: str) -> None:
     app = opened(PAGE)
     app.slider[0].set_value(30.2).run()
     rows = selections.chosen(select).rows.tolist()
-    for unit in ("sentences", "tokens", "threshold", "fraction"):
+    for unit in ("sentences", "threshold", "fraction", "tokens"):
         app.segmented_control(key=f"selection.unit.{select}").set_value(unit).run()
         assert not app.exception
         assert not app.error
@@ -230,7 +205,16 @@ def test_another_unit_keeps_the_choice(select: str) -> None:
         now = selections.chosen(select).rows.tolist()
         assert now[: len(rows)] == rows
         assert len(now) - len(rows) <= 1  # a score is rounded so that the last one stays in
-    assert opened(PAGE).slider[0].value == pytest.approx(30.2, abs=0.3)
+    before = selections.kept_budget(select)
+    app.number_input(key=f"selection.amount.{select}.tokens").set_value(1).run()
+    assert len(app.error) == 1
+    assert len(app.get("vega_lite_chart")) == 2
+    assert selections.kept_budget(select) == before
+    selections.keep_budget(select, LONG)
+    app = opened(PAGE)
+    assert app.slider[0].value == float(LONG.removeprefix("threshold:"))
+    app.slider[0].set_value(0.6000000000000001).run()  # what a browser's arithmetic gives
+    assert selections.kept_budget(select) == "threshold:0.6"
 
 
 def test_a_share_becomes_a_score_that_takes_the_same_where_few_score_far_off(
@@ -250,38 +234,6 @@ def test_a_share_becomes_a_score_that_takes_the_same_where_few_score_far_off(
     )
 
 
-def test_a_score_is_set_in_steps_that_can_be_written_down(select: str) -> None:
-    selections.keep_budget(select, LONG)
-    assert plain("Select all that score 0.4837 or better of my-domain by random") in texts(opened(PAGE))
-    app = opened(PAGE)
-    slider = app.slider[0]
-    assert slider.value == float(LONG.removeprefix("threshold:"))
-    slider.set_value(0.6000000000000001).run()  # what a browser's arithmetic gives
-    assert selections.kept_budget(select) == "threshold:0.6"
-    assert "--budget threshold:0.6 " in commands_on(app)[-1]
-
-
-def test_no_score_is_a_headline_and_its_meaning_is_said(select: str) -> None:
-    app = opened(PAGE)
-    assert not [label for label in metrics(app) if "score" in label.lower()]
-    assert "the closest to the task text" in " ".join(caption.value for caption in app.caption)
-
-
-def test_training_and_explore_take_the_kept_budget(select: str) -> None:
-    selections.keep_budget(select, "30.2%")
-    app = opened("pages/5_Training.py")
-    app.segmented_control(key="training.kind").set_value("pretrain").run()
-    assert any(option.startswith("30.2% by random") for option in app.selectbox(key="training.selection").options)
-    corpus = selections.seal(select)
-    texts_of = [sentence.text for batch in corpus.batches() for sentence in batch]
-    rows = selections.choose(select, "30.2%").rows
-    assert texts_of == [row["text"] for row in selections.scored(select).table(rows)]
-    assert corpus.fingerprint != runs.get(select).result()["corpus"]
-    assert np.array_equal(selections.chosen(select).rows, rows)
-    selections.keep_budget(select, "20%")
-    assert selections.seal(select).fingerprint == runs.get(select).result()["corpus"]
-
-
 def test_a_spoilt_file_counts_as_no_choice(select: str) -> None:
     selections.keep_budget(select, "30.2%")
     [file] = runs.get(select).path.glob("budget.json")
@@ -296,74 +248,27 @@ def widgets(app: AppTest, part: str) -> AppTest:
     return app.run()
 
 
-def test_keeping_makes_another_and_the_page_goes_on_with_its_own(select: str) -> None:
+def test_a_selection_is_saved_under_a_name_renamed_and_removed(select: str) -> None:
     selections.keep_budget(select, "30.2%")
     app = widgets(opened(PAGE), "aside")
-    [name] = [field for field in app.text_input if field.label == "Its name"]
+    [name] = [field for field in app.text_input if (field.key or "").startswith("selection.choice.name.")]
     assert name.value == "30.2% by random"
     name.set_value("Leases").run()
     app.button(key="selection.choice.keep").click().run()
     assert not app.exception
-    assert plain("Kept as Leases.") in app.success[0].value
     [kept] = [each for each in choices.listed() if not each.first]
     assert (kept.name, kept.budget) == ("Leases", "30.2%")
     app.slider[0].set_value(50.0).run()
     assert (selections.kept_budget(select), selections.kept_budget(kept.id)) == ("50%", "30.2%")
     assert app.query_params["choice"] == select
-    again = widgets(app, "aside")
-    next(field for field in again.text_input if field.label == "Its name").set_value("leases").run()
-    again.button(key="selection.choice.keep").click().run()
-    assert "another choice is called" in again.error[0].value
-
-
-def test_the_choice_that_is_taken_up_is_what_all_pages_command_and_export_speak_of(
-    select: str, downloads: list[tuple[str, bytes]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    kept = choices.keep(select, "Leases")
-    selections.keep_budget(kept.id, "30.2%")
-    selections.edit(kept.id, "remove", selections.chosen(kept.id).rows[:3])
-    app = opened(PAGE)
-    assert metrics(app)["Selected"] == "41"
-    app.selectbox(key=f"selection.which.{select}").set_value(kept.id).run()
-    assert not app.exception
-    assert metrics(app)["Selected"] == "58"
-    assert plain("Leases: Select 30.2% of my-domain by random") in texts(app)
-    assert app.query_params["choice"] == kept.id
-    written = typed(shown_command(app), tmp_path, monkeypatch)
-    assert shown_command(app)[3:5] == ["export", kept.id]
-    assert (written.name, written.read_bytes()) == downloads[-1]
-    assert written.name == f"choice-{select[-4:]}-{kept.id[-4:]}-30.2pct.txt"
-    assert len(written.read_bytes().splitlines()) == 58
-    app.switch_page("pages/4_Explore.py").run()
-    assert app.session_state["explore.shown"] == kept.id
-    assert "0 added, 3 removed" in texts(app)
-    assert plain("Leases: 58 of 203") in texts(opened("home.py"))
-    assert metrics(opened(PAGE))["Selected"] == "58"  # another window: it is the project's current one
-
-
-def test_training_is_led_to_the_choice_of_its_address(select: str) -> None:
-    kept = choices.keep(select, "Leases")
-    app = AppTest.from_file(str(ROOT / "home.py"), default_timeout=300).run().switch_page("pages/5_Training.py")
-    app.query_params["choice"] = kept.id
-    app.run()
-    assert not app.exception
-    assert app.selectbox(key="training.selection").value == kept.id
-    app.selectbox(key="training.selection").set_value(select).run()  # what is picked then stays
-    assert app.selectbox(key="training.selection").value == select
-    app.query_params["choice"] = f"{select}.0000"
-    assert "is not here" in app.run().warning[0].value
-
-
-def test_a_choice_is_called_otherwise_and_removed_and_the_first_one_is_not(select: str) -> None:
+    with pytest.raises(ConfigError, match="is called"):
+        choices.keep(select, "leases")
     app = widgets(opened(PAGE), "more")
-    assert "selection.choice.remove" not in [button.key for button in app.button]
-    assert "remove its run on the page Runs" in texts(app)
-    [name] = [field for field in app.text_input if field.label == "This choice's name"]
+    assert "selection.choice.remove" not in [button.key for button in app.button]  # the run's own selection
+    [name] = [field for field in app.text_input if (field.key or "").startswith("selection.choice.called.")]
     name.set_value("First").run()
     app.button(key="selection.choice.rename").click().run()
     assert choices.at(select).name == "First"
-    assert plain("First: Select 20% of my-domain by random") in texts(app)
-    kept = choices.keep(select, "Leases")
     choices.take_up(kept.id)
     app = widgets(opened(PAGE), "more")
     app.button(key="selection.choice.remove").click().run()
@@ -372,20 +277,52 @@ def test_a_choice_is_called_otherwise_and_removed_and_the_first_one_is_not(selec
     assert app.query_params["choice"] == select
 
 
-def test_that_a_training_read_it_when_it_was_another_is_said(select: str, home: Path) -> None:
-    options = {"corpora": (selections.seal(select).fingerprint,), "init": "tiny"}
-    finished.finish(home, "pretrain", options, finished.constant(finished.pretrained()))
-    assert "read this choice when it was another" not in texts(opened(PAGE))
-    selections.keep_budget(select, "30%")
-    assert "read this choice when it was another, of 41 sentences, and keeps those" in texts(opened(PAGE))
+def test_the_selection_that_is_taken_up_is_what_all_pages_command_and_export_speak_of(
+    select: str, downloads: list[tuple[str, bytes]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = choices.keep(select, "Leases")
+    selections.keep_budget(kept.id, "30.2%")
+    selections.edit(kept.id, "remove", selections.chosen(kept.id).rows[:3])
+    app = opened(PAGE)
+    assert app.metric[0].value == "41"
+    app.selectbox(key=f"selection.which.{select}").set_value(kept.id).run()
+    assert not app.exception
+    assert app.metric[0].value == "58"
+    assert app.query_params["choice"] == kept.id
+    written = typed(shown_command(app), tmp_path, monkeypatch)
+    assert shown_command(app)[3:5] == ["export", kept.id]
+    assert (written.name, written.read_bytes()) == downloads[-1]
+    assert written.name == f"choice-{select[-4:]}-{kept.id[-4:]}-30.2pct.txt"
+    assert len(written.read_bytes().splitlines()) == 58
+    app.switch_page("pages/4_Explore.py").run()
+    assert app.session_state["explore.shown"] == kept.id
+    assert plain("Leases: 58 of 203") in texts(opened("home.py"))
+    assert opened(PAGE).metric[0].value == "58"  # another window: it is the project's current one
 
 
-def test_an_address_of_a_choice_that_is_gone_shows_none_and_says_so(select: str) -> None:
-    app = AppTest.from_file(str(ROOT / "home.py"), default_timeout=300).run().switch_page(PAGE)
+def test_an_address_names_the_selection_to_train_on_or_says_that_it_is_gone(select: str) -> None:
+    kept = choices.keep(select, "Leases")
+    app = opened("pages/5_Training.py", choice=kept.id)
+    assert not app.exception
+    assert app.selectbox(key="training.selection").value == kept.id
+    app.selectbox(key="training.selection").set_value(select).run()  # what is picked then stays
+    assert app.selectbox(key="training.selection").value == select
     app.query_params["choice"] = f"{select}.0000"
-    app.run()
+    assert len(app.run().warning) == 1
+    app = opened(PAGE, choice=f"{select}.0000")
     assert not app.exception
     assert not app.metric
-    assert "is not here" in app.warning[0].value
     app.button(key="selection.run.latest").click().run()
-    assert metrics(app)["Selected"] == "41"
+    assert app.metric[0].value == "41"
+
+
+def test_a_selection_says_that_a_training_used_it_before_it_was_changed(select: str, home: Path) -> None:
+    options = {"corpora": (selections.seal(select).fingerprint,), "init": "tiny"}
+    finished.finish(home, "pretrain", options, finished.constant(finished.pretrained()))
+    assert not said_before(opened(PAGE))
+    selections.keep_budget(select, "30%")
+    assert said_before(opened(PAGE))
+
+
+def said_before(app: AppTest) -> bool:
+    return "of 41 sentences, and keeps those" in texts(app)
