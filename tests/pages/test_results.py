@@ -224,10 +224,10 @@ def test_two_arms_are_compared_by_type_with_intervals_and_by_decoding_for_expert
     assert "<td>50.25</td>" not in said
     a, b = (str(app.selectbox(key=f"results.types.{side}.{next(iter(rows(run_id)))}").value) for side in "ab")
     assert b == arm(run_id, "none")
-    for row in results.type_scores(a, b):
-        low, high = row.interval_a or (0.0, 0.0)
-        assert 0 <= low < row.a < high <= 100
-        for part in (f"{row.a:.2f}", f"{row.difference:+.2f}", f"[{low:.1f}, {high:.1f}]"):
+    for score in results.type_scores(a, b):
+        low, high = score.interval_a or (0.0, 0.0)
+        assert 0 <= low < score.a < high <= 100
+        for part in (f"{score.a:.2f}", f"{score.difference:+.2f}", f"[{low:.1f}, {high:.1f}]"):
             assert part in said
     assert f"{results.macro_f1(a):.2f}" in said
     preferences.set_expert(True)
