@@ -1,0 +1,114 @@
+"""Which tests cover which package: read by `make quick` and by tests.lab.faults."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# Each package, and the folders and files with the tests of its behaviour, closest first. "core" are the files at its top.
+TESTS: dict[str, tuple[str, ...]] = {
+    "core": ("tests/test_*.py",),
+    "core/artifacts": ("tests/artifacts", "tests/recipes"),
+    "core/cli": ("tests/recipes", "tests/test_papers.py", "tests/test_audit_log.py"),
+    "core/corpora": ("tests/corpora", "tests/imports", "tests/fuzz"),
+    "core/difficulty": ("tests/difficulty", "tests/recipes/test_difficulty*.py"),
+    "core/facade": ("tests/test_*.py", "tests/recipes", "tests/pages"),
+    "core/maps": ("tests/maps", "tests/recipes/test_map.py"),
+    "core/measures": ("tests/measures", "tests/recipes/test_similarity.py", "tests/recipes/test_skl_recipe.py"),
+    "core/models": ("tests/models", "tests/training"),
+    "core/plots": ("tests/plots", "tests/test_plots.py", "tests/pages"),
+    "core/portable": ("tests/portable", "tests/test_projects.py"),
+    "core/recipes": ("tests/recipes",),
+    "core/reconstruction": ("tests/reconstruction", "tests/recipes/test_rebuild_recipe.py"),
+    "core/reports": ("tests/reports",),
+    "core/runs": ("tests/runs", "tests/test_changed.py", "tests/torture"),
+    "core/samples": ("tests/samples", "tests/test_finished_sample.py"),
+    "core/selection": ("tests/selection", "tests/test_contracts.py", "tests/recipes/test_rank.py"),
+    "core/stats": ("tests/stats",),
+    "core/text": ("tests/text", "tests/corpora"),
+    "core/training": ("tests/training",),
+    "pages": ("tests/pages", "tests/test_spite.py", "tests/browser"),
+}
+
+
+def package(file: str) -> str:
+    """Return the package that a path relative to the root belongs to; "" outside of `core` and `pages`."""
+    parts = Path(file).parts
+    if parts[0] in ("app.py", "home.py", "pages"):
+        return "pages"
+    if parts[0] != "core":
+        return ""
+    return f"core/{parts[1]}" if len(parts) > 2 else "core"
+
+
+def existing(patterns: Iterable[str], root: Path = ROOT) -> list[str]:
+    """Return the folders and files that the patterns of `TESTS` match."""
+    return [str(path.relative_to(root)) for pattern in patterns for path in sorted(root.glob(pattern))]
+
+
+def importing(file: str, root: Path = ROOT) -> list[str]:
+    """Return the test files that import the module of `file`, and for a page also those named after it."""
+    module = file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+    words = {word for word in Path(file).with_suffix("").parts[2:] if file.startswith("pages/ui/")}
+    words |= {Path(file).stem.split("_")[-1].lower()} if file.startswith("pages/") else set()
+    found = []
+    for path in sorted((root / "tests").rglob("test_*.py")):
+        name = str(path.relative_to(root))
+        if name.startswith("tests/lab/"):
+            continue
+        named = name.startswith("tests/pages/") and words & set(path.stem.split("_"))
+        if named or module in imported(path):
+            found.append(name)
+    return found
+
+
+def imported(path: Path) -> set[str]:
+    """Return the modules, and the names taken from them, that a file imports anywhere: `core.text`, `core.text.words`."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return names
+
+
+def changed(root: Path = ROOT) -> list[str]:
+    """Return the files that differ from the last commit, including files that git does not know yet."""
+    commands = (["git", "diff", "--name-only", "HEAD"], ["git", "ls-files", "--others", "--exclude-standard"])
+    said = [subprocess.run(words, cwd=root, capture_output=True, text=True, check=True).stdout for words in commands]
+    return sorted({line for text in said for line in text.splitlines()})
+
+
+# Folders whose tests need neither a page, a training run nor a second process: what `make quick` may run.
+PURE = (
+    "tests/artifacts",
+    "tests/corpora",
+    "tests/difficulty",
+    "tests/maps",
+    "tests/measures",
+    "tests/models",
+    "tests/plots",
+    "tests/portable",
+    "tests/selection",
+    "tests/stats",
+    "tests/text",
+)
+
+
+def quick(files: Iterable[str], root: Path = ROOT) -> list[str]:
+    """Return what `make quick` runs for changed files: their tests in the folders of `PURE`; without a change, all of it."""
+    files = list(files)
+    chosen: list[str] = []
+    for file in files:
+        if file.startswith("tests/") and Path(file).name.startswith("test_") and (root / file).exists():
+            chosen.append(file)
+        chosen += [name for name in existing(TESTS.get(package(file), ()), root) if name.startswith(PURE)]
+    return sorted(set(chosen)) or existing(PURE, root)
+
+
+if __name__ == "__main__":
+    sys.stdout.write(" ".join(quick(changed())) + "\n")
