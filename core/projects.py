@@ -22,6 +22,7 @@ from core.shown import shown
 
 PROJECTS, ABOUT = "projects", "project.json"
 FIRST = "My first project"
+FINISHED_SAMPLE = "legal-sample-finished"  # slug of the sample that ships with its answer
 LONGEST_NAME = 60  # characters: the switch above the menu shows it in one line or two
 ROLES_FILE = "roles.json"
 COVER_FILE = "cover.json"
@@ -34,14 +35,16 @@ _SLUG = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Project:
-    """slug: the folder's name, which stays when the project is renamed; it stands in addresses. created: ISO 8601, UTC;
-    "" where that is not known."""
+    """slug: the folder's name, which stays when the project is renamed; addresses name it. created: ISO 8601, UTC; ""
+    if that is not known. sample: Winnow made it, for a sample set.
+    """
 
     slug: str
     name: str
     created: str
     archived: bool
     folder: Path
+    sample: bool = False
 
     def as_dict(self) -> dict[str, object]:
         """Fields that the command line prints."""
@@ -104,9 +107,9 @@ def by_slug(root: Path, slug: str) -> Path | None:
 
 
 def usual(root: Path) -> Project:
-    """The project that who names none is in: the oldest that is not archived."""
+    """Return the project to use if none is named: the oldest unarchived one, a sample only if there is no other."""
     projects = listed(root)
-    return next((project for project in projects if not project.archived), projects[0])
+    return next(iter(sorted(projects, key=lambda project: (project.archived, project.sample))))
 
 
 def new_name(root: Path, name: str, besides: Project | None = None) -> str:
@@ -144,12 +147,13 @@ def free_slug(root: Path, name: str) -> str:
     return free
 
 
-def write(folder: Path, name: str, *, created: str = "", archived: bool = False) -> Project:
-    """Say in a folder which project it holds. created: "" for now."""
+def write(folder: Path, name: str, *, created: str = "", archived: bool = False, sample: bool = False) -> Project:
+    """Write into a folder which project it holds. created: "" for now."""
     about = {
         "name": name,
         "created": created or datetime.now(UTC).isoformat(timespec="microseconds"),
         "archived": archived,
+        **({"sample": True} if sample else {}),
     }
     folder.mkdir(parents=True, exist_ok=True)
     write_atomic(folder / ABOUT, json.dumps(about, ensure_ascii=False, indent=1).encode())
@@ -170,6 +174,8 @@ def read(folder: Path) -> Project:
         created=created if isinstance(created, str) else "",
         archived=about.get("archived") is True,
         folder=folder,
+        # Older versions did not mark the finished sample.
+        sample=about.get("sample") is True or folder.name == FINISHED_SAMPLE,
     )
 
 

@@ -1,23 +1,25 @@
 """Selection: score D_C by a strategy, see the distribution, set the budget, take S_C away."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import streamlit as st
 
 from core.facade import checks, corpora, runs, selections, terms
 from core.facade.choices import run_of
+from core.facade.errors import ConfigError
 from pages.ui import checks as data_check
 from pages.ui import choice
 from pages.ui.empty import empty
 from pages.ui.frame import guard, page
-from pages.ui.presses import submitted
+from pages.ui.presses import pressed
 from pages.ui.runs.links import SELECTION, attach
 from pages.ui.runs.panel import run_panel
 from pages.ui.runs.where import where
 from pages.ui.runs.words import choice_title
 from pages.ui.selection.chosen import selected
 from pages.ui.terms import expert, term_picker
-from pages.ui.widgets import config_form
+from pages.ui.widgets import config_form, plain
 
 NOTES = {
     "task": "It cannot do without.",
@@ -33,6 +35,7 @@ READING = {
     "spans": "the tagger reads every sentence of the big corpus",
     "text": "it reads every sentence of the big corpus once for each of its pieces, some thirty times",
 }
+FITS = "10%"  # the usual budget, which every big corpus has room for
 CHOOSING = ("min_tokens", "max_tokens", "transductive", "seed")
 NEEDS = "A choice needs a task text, sentences like those that your tagger will read, and a big corpus to choose from."
 WORDS = (terms.TASK, terms.DOMAIN, terms.CHOICE, terms.STRATEGY, terms.BUDGET, terms.SCORE, terms.LEAK, terms.TOKEN)
@@ -69,7 +72,14 @@ def _shown(shown: str) -> None:
             selected(shown)
 
 
+@st.fragment
 def _setup() -> None:
+    """The form. A fragment, so that a typed budget is checked before the start without redrawing the scores below."""
+    with guard(buttons="selection.start"):
+        _form()
+
+
+def _form() -> None:
     name = st.selectbox(
         "Strategy",
         list(selections.STRATEGIES),
@@ -80,16 +90,31 @@ def _setup() -> None:
     strategy = selections.STRATEGIES[name]
     st.markdown(f"{strategy.summary} {strategy.trust}")
     _cost(strategy)
-    with st.form("selection.form"):
+    with st.container(border=True):
         options = {"strategy": name, **_corpora(), **_budget()}
         if expert():
             options |= _more(name, strategy)
-        may_start, anyway = data_check.gate(checks.of_run("select", options), "selection", here=SELECTION)
+        may_start, anyway = _checked(options)
         on = where("selection")
-        sent = submitted("Score and select", "selection.start", type="primary", icon=":material/filter_alt:")
-    if sent and may_start:
-        attach(runs.start("select", options, on, run_anyway=anyway), choice.VISIT)
-        st.rerun()
+        icon = ":material/filter_alt:"
+        if pressed("Score and select", "selection.start", type="primary", icon=icon, disabled=not may_start):
+            attach(runs.start("select", options, on, run_anyway=anyway), choice.VISIT)
+            st.rerun()
+
+
+def _checked(options: Mapping[str, object]) -> tuple[bool, bool]:
+    """Show the data check, with a button that sets a budget that fits. Return (may start, runs anyway)."""
+    try:
+        found = checks.of_run("select", options)
+    except ConfigError as error:
+        st.error(plain(str(error)), icon=":material/error:")
+        return False, False
+    cures = {"budget": (f"Set the budget to {FITS}", _set_fitting_budget)}
+    return data_check.gate(found, "selection", here=SELECTION, cures=cures)
+
+
+def _set_fitting_budget() -> None:
+    st.session_state["selection.budget"] = FITS
 
 
 def _more(name: str, strategy: Any) -> dict[str, Any]:
@@ -135,7 +160,7 @@ def _budget() -> dict[str, Any]:
     left, right = st.columns(2)
     budget = left.text_input(
         "Budget",
-        "10%",
+        FITS,
         key="selection.budget",
         help="So many sentences (1000) or tokens (50000tokens), a share of the big corpus (20%), or all sentences from "
         "a score on (threshold:0.75).",

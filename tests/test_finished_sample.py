@@ -6,12 +6,24 @@ import pytest
 
 from core import paths
 from core.errors import ProjectError, RunError
-from core.facade import experiments, find_out, maps, projects, reports, results, road, runs
+from core.facade import (
+    corpora,
+    experiments,
+    find_out,
+    maps,
+    preferences,
+    projects,
+    reports,
+    results,
+    road,
+    runs,
+)
 from core.facade.projects import FINISHED_SAMPLE, within
 from core.portable import unpack
 from core.recipes.experiment.config import ExperimentConfig
 from core.shown import duration, in_points
 from tests import finished
+from tests.conftest import Seal
 from tests.pages.test_pages import opened
 
 MOST = 6_000_000  # bytes; `.ci/finished` makes nothing larger
@@ -63,6 +75,31 @@ def test_the_first_project_stays_the_usual_one_beside_the_sample(home: Path) -> 
     sample = projects.open_finished_sample()
     assert [project.name for project in projects.listed()] == ["My first project", sample.name]
     assert projects.usual().name == "My first project"
+
+
+def test_a_sample_beside_corpora_in_use_opens_in_a_project_of_its_own(home: Path, seal: Seal) -> None:
+    mine = seal(["One ."], "mine").fingerprint
+    corpora.set_role("task", mine)
+    app = opened("home.py")
+    app.button(key="home.sample.legal").click().run()
+    assert not app.exception
+    assert [project.name for project in projects.listed()] == ["My first project", "Legal sample"]
+    assert corpora.roles() == {"task": mine}
+    with within(projects.open_sample("legal").slug):
+        assert len(corpora.roles()) == 5
+    assert len(projects.listed()) == 2
+
+
+def test_a_bare_address_opens_an_own_project_even_if_a_sample_is_older_and_was_looked_at_last(home: Path) -> None:
+    with projects.FINISHED_SAMPLE.open("rb") as file:  # as an older version left it, alone
+        sample = projects.bring_in(file, projects.FINISHED_SAMPLE.name)
+    preferences.set_last_project(sample.slug)
+    projects.settle()
+    assert {project.name for project in projects.listed()} == {"My first project", sample.name}
+    assert projects.usual().name == "My first project"
+    assert projects.rename(sample.slug, "A sample").sample
+    app = opened("home.py")
+    assert app.query_params["project"] == "my-first-project"
 
 
 def test_home_says_what_is_wrong_with_it(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -228,8 +228,12 @@ def corpus_remove(reference: str, force: bool, with_runs: bool, as_json: bool) -
 @click.command()
 @json_option
 def samples(as_json: bool) -> None:
-    """Add the sample corpora that ship with Winnow, to a home that has none yet."""
-    if corpora.listed():  # what is here, and which parts it plays, is the user's choice
+    """Add the sample corpora that ship with Winnow, to a project that has no corpora yet."""
+    if corpora.listed():  # the user chose what is here and which roles it has
+        echo(
+            "note: nothing was added, because this project has corpora. Make another project for the samples:", err=True
+        )
+        echo("      python -m core project new Samples && python -m core --project Samples samples", err=True)
         report({"samples": []}, as_json, "")
         return
     added = list(reversed(corpora.samples()))  # the first one keeps the roles

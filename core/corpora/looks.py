@@ -67,8 +67,13 @@ def answer(paths: Sequence[str], only: Sequence[str] | None) -> list[dict[str, A
     for file in _few_of_each(listing) if only is None else listing.files:
         if (only is None and time.monotonic() < ends) or listing.names[file] in (only or ()):
             seen[file] = look(file, listing)
-    unread = [Look(name=name, bytes=0, problem=why) for name, why in listing.left_out.items()]
+    unread = [Look(name=name, bytes=_bytes(paths, name), problem=why) for name, why in listing.left_out.items()]
     return [asdict(each) for each in (*_with_others(seen, listing), *unread)]
+
+
+def _bytes(paths: Sequence[str], name: str) -> int:
+    """Size of a file that is left out; 0 if it lies in an archive."""
+    return next((file.stat().st_size for path in paths if (file := Path(path) / name).is_file()), 0)
 
 
 def files_of(paths: Sequence[Path]) -> Listing:

@@ -30,15 +30,22 @@ def keep_only(path: Path, home: Path, names: Collection[str]) -> None:
     elif path.is_dir() and (home / "uploads").resolve() in path.resolve().parents:
         for file in _files(path):
             name = file.relative_to(path)
-            if not {str(name), str(name.with_suffix(".txt"))} & set(names):  # brat's annotation stays with its text
+            # brat's annotation stays with its text, and an archive with the files in it.
+            needed = {str(name), str(name.with_suffix(".txt"))} & set(names)
+            within = f"{name.with_suffix('')}/"
+            if not needed and not (_is_archive(file) and any(each.startswith(within) for each in names)):
                 file.unlink(missing_ok=True)
 
 
 def forget_unpacked(path: Path) -> None:
-    """Delete what an archive was unpacked to."""
-    if path.suffix.lower() == ARCHIVE:
+    """Delete what an archive, or each archive of a folder, was unpacked to."""
+    for archive in filter(_is_archive, _files(path) if path.is_dir() else [path]):
         with suppress(PathError):
-            shutil.rmtree(place(path), ignore_errors=True)
+            shutil.rmtree(place(archive), ignore_errors=True)
+
+
+def _is_archive(file: Path) -> bool:
+    return file.suffix.lower() == ARCHIVE
 
 
 def uploaded(path: Path) -> list[Path]:

@@ -135,11 +135,22 @@ def samples() -> Sequence[SampleSet]:
 
 
 def open_sample(name: str) -> None:
-    """Add a sample set's corpora where they are not here yet and give them their roles."""
+    """Add a sample set's corpora unless they are here, and give them their roles in place of those that have them."""
+    given = add_sample(name)
+    parts.give(home(), {role: given.get(role) for role in ROLES})
+
+
+def add_sample(name: str) -> Mapping[str, str]:
+    """Add a sample set's corpora unless they are here. Return {role: fingerprint}."""
     given: dict[str, str] = {}
     with noted("import", corpora=given.values()):
         given |= _sealed(next(sample for sample in samples() if sample.name == name))
-    parts.give(home(), {role: given.get(role) for role in ROLES})
+    return given
+
+
+def sample_replaces(name: str) -> bool:
+    """Return True if a sample set opened in this project would take roles from corpora that are not its own."""
+    return any(library().find(mark).origin.get("sample") != name for mark in roles().values())
 
 
 def _sealed(sample: SampleSet) -> dict[str, str]:

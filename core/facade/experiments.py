@@ -9,7 +9,7 @@ from core.artifacts import calibrate, result
 from core.artifacts.calibrate import CalibrateResult
 from core.config import Config, fields_with
 from core.errors import ConfigError, InputError, RunError
-from core.facade.corpora import open_sample, roles, set_role
+from core.facade.corpora import add_sample, roles, set_role
 from core.facade.home import home, kept_per_home, library, store
 from core.facade.runs import with_corpora
 from core.recipes import RECIPES
@@ -216,10 +216,9 @@ def _seconds(config: ExperimentConfig) -> float | None:
 
 
 def demo() -> Options:
-    """The experiment of `python -m core demo`, on the legal sample; corpora that have a role keep it."""
-    before = roles()
-    open_sample("legal")
-    sample = roles()
-    for role, fingerprint in before.items():
-        set_role(role, fingerprint)
+    """Return the experiment of `python -m core demo`, on the legal sample; it gets the roles if no corpus has one."""
+    sample = add_sample("legal")
+    if not roles():
+        for role, fingerprint in sample.items():
+            set_role(role, fingerprint)
     return {**sample, **DEMO}

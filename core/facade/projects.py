@@ -13,6 +13,7 @@ from core import projects
 from core.corpora import uploads
 from core.corpora.library import Library
 from core.errors import ProjectError, RunBusy
+from core.facade import corpora
 from core.facade.audit import noted
 from core.facade.home import given_home, home, store_of
 from core.paths import ask_for_project as ask_for_project
@@ -73,6 +74,8 @@ def settle() -> None:
             adopt.adopt(root)
         except RunBusy:
             return
+    if projects.whole(root):  # an older version left the finished sample alone here
+        _keep_own()
     for draft in (root / PROJECTS).glob(".*-*"):  # half a project that was brought in, or half a removed one
         if uploads.is_stale(draft):
             shutil.rmtree(draft, ignore_errors=True)
@@ -93,13 +96,17 @@ def rename(wanted: str, name: str) -> Project:
     project = _on_its_own(find(wanted))
     with _changing(_root()):
         kept = projects.new_name(_root(), name, project)
-        return projects.write(project.folder, kept, created=project.created, archived=project.archived)
+        return projects.write(
+            project.folder, kept, created=project.created, archived=project.archived, sample=project.sample
+        )
 
 
 def archive(wanted: str, archived: bool = True) -> Project:
     """Take a project off the switch, or put it back; nothing in it changes. Errors: ProjectError, RunBusy."""
     project = _on_its_own(find(wanted))
-    return projects.write(project.folder, project.name, created=project.created, archived=archived)
+    return projects.write(
+        project.folder, project.name, created=project.created, archived=archived, sample=project.sample
+    )
 
 
 def remove(wanted: str) -> Project:
@@ -183,25 +190,44 @@ def bring_in(file: IO[bytes], label: str, name: str = "") -> Project:
 
 
 def open_finished_sample() -> Project:
-    """The project of the sample that ships with its answer, brought in where none of its name is here.
+    """Return the project of the sample that ships with its answer; import it unless one of its name is here.
 
     Errors: ProjectError, ResourceError, RunBusy.
     """
     with FINISHED_SAMPLE.open("rb") as file:
         name = unpack.name_in(file, FINISHED_SAMPLE.name)
-        if here := next((project for project in listed() if project.name == name), None):
-            return here
-        _keep_first()
-        return bring_in(file, FINISHED_SAMPLE.name)
+        here = next((project for project in listed() if project.name == name), None)
+        _keep_own()
+        return here or _as_sample(bring_in(file, FINISHED_SAMPLE.name))
 
 
-def _keep_first() -> None:
-    """Give an empty home its first project, so that the sample becomes neither the only nor the usual one."""
+def open_sample(name: str) -> Project:
+    """Return the project of a sample set, which holds its corpora in their roles; make it unless it is here.
+
+    Errors: ProjectError, RunBusy.
+    """
+    title = f"{name[:1].upper()}{name[1:]} sample"
+    if here := next((each for each in listed() if each.sample and each.name == title), None):
+        return here
+    _keep_own()
+    made = _as_sample(new(projects.free_name(title, listed())))
+    with within(made.slug):
+        corpora.open_sample(name)
+    return made
+
+
+def _as_sample(project: Project) -> Project:
+    return projects.write(project.folder, project.name, created=project.created, sample=True)
+
+
+def _keep_own() -> None:
+    """Give a home without a project of the user's own one, so that no sample becomes the usual project."""
     root = _root()
-    if not projects.whole(root) and adopt.adopt(root) is None:
-        with _changing(root):
-            if not projects.whole(root):
-                projects.write(root / PROJECTS / projects.free_slug(root, projects.FIRST), projects.FIRST)
+    if any(not project.sample for project in projects.whole(root)) or adopt.adopt(root):
+        return
+    with _changing(root):
+        if all(project.sample for project in projects.whole(root)):
+            projects.write(root / PROJECTS / projects.free_slug(root, projects.FIRST), projects.FIRST)
 
 
 def at_work() -> Mapping[str, int]:

@@ -1,6 +1,6 @@
 """The data check on a page: its items with one link each, and the consent to run although one is red."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import streamlit as st
 
@@ -13,13 +13,18 @@ PAGES = {"corpora": CORPORA, "selection": SELECTION, "training": TRAINING}
 ICONS = {"red": ":material/error:", "amber": ":material/warning:", "green": ":material/check_circle:"}
 
 
-def show(found: Sequence[Check], key: str, *, here: str = "") -> None:
-    """Show red and amber items, the green ones folded. here: the page itself, to which no link leads."""
+Cures = Mapping[str, tuple[str, Callable[[], None]]]  # {name of an item: label of a button, what it does}
+
+
+def show(found: Sequence[Check], key: str, *, here: str = "", cures: Cures | None = None) -> None:
+    """Show red and amber items, the green ones folded. here: the page itself, to which no link leads. cures: done on
+    the page itself.
+    """
     open_items = sorted((one for one in found if one.level != "green"), key=lambda one: one.level != "red")
     good = [one for one in found if one.level == "green"]
     with st.container(key=f"{key}.checks"):
         for one in open_items:
-            _item(one, here)
+            _item(one, key, here, cures or {})
         if good:
             icon = ICONS[open_items[0].level if open_items else "green"]
             with st.expander(f"Data check: {len(good)} of {len(found)} items are fine", icon=icon):
@@ -27,19 +32,22 @@ def show(found: Sequence[Check], key: str, *, here: str = "") -> None:
                     st.markdown(plain(one.sentence))
 
 
-def _item(one: Check, here: str) -> None:
+def _item(one: Check, key: str, here: str, cures: Cures) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         colour = "red" if one.level == "red" else "orange"
         st.markdown(f":{colour}[{ICONS[one.level]}] {plain(one.sentence)}", width="stretch")
-        if PAGES[one.page] == here:
+        if one.name in cures:
+            label, cure = cures[one.name]
+            st.button(label, key=f"{key}.cure.{one.name}", on_click=cure, icon=":material/build:", width="content")
+        elif PAGES[one.page] == here:
             st.caption(one.cure, width="content")
         else:
             page_link(PAGES[one.page], label=one.cure, icon=":material/arrow_forward:", width="content")
 
 
-def gate(found: Sequence[Check], key: str, *, here: str = "") -> tuple[bool, bool]:
+def gate(found: Sequence[Check], key: str, *, here: str = "", cures: Cures | None = None) -> tuple[bool, bool]:
     """Show the items and, if one is red, ask for consent. Return (may start, runs anyway)."""
-    show(found, key, here=here)
+    show(found, key, here=here, cures=cures)
     red = [one for one in found if one.level == "red"]
     if not red:
         return True, False

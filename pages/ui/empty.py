@@ -5,9 +5,9 @@ from pathlib import Path
 
 import streamlit as st
 
-from core.facade import corpora
+from core.facade import corpora, projects
 from pages.ui.presses import pressed
-from pages.ui.project import page_link, switch_page
+from pages.ui.project import open_project, page_link, switch_page
 from pages.ui.runs.links import CORPORA
 from pages.ui.widgets import is_dark
 
@@ -55,12 +55,20 @@ def picture(name: str) -> None:
 
 
 def sample_buttons(key: str, then: str) -> None:
-    """Every sample set in one click, then the page `then`."""
-    first = "secondary" if corpora.roles() else "primary"
+    """Draw a button per sample set, which leads to the page `then`.
+
+    A sample that would take roles from other corpora opens in a project of its own, on Home.
+    """
+    held = corpora.roles()
     with st.container(horizontal=True):
         for number, sample in enumerate(corpora.samples()):
-            label, style = f"Open the {sample.name} sample", "secondary" if number else first
+            label, style = f"Open the {sample.name} sample", "secondary" if number or held else "primary"
             if pressed(label, f"{key}.sample.{sample.name}", type=style, help=sample.description):
                 with st.spinner("Reading the sample"):
+                    if corpora.sample_replaces(sample.name):
+                        open_project(projects.open_sample(sample.name))
+                        return
                     corpora.open_sample(sample.name)
                 switch_page(then)
+    if held and any(corpora.sample_replaces(sample.name) for sample in corpora.samples()):
+        st.caption("A sample opens in a project of its own: this project has corpora in use, and they stay.")

@@ -40,27 +40,28 @@ projects.ask_for_project(of_window)
 
 
 def begin(menu: Callable[[str], None]) -> None:
-    """Have the address name the project where there are several, and forget what was typed for another one.
+    """Have the address name the project if there are several, and forget what was typed for another one.
 
-    The bare address of a page is of the project that was looked at last. Where there is none of that name, say so, draw
-    the menu of one that exists, and end. menu: draws the links to the pages of the project whose slug
-    it is given.
+    A bare address opens the user's own project that was looked at last. If there is no project of the name in the
+    address, say so, draw the menu of one that exists, and stop.
+    menu: draws the links to the pages of the project whose slug it is given.
     """
     several = projects.several()
     if several and not st.query_params and (last := _looked_at_last()):
         st.query_params[NAMED] = last
     try:
-        slug = projects.current().slug
+        here = projects.current()
+        slug = here.slug
     except ProjectError as error:
         st.error(plain(str(error)), icon=":material/folder_off:")
         everything = projects.listed()
         _links(everything)
-        menu(_looked_at_last() or everything[0].slug)
+        menu(_looked_at_last() or projects.usual().slug)
         st.stop()
     # Nothing that was typed, picked or found in one project may fill a field of another.
     if st.session_state.get(_SEEN, slug) != slug:
         st.session_state.clear()
-    if several and st.session_state.get(_SEEN) != slug:
+    if several and not here.sample and st.session_state.get(_SEEN) != slug:
         preferences.set_last_project(slug)
     st.session_state[_SEEN] = slug
     if (query := address()) and st.query_params.get(NAMED) != slug:
@@ -68,9 +69,10 @@ def begin(menu: Callable[[str], None]) -> None:
 
 
 def _looked_at_last() -> str:
-    """Its slug; "" where it is gone or archived since, or whoever began the app has said which."""
+    """Return its slug; "" if it is gone, archived or a sample, or if WINNOW_PROJECT names the project."""
     last = "" if os.environ.get("WINNOW_PROJECT") else preferences.last_project()
-    return last if any(each.slug == last and not each.archived for each in projects.listed()) else ""
+    open_ = (each for each in projects.listed() if not (each.archived or each.sample))
+    return last if any(each.slug == last for each in open_) else ""
 
 
 def address(**query: str) -> dict[str, str]:

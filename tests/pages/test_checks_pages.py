@@ -44,9 +44,8 @@ def said(app: AppTest) -> str:
 def test_selection_starts_a_red_run_only_with_consent(one_sentence: None, started: list[tuple[str, bool]]) -> None:
     app = opened("pages/3_Selection.py")
     assert RED in said(app)
-    app.button(key="selection.start").click().run()
-    assert (started, RED in said(app)) == ([], True)
-    app.checkbox(key="selection.anyway").check()
+    assert app.button(key="selection.start").disabled
+    app.checkbox(key="selection.anyway").check().run()
     app.button(key="selection.start").click().run()
     assert started == [("select", True)]
 
@@ -57,12 +56,16 @@ def test_selection_never_starts_with_a_budget_above_the_domain_corpus(
     corpora.set_role("task", seal(contracts(20, seed=1), "task").fingerprint)
     corpora.set_role("domain", seal([*contracts(40, seed=2), *kitchen(40)], "domain").fingerprint)
     app = opened("pages/3_Selection.py")
-    app.text_input(key="selection.budget").input("81")
-    app.button(key="selection.start").click().run()
+    app.text_input(key="selection.budget").input("81").run()
+    assert app.button(key="selection.start").disabled
     assert "The budget asks for 81 sentences, but the domain corpus (D_C) holds 80." in said(app)
     assert not [box for box in app.checkbox if box.key == "selection.anyway"]
-    assert started == []
-    app.text_input(key="selection.budget").input("80")
+    app.text_input(key="selection.budget").input("lots").run()
+    assert "budget: 'lots' is not understood" in said(app)
+    assert app.button(key="selection.start").disabled
+    app.text_input(key="selection.budget").input("81").run()
+    app.button(key="selection.cure.budget").click().run()
+    assert app.text_input(key="selection.budget").value == "10%"
     app.button(key="selection.start").click().run()
     assert started == [("select", False)]
 

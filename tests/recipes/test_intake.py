@@ -8,6 +8,7 @@ from zipfile import ZipFile
 
 import pytest
 
+from core.corpora.grouped import UNUSED
 from core.corpora.library import Library
 from core.errors import Cancelled, ConfigError, ReadError, ResourceError
 from core.facade import corpora, intake, removals, runs, uploads
@@ -79,7 +80,9 @@ def test_sources_become_a_corpus_each_and_take_no_role(files: Path, home: Path) 
     assert corpora.find(corpora.roles()["domain"]).name == "pile"
 
 
-@pytest.mark.parametrize("given", ["folder", "zip", "files"])
+@pytest.mark.parametrize(
+    "given", ["folder", "zip", "files", "zip beside another file", "zip in a folder, unpacked too"]
+)
 def test_a_brat_pair_is_the_same_in_a_folder_in_a_zip_and_loose(given: str, tmp_path: Path, home: Path) -> None:
     folder, archive = tmp_path / "pair", tmp_path / "pair.zip"
     folder.mkdir()
@@ -88,10 +91,24 @@ def test_a_brat_pair_is_the_same_in_a_folder_in_a_zip_and_loose(given: str, tmp_
     with ZipFile(archive, "w") as zipped:
         for file in sorted(folder.iterdir()):
             zipped.write(file, file.name)
-    paths = {"folder": [folder], "zip": [archive], "files": sorted(folder.iterdir())}[given]
+    dropped = tmp_path / "dropped"  # as an upload of several files
+    dropped.mkdir()
+    paths = {"folder": [folder], "zip": [archive], "files": sorted(folder.iterdir())}.get(given, [dropped])
+    name = "loan.txt"
+    if paths == [dropped]:
+        archive.rename(dropped / archive.name)
+        name = "pair/loan.txt"
+        if given == "zip beside another file":
+            (dropped / "notes.txt").write_text("\n".join(kitchen(40)))
+            (dropped / "torn.zip").write_bytes(b"PK\x03\x04 cut off")
+        else:
+            folder.rename(dropped / "pair")
     proposed = intake.proposal(paths)
-    assert [(row.files, row.labelled) for row in proposed.rows] == [(("loan.txt",), True)]
-    runs.execute("intake", intake.options(proposed, paths, {"loan.txt": "train"}))
+    rows = {row.files: row for row in proposed.rows}
+    assert rows[(name,)].labelled
+    assert all(row.bytes for row in proposed.rows)
+    parts = {file: "train" if (file,) == (name,) else UNUSED for (file,) in rows}
+    runs.execute("intake", intake.options(proposed, paths, parts))
     train = corpora.find(corpora.roles()["train"])
     assert (len(train), dict(train.types)) == (2, {"ORG": 1})
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from filecmp import cmp
 from itertools import chain, count
 from pathlib import Path
 
@@ -19,6 +20,7 @@ TAGTOG = (
     " with text and character offsets, brat or CoNLL."
 )
 MOST_LISTED = 500  # entries of a folder
+MOST_ARCHIVES = 50  # zip archives of a folder, each of which may unpack to gigabytes
 
 _ROWS = (".txt", ".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".arrow", ".conll", ".bio", ".iob")
 _TOOLS = (".json1", ".xml", ".bioc", ".pubtator", ".xmi", ".spacy", ".ttl")  # of annotation tools; some are refused
@@ -85,42 +87,79 @@ def _listed(path: Path, options: ReadOptions) -> Listing:
     if not path.exists():
         raise PathError(f"{path}: there is no such file or folder; check the path.")
     if path.is_file() and path.suffix.lower() == ARCHIVE:
-        folder, left_out = unpacked(path, lambda file: readable(file) or file.suffix == ".ann")
-        return _inside(folder, path.name, options, left_out)
+        folder, left_out = unpacked(path, _wanted)
+        return _inside(_offered_in(folder), path.name, options, left_out)
     if path.is_file():
         text = path.with_suffix(".txt")
         file = text if path.suffix == ".ann" and is_there(text) else path
         return Listing([file], {file: file.name})
-    return _inside(path, path.name, options, {})
+    return _inside(*_with_archives(path, options))
 
 
-def _inside(path: Path, called: str, options: ReadOptions, left_out: Mapping[str, str]) -> Listing:
-    """A folder's files. called: the name that the user knows it by."""
-    root = path.resolve()
-    offered = [file for file in sorted(path.rglob("*")) if _offered(file, path, root)]
-    files = [file for file in offered if readable(file) and file.name.lower() not in _ABOUT]
+def _wanted(file: Path) -> bool:
+    """Return True for a file of an archive that is unpacked."""
+    return readable(file) or file.suffix == ".ann"
+
+
+def _with_archives(path: Path, options: ReadOptions) -> tuple[dict[Path, str], str, ReadOptions, dict[str, str]]:
+    """A folder's files by name, with those of its zip archives as if unpacked beside them; what `_inside` takes.
+
+    An archive that lies unpacked beside itself is read once. Of several dropped files (`ALL_PARTS`) a damaged archive
+    is left out. Errors: ReadError for a damaged archive of any other folder.
+    """
+    offered, left_out = _offered_in(path), dict[str, str]()
+    archives = {file: name for file, name in offered.items() if file.suffix.lower() == ARCHIVE}
+    if len(archives) > MOST_ARCHIVES:
+        raise ReadError(
+            path.name, None, f"holds {len(archives):,} zip archives; unpack them, and add the folder again."
+        )
+    for archive, name in archives.items():
+        del offered[archive]
+        try:
+            folder, unread = unpacked(archive, _wanted)
+        except (ReadError, PathError) as error:
+            if options.part != ALL_PARTS:
+                raise
+            left_out[name] = str(error).removeprefix(f"{archive.name}: ")
+            continue
+        inside = _offered_in(folder)
+        if not any(_lie_in(place, inside) for place in (archive.parent, archive.with_suffix(""))):
+            offered |= {file: f"{name[: -len(ARCHIVE)]}/{inner}" for file, inner in inside.items()}
+        left_out |= {f"{name}/{inner}": why for inner, why in unread.items()}
+    return dict(sorted(offered.items(), key=lambda each: Path(each[1]))), path.name, options, left_out
+
+
+def _lie_in(place: Path, files: Mapping[Path, str]) -> bool:
+    """Return True if every file lies in a folder too, under its name."""
+    return all((place / name).is_file() and cmp(file, place / name, shallow=False) for file, name in files.items())
+
+
+def _offered_in(folder: Path) -> dict[Path, str]:
+    """The plain files of a folder that are not hidden, by name below it."""
+    root = folder.resolve()
+    return {file: str(file.relative_to(folder)) for file in sorted(folder.rglob("*")) if _offered(file, folder, root)}
+
+
+def _inside(names: Mapping[Path, str], called: str, options: ReadOptions, left_out: Mapping[str, str]) -> Listing:
+    """The files of a folder that are read. names: all that it offers. called: the name that the user knows it by."""
+    files = [file for file in names if readable(file) and file.name.lower() not in _ABOUT]
     if not files:
-        raise ReadError(called, None, f"holds no file to read (expected one of {', '.join(_READ)}).")
+        why = next((f" ({name}: {text})" for name, text in left_out.items()), "")
+        raise ReadError(called, None, f"holds no file to read (expected one of {', '.join(_READ)}){why}.")
     if any(file.name.endswith(".ann.json") for file in files):
         raise ReadError(called, None, TAGTOG)
-    files = _of_part(files, path, called, options)
+    files = _of_part(files, names, called, options)
     if options.part == ALL_PARTS or any(file.suffix.lower() in DOCUMENTS for file in files):
-        unread = [file for file in offered if not (readable(file) or is_brat(file.with_suffix(".txt")))]
-        left_out = {**left_out, **{str(file.relative_to(path)): _why_unread(file) for file in unread}}
-    return Listing(files, {file: str(file.relative_to(path)) for file in files}, left_out)
+        unread = [file for file in names if not (readable(file) or is_brat(file.with_suffix(".txt")))]
+        left_out = {**left_out, **{names[file]: "no kind of file that is read" for file in unread}}
+    return Listing(files, {file: names[file] for file in files}, left_out)
 
 
-def _why_unread(file: Path) -> str:
-    if file.suffix.lower() == ARCHIVE:
-        return "a zip archive in a folder; add it by itself"
-    return "no kind of file that is read"
-
-
-def _of_part(files: list[Path], path: Path, called: str, options: ReadOptions) -> list[Path]:
+def _of_part(files: list[Path], names: Mapping[Path, str], called: str, options: ReadOptions) -> list[Path]:
     """The files of one part, where a folder has train, dev and test. Errors: ReadError where it is not clear which."""
     if options.part == ALL_PARTS:
         return files
-    parts = {file: named_part(str(file.relative_to(path))) for file in files}
+    parts = {file: named_part(names[file]) for file in files}
     present = sorted({part for part in parts.values() if part})
     part = _SAME.get(options.part or "", options.part)
     if part:

@@ -64,7 +64,8 @@ def _row(row: Row, key: str) -> str:
     """One row of the table; the part that it is to play."""
     with st.container(border=True, key=f"{key}.{row.files[0]}"):
         left, right = st.columns((5, 3), vertical_alignment="center")
-        much = f"{'' if row.exact else 'about '}{_rounded(row):,} sentences" if row.sentences else size(row.bytes)
+        much = f"{'' if row.exact else 'about '}{_rounded(row):,} sentences" if row.sentences else ""
+        much = much or (size(row.bytes) if row.bytes else "not read")
         types = ", ".join(row.types[:TYPES]) + (f" and {len(row.types) - TYPES} more" if len(row.types) > TYPES else "")
         known = [much, f"labelled ({types})"] if row.labelled else [much]
         seen = row.seen[:1].upper() + row.seen[1:]
