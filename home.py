@@ -20,7 +20,7 @@ WORDS = (terms.TASK, terms.DOMAIN, terms.CHOICE, terms.LABELS, terms.LEAK, terms
 
 def main() -> None:
     """The page."""
-    with page("Winnow", "Find the part of a big corpus that is worth pre-training on.", WORDS):
+    with page("Winnow", "Find the part of a large corpus that is worth pre-training on.", WORDS):
         no_such_page()
         listed = runs.own(*LISTED)
         measure = road.draw()
@@ -40,9 +40,7 @@ def _samples() -> None:
     with st.container(border=True):
         st.markdown("**Try it on a sample.** Small corpora of our own writing, ready to score in one click.")
         sample_buttons("home", SELECTION)
-        st.caption(
-            "Or look at the legal one a night later: texts, choice, map, answer and report, in a project of its own."
-        )
+        st.caption("Or open the legal sample with finished results, from texts to report, in a separate project.")
         if pressed("See a finished one", "home.finished", icon=":material/done_all:"):
             with st.spinner("Opening it"):
                 open_project(projects.open_finished_sample())

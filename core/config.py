@@ -153,7 +153,7 @@ class Budget:
     def __post_init__(self) -> None:
         if self.unit == "fraction" and not 0 < self.value <= 1:
             raise ConfigError(
-                f"budget: {self.value:.4g} of the big corpus is not a share between 0% and 100%; give for example 20%."
+                f"budget: {self.value:.4g} of the domain corpus is no share between 0% and 100%; give for example 20%."
             )
         if self.unit in ("sentences", "tokens") and (self.value < 1 or self.value != int(self.value)):
             raise ConfigError(f"budget: {self.value:g} {self.unit} is not a whole number of at least 1.")

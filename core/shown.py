@@ -42,6 +42,11 @@ def short(name: str) -> str:
     return name if len(name) <= LONGEST else f"{name[: LONGEST - 28].rstrip()}…{name[-27:].lstrip()}"
 
 
+def count(n: int, noun: str, plural: str = "") -> str:
+    """Return a number with its noun: `1 sentence`, `1,200 sentences`. plural: of an irregular noun."""
+    return f"{n:,} {noun if n == 1 else plural or f'{noun}s'}"
+
+
 def when(moment: float) -> str:
     """Date and time by this machine's clock, without the year. moment: seconds since 1970."""
     return time.strftime("%-d %B, %H:%M", time.localtime(moment))

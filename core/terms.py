@@ -1,7 +1,4 @@
-"""The words for what Winnow is about: the plain one first, everywhere the same, the papers' symbol behind it.
-
-Pages, the command line and reports take them from here; tests/pages/test_words.py holds the pages to it.
-"""
+"""Terms that users read on pages, on the command line and in reports, each with its symbol and meaning."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """word: as it stands in a sentence. symbol: the papers' or the experts', "" for none. meaning: what it is."""
+    """A term. word: as in the middle of a sentence. symbol: as in papers, "" for none. meaning: for the glossary."""
 
     word: str
     symbol: str
@@ -17,117 +14,135 @@ class Term:
 
     @property
     def title(self) -> str:
-        """The word as a label or a heading opens with it."""
+        """The word with a capital letter, for a label or a heading."""
         return self.word[:1].upper() + self.word[1:]
 
     @property
     def named(self) -> str:
-        """The same with its symbol behind it, for a place that knows no grey."""
+        """The title followed by the symbol in brackets."""
         return f"{self.title} ({self.symbol})" if self.symbol else self.title
 
 
 TASK = Term(
-    "task text",
+    "task corpus",
     "T_C",
-    "Sentences like those that your tagger will read, without labels, a few hundred at least. What is chosen is "
-    "to be like them.",
+    "Sentences like those that your tagger will read, without labels; a few hundred or more. The selection looks for "
+    "sentences like these.",
 )
-DOMAIN = Term("big corpus", "D_C", "The large pile of plain text that sentences are chosen from.")
+DOMAIN = Term("domain corpus", "D_C", "The large corpus of plain text from which sentences are selected.")
 CHOICE = Term(
-    "choice",
+    "selection",
     "S_C",
-    "The sentences of the big corpus that are kept: what an encoder reads beside the task text before the tagger "
-    "learns.",
+    "The sentences of the domain corpus that are kept. An encoder is pre-trained on them and the task corpus before "
+    "the tagger is trained.",
 )
 LABELS = Term(
-    "labels",
+    "labelled data",
     "L_C",
-    "Sentences in which people marked the names and their types, in three parts: to learn from, to decide by, to "
-    "test on.",
+    "Sentences in which people marked the entities and their types, in three parts: training set, dev set and test "
+    "set.",
 )
-TRAIN = Term("labels to learn from", "L_C train", "The labelled sentences that a tagger is trained on.")
+TRAIN = Term("training set", "L_C train", "Labelled sentences that a tagger is trained on.")
 DEV = Term(
-    "labels to decide by",
+    "dev set",
     "L_C dev",
-    "Labelled sentences to decide by, often called dev: by them training stops in time, and settings are compared.",
+    "Labelled sentences used to decide when training stops and which settings are best; never used for the final "
+    "score.",
 )
 TEST = Term(
-    "labels to test on",
+    "test set",
     "L_C test",
-    "Labelled sentences that no tagger has read: its score on them is what is reported. They are read once, at "
-    "the end.",
+    "Labelled sentences that no tagger was trained on. The final score is computed on them, once, at the end.",
 )
 LEAK = Term(
-    "leak",
+    "test leak",
     "",
-    "A sentence to decide by or to test on that also stands in text to be read; it is kept out, or the test would "
-    "be of what the tagger has seen. Nothing has left this machine.",
+    "A sentence of the dev or test set that also occurs in text to be pre-trained on. It is kept out, because the test "
+    "would be too easy otherwise. No data has left this machine.",
 )
-TAGGER = Term("tagger", "", "A program that finds names in a sentence and says of which type each is.")
-ENCODER = Term("encoder", "", "The language model that a tagger is built on. It has read much text, but not yours.")
+TAGGER = Term("tagger", "", "A model that finds the entities in a sentence and names the type of each.")
+ENCODER = Term(
+    "encoder",
+    "",
+    "The language model that a tagger is built on. It was trained on much general text, but not on yours.",
+)
 PRETRAINING = Term(
-    "pre-training",
+    "continued pre-training",
     "MLM",
-    "Further reading: the encoder guesses hidden words of plain text, and so learns how your kind of text is written.",
+    "Training an encoder further on plain text: it predicts hidden words and so learns how your kind of text is "
+    "written.",
 )
-STRATEGY = Term("strategy", "", "A way to give every sentence of the big corpus a score, by which the best are chosen.")
-BUDGET = Term("budget", "", "How much is chosen: a share, so many sentences or tokens, or all from a score on.")
+STRATEGY = Term(
+    "strategy", "", "A method that gives every sentence of the domain corpus a score; the best ones are selected."
+)
+BUDGET = Term(
+    "budget", "", "The size of the selection: a share, a number of sentences or tokens, or all from a score on."
+)
 SCORE = Term(
     "score",
     "F1",
-    "Of a tagger: how well it finds and names what people marked, from 0 to 100; what it misses and what it "
-    "invents both count against it. Of a sentence: how much the strategy wants it.",
+    "Of a tagger: how well it finds and types the labelled entities, from 0 to 100; missed and spurious entities both "
+    "lower it. Of a sentence: how well it fits the strategy.",
 )
 DECIDING = Term(
-    "score to decide by",
     "dev F1",
-    "A tagger's score on the labels to decide by: the best epoch and the better setting are chosen by it, so it is "
-    "a little too good to be reported.",
+    "",
+    "A tagger's F1 on the dev set. The best epoch and the best settings are chosen by it, so it is slightly too high "
+    "to be reported.",
 )
-EXPERIMENT = Term("experiment", "", "The same tagger trained after each kind of reading, several times, and compared.")
+EXPERIMENT = Term("experiment", "", "The same tagger trained after each variant, several times, and compared.")
 VARIANT = Term(
     "variant",
     "arm",
-    "One of the ways that an experiment compares: what is read, borrowed or rebuilt before the tagger learns.",
+    "One of the alternatives that an experiment compares: the text an encoder is pre-trained on, or the training data "
+    "that is borrowed or rebuilt.",
 )
-SEED = Term("seed", "", "A number that chance begins from. Another seed is the same work repeated with other luck.")
+SEED = Term(
+    "seed", "", "The number that initialises the random generator. Another seed repeats the same work with other draws."
+)
 INTERVAL = Term(
-    "interval", "", "Between these two the true difference lies in 95 cases of 100; one that holds 0 shows nothing."
+    "confidence interval",
+    "",
+    "The range that holds the true difference in 95 of 100 cases. If it includes 0, there is no evidence of a "
+    "difference.",
 )
 CLAIM = Term("claim", "", "The one question that an experiment is planned to answer, written down before it starts.")
-TOKEN = Term("token", "", "A word, a number or a mark of punctuation, as the text is cut.")
-MENTION = Term("mention", "", "A name where it stands in a sentence, marked with its type.")
+TOKEN = Term("token", "", "A word, a number or a punctuation mark, as the text is cut.")
+MENTION = Term("mention", "", "One occurrence of an entity in a sentence, marked with its type.")
 INFORMATION = Term(
-    "information",
+    "pointwise V-information",
     "PVI",
-    "How many bits a name, or the words around it, say about its type: 1 is twice as sure, below 0 is misled.",
+    "How many bits a name, or the words around it, reveal about its type: 1 doubles the certainty, below 0 misleads.",
 )
 NAME_OR_CONTEXT = Term(
-    "name less context",
+    "name minus context",
     "CEIM",
-    "What a name tells of its type less what the words around it tell: above 0 the name gives it away, below 0 "
-    "its context.",
+    "Information in the name minus information in the words around it: above 0 the name reveals the type, below 0 its "
+    "context.",
 )
 DISAGREEMENT = Term(
-    "disagreement",
+    "symmetric KL divergence",
     "SKL",
-    "How differently two labelled corpora label the names they share: 0 alike, about 9 not once alike.",
+    "How differently two labelled corpora label the entities they share: 0 if alike, about 9 if never alike.",
 )
 SURPRISE = Term(
-    "surprise",
+    "perplexity",
     "PPL",
-    "How unexpected the task text is to a model of word sequences that has read the source (its perplexity): the "
-    "lower, the closer.",
+    "How unexpected the task corpus is to a model of word sequences trained on the source: the lower, the closer.",
 )
 SHIFT = Term(
-    "word shift",
+    "word vector variance",
     "WVV",
-    "How far words move (their vectors) when what was learnt of the source goes on to learn from the task text: the "
-    "less, the more alike both use them.",
+    "How far word vectors of the source move when their training goes on with the task corpus: the less, the more "
+    "alike both use the words.",
 )
-SHARED = Term("shared words", "TVC", "The share of the task text's different words that the source has too.")
+SHARED = Term(
+    "target vocabulary covered", "TVC", "The share of the task corpus's distinct words that the source has too."
+)
 SHARED_CONTENT = Term(
-    "shared content words", "TVcC", "The same share of nouns, verbs and adjectives alone, which say what it is about."
+    "content words covered",
+    "TVcC",
+    "Target vocabulary covered, counted on nouns, verbs and adjectives only, which say what the text is about.",
 )
 
 TERMS = (
@@ -141,12 +156,12 @@ _WORDS = {term.symbol: term.word for term in (TASK, DOMAIN, CHOICE, LABELS)}
 
 
 def plainly(name: str) -> str:
-    """The word for a corpus that data call by its symbol, `T_C`; any other name stays as it is."""
+    """Return the term for a symbol such as `T_C`; any other name stays as it is."""
     return _WORDS.get(name, name)
 
 
 def in_words(parts: Sequence[str]) -> str:
-    """A list in words: `task text, labels and choice`."""
+    """Join words to a list: `task corpus, test set and selection`."""
     return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 
 
@@ -156,5 +171,5 @@ def part_in_words(role: str) -> str:
 
 
 def labels_in_words(parts: Sequence[str]) -> str:
-    """Parts of the labels in words, for train and test `labels to learn from and to test on`."""
-    return f"{LABELS.word} {in_words([_PARTS[part].word.removeprefix(f'{LABELS.word} ') for part in parts])}"
+    """Name parts of the labelled data; for train and test, `a training set and a test set`."""
+    return in_words([f"a {_PARTS[part].word}" for part in parts])

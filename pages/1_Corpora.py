@@ -33,7 +33,7 @@ CARDS: tuple[tuple[Term, tuple[str, ...]], ...] = (
 FLAG_WORDS = {
     "exact_duplicate": "exact duplicates",
     "near_duplicate": "near duplicates",
-    "leak": "also among the labels to decide by or to test on (leaks)",
+    "leak": "also in the dev or test set (leaks)",
     "too_short": "too short",
     "too_long": "too long",
 }
@@ -227,7 +227,7 @@ def _flags(role: str) -> None:
     if result.flags["leak"] and (twice := corpora.leaks_flagged_twice(run.id)):
         st.caption(f"Of the leaks, {twice:,} are duplicates too. Selection and Explore count them as leaks alone.")
     if not options["held_out"]:
-        st.caption("There are no labels to decide by or to test on yet, so their sentences were not looked for.")
+        st.caption("There is no dev or test set yet, so test leaks were not checked.")
 
 
 def _library(sealed: list[Corpus]) -> None:

@@ -34,7 +34,7 @@ SAMPLING = (
     "seed",
 )
 FINE = ("order", "skip_end", "tagger", "dimension", "window", "negative", "min_count", "skipgram_epochs", "workers")
-NEEDS = "A comparison needs a task text, and at least one big corpus that might suit it."
+NEEDS = "A comparison needs a task corpus and one or more source corpora."
 WORDS = (
     *(terms.TASK, terms.DOMAIN, terms.TOKEN, terms.SCORE),
     *(terms.SURPRISE, terms.SHIFT, terms.SHARED, terms.SHARED_CONTENT),
@@ -44,7 +44,9 @@ WORDS = (
 def main() -> None:
     """The page."""
     with page(
-        "Similarity", "Which corpus is closest to the task text: by its words, its word sequences, its contexts.", WORDS
+        "Similarity",
+        "Which corpus is closest to the task corpus: by its words, its word sequences, its contexts.",
+        WORDS,
     ):
         run_id = attached("similarity", RUN)
         measured, predicted = st.tabs(["Which source is closest?", "What do the measures predict?"])

@@ -25,27 +25,25 @@ NOTES = {
     "task": "It cannot do without.",
     "domain": "It cannot do without.",
     "train": "Or a list of names. For the strategies gazetteer, ner-selected and cos-mlm-ner; the others do without.",
-    "dev": "The strategies ner-selected and cos-mlm-ner stop by them. Their copies in the big corpus are kept out.",
-    "test": "Their copies in the big corpus are kept out, so that no tagger has read its test.",
+    "dev": "Stops training in ner-selected and cos-mlm-ner. Copies of its sentences in the domain corpus are kept out.",
+    "test": "Copies of its sentences in the domain corpus are kept out, so that no encoder has read the test.",
 }
 ENCODER = ("encoder", "pooling", "max_length", "precision", "allow_download")
 TRAINED = ("encoder", "allow_download")
 READING = {
-    "vectors": "every sentence of the task text and of the big corpus is embedded anew, by each of them",
-    "spans": "the tagger reads every sentence of the big corpus",
-    "text": "it reads every sentence of the big corpus once for each of its pieces, some thirty times",
+    "vectors": "every sentence of the task corpus and of the domain corpus is embedded again, by each of them",
+    "spans": "the tagger reads every sentence of the domain corpus",
+    "text": "it reads every sentence of the domain corpus once per token, about thirty times",
 }
 FITS = "10%"  # the usual budget, which every big corpus has room for
 CHOOSING = ("min_tokens", "max_tokens", "transductive", "seed")
-NEEDS = "A choice needs a task text, sentences like those that your tagger will read, and a big corpus to choose from."
+NEEDS = "A selection needs a task corpus, sentences like those that your tagger will read, and a domain corpus."
 WORDS = (terms.TASK, terms.DOMAIN, terms.CHOICE, terms.STRATEGY, terms.BUDGET, terms.SCORE, terms.LEAK, terms.TOKEN)
 
 
 def main() -> None:
     """The page."""
-    with page(
-        "Selection", "Give every sentence of the big corpus a score, and keep the best: that is the choice.", WORDS
-    ):
+    with page("Selection", "Give every sentence of the domain corpus a score and keep the best ones.", WORDS):
         shown = choice.attached()
         if not corpora.listed():
             empty(NEEDS, "selection", "pages/3_Selection.py")
@@ -133,9 +131,9 @@ def _cost(strategy: Any) -> None:
         return
     tagger = ", then a tagger from it on the labels" if "ner" in strategy.models else ""
     domain = corpora.roles().get("domain")
-    size = f" Your big corpus has {len(corpora.find(domain)):,} sentences." if domain else ""
+    size = f" Your domain corpus has {len(corpora.find(domain)):,} sentences." if domain else ""
     st.warning(
-        f"This takes longer than the others. First a language model is trained on the task text{tagger}; then "
+        f"This takes longer than the others. First a language model is trained on the task corpus{tagger}; then "
         f"{READING[strategy.reads]}.{size} Without a GPU that is minutes for thousands of sentences and hours for "
         "hundreds of thousands. What is trained and read is kept: another budget, and most other options, reuse it.",
         icon=":material/hourglass_top:",
@@ -162,8 +160,8 @@ def _budget() -> dict[str, Any]:
         "Budget",
         FITS,
         key="selection.budget",
-        help="So many sentences (1000) or tokens (50000tokens), a share of the big corpus (20%), or all sentences from "
-        "a score on (threshold:0.75).",
+        help="A number of sentences (1000) or tokens (50000tokens), a share of the domain corpus (20%), or all "
+        "sentences from a score on (threshold:0.75).",
     )
     words = {flag: flag.replace("_", " ") for flag in corpora.FLAGS}
     keep = right.multiselect(

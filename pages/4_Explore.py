@@ -74,9 +74,9 @@ def _edited(choice_id: str) -> None:
                 st.rerun()
         if pressed("Keep as a corpus", "explore.seal", icon=":material/inventory_2:"):
             sealed = selections.seal(choice_id)
-            st.toast(f"The choice with its hand edits is now a corpus of {len(sealed):,} sentences.")
+            st.toast(f"The selection with its hand edits is now a corpus of {len(sealed):,} sentences.")
     if reasons := state.flagged(choice_id, edits.added):
-        st.warning(f"Flagged sentences are in the choice by hand: {reasons}.", icon=":material/flag:")
+        st.warning(f"Flagged sentences are in the selection by hand: {reasons}.", icon=":material/flag:")
 
 
 def _map_of(choice_id: str) -> str | None:
@@ -90,7 +90,7 @@ def _map_of(choice_id: str) -> str | None:
         with st.container(border=True):
             st.subheader("This selection has no map yet", anchor=False)
             st.markdown(
-                "A map lays the task text, the selected and the filtered sentences out so that similar ones lie "
+                "A map lays the task corpus, the selected and the filtered sentences out so that similar ones lie "
                 "close together. It is made once, from the embeddings on disk, and kept."
             )
             _make(choice_id)

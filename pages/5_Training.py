@@ -23,12 +23,12 @@ KINDS = {
     "experiment": "Experiment: was it worth it?",
 }
 WHAT = {
-    "pretrain": "The encoder goes on reading: it guesses hidden words of the task text, of the choice or of both.",
-    "finetune": "A tagger learns from the labels what to find; the labels to decide by say when it is at its best.",
-    "experiment": "Variants side by side: no reading, a random choice, a strategy's choice, each followed by the same "
-    "training under the same seeds; then a verdict, and how sure it is.",
+    "pretrain": "Continues an encoder's pre-training (MLM) on the task corpus, the selection or both.",
+    "finetune": "A tagger is trained on the labelled data; the dev set decides when training stops.",
+    "experiment": "Variants side by side: no pre-training, the random baseline, a strategy's selection, each followed "
+    "by the same training with the same seeds; then a verdict with its confidence interval.",
 }
-NEEDS = "Training needs text for the encoder (the task text or a choice) and labels for the tagger."
+NEEDS = "Training needs text for the encoder (the task corpus or a selection) and labelled data for the tagger."
 WORDS = (
     *(terms.TASK, terms.DOMAIN, terms.CHOICE, terms.TRAIN, terms.DEV, terms.TEST, terms.TAGGER, terms.ENCODER),
     *(terms.PRETRAINING, terms.EXPERIMENT, terms.VARIANT, terms.SEED, terms.CLAIM, terms.SCORE),

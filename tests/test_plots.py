@@ -94,7 +94,7 @@ def test_a_million_scores_are_a_few_kilobytes_in_the_browser() -> None:
 
 def test_roles_keep_their_colour_on_every_figure() -> None:
     values = np.arange(1, 50)
-    words = {"S_C": "choice", "D_C": "big corpus", "T_C": "task text"}
+    words = {"S_C": "selection", "D_C": "domain corpus", "T_C": "task corpus"}
     compared: Any = plots.lengths_compared(dict.fromkeys(words, values))
     alone: dict[str, Any] = {role: plots.length_histogram(values, role) for role in words}
     colours = {words[role]: spec["layer"][0]["mark"]["color"] for role, spec in alone.items()}
@@ -104,7 +104,7 @@ def test_roles_keep_their_colour_on_every_figure() -> None:
     assert dict(zip(names, looks["color"]["scale"]["range"], strict=True)) == colours
     assert len({tuple(dash) for dash in looks["strokeDash"]["scale"]["range"]}) == 3  # not by colour alone
     scored: Any = plots.score_histogram(plots.score_bins(values * 1.0), values[:3] * 1.0, "u", "high")
-    assert scored["layer"][0]["encoding"]["color"]["scale"]["range"][0] == colours["choice"]
+    assert scored["layer"][0]["encoding"]["color"]["scale"]["range"][0] == colours["selection"]
 
 
 def test_many_types_end_in_one_bar_of_the_rest() -> None:

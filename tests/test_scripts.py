@@ -198,7 +198,7 @@ def test_measures(language: Language, seal: Seal) -> None:
         )
         assert self_ == tokens
         assert far > 2 * self_ if name == "ppl" else self_ == 100 > 2 * far
-    assert any(note.startswith("shared content words") and "is for English" in note for note in ear.notes)
+    assert any(note.startswith("content words covered") and "is for English" in note for note in ear.notes)
 
 
 def test_tagger(language: Language) -> None:

@@ -9,8 +9,8 @@ from core.config import Budget
 JUDGED = ("improves", "helped", "hurts", "below control", "no evidence")  # the surest first
 _NAMES = {
     "tapt": "the task's own text",
-    "dapt": "all of the big corpus",
-    "tapt+dapt": "the task's own text and all of the big corpus",
+    "dapt": "all of the domain corpus",
+    "tapt+dapt": "the task's own text and all of the domain corpus",
     "all": "all borrowed labels",
     "dataaug": "changed copies of its training sentences",
     "lpft": "training in two stages",
@@ -45,7 +45,7 @@ def name_of(row: ArmRow, rows: Sequence[ArmRow]) -> str:
     elif row.budget and row.sentences:
         alone = len({other.arm for other in rows if other.budget and other.verdict in JUDGED}) == 1
         asked = Budget.parse(row.budget)  # a row's sentences count the task's own text too
-        words = f"the chosen {asked.in_words}{' of the big corpus' * (asked.unit == 'fraction')}"
+        words = f"the chosen {asked.in_words}{' of the domain corpus' * (asked.unit == 'fraction')}"
         words += "" if alone else f" ({name})"
     else:
         words = f"“{name}”"

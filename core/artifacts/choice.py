@@ -90,10 +90,10 @@ def get(run: Run, choice_id: str) -> Choice:
         return _first(run)
     folder = run.path / KEPT / mark
     if not _MARK.fullmatch(mark) or not folder.is_dir():
-        raise RunError(f"choice {choice_id[:80]!r}: is not here; `choice list` shows the ones that are.")
+        raise RunError(f"selection {choice_id[:80]!r}: is not here; `choice list` shows the ones that are.")
     if spoilt := list(_spoilt(folder)):
         raise RunError(
-            f"choice {choice_id}: {spoilt[0]} cannot be read; bring it back from a copy, or remove the choice."
+            f"selection {choice_id}: {spoilt[0]} cannot be read; bring it back from a copy, or remove the selection."
         )
     return _of(run, folder, choice_id, read(folder, BUDGET))
 
@@ -143,7 +143,7 @@ def remove(run: Run, choice_id: str) -> None:
     mark = choice_id.partition(".")[2]
     folder = run.path / KEPT / mark
     if not _MARK.fullmatch(mark) or not folder.is_dir():
-        raise RunError(f"choice {choice_id[:80]!r}: is not here; `choice list` shows the ones that are.")
+        raise RunError(f"selection {choice_id[:80]!r}: is not here; `choice list` shows the ones that are.")
     doomed = folder.with_name(f".removed-{mark}")  # gone at once for every reader
     folder.rename(doomed)
     shutil.rmtree(doomed)

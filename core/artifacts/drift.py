@@ -205,7 +205,7 @@ class Assisted:
             return mapped(self.assisting, self.primary, self.type_map, library)
         return library.seal(
             iter(self.sentences(rows)),
-            name=f"{self.assisting.name} for {self.primary.name}, disagreement below {threshold:g}",
+            name=f"{self.assisting.name} for {self.primary.name}, SKL below {threshold:g}",
             origin={"run": self.run, "from": self.assisting.fingerprint, "threshold": threshold},
             labelled=True,
         )
@@ -252,7 +252,9 @@ def random_part(whole: Corpus, n: int, draw: int, network: str, library: Library
 
 def _some(rows: IntArray, threshold: float) -> IntArray:
     if not len(rows):
-        raise ConfigError(f"threshold: no sentence has a disagreement (SKL) below {threshold:g}; give more, such as 1.")
+        raise ConfigError(
+            f"threshold: no sentence has a symmetric KL divergence (SKL) below {threshold:g}; give more, such as 1."
+        )
     return rows
 
 

@@ -50,8 +50,8 @@ class Edits:
         """
         if len(self.added) and self.added[-1] >= (n := len(scores.values)):
             raise RunError(
-                f"{FILE}: adds row {self.added[-1]}, and the big corpus has {n:,}; bring it back from a copy, or take "
-                "the last hand edits back."
+                f"{FILE}: adds row {self.added[-1]}, and the domain corpus has {n:,}; bring it back from a copy, or "
+                "take the last hand edits back."
             )
         kept = ~np.isin(chosen.rows, self.removed)
         # One that the score takes by itself, as after a larger budget, stands where its score puts it.

@@ -135,7 +135,7 @@ class TrainInTest:
         """Sentence with their number, exact and near."""
         n = self.exact + self.near
         return (
-            f"{n:,} training sentence{'s stand' if n > 1 else ' stands'} among those to decide by or to test on "
+            f"{n:,} training sentence{'s stand' if n > 1 else ' stands'} in the dev or test set "
             f"too ({self.exact:,} word for word, {self.near:,} nearly)."
         )
 

@@ -211,8 +211,8 @@ def _unsettled(row: ArmRow, result: ExperimentResult, outlook: Outlook) -> Open:
 def _next(row: ArmRow, unsettled: Open) -> str:
     n = len(row.micro_f1)
     quick = (
-        f"Next: {REPLICATES} repetitions in each of which choice and reading are made anew too; this was a quick look "
-        "at one of each."
+        f"Next: {REPLICATES} repetitions, each with its own selection and reading; this was a quick look with one of "
+        "each."
     )
     words = {
         "improves": "Next: use it, and label more of what the tagger still misses.",
@@ -220,7 +220,7 @@ def _next(row: ArmRow, unsettled: Open) -> str:
         "below control": f"Next: leave it; {_under_control(row)} the tagger is better.",
     }
     if row.verdict == "helped" and row.delta_random is None:
-        return "Next: the same beside as much of it taken by lot, which tells whether it is the choice that helps."
+        return "Next: the same beside as much of it taken by lot, which tells whether it is the selection that helps."
     if row.verdict == "improves" and n < SEEDS:
         return f"Next: {unsettled.more(SEEDS)}, before you rely on it."
     if row.verdict == "helped":

@@ -28,7 +28,7 @@ class Multipliers:
         if not worths:
             return (
                 f"What choosing by {name} is worth was not measured: it takes two replicates, and more text in "
-                "the big corpus."
+                "the domain corpus."
             )
         together = f" Reading and choosing together were worth {_labels(self.labels_none)}." if self.labels_none else ""
         return f"Choosing by {name} was worth {', and '.join(worths)}.{together}"

@@ -218,7 +218,7 @@ class Scored:
         write_card(
             path,
             data_file=_SELECTED,
-            title=f"Choice from {self.domain.name}",
+            title=f"Selection from {self.domain.name}",
             about={
                 "strategy": self.scores.name,
                 "unit": f"{self.scores.unit}, {self.scores.prefer} is wanted",

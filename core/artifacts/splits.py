@@ -23,7 +23,7 @@ def of(train: Corpus, roles: Mapping[str, str], library: Library, store: RunStor
     family = {corpus.fingerprint: corpus for corpus in _family(train, here)}
     evidence = {
         "held out in its own trainings": _of_runs(set(family), store),
-        "given as those to decide by and to test on, on the page Corpora": [
+        "given as dev and test sets, on the page Corpora": [
             roles[role] for role in ("dev", "test") if role in roles and roles.get("train") in family
         ],
         "found by their names": [

@@ -67,7 +67,7 @@ def explain_row(
 ) -> Why:
     """Everything that is known of one row. chosen: what the score alone selects; edits: by hand, after it."""
     if not 0 <= row < len(scored.domain):
-        raise CorpusError(f"row {row}: the big corpus has rows 0 to {len(scored.domain) - 1:,}; give one of them.")
+        raise CorpusError(f"row {row}: the domain corpus has rows 0 to {len(scored.domain) - 1:,}; give one of them.")
     task = library.find(select.manifest.inputs["task"])
     evidence = _evidence(select, row, scored, task, library)
     explanation = explain(scored.scores.name, evidence)
@@ -107,11 +107,11 @@ def verdict(row: int, rank: int | None, *, scored: Scored, chosen: Selection, ed
     at, cut = np.flatnonzero(chosen.rows == row), len(chosen.rows)
     # Hands come last and so are asked first: what the scores say of such a row does not count.
     if row in edits.removed:
-        return "Taken out of the choice by hand."
+        return "Taken out of the selection by hand."
     if len(at):
         return f"Selected: number {at[0] + 1:,} of {cut:,}."
     if row in edits.added:
-        return "Put into the choice by hand."
+        return "Put into the selection by hand."
     if rank is None:
         return "Left out: it could not be scored."
     eligible = scored.eligible(drop)

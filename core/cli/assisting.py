@@ -22,7 +22,7 @@ _MAP_FILE = "A file of OLD=NEW lines, in place of or beside --type-map."
     type=float,
     default=1.0,
     show_default=True,
-    help="Keep sentences that score below; choose it on the labels to decide by (`assist` does), never on test.",
+    help="Keep sentences that score below; choose it on the dev set (as `assist` does), never on the test set.",
 )
 @click.option("--output", type=FILE, help="Write the kept sentences: a CoNLL file (IOB2).")
 @click.option("--drift", type=FILE, help="Write the table of shared entities: a .csv file.")

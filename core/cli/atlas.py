@@ -15,7 +15,7 @@ from core.facade.errors import ConfigError
 @click.option("--output", required=True, type=FOLDER, help="A folder that is not there yet.")
 @json_option
 def write_atlas(choice: str, output: str, as_json: bool) -> None:
-    """Write the newest map of a choice as a folder that Embedding Atlas opens, hand edits counted."""
+    """Write the newest map of a selection as a folder that Embedding Atlas opens, hand edits counted."""
     chosen = choices.find(choice)
     map_run = maps.of(chosen.id)
     if map_run is None:

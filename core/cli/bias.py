@@ -19,7 +19,7 @@ DIFFICULTY = runs.RECIPES["difficulty"].config
 def difficulty(output: str | None, as_json: bool, **values: object) -> None:
     """Say in bits what names and what contexts tell of entity types.
 
-    Information (PVI) and name less context (CEIM) of every mention, V-information of all together.
+    Pointwise V-information (PVI) and name minus context (CEIM) of every mention, V-information of all together.
     """
     if output:
         check_parquet(Path(output))

@@ -15,10 +15,10 @@ _which = click.argument("choice", required=False)
 
 @click.group("choice")
 def choice_group() -> None:
-    """List, keep, compare, change and remove choices: by id, by name, or the current one.
+    """List, keep, compare, change and remove selections: by id, by name, or the current one.
 
     \b
-    A choice is a finished `select` run with a budget and hand edits; a run's own goes by the run's id.
+    A selection is a finished `select` run with a budget and hand edits; a run's own goes by the run's id.
     """
     note_spoilt()
 
@@ -26,7 +26,7 @@ def choice_group() -> None:
 @choice_group.command("list")
 @json_option
 def choice_list(as_json: bool) -> None:
-    """Every choice, newest first; the current one is marked."""
+    """Every selection, newest first; the current one is marked."""
     now, here = choices.current(), choices.listed()
     rows = [{**_as_dict(each), "current": now is not None and each.id == now.id} for each in here]
     if as_json:
@@ -39,7 +39,7 @@ def choice_list(as_json: bool) -> None:
 @_which
 @json_option
 def choice_show(choice: str | None, as_json: bool) -> None:
-    """Show what a choice takes, and which trainings read it."""
+    """Show what a selection holds, and which trainings read it."""
     wanted = _find(choice)
     result = selections.kept(wanted.id)
     size = {"selected": result.selected, "of": result.of, "tokens": result.tokens}
@@ -54,7 +54,7 @@ def choice_show(choice: str | None, as_json: bool) -> None:
 @click.option("--name", default="", help="What to call the new one; a name is proposed if left out.")
 @json_option
 def choice_keep(choice: str | None, name: str, as_json: bool) -> None:
-    """Keep a choice as it is now: another one, of the same run, budget and hand edits."""
+    """Save a copy of a selection: same run, budget and hand edits."""
     kept = choices.keep(_find(choice).id, name)
     report(_as_dict(kept), as_json, kept.id)
 
@@ -63,7 +63,7 @@ def choice_keep(choice: str | None, name: str, as_json: bool) -> None:
 @click.argument("choice")
 @json_option
 def choice_take(choice: str, as_json: bool) -> None:
-    """Make a choice the current one."""
+    """Make a selection the current one."""
     wanted = _find(choice)
     choices.take_up(wanted.id)
     report(_as_dict(wanted), as_json, wanted.id)
@@ -74,7 +74,7 @@ def choice_take(choice: str, as_json: bool) -> None:
 @click.option("--budget", required=True, help="1000 (sentences), 50000tokens, 20% of the whole, or threshold:0.75.")
 @json_option
 def choice_set(choice: str | None, budget: str, as_json: bool) -> None:
-    """Give a choice another budget; nothing is scored, hand edits stay."""
+    """Give a selection another budget; nothing is scored, hand edits stay."""
     wanted = _find(choice)
     selections.keep_budget(wanted.id, budget)
     report(_as_dict(choices.at(wanted.id)), as_json, wanted.id)
@@ -85,7 +85,7 @@ def choice_set(choice: str | None, budget: str, as_json: bool) -> None:
 @click.argument("name")
 @json_option
 def choice_rename(choice: str, name: str, as_json: bool) -> None:
-    """Call a choice otherwise; its id and its addresses stay."""
+    """Rename a selection; its id stays the same."""
     renamed = choices.rename(_find(choice).id, name)
     report(_as_dict(renamed), as_json, renamed.id)
 
@@ -96,7 +96,7 @@ def choice_rename(choice: str, name: str, as_json: bool) -> None:
 @click.option("--most", type=click.IntRange(min=0), default=10, show_default=True, help="Sentences of each alone.")
 @json_option
 def choice_compare(choice: str, other: str, most: int, as_json: bool) -> None:
-    """Show which sentences two choices of one big corpus (D_C) share, and which only one of them has, best first."""
+    """Show which sentences two selections of one domain corpus (D_C) share, and which only one has, best first."""
     shared = insights.overlap(_find(choice).id, _find(other).id, most)
     counts = {"both": shared.both, "only_a": shared.only_a, "only_b": shared.only_b}
     rows = {"only_in_a": list(map(_row, shared.only_in_a)), "only_in_b": list(map(_row, shared.only_in_b))}
@@ -109,7 +109,7 @@ def choice_compare(choice: str, other: str, most: int, as_json: bool) -> None:
 @click.argument("choice")
 @json_option
 def choice_remove(choice: str, as_json: bool) -> None:
-    """Delete a choice that was kept. Trainings keep what they have read."""
+    """Delete a saved selection. Trainings keep what they have read."""
     choice_id = choice if "." in choice else _find(choice).id  # a spoilt one goes by its id alone
     choices.remove(choice_id)
     report({"removed": choice_id}, as_json, "")
@@ -120,7 +120,7 @@ def _find(choice: str | None) -> Choice:
         return choices.find(choice)
     if now := choices.current():
         return now
-    raise ConfigError("choice: there is none of the corpora in use; make one with `select`, or name one.")
+    raise ConfigError("selection: there is none of the corpora in use; make one with `select`, or name one.")
 
 
 def _as_dict(choice: Choice) -> Mapping[str, object]:

@@ -148,8 +148,8 @@ def corpus_show(reference: str, as_json: bool) -> None:
 
 
 @corpus.command("audit")
-@click.option("--task", type=CORPUS, required=True, help="Task text (T_C).")
-@click.option("--domain", type=CORPUS, required=True, help="Big corpus (D_C).")
+@click.option("--task", type=CORPUS, required=True, help="Task corpus (T_C).")
+@click.option("--domain", type=CORPUS, required=True, help="Domain corpus (D_C).")
 @click.option(
     "--labelled", type=CORPUS, multiple=True, callback=several, metavar="CORPUS,...", help="Held-out labelled splits."
 )
@@ -171,7 +171,7 @@ def corpus_audit(task: str, domain: str, labelled: tuple[str, ...], as_json: boo
 @config_options(runs.RECIPES["split"].config, leave_out=("corpus",))
 @json_option
 def corpus_split(as_json: bool, **values: object) -> None:
-    """Seal parts of a corpus as corpora: train, dev and test, or task text (T_C) and big corpus (D_C).
+    """Seal parts of a corpus as corpora: training, dev and test set, or task corpus (T_C) and domain corpus (D_C).
 
     Copies of a sentence go into one part.
     """

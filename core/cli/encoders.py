@@ -47,7 +47,7 @@ def encoders_get(name: str, as_json: bool) -> None:
 @config_options(CONFIG)
 @json_option
 def encoders_rank(as_json: bool, **values: object) -> None:
-    """Rank encoders by how well their frozen states fit the labels (L_C), in seconds.
+    """Rank encoders by how well their frozen states fit the labelled data (L_C), in seconds.
 
     By H-score, LogME and the score (F1) of a linear probe.
     """

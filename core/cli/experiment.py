@@ -54,13 +54,13 @@ def experiment(
 @click.command()
 @json_option
 def demo(as_json: bool) -> None:
-    """The legal sample from task text (T_C) and big corpus (D_C) to a verdict, in a quarter of an hour or less."""
-    echo("Contracts of our own writing: does pre-training on chosen sentences help to find parties and", err=True)
+    """Run the legal sample from task corpus (T_C) and domain corpus (D_C) to a verdict, in 15 minutes or less."""
+    echo("Contracts of our own writing: does pre-training on selected sentences help to find parties and", err=True)
     echo(
-        "dates in them? Three variants, three times each: choice, pre-training and tagger are made anew every time, so",
+        "dates in them? Three variants with three replicates each: selection, pre-training and tagger are repeated,",
         err=True,
     )
-    echo("that luck shows. A quarter of an hour or less on two cores; everything runs on this machine.", err=True)
+    echo("so that the effect of the seed shows. It takes 15 minutes or less on two cores of this machine.", err=True)
     run = run_experiment(experiments.demo(), as_json=as_json)
     if run and not as_json:
         echo("Look at it: `make app`, page Results; the whole table lies in the run's folder.")

@@ -67,7 +67,7 @@ def project_unarchive(project: str, as_json: bool) -> None:
 @click.option("--with-weights", is_flag=True, help="Take models and vectors of sentences along.")
 @json_option
 def project_export(project: str, output: str, with_weights: bool, as_json: bool) -> None:
-    """Write a project's corpora, choices, runs and results into one file, for another machine."""
+    """Write a project's corpora, selections, runs and results into one file, for another machine."""
     packed = projects.export(projects.find(project), Path(output), weights=with_weights)
     if packed.left_bytes:
         left = f"{packed.left_models} models, vectors of {packed.left_vectors} corpora"
@@ -103,7 +103,7 @@ def project_import(file: str, name: str, as_json: bool) -> None:
 @click.argument("project")
 @json_option
 def project_remove(project: str, as_json: bool) -> None:
-    """Delete a project: its corpora, choices, runs and models."""
+    """Delete a project: its corpora, selections, runs and models."""
     doomed = projects.find(project)
     echo(f"note: goes: all of {doomed.name}; stays: original files, downloads, exported copies", err=True)
     if sys.stdin.isatty() and not as_json:

@@ -23,7 +23,7 @@ _format = click.option(
 @config_options(runs.RECIPES["prevalence"].config)
 @json_option
 def count_alike(as_json: bool, **values: object) -> None:
-    """Count the sentences of the big corpus (D_C) like those of the task text (T_C), as a range.
+    """Estimate how many sentences of the domain corpus (D_C) are like the task corpus (T_C), as a range.
 
     It is what a budget can hope for.
     """
@@ -36,13 +36,13 @@ def count_alike(as_json: bool, **values: object) -> None:
 @click.option(
     "--output",
     type=click.Path(),
-    help="Write the choice (S_C): a .txt, .jsonl, .parquet or .csv file, or a folder, here or at s3://, gs://, hdfs://.",
+    help="Write the selection (S_C): a .txt, .jsonl, .parquet or .csv file, or a folder, here or at s3://, gs://, hdfs://.",
 )
 @_format
 @run_anyway_option
 @json_option
 def select(output: str | None, format: Format | None, run_anyway: bool, as_json: bool, **values: object) -> None:
-    """Score the big corpus (D_C) and select the sentences worth pre-training on.
+    """Score the domain corpus (D_C) and select the sentences worth pre-training on.
 
     \b
     --option NAME=VALUE sets a strategy's own option (`--option query=k-means`).
@@ -66,7 +66,7 @@ def select(output: str | None, format: Format | None, run_anyway: bool, as_json:
 @click.option("--output", type=FILE, help="Write the map: a .parquet file.")
 @json_option
 def map_selection(output: str | None, as_json: bool, **values: object) -> None:
-    """Lay out task text (T_C), selected and filtered sentences of a `select` run.
+    """Map the task corpus (T_C), selected and filtered sentences of a `select` run.
 
     For the page Explore, Embedding Atlas or a notebook.
     """
@@ -81,13 +81,13 @@ def map_selection(output: str | None, as_json: bool, **values: object) -> None:
     "--output", type=click.Path(), required=True, help="A file (.txt .jsonl .parquet .csv) or a folder; s3:// too."
 )
 @_format
-@click.option("--budget", help="Another budget than the choice's own; nothing is scored.")
+@click.option("--budget", help="Another budget than the selection's own; nothing is scored.")
 @click.option("--region", help="Instead what was picked on its map, by its name in the page's address: lasso:5e0c91ab.")
 @json_option
 def export(
     choice: str, *, output: str, format: Format | None, budget: str | None, region: str | None, as_json: bool
 ) -> None:
-    """Write a choice, its hand edits counted: by its id, its name, or the id of its `select` run."""
+    """Write a selection, its hand edits counted: by its id, its name, or the id of its `select` run."""
     wanted, written = choices.find(choice), addresses.named(output)
     keep, budget = runs.get(wanted.run).manifest.config["keep"], budget or wanted.budget
     with addresses.outgoing(output) as path:

@@ -24,7 +24,8 @@ def measure(output: str | None, as_json: bool, **values: object) -> None:
     """Measure how close each source is to each target, on equal samples.
 
     \b
-    Surprise (PPL) and word shift (WVV): lower is closer. Shared words (TVC), shared content words (TVcC): higher.
+    Perplexity (PPL) and word vector variance (WVV): lower is closer. Target vocabulary covered (TVC) and content
+    words covered (TVcC): higher is closer.
     """
     if output:
         similarity.check_output(Path(output))

@@ -19,14 +19,14 @@ NONE = "none"
 
 @click.command()
 @config_options(runs.RECIPES["pretrain"].config)
-@click.option("--choice", help="Read the sentences of this choice too, by id or name, hand edits counted.")
+@click.option("--choice", help="Read the sentences of this selection too, by id or name, hand edits counted.")
 @click.option("--output", type=FOLDER, help="Copy the encoder there: a Hugging Face folder.")
 @run_anyway_option
 @json_option
 def pretrain(choice: str | None, output: str | None, run_anyway: bool, as_json: bool, **values: object) -> None:
-    """Go on with an encoder's pre-training (MLM) on task text (T_C), big corpus (D_C) or choice (S_C).
+    """Run continued pre-training (MLM) of an encoder on a task corpus (T_C), domain corpus (D_C) or selection (S_C).
 
-    Repeat --corpus, the task text first.
+    Repeat --corpus, with the task corpus first.
 
     \b
     On several GPUs: torchrun --nproc-per-node 4 -m core pretrain --corpus ...
@@ -50,7 +50,7 @@ def _held_out(typed: object) -> object:
         return typed
     names = " and ".join(corpora.find(fingerprint).name for fingerprint in split)
     echo(
-        f"Sentences of {names} (to decide by, dev, and to test on) are not read; --holdout {NONE} reads them too.",
+        f"Sentences of {names} (dev and test sets) are not read; --holdout {NONE} reads them too.",
         err=True,
     )
     return split
@@ -67,7 +67,7 @@ def _held_out(typed: object) -> object:
 @run_anyway_option
 @json_option
 def finetune(output: str | None, without_rare_words: bool, run_anyway: bool, as_json: bool, **values: object) -> None:
-    """Train taggers on labels (L_C), one a seed; the best epoch is chosen on dev and tested once.
+    """Train taggers on labelled data (L_C), one a seed; the best epoch is chosen on dev and tested once.
 
     \b
     On several GPUs, a seed on each: torchrun --nproc-per-node 3 -m core finetune --seeds 1,2,3 --train ...

@@ -171,7 +171,7 @@ def _alike(group: Group, other: Group) -> bool:
 
 def _ranked(families: Sequence[Sequence[Group]], largest: Group | None) -> list[Sequence[Group]]:
     """The family that is the task's first: that of the most named parts, then the largest, unless another is twice as
-    like the big corpus."""
+    like the domain corpus."""
 
     def near(family: Sequence[Group]) -> float:
         return Group([look for group in family for look in group.looks]).like(largest) if largest else 0.0
@@ -194,7 +194,7 @@ def _types(group: Group) -> str:
 
 
 def _text_parts(groups: Sequence[Group], labels: Group | None, *, asked: bool) -> None:
-    """Give those without labels their parts: the big corpus, and the task's text where something tells it."""
+    """Give those without labels their parts: the domain corpus, and the task's text where something tells it."""
     rest = [group for group in groups if not _held_out(group)]
     for group in rest:
         if group.hints("task"):
@@ -204,14 +204,14 @@ def _text_parts(groups: Sequence[Group], labels: Group | None, *, asked: bool) -
         return
     domain = max((group for group in rest if group.hints("domain")), default=None, key=size) or max(rest, key=size)
     why = "its name says so" if domain.hints("domain") else "the largest" if len(groups) > 1 else "the only one"
-    domain.give("domain", f"without labels, {why}: the big corpus to choose from")
+    domain.give("domain", f"without labels, {why}: the domain corpus to choose from")
     for group in (group for group in rest if group is not domain):
         if labels and (seen := _of_the_task(group, domain, labels)):
             group.give("task", seen)
         elif not labels and not asked and group.sentences * SMALL <= domain.sentences and not _has_task(groups):
-            group.give("task", "few and small against the rest: task text, if it is like what you will label")
+            group.give("task", "few and small against the rest: task corpus, if it is like what you will label")
         else:
-            group.give("domain", "without labels: joins the big corpus")
+            group.give("domain", "without labels: joins the domain corpus")
 
 
 def _has_task(groups: Iterable[Group]) -> bool:
@@ -231,7 +231,7 @@ def _of_the_task(group: Group, domain: Group, labels: Group) -> str:
     near, far = group.like(labels), domain.like(labels)
     small = group.sentences * SMALL <= domain.sentences
     if near and (near >= CLEARLY * far or (small and near >= ROUGHLY * far)):
-        return "its words are those of your labelled sentences: task text"
+        return "its words are those of your labelled sentences: task corpus"
     return ""
 
 

@@ -194,6 +194,6 @@ def in_words(table: AssistTable) -> str:
             chance = f"; Welch's test: p = {welch.p:.2g}" if welch else ""
             comparisons.append(f"{verdict.delta:+z.2f} beside {name} ({_VERDICTS[verdict.verdict]}{chance})")
     return (
-        f"{_SHARED[table.share]}, the labels to decide by chose the threshold {table.threshold:g}, which borrows "
+        f"{_SHARED[table.share]}, the dev set chose the threshold {table.threshold:g}, which borrows "
         f"{table.kept:,} sentences. The test score is {table.skl:.2f}: {listed(comparisons)}."
     )

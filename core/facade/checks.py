@@ -19,13 +19,13 @@ ROLES = ("task", "domain", "train", "dev", "test")
 class CheckConfig(Config):
     """Options: what is checked. A corpus that is not given is the project's."""
 
-    task: str = option("", "Task text, the task corpus (T_C).", corpus=True)
-    domain: str = option("", "Big corpus, the domain corpus (D_C).", corpus=True)
-    train: str = option("", "Labelled data to learn from, the training set.", corpus=True)
-    dev: str = option("", "Labelled data that decides when training stops, the dev set.", corpus=True)
-    test: str = option("", "Labelled data to test on, the test set.", corpus=True)
-    budget: str = option("", "Budget to compare with the big corpus: 1000, 50000tokens or 20%.")
-    strategy: str = option(DEFAULT_STRATEGY, "Strategy whose needs the task text is compared with.")
+    task: str = option("", "Task corpus (T_C).", corpus=True)
+    domain: str = option("", "Domain corpus (D_C).", corpus=True)
+    train: str = option("", "Training set: labelled sentences that a tagger is trained on.", corpus=True)
+    dev: str = option("", "Dev set: labelled sentences that decide when training stops.", corpus=True)
+    test: str = option("", "Test set: labelled sentences for the final score.", corpus=True)
+    budget: str = option("", "Budget to check against the domain corpus: 1000, 50000tokens or 20%.")
+    strategy: str = option(DEFAULT_STRATEGY, "Strategy that the size of the task corpus is checked for.")
     encoder: str = option(DEFAULT_ENCODER, "Encoder whose vocabulary is compared with the text.")
 
 

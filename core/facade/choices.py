@@ -60,9 +60,9 @@ def find(reference: str) -> Choice:
     fitting = named or [choice for choice in here if _folded(title(choice)) == same]
     if len(fitting) > 1:
         ids = ", ".join(choice.id for choice in fitting)
-        raise ConfigError(f"choice {reference[:LONGEST]!r}: several are called so; say which by its id: {ids}.")
+        raise ConfigError(f"selection {reference[:LONGEST]!r}: several are called so; say which by its id: {ids}.")
     if not fitting and not is_run_id(files.run_of(reference)):
-        raise ConfigError(f"choice {reference[:LONGEST]!r}: is not here; `choice list` shows the ones that are.")
+        raise ConfigError(f"selection {reference[:LONGEST]!r}: is not here; `choice list` shows the ones that are.")
     return fitting[0] if fitting else at(reference)
 
 
@@ -129,9 +129,9 @@ def rename(choice_id: str, name: str) -> Choice:
 def _name(name: str, besides: str = "") -> str:
     kept = " ".join(shown(name).split())
     if not kept or len(kept) > LONGEST:
-        raise ConfigError(f"name: a choice's has 1 to {LONGEST} characters, this one {len(kept)}; give another.")
+        raise ConfigError(f"name: has {len(kept)} characters; give 1 to {LONGEST}.")
     if any(_folded(choice.name) == _folded(kept) for choice in listed() if choice.id != besides):
-        raise ConfigError(f"name: another choice is called {kept!r}; call this one {_free(kept)!r}, say.")
+        raise ConfigError(f"name: another selection is called {kept!r}; call this one {_free(kept)!r}, say.")
     return kept
 
 
@@ -142,7 +142,7 @@ def remove(choice_id: str) -> None:
     """
     run = selections.run_of(choice_id)
     if choice_id == run.id:
-        raise ConfigError(f"choice {choice_id}: is what its run came to; `runs remove {run.id}` deletes both.")
+        raise ConfigError(f"selection {choice_id}: belongs to its run; `runs remove {run.id}` deletes both.")
     files.remove(run, choice_id)
 
 

@@ -41,7 +41,7 @@ def command(kind: str, options: Mapping[str, object]) -> str:
     references, hidden = (set(fields_with(recipe.config, trait)) for trait in ("corpus", "hidden"))
     words = ["python", "-m", "core", *projects.option(), *(_WORDS.get(kind, [kind]))]
     if kind == "pretrain" and not config.model_dump()["holdout"]:
-        words += ["--holdout", "none"]  # else the labels to decide by and to test on are held out
+        words += ["--holdout", "none"]  # else the dev and test sets are held out
     for name, field in recipe.config.model_fields.items():
         value = getattr(config, name)
         if name in hidden or (value == field.default and not field.is_required()):

@@ -109,7 +109,9 @@ def sides(choice_id: str, other: str) -> IntArray:
     Errors: CorpusError if they are not of one D_C.
     """
     if scored(choice_id).domain.fingerprint != scored(other).domain.fingerprint:
-        raise CorpusError(f"{choice_id} and {other}: choose from different corpora; compare choices of one big corpus.")
+        raise CorpusError(
+            f"{choice_id} and {other}: are of different corpora; compare selections from one domain corpus."
+        )
     membership = np.zeros(len(scored(choice_id).domain), dtype=np.uint8)
     for bit, name in enumerate((choice_id, other)):
         membership[chosen(name).rows] += np.uint8(1 << bit)

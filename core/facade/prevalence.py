@@ -52,7 +52,7 @@ def _of(task: str, domain: str) -> Iterator[Run]:
 
 def in_words(count: PrevalenceResult, asked: int | None = None) -> str:
     """A sentence. asked: sentences that a budget takes."""
-    of = f"of the big corpus's {count.domain:,} distinct sentences"
+    of = f"of the domain corpus's {count.domain:,} distinct sentences"
     if not count.about:
         words = f"Next to none {of}, {count.high:,} at most, are like your task's"
     else:

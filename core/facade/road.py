@@ -14,7 +14,7 @@ from core.terms import labels_in_words
 Name = Literal["texts", "choice", "worth", "report"]
 TITLES: Mapping[Name, str] = {
     "texts": "Your texts",
-    "choice": "The choice",
+    "choice": "The selection",
     "worth": "Is it worth it?",
     "report": "The report",
 }
@@ -61,13 +61,15 @@ def stops() -> list[Stop]:
 
 def _texts() -> Stop:
     here = {role: len(corpora.find(mark)) for role, mark in corpora.roles().items() if _is_here(mark)}
-    words = {"task": "{:,} task sentences", "domain": "{:,} to choose from", "train": "{:,} labelled to learn from"}
+    words = {"task": "{:,} task sentences", "domain": "{:,} to select from", "train": "{:,} for training"}
     counts = [each.format(here[role]) for role, each in words.items() if role in here]
-    counts += [f"{sum(here.get(role, 0) for role in ('dev', 'test')):,} to check by"] if "test" in here else []
+    counts += [f"{sum(here.get(role, 0) for role in ('dev', 'test')):,} for dev and test"] if "test" in here else []
     known = f"{', '.join(counts)}." if counts else "None yet: import your own, or open a sample."
     if chosen := choice_now():
         leaks = _leaks(chosen.id)
-        known += f" {leaks:,} of the big corpus are also among the dev and test sentences: kept out." if leaks else ""
+        known += (
+            f" {leaks:,} sentences of the domain corpus are also in the dev or test set: kept out." if leaks else ""
+        )
     return Stop(name="texts", known=known, ready={"task", "domain"} <= here.keys())
 
 
@@ -93,7 +95,7 @@ def _choice() -> Stop:
             return Stop(name="choice", known="It is being chosen now.", ready=False, run=at_work[0].id)
         saved, words = _saved()
         nothing = "Nothing chosen from the present corpora yet." if saved else "Nothing chosen yet."
-        known = nothing if possible else "Needs text of your task and a big corpus to choose from."
+        known = nothing if possible else "Needs a task corpus and a domain corpus."
         count = prevalence.counted(roles["task"], roles["domain"]) if possible else None
         known += f" {prevalence.in_words(count)}" if count else ""
         return Stop(name="choice", known=known + words, ready=False, open=possible, saved=saved)
@@ -144,12 +146,12 @@ def _worth() -> Stop:
                 return Stop(name="worth", known=" ".join(_finding(run).parts), ready=True, run=run.id, again=again)
     if missing := [role for role in LABELS if role not in given]:
         known = (
-            f"Needs {labels_in_words(missing)}. Without them the road ends with the choice: "
-            "its health and its map say how good it is, and here is what to label next."
+            f"Needs {labels_in_words(missing)}. Without them the road ends with the selection: "
+            "and the sentences to label next are offered here."
         )
         return Stop(name="worth", known=known, ready=False, open=False)
     if not {"task", "domain"} <= given.keys():
-        return Stop(name="worth", known="Needs text of your task and a big corpus too.", ready=False, open=False)
+        return Stop(name="worth", known="Needs a task corpus and a domain corpus too.", ready=False, open=False)
     known = "Not asked yet. Before anything starts you see what is compared, how long it takes and what it could show."
     return Stop(name="worth", known=known, ready=False)
 

@@ -51,7 +51,7 @@ def at(choice_id: str) -> Choice:
     """A choice as it is now: its name, budget, when it was made. Errors: RunError where it is gone or spoilt."""
     run = run_of(choice_id)
     if run.manifest.kind != "select":
-        raise RunError(f"choice {choice_id}: is no selection; `choice list` shows what there is.")
+        raise RunError(f"selection {choice_id}: is not from a `select` run; `choice list` shows what there is.")
     return choice.get(run, choice_id)
 
 
@@ -184,7 +184,7 @@ def edit(choice_id: str, action: Literal["add", "remove"], rows: IntArray) -> Ed
     rows, n = np.unique(np.asarray(rows, dtype=np.int64)), len(scored(choice_id).domain)
     if len(rows) and not 0 <= rows[0] <= rows[-1] < n:
         raise CorpusError(
-            f"rows: {rows[0]} to {rows[-1]} are not all in the big corpus, which has {n:,}; give rows below it."
+            f"rows: {rows[0]} to {rows[-1]} are not all in the domain corpus, which has {n:,}; give rows below it."
         )
     if len(rows):
         edit_log.append(at(choice_id).folder, action, rows)
@@ -229,7 +229,7 @@ def _seal(choice_id: str, budget: str, keep: Sequence[str]) -> Corpus:
     return library().subset(
         domain,
         selection.rows,
-        name=f"choice {words}",
+        name=f"selection {words}",
         origin={
             "run": choice.run_of(choice_id),
             "choice": choice_id,

@@ -88,7 +88,7 @@ def judge_named(reference: str, measures: Sequence[str] = ()) -> Judgement:
         return own
     raise ConfigError(
         f"{reference}: no finished experiment has variants vectors:SOURCE or lm:SOURCE of its sources, with one of its "
-        "targets as the task text or the labels; make one first."
+        "targets as the task corpus or the labelled data; make one first."
     )
 
 

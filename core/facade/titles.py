@@ -9,15 +9,15 @@ from core.errors import WinnowError
 from core.facade import choices, intake, labels, results, runs, training
 from core.facade.choices import Choice
 from core.runs.store import Run
-from core.shown import distinct, short
+from core.shown import count, distinct, short
 
 _TITLES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "select": lambda config: f"Select {_selected(config)}",
     "prevalence": lambda config: f"Count what is like {corpus_name(config['task'])} in {corpus_name(config['domain'])}",
     "audit": lambda config: f"Check {corpus_name(config['corpus'])} for duplicates and leaks",
     "add": lambda config: f"Import {config['name'] or config['path'].rsplit('/', 1)[-1]}",
-    "intake": lambda config: f"Import {_count(sum(len(config[part]) for part in intake.PARTS))}",
-    "similarity": lambda config: f"Compare {_sources(len(config['source']))} with {_names(config['target'])}",
+    "intake": lambda config: f"Import {count(sum(len(config[part]) for part in intake.PARTS), 'file')}",
+    "similarity": lambda config: f"Compare {count(len(config['source']), 'source')} with {_names(config['target'])}",
     "map": lambda config: f"Map {_of_selection(config['selection'])}",
     "calibrate": lambda config: f"Time this machine with {encoder(config['encoder'])}",
     "vectors-import": lambda config: f"Read word vectors {config['name'] or config['path'].rsplit('/', 1)[-1]}",
@@ -111,10 +111,6 @@ def _tagger(model: str) -> str:
     return model.rstrip("/").rsplit("/", 1)[-1]
 
 
-def _count(files: int) -> str:
-    return f"{files:,} file{'s' * (files > 1)}"
-
-
 def _names(references: Sequence[str]) -> str:
     return " and ".join(corpus_name(reference) for reference in references)
 
@@ -126,7 +122,3 @@ def encoder(init: str) -> str:
         config = runs.get(run_id).manifest.config
         return f"{encoder(config['init'])} pre-trained on {_names(config['corpora'])}"
     return init.rstrip("/").rsplit("/", 1)[-1]
-
-
-def _sources(n: int) -> str:
-    return "1 source" if n == 1 else f"{n} sources"

@@ -203,4 +203,4 @@ def _of_last_layers(run_id: str, seeds: Sequence[int]) -> list[float]:
 
 def _on_dev(f1s: Sequence[float] | None, aside: str = "") -> str:
     """The mean over seeds in words; nothing where results of older versions do not have it."""
-    return f" (score {mean(f1s):.1f} on the labels to decide by{aside})" if f1s else ""
+    return f" (score {mean(f1s):.1f} on the dev set{aside})" if f1s else ""

@@ -33,7 +33,7 @@ def advise(
         head = f"The measures are split over {name}: {listed(camps)}"
     else:
         head = f"{first} is closest to {name} by {len(supporters)} of {len(chosen)} measures"
-        head += ", shared words and shared content words being one" if one else ""
+        head += ", TVC and TVcC counting as one" if one else ""
         head += f" ({listed([f'{source} by {listed(measures)}' for source, measures in others])})" if others else ""
     return f"{head}; {_doubt(name, title_of, ahead)}{_past(past)}."
 

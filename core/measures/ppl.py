@@ -66,7 +66,7 @@ class Ppl:
                 "perplexity; give a larger source."
             )
         if oov == 100:
-            report.note(f"surprise: the source knows no word of {target.name}; its perplexity says nothing but that.")
+            report.note(f"perplexity: the source knows no word of {target.name}; the value says only that.")
         # A sentence of unknown words alone has no perplexity here; it would make the mean NaN.
         known = scores.perplexities(count_end=self._end, exclude_oov=True)
         columns = {

@@ -58,7 +58,7 @@ class Tvcc:
         if (share := _function_share(target)) < _ENGLISH:
             report.note(
                 f"{SHARED_CONTENT.word}: only {share:.0%} of the tokens of {target.name} are English function words; "
-                f"the {self._tagger.name} is for English, so look at shared words instead."
+                f"the {self._tagger.name} is for English, so use TVC instead."
             )
         sizes = f"{len(learnt):,} in the source, {len(content):,} in the target"
         convention = f"content words by {self._tagger.name}, {sizes}"

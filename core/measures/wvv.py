@@ -101,20 +101,20 @@ class Wvv:
         shared = np.array([row for row, word in enumerate(learnt.wv.index_to_key) if word in words], dtype=np.int64)
         if not len(shared):
             raise CorpusError(
-                f"{target.name}: shares no word with the vectors of the source, so none of them can move; word shift "
-                "needs texts in one language and script."
+                f"{target.name}: shares no word with the vectors of the source, so none of them can move; "
+                "word vector variance needs texts in one language and script."
             )
         covered = coverage(learnt.wv.key_to_index, words)
         if covered < COVERED:
             raise CorpusError(
                 f"{target.name}: only {covered:.0%} of its words have a vector of the source, and vectors that are not "
-                f"trained on do not move, so they would look close; word shift needs {COVERED:.0%}, that is texts in "
-                "one language and script, and enough of them."
+                f"trained on do not move, so they would look close; word vector variance needs {COVERED:.0%}, "
+                "that is texts in one language and script, and enough of them."
             )
         if len(shared) < FEW:
             report.note(
-                f"word shift: only {len(shared)} words are in both the vectors of the source and {target.name}; a mean "
-                "over so few says little, and vectors that hardly move look near: give more text."
+                f"word vector variance: only {len(shared)} words are in both the vectors of the source and "
+                f"{target.name}; a mean of so few is unreliable, so give more text."
             )
         # A copy: the source's model serves every target, each from the same start.
         moved = copy.deepcopy(learnt)

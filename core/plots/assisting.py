@@ -20,7 +20,7 @@ def skl_histogram(scores: FloatArray, threshold: float, log: str = "natural") ->
     """
     # At least to 9: without the usual range, two corpora that agree would look as far apart as two that do not.
     edges = np.arange(0, max(float(scores.max(initial=0)), threshold, 9) + WIDTH, WIDTH)
-    fig = figure(300, x=f"mean disagreement (SKL), {'bits' if log == 'base2' else 'nats'}", y="sentences")
+    fig = figure(300, x=f"mean symmetric KL divergence (SKL), {'bits' if log == 'base2' else 'nats'}", y="sentences")
     for name, values, colour in (
         ("kept", scores[scores < threshold], COLOURS["S_C"]),
         ("dropped", scores[scores >= threshold], COLOURS["filtered"]),

@@ -77,7 +77,7 @@ def ceim_histogram(panels: Sequence[CeimPanel], band: float = 0.5) -> go.Figure:
     # The same reach on both sides, at least two bits: a lopsided axis would hide which way CEIM leans.
     end = max(widest, 8) * BAR + BAR / 2
     fig.update_xaxes(range=[-end, end], showgrid=False, zeroline=False, fixedrange=True)
-    fig.update_xaxes(title="name less context (CEIM), bits", row=len(panels))
+    fig.update_xaxes(title="name minus context (CEIM), bits", row=len(panels))
     fig.update_yaxes(title="mentions" if len(panels) == 1 else "", rangemode="tozero", nticks=4, fixedrange=True)
     for border in (-band, band):
         fig.add_vline(x=border, line={"dash": "dash", "width": 1.5, "color": COLOURS["filtered"]})

@@ -64,7 +64,7 @@ def score_histogram(bins: ScoreBins, chosen: FloatArray, unit: str, prefer: Pref
         for kind, (low, high) in stacked.items()
         for edges, start, end in zip(pairwise(bins.edges.tolist()), low.tolist(), high.tolist(), strict=True)
     ]
-    title = f"score ({unit}; {'higher' if prefer == 'high' else 'lower'} is closer to the task text)"
+    title = f"score ({unit}; {'higher' if prefer == 'high' else 'lower'} is closer to the task corpus)"
     axis = {"type": "log" if bins.log else "linear", "nice": False, "domain": bins.edges[[0, -1]].tolist()}
     looks = {"domain": [*names.values()], "range": [shade(COLOURS[role], dark=dark) for role in ("S_C", "filtered")]}
     bars: Spec = {

@@ -45,7 +45,7 @@ TO_THE_END = 1000  # epochs, as many as can be asked for
 class AssistConfig(WordVectorOptions, SklConfig):
     """Options: corpora, thresholds and networks; the rest of a fine-tuning's options as `finetune` has them."""
 
-    dev: str = option(..., "Labels to decide by, of the primary corpus: the threshold is chosen on it.", corpus=True)
+    dev: str = option(..., "Dev set of the primary corpus: the threshold is chosen on it.", corpus=True)
     test: str = option(..., "Its labelled test split.", corpus=True)
     thresholds: tuple[float, ...] = option(tuple(map(float, SWEEP)), "What is tried.")
     shares: tuple[Share, ...] = option(

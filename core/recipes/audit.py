@@ -29,9 +29,7 @@ class AuditConfig(Flagging):
     """Options: the corpus to look through, and what must not be found in it."""
 
     corpus: str = option(..., "The corpus to look through.", corpus=True)
-    held_out: tuple[str, ...] = option(
-        (), "Labels to decide by and to test on, whose sentences count as leaks.", corpus=True
-    )
+    held_out: tuple[str, ...] = option((), "Dev and test sets, whose sentences count as leaks.", corpus=True)
 
 
 def run(config: AuditConfig, job: Job) -> AuditResult:

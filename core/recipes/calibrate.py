@@ -47,9 +47,9 @@ class CalibrateConfig(Config):
     """Options of what to time."""
 
     encoder: str = option("minilm", "A Hugging Face name, a local folder, or minilm (bundled).")
-    task: str = option(..., "Task text (T_C), which masked language modelling reads.", corpus=True)
-    train: str = option(..., "Labels (L_C), which fine-tuning reads.", corpus=True)
-    domain: str = option("", "Big corpus (D_C), which is embedded.", corpus=True)
+    task: str = option(..., "Task corpus (T_C), which masked language modelling reads.", corpus=True)
+    train: str = option(..., "Labelled data (L_C), which fine-tuning reads.", corpus=True)
+    domain: str = option("", "Domain corpus (D_C), which is embedded.", corpus=True)
     allow_download: bool = option(False, "Fetch the encoder from the Hugging Face hub if it is not here yet.")
 
     network: Network = option("encoder", "What is timed as the tagger.")

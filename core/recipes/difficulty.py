@@ -35,7 +35,7 @@ class DifficultyOptions(Config):
     )
     folds: int = option(5, "A mention is judged by models that did not train on its fold.", ge=2, le=50)
     repeats: int | None = option(
-        None, "Cross-validations whose information (PVI) is averaged; None: quick 1, paper 3.", ge=1, le=20
+        None, "Cross-validations whose pointwise V-information (PVI) is averaged; None: quick 1, paper 3.", ge=1, le=20
     )
     null: Literal["closed", "trained"] = option(
         "closed", "The model without input: the share of each type, or a classifier trained on nothing."
@@ -67,7 +67,8 @@ class DifficultyConfig(DifficultyOptions):
 
     train: str = option(..., "The labelled corpus to judge, a training split.", corpus=True)
     encoder: str = option(
-        "minilm", "A Hugging Face name, a folder, or minilm (bundled): the information (PVI) is this encoder's."
+        "minilm",
+        "A Hugging Face name, a folder, or minilm (bundled): the pointwise V-information (PVI) is this encoder's.",
     )
     allow_download: bool = option(False, "Fetch the encoder from the Hugging Face hub if it is not here yet.")
 
@@ -215,7 +216,7 @@ def _notes(counts: Mapping[str, int], n: int, wanted: int, grouped_by: str) -> l
     if len(counts) == 1:
         return [
             f"{next(iter(counts))}: is the only type, so neither name nor context has anything to tell and the "
-            "information (PVI) of every mention is 0 bits; nothing was trained."
+            "pointwise V-information (PVI) of every mention is 0 bits; nothing was trained."
         ]
     notes = []
     if n < wanted:
@@ -224,7 +225,7 @@ def _notes(counts: Mapping[str, int], n: int, wanted: int, grouped_by: str) -> l
         names = ", ".join(f"{kind} ({counts[kind]})" for kind in rare)
         notes.append(
             f"{names}: fewer mentions than the {n} folds, so the models that judge them have seen next to none; do not"
-            " lean on their information (PVI). The other types are judged as ever."
+            " lean on their pointwise V-information (PVI). The other types are judged as ever."
         )
     return notes
 

@@ -51,8 +51,8 @@ class FinetuneConfig(WordVectorOptions, TaggerSettings):
     init: str = option(
         "minilm", "A Hugging Face name, a folder, minilm (bundled), or the id of a finished pretrain run."
     )
-    train: str = option(..., "Labels to learn from (L_C).", corpus=True)
-    dev: str = option(..., "Labels to decide by (dev): the best epoch is chosen on it.", corpus=True)
+    train: str = option(..., "Training set: labelled sentences (L_C).", corpus=True)
+    dev: str = option(..., "Dev set: the best epoch is chosen on it.", corpus=True)
     test: tuple[str, ...] = option((), "Labelled test splits, each read once.", corpus=True)
     seeds: tuple[int, ...] = option((1, 2, 3), "One tagger a seed; 3 for a look, 5 for a claim.")
     stages: Literal["joint", "lpft"] = option(
@@ -145,7 +145,7 @@ def _read(config: FinetuneConfig, job: Job) -> Splits:
         )
     if missing := sorted(rest - seen):
         job.context.note(
-            f"{', '.join(missing)}: not in the labels to learn from, so no tagger can find them; they count as missed."
+            f"{', '.join(missing)}: not in the training set, so no tagger can find them; they count as missed."
         )
     borrowed = borrow(config, job, sorted(seen), model_folder(config.states, job))
     return Splits(
@@ -211,7 +211,7 @@ def _settle(config: FinetuneConfig, job: Job, splits: Splits, seed: int, seeds: 
 def _note_sample(job: Job, judged_by: int, dev: int) -> None:
     if 0 < judged_by < dev:
         job.context.note(
-            f"An epoch is judged by {judged_by:,} of the {dev:,} sentences to decide by; the score that is "
+            f"An epoch is judged by {judged_by:,} of the {dev:,} dev sentences; the score that is "
             "reported is of all of them."
         )
 

@@ -25,11 +25,11 @@ from core.text.sentence import Sentence
 class HalvesConfig(Config):
     """Options: what is split, and how much of a half is learnt from with its labels."""
 
-    train: str = option(..., "Labels to learn from (L_C).", corpus=True)
-    dev: str = option(..., "Labels to decide by (dev).", corpus=True)
+    train: str = option(..., "Training set: labelled sentences (L_C).", corpus=True)
+    dev: str = option(..., "Dev set.", corpus=True)
     test: str = option(..., "Labelled test split.", corpus=True)
     train_sentences: int = option(..., "Sentences of a half to train on.", unit="sentences", ge=1)
-    dev_sentences: int = option(..., "Further sentences of it, to make choices on.", unit="sentences", ge=1)
+    dev_sentences: int = option(..., "Further sentences of it, to choose settings on.", unit="sentences", ge=1)
     seed: int = option(0, "Seed of which sentence is where.", ge=0)
 
 

@@ -40,12 +40,12 @@ class IntakeConfig(Config):
     path: str = option(..., "A file, a folder of files, or a zip archive of them.")
     others: tuple[str, ...] = option((), "Further files, folders or archives.")
     task: tuple[str, ...] = option(
-        (), "Task text (T_C): text like what is to be labelled; the text of train if left out."
+        (), "Task corpus (T_C): text like what is to be labelled; the text of train if left out."
     )
-    domain: tuple[str, ...] = option((), "The big corpus (D_C), to choose from.")
-    train: tuple[str, ...] = option((), "Labels to learn from (L_C train): labelled sentences.")
-    dev: tuple[str, ...] = option((), "Labels to decide by (L_C dev).")
-    test: tuple[str, ...] = option((), "Labels to test on (L_C test), held out.")
+    domain: tuple[str, ...] = option((), "Domain corpus (D_C), to select from.")
+    train: tuple[str, ...] = option((), "Training set: labelled sentences (L_C train).")
+    dev: tuple[str, ...] = option((), "Dev set: labelled sentences (L_C dev).")
+    test: tuple[str, ...] = option((), "Test set: labelled sentences (L_C test), held out.")
     divide: tuple[str, ...] = option((), "Labelled, to be divided into those of train, dev and test that are missing.")
     source: tuple[str, ...] = option((), "Further sources, to compare: each is kept as a corpus without a role.")
     documents: tuple[str, ...] = option(

@@ -33,8 +33,8 @@ class MapConfig(Config):
     """Options: the selection, and how it is laid out."""
 
     selection: str = option(..., "The `select` run to draw.")
-    task: str = option("", "Task text (T_C) of that run.", corpus=True, hidden=True)
-    domain: str = option("", "Big corpus (D_C) of that run.", corpus=True, hidden=True)
+    task: str = option("", "Task corpus (T_C) of that run.", corpus=True, hidden=True)
+    domain: str = option("", "Domain corpus (D_C) of that run.", corpus=True, hidden=True)
     sample: int = option(20_000, "UMAP is fitted on so many, equal shares of each class.", unit="sentences", ge=10)
     limit: int = option(500_000, "At most so many are on the map at all.", unit="sentences", ge=10)
     dimensions: Literal[2, 3] = option(2, "2, or 3 for a map to turn.")

@@ -42,7 +42,7 @@ class PretrainOptions(MlmSettings):
         (), "Labelled splits: their sentences, and near copies, are not read.", corpus=True
     )
     heldout_task: str = option(
-        "", "Sentences of the task text for the held-out loss; without: 5% of the task text, held out.", corpus=True
+        "", "Sentences of the task corpus for the held-out loss; without: 5% of the task corpus, held out.", corpus=True
     )
     general: str = option("", "General text that shows what is forgotten; without: 5% of the last corpus.", corpus=True)
 
@@ -52,7 +52,7 @@ class PretrainConfig(PretrainOptions):
 
     corpora: tuple[str, ...] = option(
         ...,
-        "Task text (T_C) first, then the choice (S_C) or the big corpus (D_C); or that alone.",
+        "Task corpus (T_C) first, then the selection (S_C) or the domain corpus (D_C); or that alone.",
         corpus=True,
         min_length=1,
     )

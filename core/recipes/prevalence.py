@@ -24,9 +24,9 @@ REGULARISATION = 1.0
 class PrevalenceConfig(EncoderOptions):
     """Options: what is looked for, and in what."""
 
-    task: str = option(..., "Task text (T_C): sentences like the tagger's, unlabelled.", corpus=True)
-    domain: str = option(..., "Big corpus (D_C), which may have more of the kind.", corpus=True)
-    seed: int = option(0, "Seed of the sample of the big corpus that the task text is told from.", ge=0)
+    task: str = option(..., "Task corpus (T_C): sentences like the tagger's, unlabelled.", corpus=True)
+    domain: str = option(..., "Domain corpus (D_C), which may have more of the kind.", corpus=True)
+    seed: int = option(0, "Seed of the sample of the domain corpus that the task corpus is told from.", ge=0)
 
 
 def run(config: PrevalenceConfig, job: Job) -> PrevalenceResult:

@@ -37,8 +37,8 @@ WHOLE = EncoderOptions().max_length  # pieces of the longest sentence that is re
 class RankConfig(Config):
     """Options: the encoders, and the labels."""
 
-    train: str = option(..., "Labels to learn from (L_C).", corpus=True)
-    dev: str = option(..., "Labels to decide by (dev): what a probe finds in it is reported.", corpus=True)
+    train: str = option(..., "Training set: labelled sentences (L_C).", corpus=True)
+    dev: str = option(..., "Dev set: the score (F1) of a probe on it is reported.", corpus=True)
     encoders: tuple[str, ...] = option(
         ("minilm",), "Hugging Face names or folders on this machine, minilm (bundled), or ids of pretrain runs."
     )
@@ -91,7 +91,7 @@ def run(config: RankConfig, job: Job) -> RankResult:
     seen = types_of(train)
     if not seen or not any(sentence.tokens for sentence in dev):
         raise CorpusError(
-            "rank: no entity to learn from, or no word to decide by; give labelled sentences with entities."
+            "rank: no entity in the training set, or no word in the dev set; give labelled sentences with entities."
         )
     sample = Labelled(
         train=_sample(train, TRAIN),
@@ -207,7 +207,7 @@ def _proposal(states: "States", sample: Labelled, job: Job) -> Proposal:
             why = (
                 f"Within train a linear probe scores {tables[layer].f1():.1f} from layer {layer} and {last:.1f} "
                 f"from the last of {top} ({by.delta:+.1f}, {by.lo:+.1f} to {by.hi:+.1f}). Training closes most of such "
-                "a gap, so compare both on the labels to decide by."
+                "a gap, so compare both on the dev set."
             )
             return Proposal(layers=str(layer), why=why)
     best = max(range(1, top), key=lambda layer: tables[layer].f1())

@@ -88,7 +88,7 @@ class RebuildOptions(Config):
 class RebuildConfig(RebuildOptions):
     """Options: the training set, how it is changed, and by what measurement."""
 
-    train: str = option(..., "Labels to learn from (L_C) to change; never a test split.", corpus=True)
+    train: str = option(..., "Training set to change: labelled sentences (L_C), never a test set.", corpus=True)
     method: Method = option(
         ...,
         "random2low, highc2low, redundant2low: names that tell less. random2high, low2high: contexts that tell more. "
@@ -103,9 +103,7 @@ class RebuildConfig(RebuildOptions):
         le=1,
     )
     difficulty: str = option("", "The finished difficulty run of this corpus; all but dataaug need one.")
-    holdout: tuple[str, ...] = option(
-        (), "Labels to decide by and to test on, whose text must not come in.", corpus=True
-    )
+    holdout: tuple[str, ...] = option((), "Dev and test sets, whose text must not come in.", corpus=True)
     encoder: str = option("minilm", "dataaug: the encoder whose pieces are weighed, those that tell a type kept.")
 
     weights: str = option("", "Hash of the encoder.", hidden=True)
@@ -237,7 +235,7 @@ def _measures(config: RebuildConfig, job: Job, sentences: Sequence[Sentence]) ->
         return {}
     if not config.difficulty:
         raise ConfigError(
-            f"difficulty: {config.method} goes by information (PVI); give the id of a finished difficulty run."
+            f"difficulty: {config.method} needs pointwise V-information (PVI); give a finished difficulty run."
         )
     run = RunStore(job.home).get(config.difficulty)
     if run.manifest.kind != "difficulty" or run.state().state != "succeeded":

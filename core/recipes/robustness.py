@@ -27,7 +27,11 @@ class RobustnessConfig(Config):
     """Options: the test set, and what its mentions are to be called."""
 
     test: str = option(..., "The labelled test split that is renamed; it stays as it is.", corpus=True)
-    train: str = option(..., "Labels to learn from (L_C); what is unseen or of another type goes by it.", corpus=True)
+    train: str = option(
+        ...,
+        "Training set: labelled sentences (L_C) that define which names are unseen or of another type.",
+        corpus=True,
+    )
     kind: Kind = option(
         ..., "oov: names of the type that train does not hold. cross-category: names of other types. typos: one slip."
     )

@@ -36,15 +36,15 @@ SLOW_CHUNK = BLOCK // 8  # rows, where a model reads every sentence: what a kill
 class ScoreConfig(EncoderOptions):
     """Options: the strategy, and what it scores."""
 
-    task: str = option(..., "Task text (T_C): sentences like the tagger's, unlabelled.", corpus=True)
-    domain: str = option(..., "Big corpus (D_C): what to choose from.", corpus=True)
-    train: str = option("", "Labels to learn from (L_C), or a list of names (gazetteer).", corpus=True)
-    dev: str = option("", "Labels to decide by (dev), where a tagger is trained first.", corpus=True)
+    task: str = option(..., "Task corpus (T_C): sentences like the tagger's, unlabelled.", corpus=True)
+    domain: str = option(..., "Domain corpus (D_C): what to select from.", corpus=True)
+    train: str = option("", "Training set: labelled sentences (L_C), or a list of names (gazetteer).", corpus=True)
+    dev: str = option("", "Dev set, if a tagger is trained first.", corpus=True)
     holdout: tuple[str, ...] = option((), "Labelled splits; their sentences count as leaks.", corpus=True)
     strategy: str = option(DEFAULT_STRATEGY, "How sentences are scored.")
     options: dict[str, object] = option({}, "The strategy's own options.")
     transductive: bool = option(
-        False, "Learn from held-out sentences found in the task text too (know why, if you do)."
+        False, "Learn from held-out sentences found in the task corpus too (know why, if you do)."
     )
     seed: int = option(0, "Seed of everything random.", ge=0)
 
@@ -66,9 +66,7 @@ class ScoreConfig(EncoderOptions):
         if Role.LABELLED in strategy.needs and not self.train:
             raise ConfigError(f"strategy {self.strategy}: needs labels; give them with --train.")
         if "ner" in strategy.models and not self.dev:
-            raise ConfigError(
-                f"strategy {self.strategy}: trains a tagger, which needs labels to decide by; give them with --dev."
-            )
+            raise ConfigError(f"strategy {self.strategy}: trains a tagger, which needs a dev set; give it with --dev.")
         return self
 
 
@@ -127,8 +125,8 @@ def sources_of(config: ScoreConfig, strategy: Strategy, job: Job) -> tuple[dict[
 def _refuse_swapped(task: Corpus, domain: Corpus) -> None:
     if len(task) > len(domain):
         raise CorpusError(
-            f"the task text {task.name} ({len(task):,} sentences) is larger than the big corpus {domain.name} "
-            f"({len(domain):,}); selection takes a big corpus and a small task text: did you swap them?"
+            f"the task corpus {task.name} ({len(task):,} sentences) is larger than the domain corpus {domain.name} "
+            f"({len(domain):,}); selection takes a domain corpus and a small task corpus: did you swap them?"
         )
 
 
@@ -156,6 +154,6 @@ def _learnable(config: ScoreConfig, job: Job) -> BoolArray | None:
     keep = learnable_rows(config.task, _held_out(config), job)
     if keep is not None and not keep.all():
         job.context.note(
-            f"{int((~keep).sum())} sentences of the task text are in held-out data and were not learnt from."
+            f"{int((~keep).sum())} sentences of the task corpus are in held-out data and were not learnt from."
         )
     return keep

@@ -46,11 +46,9 @@ class SelectOptions(EncoderOptions, Flagging):
 class SelectConfig(SelectOptions, ScoreConfig):
     """Options: what to select, how, and how much of it."""
 
-    dev: str = option(
-        "", "Labels to decide by, which a tagger may need; their sentences count as leaks too.", corpus=True
-    )
+    dev: str = option("", "Dev set, which a tagger may need; its sentences count as leaks too.", corpus=True)
     budget: str = option(
-        "10%", "1000 (sentences), 50000tokens, 20% of the big corpus, or threshold:0.75 in the strategy's unit."
+        "10%", "1000 (sentences), 50000tokens, 20% of the domain corpus, or threshold:0.75 in the strategy's unit."
     )
 
     @field_validator("budget")
@@ -86,7 +84,7 @@ def run(config: SelectConfig, job: Job) -> SelectResult:
         scores.write_order(job.context.run, scored.order)
         chosen = scored.choose(budget, drop)
     scores.write_rows(job.context.run, chosen.rows)
-    job.context.stage("sealing the choice")
+    job.context.stage("sealing the selection")
     sealed = _seal(config, job, scored.domain, chosen)
     return SelectResult(
         strategy=config.strategy,
@@ -105,7 +103,7 @@ def _seal(config: SelectConfig, job: Job, domain: Corpus, chosen: Selection) -> 
     return job.library.subset(
         domain,
         chosen.rows,
-        name=f"choice {domain.name} {config.strategy} {chosen.budget}{_SUFFIX[config.diversity]}",
+        name=f"selection {domain.name} {config.strategy} {chosen.budget}{_SUFFIX[config.diversity]}",
         origin={"run": job.context.run.id, "from": domain.fingerprint},
     )
 

@@ -70,7 +70,8 @@ def _check(primary: Corpus, assisting: Corpus, types: TypeMap) -> dict[str, list
         if not corpus.types:
             what = "holds no entity" if corpus.labelled else "is not labelled"
             raise CorpusError(
-                f"{corpus.name}: {what}; disagreement (SKL) compares labelled corpora, so give one with entities."
+                f"{corpus.name}: {what}; symmetric KL divergence (SKL) compares labelled corpora, so give one "
+                "with entities."
             )
     named = [{types.get(kind, kind) for kind in corpus.types} - {""} for corpus in (primary, assisting)]
     if not named[0] & named[1]:

@@ -198,8 +198,8 @@ def _compared(report: Report) -> list[Part]:
         text += (
             ": what plain text the program had read before. Each way of preparing it is a variant. The variant “none” "
             "read nothing; “random” read sentences drawn by lot, and shows what any text of that amount does. The "
-            "others read what they chose from the big corpus (D_C) for being like the task text (T_C); the number "
-            "behind a variant's name says how much that was (its choice, S_C)."
+            "others read what they chose from the domain corpus (D_C) for being like the task corpus (T_C); the number "
+            "behind a variant's name says how much that was (its selection, S_C)."
         )
     else:
         text += ", which is called a variant (arm):"
@@ -275,9 +275,9 @@ def _how_sure(report: Report) -> list[Part]:
         "test set of this size been drawn. One variant was named beforehand for the planned test; the others are "
         "exploratory, and the more of them there are, the surer each has to be. A variant “improves” only if it is "
         "surely above no pre-training and above random text of the same amount (a variant that reads all text has "
-        "chosen nothing, so only the first counts for it). Each variant read the test set once; every choice was made "
-        "on a separate set of labels to decide by. Where a variant has one selection and one pre-training, a quick "
-        "look, the interval does not hold what other ones would change, so it cannot show that choosing helped. Text "
+        "selected nothing, so only the first counts for it). Each variant saw the test set once; settings were chosen "
+        "on a separate dev set. If a variant has one selection and one pre-training (a quick look), the interval does "
+        "not include the effect of other ones, so it cannot show that selecting helped. Text "
         "from elsewhere is in no interval."
     )
     reasons = [(line_name(row), row.why) for row in report.rows if row.verdict != "baseline"]

@@ -58,7 +58,7 @@ def check_budget(budget: Budget, n_sentences: int, n_tokens: int) -> None:
     size = {"sentences": n_sentences, "tokens": n_tokens}.get(budget.unit)
     if size is not None and budget.value > size:
         raise ConfigError(
-            f"budget: {int(budget.value):,} {budget.unit} is more than the big corpus holds ({size:,}); "
+            f"budget: {int(budget.value):,} {budget.unit} is more than the domain corpus holds ({size:,}); "
             "give a smaller one or a share like 20%."
         )
 

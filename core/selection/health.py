@@ -119,27 +119,27 @@ def warnings(health: Health) -> Iterator[str]:
         if median_other and abs(selected / median_other - 1) > TOLERANCE:
             sort = "long" if selected > median_other else "short"
             yield (
-                f"Sentences of the choice have a median of {selected:.0f} tokens, those of the {plainly(other)} "
+                f"Sentences of the selection have a median of {selected:.0f} tokens, those of the {plainly(other)} "
                 f"{median_other:.0f}: the selection prefers {sort} ones."
             )
     if health.duplicates > REPEATED * health.sentences:
         yield (
-            f"{health.duplicates:,} of {health.sentences:,} sentences repeat another one of the choice; withhold "
+            f"{health.duplicates:,} of {health.sentences:,} sentences repeat another one of the selection; withhold "
             "duplicates."
         )
     if health.variety is not None and health.variety < SAME * health.variety_of:
         yield (
-            f"{health.variety_of:,} sentences of the choice are worth {health.variety:.1f} different ones; "
+            f"{health.variety_of:,} sentences of the selection are worth {health.variety:.1f} different ones; "
             "select with diversity."
         )
     if health.coverage is not None and health.coverage < HALF:
         yield (
-            f"Only {health.coverage:.0%} of the task text is nearer to the choice than to what was filtered; "
+            f"Only {health.coverage:.0%} of the task corpus is nearer to the selection than to what was filtered; "
             "try the strategy knn or a larger budget."
         )
     others = {name: ratio for name, ratio in health.type_token.items() if name != "S_C" and ratio}
     if others and health.type_token["S_C"] < POOR * min(others.values()):  # a task's own text may be as uniform
         yield (
-            f"The choice uses far fewer different words than the {' and the '.join(map(plainly, others))} in as many "
-            "words: it may be boilerplate."
+            f"The selection uses far fewer different words than the {' and the '.join(map(plainly, others))} in as "
+            "many words: it may be boilerplate."
         )

@@ -70,7 +70,7 @@ class Evidence:
         Errors: CorpusError where the vectors are gone.
         """
         if self.task is None or self.task_norms is None or self.vector is None:
-            raise CorpusError("the task text's vectors are gone.")
+            raise CorpusError("the task corpus's vectors are gone.")
         rows = self.model["task_rows"]
         return np.asarray(self.task[rows], dtype=np.float64), self.task_norms[rows].astype(np.float64), rows
 

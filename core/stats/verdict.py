@@ -85,7 +85,7 @@ class Arm:
     system: Sequence[Evaluation]
     random: Sequence[Evaluation] | None
     without: str = "no pre-training"
-    control: str = "a random choice of as many tokens"
+    control: str = "a random selection of as many tokens"
     single_pretraining: bool = False
     none: Sequence[Evaluation] | None = None
     unit: str = "seeds"
@@ -175,13 +175,13 @@ def _judge(arm: Arm, against_none: Tested, against_random: Tested | None) -> Ver
     elif random is None or against_random is None:
         word = "helped"
         why = (
-            f"{gain}: above 0, but without a variant with a random choice of as many tokens nobody can tell the choice "
-            "of sentences from the mere amount of text; add the variant random."
+            f"{gain}: above 0, but without a random baseline the effect of the selection cannot be separated from the "
+            "effect of more text; add the variant random."
         )
     elif arm.single_pretraining:
         word = "helped"
         why = (
-            f"{gain}: above 0. Against {arm.control} {_points(random)}, but by one choice and one pre-training of "
+            f"{gain}: above 0. Against {arm.control} {_points(random)}, but by one selection and one pre-training of "
             "each: a quick look, by which choosing cannot be shown to help; let every seed repeat the whole pipeline."
         )
     elif against_random.sign < 0:

@@ -59,7 +59,7 @@ class MlmSettings(Config):
     max_pieces: int = option(0, "Pieces to be read instead of epochs; 0: epochs.", ge=0)
     patience: int = option(
         0,
-        "End after so many epochs without a better held-out loss on the task text, and keep the best; 0: the last.",
+        "End after so many epochs without a better held-out loss on the task corpus, and keep the best; 0: the last.",
         ge=0,
     )
     max_length: int = option(128, "Longer sentences are read in parts.", unit="pieces", ge=8, le=8192)
@@ -68,8 +68,8 @@ class MlmSettings(Config):
     mask_probability: float = option(0.15, "Share of the pieces that are masked.", gt=0, lt=1)
     balance: Balance = option(
         "none",
-        "The task text beside the others: every sentence once; the task text repeated to their size; or as "
-        "few of them as of the task text.",
+        "The task corpus beside the others: every sentence once; the task corpus repeated to their size; or as "
+        "few of them as of the task corpus.",
     )
     precision: Literal["auto", "bf16", "fp32"] = option("auto", "auto takes bf16 where the device has it.")
     allow_download: bool = option(False, "Fetch the encoder from the Hugging Face hub if it is not here yet.")

@@ -225,7 +225,7 @@ class Pretraining(Durable):
         """Leave the model with the weights that are to be kept, and say so where they are not the last ones."""
         if not self.curve or (best := int(np.argmin(self.curve)) + 1) == len(self.curve):
             return
-        note = f"The loss on held-out sentences of the task text was lowest after epoch {best} of {len(self.curve)}"
+        note = f"The loss on held-out sentences of the task corpus was lowest after epoch {best} of {len(self.curve)}"
         if not self.settings.patience:
             self.report.note(f"{note}; the last epoch is kept, and patience would keep the best one.")
             return

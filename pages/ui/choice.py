@@ -9,6 +9,7 @@ from core.facade import choices, find_out, runs, selections
 from core.facade.choices import Choice
 from core.facade.errors import WinnowError
 from core.facade.runs import Run
+from core.facade.shown import count
 from pages.ui.presses import pressed
 from pages.ui.runs import links
 from pages.ui.runs.words import run_titles, selection_titles, title
@@ -120,7 +121,7 @@ def pick(shown: str, page: str, unfinished: Sequence[Run] = ()) -> None:
     # With what is shown in its key the field follows when another is taken up elsewhere.
     ids, key = list(labels), f"{page}.which.{shown}"
     look: dict[str, Any] = {"label_visibility": "collapsed", "width": "stretch"}
-    picked = st.selectbox("The choice", ids, ids.index(shown), labels.__getitem__, key=key, **look)
+    picked = st.selectbox("The selection", ids, ids.index(shown), labels.__getitem__, key=key, **look)
     if picked != shown:
         if picked in [run.id for run in unfinished]:
             links.attach(picked, VISIT)
@@ -143,39 +144,43 @@ def bar(choice_id: str, page: str, unfinished: Sequence[Run] = ()) -> None:
 
 def _keep(choice: Choice, page: str) -> None:
     """The number lies in the button: what is kept is what is seen."""
-    label = f"Keep this choice ({selections.kept(choice.id).selected:,})"
-    about = "Puts it aside under a name, as it is now. You go on with this one; the other stays."
+    label = f"Save this selection ({selections.kept(choice.id).selected:,})"
+    about = "Saves a copy under a name. Later changes do not affect the copy."
     look: dict[str, Any] = {"icon": ":material/bookmark_add:", "help": about, "width": "content"}
     opened = st.popover(label, key=f"{page}.choice.aside", on_change="rerun", **look)
     if not opened.open:
         return
     with opened:
         proposed = choices.proposed_name(choice)
-        name = st.text_input("Its name", proposed, key=f"{page}.choice.name.{proposed}", max_chars=choices.LONGEST)
-        if pressed("Keep", f"{page}.choice.keep", type="primary"):
+        name = st.text_input("Name", proposed, key=f"{page}.choice.name.{proposed}", max_chars=choices.LONGEST)
+        if pressed("Save", f"{page}.choice.keep", type="primary"):
             try:
                 kept = choices.keep(choice.id, name)
             except WinnowError as error:
                 st.error(plain(str(error)), icon=":material/error:")
                 return
-            st.session_state[NEWS] = f"Kept as {kept.name}. What you change from here on is not in it."
+            st.session_state[NEWS] = f"Saved as {kept.name}. Later changes do not affect it."
             st.rerun()
 
 
 def _more(choice: Choice, page: str) -> None:
     """Its name, the trainings that read it, its end."""
-    look: dict[str, Any] = {"icon": ":material/more_horiz:", "help": "Rename or remove this choice", "width": "content"}
+    look: dict[str, Any] = {
+        "icon": ":material/more_horiz:",
+        "help": "Rename or remove this selection",
+        "width": "content",
+    }
     opened = st.popover("", key=f"{page}.choice.more", on_change="rerun", **look)
     if not opened.open:
         return
     with opened:
         now = choices.title(choice)
-        name = st.text_input("This choice's name", now, key=f"{page}.choice.called.{now}", max_chars=choices.LONGEST)
+        name = st.text_input("This selection's name", now, key=f"{page}.choice.called.{now}", max_chars=choices.LONGEST)
         with st.container(horizontal=True):
             renamed = pressed("Rename", f"{page}.choice.rename")
             removed = not choice.first and pressed("Remove", f"{page}.choice.remove", icon=":material/delete:")
         if choice.first:
-            st.caption("It came with its scores and goes with them: remove its run on the page Runs.")
+            st.caption("This selection belongs to a scoring run. To delete it, delete the run on the page Runs.")
         if readers := choices.read_by(choice.id):
             read = ", ".join(f"{plain(title(runs.get(each.run)))} ({each.sentences:,})" for each in readers)
             st.caption(f"Read by {read}.")
@@ -201,6 +206,6 @@ def _changed_since(choice: Choice) -> None:
     others = [each for each in choices.read_by(choice.id) if not each.same]
     for reader in others[:3]:
         st.caption(
-            f":material/history: {plain(title(runs.get(reader.run)))} read this choice when it was another, of "
-            f"{reader.sentences:,} sentences, and keeps those."
+            f":material/history: {plain(title(runs.get(reader.run)))} was trained on an earlier version of this "
+            f"selection ({count(reader.sentences, 'sentence')})."
         )

@@ -14,11 +14,11 @@ from pages.ui.widgets import is_dark
 PICTURES = Path(__file__).resolve().parents[2] / "assets" / "pictures"  # `make pictures` takes them
 WIDTH = 720  # pixels
 SHOWN = {  # in a picture, for who cannot see it
-    "home": "The road with what is known at each stop: texts, the choice, the answer with its interval, the report.",
-    "corpora": "The task text: its size, what was flagged in it, how long its sentences are, and five of them.",
-    "selection": "How many sentences have which score, with the cut, and those closest to the task text.",
-    "explore": "A map of task text, selected and filtered sentences, with its topics, and a table of the sentences.",
-    "training": "Curves of a training: its loss, its score on the labels to decide by, in all and by type.",
+    "home": "The road with what is known at each stop: texts, the selection, the answer with its interval, the report.",
+    "corpora": "The task corpus: its size, what was flagged in it, how long its sentences are, and five of them.",
+    "selection": "How many sentences have which score, with the cut, and those closest to the task corpus.",
+    "explore": "A map of the task corpus, selected and filtered sentences, with topics, and a table of the sentences.",
+    "training": "Curves of a training: its loss, its score on the dev set, in all and by type.",
     "results": "The verdict in a sentence, scores of each variant with intervals, and the leaderboard.",
     "similarity": "Two sources by four measures, in a table and as bars, and in a sentence which is closest.",
     "bias": "How many bits names and contexts tell of a mention's type, in all and mention by mention.",

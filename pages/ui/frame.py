@@ -37,7 +37,7 @@ PAGES = {
 }
 BUG = "This is a bug in Winnow"
 STRIP_POLL, STRIP_MOST = 2.0, 3  # seconds; runs
-ABOUT = "**Winnow** finds the part of a big corpus that is worth pre-training on. Nothing leaves this machine."
+ABOUT = "**Winnow** finds the part of a large corpus that is worth pre-training on. Nothing leaves this machine."
 _theme = st.components.v2.component("winnow_theme", js=(ASSETS / "theme.js").read_text(encoding="utf-8"))
 _focus = st.components.v2.component("winnow_focus", js=(ASSETS / "focus.js").read_text(encoding="utf-8"))
 logger = logging.getLogger("winnow.pages")

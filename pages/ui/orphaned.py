@@ -19,7 +19,7 @@ def span_words(chosen: FloatArray, unit: str, prefer: str) -> str:
     low, high = float(chosen.min()), float(chosen.max())
     best, worst, closer = (high, low, "higher") if prefer == "high" else (low, high, "lower")
     return (
-        f"What is selected scores from {best:.4g}, the closest to the task text, to {worst:.4g} (in {plain(unit)}; "
+        f"What is selected scores from {best:.4g}, the closest to the task corpus, to {worst:.4g} (in {plain(unit)}; "
         f"{closer} is closer)."
     )
 
@@ -37,7 +37,7 @@ def orphaned(choice_id: str) -> None:
     kept, result = insights.orphaned(choice_id), selections.result(choice_id)
     _numbers(kept, result)
     figure = figures.score_histogram(kept.bins, kept.chosen, kept.unit, kept.prefer, dark=is_dark())
-    name = f"Histogram of the scores of the big corpus: {len(kept.chosen):,} selected, cut at {kept.chosen[-1]:.4g}"
+    name = f"Histogram of the scores of the domain corpus: {len(kept.chosen):,} selected, cut at {kept.chosen[-1]:.4g}"
     st.vega_lite_chart(spec=figure, key=f"remains.scores.{choice_id}", alt=name)
     st.caption(span_words(kept.chosen, kept.unit, kept.prefer))
     if kept.corpus is not None:
@@ -50,20 +50,20 @@ def _numbers(kept: Orphaned, result: SelectResult) -> None:
     selected, of = result.selected, result.of
     with st.container(horizontal=True):
         st.metric("Selected", f"{selected:,}", width="content", help=f"of {of:,} sentences")
-        st.metric("of the big corpus", f"{selected / of:.1%}", width="content")
+        st.metric("of the domain corpus", f"{selected / of:.1%}", width="content")
         st.metric("Tokens", f"{result.tokens:,}", width="content")
         st.metric("Withheld", f"{sum(result.dropped.values()):,}", width="content")
 
 
 def _sentences(sealed: Corpus, kept: Orphaned) -> None:
-    st.caption("The choice itself is still here, as a corpus of its own: it can be trained on. Its first sentences:")
+    st.caption("The selection itself is still here, as a corpus of its own: it can be trained on. Its first sentences:")
     looked(sealed.fingerprint)
     scores = kept.chosen[:FIRST].tolist()
     rows = [
         {"score": score, "text": sentence.text, "place": sentence.place}
         for score, sentence in zip(scores, next(sealed.batches(0, FIRST)), strict=True)
     ]
-    table(rows, with_place({"score": "Score", "text": "Sentence"}, rows), "The first sentences of the choice")
+    table(rows, with_place({"score": "Score", "text": "Sentence"}, rows), "The first sentences of the selection")
 
 
 def _map(run_id: str, x: FloatArray, y: FloatArray, kinds: IntArray) -> None:

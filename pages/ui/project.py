@@ -179,7 +179,7 @@ def _export(here: Project) -> None:
         on_click="ignore",
         key="project.export",
         icon=":material/download:",
-        help="One file with its texts, choices, runs and results, for another machine.",
+        help="One file with its texts, selections, runs and results, for another machine.",
     )
 
 

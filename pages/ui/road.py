@@ -127,7 +127,7 @@ def _next(stop: Stop, *, turn: bool) -> None:
         page_link(EXPLORE, label="Health", icon=":material/health_and_safety:", query=tab, width="content")
     if stop.saved:
         query_saved = {"choice": stop.saved}
-        page_link(EXPLORE, label="Saved choice", icon=":material/bookmark:", query=query_saved, width="content")
+        page_link(EXPLORE, label="Saved selection", icon=":material/bookmark:", query=query_saved, width="content")
     if stop.name == "worth" and not stop.ready:
         _ask(stop, turn=turn)
         return
@@ -155,8 +155,8 @@ def _ask(stop: Stop, *, turn: bool) -> None:
             icon=":material/download:",
             on_click="ignore",
             key="home.label",
-            help=f"Up to {labelling.MOST} sentences of your task text, drawn by chance, for Doccano, Label Studio or "
-            "Prodigy. Label a third to learn from, a sixth to choose by, and half to test.",
+            help=f"Up to {labelling.MOST} sentences of your task corpus, drawn by chance, for Doccano, Label Studio or "
+            "Prodigy. Use a third as training set, a sixth as dev set and half as test set.",
         )
 
 

@@ -103,14 +103,14 @@ def test_a_choice_is_found_by_id_name_and_what_it_is_called_without_one(select: 
             choices.find(gone)
     first, second = (choices.keep(select) for _ in range(2))
     assert (first.name, second.name) == ("10 sentences by random", "10 sentences by random 2")
-    with pytest.raises(RunError, match="is no selection"):
+    with pytest.raises(RunError, match="is not from a `select` run"):
         choices.find(selections.result(select).score_run)
 
 
 @pytest.mark.parametrize("name", ["", "x" * 61, "leases ONLY", " "])
 def test_a_name_that_is_none_too_long_or_taken_is_refused(name: str, select: str) -> None:
     choices.keep(select, "Leases only")
-    with pytest.raises(ConfigError, match=r"characters, this one|call this one"):
+    with pytest.raises(ConfigError, match=r"characters; give|call this one"):
         choices.rename(select, name)
     assert choices.at(select).name == ""
     assert choices.rename(select, "Mine").name == "Mine"
@@ -150,7 +150,7 @@ def test_two_choices_are_compared_as_they_are(select: str, seal: Seal) -> None:
     other = seal([f"Something else {i} ." for i in range(20)], "other").fingerprint
     options = {**corpora.roles(), "domain": other, "strategy": "random", "budget": "3", "keep": corpora.FLAGS}
     far = runs.execute("select", options).id
-    with pytest.raises(CorpusError, match="choose from different corpora"):
+    with pytest.raises(CorpusError, match="are of different corpora"):
         insights.overlap(select, far)
 
 
@@ -178,7 +178,7 @@ def test_what_the_run_itself_sealed_was_read_of_its_first_choice(select: str, ho
 
 def test_a_kept_choice_goes_and_the_first_one_goes_with_its_run(select: str, home: Path) -> None:
     kept = choices.keep(select, "Leases")
-    with pytest.raises(ConfigError, match="is what its run came to"):
+    with pytest.raises(ConfigError, match="belongs to its run"):
         choices.remove(select)
     choices.remove(kept.id)
     assert [each.id for each in choices.listed()] == [select]
@@ -225,7 +225,7 @@ def test_a_spoilt_choice_takes_no_other_along_and_is_named(
     assert {each.id for each in choices.listed()} == {sound.id, select}
     assert path in unreadable()
     for ask in (selections.kept_budget, selections.chosen, selections.edits, choices.find):
-        with pytest.raises(RunError, match=rf"choice {kept.id}: .*{file} cannot be read; bring it back from a copy"):
+        with pytest.raises(RunError, match=rf"selection {kept.id}: .*{file} cannot be read; bring it back from a copy"):
             ask(kept.id)
     assert command("choice", "remove", kept.id) == {"removed": kept.id}
     assert unreadable() == []
@@ -282,7 +282,7 @@ def test_the_commands(select: str, command: Json, tmp_path: Path, home: Path) ->
     output = tmp_path / "S_C.txt"
     assert command("export", "Rents", "--output", output)["choice"] == kept["choice"]
     assert len(output.read_text().splitlines()) == 15
-    assert "is what its run came to" in command("choice", "remove", select)
+    assert "belongs to its run" in command("choice", "remove", select)
     assert command("choice", "remove", "Rents") == {"removed": kept["choice"]}
     assert "'Rents': is not here" in command("choice", "show", "Rents")
     corpora.set_role("domain", None)

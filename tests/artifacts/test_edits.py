@@ -68,7 +68,7 @@ def test_a_row_that_nobody_can_have_added_is_a_sentence(tmp_path: Path) -> None:
     scores = Scores(name="s", unit="u", prefer="high", values=np.array([5.0, 4, 3]), corpus="c")
     chosen = Selection(corpus="c", rows=np.array([0]), scores=scores.values[:1], budget=Budget.parse("1"), dropped={})
     append(tmp_path, "add", np.array([2, 3]))
-    with pytest.raises(RunError, match="adds row 3, and the big corpus has 3; bring it back"):
+    with pytest.raises(RunError, match="adds row 3, and the domain corpus has 3; bring it back"):
         read(tmp_path).apply(chosen, scores)
 
 

@@ -59,7 +59,7 @@ ROWS: Mapping[str, tuple[ArmRow, tuple[str, str, str]]] = {
     ),
     "one pre-training": (
         line("no evidence", delta=1.0, interval=(-1.0, 3.0), estimate=replace(GAIN, fixed=0.5), pretrain_run="r"),
-        ("Not shown", "can only detect", "Next: 6 repetitions in each of which choice and reading are made anew too"),
+        ("Not shown", "can only detect", "Next: 6 repetitions, each with its own selection and reading"),
     ),
     "reading helped": (
         line("helped", estimate_random=replace(GAIN, delta=0.9, fixed=0.0), **BY_LOT),
@@ -67,7 +67,7 @@ ROWS: Mapping[str, tuple[ArmRow, tuple[str, str, str]]] = {
     ),
     "a quick look": (
         line("helped", delta_random=0.9, interval_random=(-1.0, 2.8), chose=None),
-        ("Reading helped, choosing is not shown to", "+0.9 over as much random text", "choice and reading are made anew"),
+        ("Reading helped, choosing is not shown to", "+0.9 over as much random text", "each with its own selection and reading"),
     ),
     "no control": (
         line("helped", "tapt"),
@@ -138,7 +138,7 @@ def test_an_arm_is_held_against_its_own_control_in_words(arm: str, read: int, as
     ("budget", "words"),
     [
         ("1000", "the chosen 1,000 sentences the tagger"),
-        ("20%", "the chosen 20% of the big corpus the tagger"),
+        ("20%", "the chosen 20% of the domain corpus the tagger"),
         ("50000tokens", "the chosen 50,000 tokens the tagger"),
     ],
 )
@@ -156,13 +156,15 @@ def test_the_claim_comes_first_and_what_is_sure_of_others_is_named_beside_it() -
         effect=1.0, chance=0.1, why="",
     )  # fmt: skip
     told = finding(*others, claim, planned=planned).what
-    assert told.startswith("Not shown: after reading the chosen 10% of the big corpus (knn)")
+    assert told.startswith("Not shown: after reading the chosen 10% of the domain corpus (knn)")
     assert (
-        "it also does better with the chosen 10% of the big corpus (classifier), all of the big corpus and 1 more"
+        "it also does better with the chosen 10% of the domain corpus (classifier), all of the domain corpus and 1 more"
         in told
     )
     assert "it does worse with a language model of law" in told
-    assert finding(*others, claim).what.startswith("Yes: after reading the chosen 10% of the big corpus (classifier)")
+    assert finding(*others, claim).what.startswith(
+        "Yes: after reading the chosen 10% of the domain corpus (classifier)"
+    )
 
 
 def test_the_claim_comes_first_in_a_quick_look_too_and_what_else_is_sure_is_called_exploratory() -> None:
@@ -170,9 +172,11 @@ def test_the_claim_comes_first_in_a_quick_look_too_and_what_else_is_sure_is_call
     claim = line("helped", "knn", delta_random=0.9, interval_random=(-1.0, 2.8), chose=None)
     other = line("improves", delta_random=2.9, interval_random=(1.0, 4.8), exploratory=True)
     words = finding(other, claim)
-    assert words.what.startswith("Reading helped, choosing is not shown to: after reading the chosen 10% of the big ")
+    assert words.what.startswith(
+        "Reading helped, choosing is not shown to: after reading the chosen 10% of the domain "
+    )
     assert words.what.endswith(
-        " Besides, not asked beforehand and so exploratory: it also does better with the chosen 10% of the big corpus "
+        " Besides, not asked beforehand and so exploratory: it also does better with the chosen 10% of the domain corpus "
         "(classifier)."
     )
     assert not any(PRIVATE.search(part) for part in words.parts)
@@ -192,7 +196,7 @@ def test_below_its_control_an_arm_may_help_all_the_same(row: ArmRow, also: str) 
     row = replace(row, delta_random=-2.0, interval_random=(-3.0, -1.0), chose="worse")
     what = finding(row).what
     assert what.startswith("No: ")
-    assert what.removesuffix(also).endswith((" (up to 2).", " of the big corpus."))
+    assert what.removesuffix(also).endswith((" (up to 2).", " of the domain corpus."))
     assert ("Reading helped" in what, "all the same" in what) == ("Reading" in also, "same" in also)
 
 

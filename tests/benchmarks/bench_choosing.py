@@ -7,7 +7,7 @@ Grounds. crossner: CrossNER's AI, literature and music; every replicate has a ch
 own in both arms, and `none` a tagger; halves of each L_C are swapped (a half's text is T_C, 100 sentences of it are
 labelled for training and 50 for dev, the other half is the test). D_C and S_C as in bench_worth: 109,482 sentences,
 5,000 of them. bio and news, where choosing has much to find: the first 100 sentences of bc5cdr, of conll2003, are T_C
-and the labels to learn from, 50 of dev those to decide by, the test split the test; D_C is 20,000 sentences of PubMed
+and the training set, 50 of dev those to decide by, the test split the test; D_C is 20,000 sentences of PubMed
 among 425,754 others, 10,000 of newswire among 616,212; S_C 20,000.
 
 One test over all of a ground, looked at after 2, 4 and 6 replicates: it ends where it knows. Two replicates, which swap

@@ -184,7 +184,7 @@ def change(page: Page) -> float:
 
 
 def chosen(rows: int) -> None:
-    """The legal sample with a choice and its map; rows: of made-up text in place of its big corpus, 0 for none."""
+    """The legal sample with a choice and its map; rows: of made-up text in place of its domain corpus, 0 for none."""
     corpora.open_sample("legal")
     how = {"strategy": "knn"}
     if rows:
@@ -279,7 +279,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--every", action="store_true", help="Every page in place of Explore alone.")
     parser.add_argument("--finished", action="store_true", help="The finished sample in place of Explore.")
-    parser.add_argument("--rows", type=int, default=0, help="Of the big corpus; 0: the legal sample's.")
+    parser.add_argument("--rows", type=int, default=0, help="Of the domain corpus; 0: the legal sample's.")
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="Of every page.")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:

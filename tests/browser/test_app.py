@@ -95,7 +95,7 @@ def test_from_files_to_an_export(server: Server, page: Page, lines: Callable[[in
     page.reload()  # the upload is on disk, so it is still there
     expect(page.get_by_text(NASTY[1])).to_be_visible()
     press(page, "Import")
-    use(page, "Import domain", "Big corpus")
+    use(page, "Import domain", "Domain corpus")
     page.get_by_text("Import a corpus").click()
     option(page, "A path on this machine")
     settled(page)
@@ -105,7 +105,7 @@ def test_from_files_to_an_export(server: Server, page: Page, lines: Callable[[in
     expect(name).to_have_value("task")
     name.fill("my task")
     press(page, "Import")
-    use(page, "Import my task", "Task text")
+    use(page, "Import my task", "Task corpus")
     press(page, "Check for duplicates and leaks")
     expect(page.get_by_text("exact duplicates")).to_have_count(2)
     page.get_by_test_id("stSidebar").get_by_role("link", name="Selection").click()

@@ -176,10 +176,10 @@ def test_every_button_does_something(
 @walk
 def samples(one: Walk) -> None:
     one.go("Selection?run=20200101-000000-select-dead")
-    one.press("selection.run.latest", sees="Take the choice away as")
+    one.press("selection.run.latest", sees="Export selection as")
     one.go("")
     one.press("home.sample.legal", sees=one.page.get_by_role("heading", name="Selection", exact=True))
-    expect(one.page.get_by_role("combobox", name="Big corpus")).to_have_value(re.compile("legal"))
+    expect(one.page.get_by_role("combobox", name="Domain corpus")).to_have_value(re.compile("legal"))
 
 
 @walk
@@ -373,18 +373,18 @@ def selection(one: Walk) -> None:
     one.press("selection.count", sees=re.compile("; you ask for"))
     one.press("selection.counted")
     expect(one.button("selection.counted")).to_have_count(0)
-    one.press("selection.choice.aside", sees="Its name")
-    one.page.get_by_role("textbox", name="Its name").fill("Put aside")
-    one.press("selection.choice.keep", sees="Kept as Put aside.")
+    one.press("selection.choice.aside", sees="Name")
+    one.page.get_by_role("textbox", name="Name", exact=True).fill("Put aside")
+    one.press("selection.choice.keep", sees="Saved as Put aside.")
     settled(one.page)
     [kept] = [each for each in choices.listed() if each.name]
     one.go(f"Selection?choice={kept.id}")
-    one.press("selection.choice.more", sees="This choice's name")
-    one.page.get_by_role("textbox", name="This choice's name").fill("Called otherwise")
+    one.press("selection.choice.more", sees="This selection's name")
+    one.page.get_by_role("textbox", name="This selection's name").fill("Called otherwise")
     one.press("selection.choice.rename", sees=re.compile("^Called otherwise:.? Select"))
     settled(one.page)
     one.go(f"Selection?choice={kept.id}")
-    one.press("selection.choice.more", sees="This choice's name")
+    one.press("selection.choice.more", sees="This selection's name")
     one.press("selection.choice.remove")
     expect(one.page.get_by_text("Called otherwise")).to_have_count(0)
     assert [each.id for each in choices.listed()] == [kept.run]
@@ -401,12 +401,12 @@ def explore(one: Walk) -> None:
     pick(one.page, "Pick a topic or a class", "All filtered sentences")
     one.press("explore.add", sees=re.compile(r"^By hand: \d+ added, 0 removed"))
     settled(page)
-    one.press("explore.add-flagged", sees="Flagged sentences are in the choice by hand")
+    one.press("explore.add-flagged", sees="Flagged sentences are in the selection by hand")
     settled(page)
     one.press("explore.undo")
-    expect(page.get_by_text("Flagged sentences are in the choice by hand")).to_have_count(0)
+    expect(page.get_by_text("Flagged sentences are in the selection by hand")).to_have_count(0)
     settled(page)
-    one.press("explore.seal", sees="The choice with its hand edits is now a corpus")
+    one.press("explore.seal", sees="The selection with its hand edits is now a corpus")
     pick(one.page, "Pick a topic or a class", "All selected sentences")
     for kind in ("txt", "jsonl", "parquet"):
         one.download(f"explore.export.{kind}")
@@ -454,11 +454,11 @@ def _named(one: Walk) -> None:
 
 @walk
 def explore_runs(one: Walk) -> None:
-    one.go(f"Explore?run={one.runs.select}", opened="Find entities in the big corpus, to colour by and to read")
+    one.go(f"Explore?run={one.runs.select}", opened="Find entities in the domain corpus, to colour by and to read")
     one.press("explore.tag.start", starts="tag")
     one.go(f"Explore?run={one.runs.select}", opened="The same on the command line, and another map")
     one.press("explore.make", starts="map")
-    one.go(f"Explore?run={one.runs.select}", tab="Health of the choice")
+    one.go(f"Explore?run={one.runs.select}", tab="Health of the selection")
     one.press("explore.choose", starts="select")
 
 
@@ -592,7 +592,7 @@ def _click_the_tallest_bar(one: Walk) -> None:
     insisting(one.page, click)
     found = bias_facade.measured(one.runs.difficulty).bars.tolist()
     most = max(found.count(bar) for bar in set(found))
-    expect(one.page.get_by_text(re.compile(rf"^{most:,} mentions? with a name less context"))).to_be_visible()
+    expect(one.page.get_by_text(re.compile(rf"^{most:,} mentions? with a name minus context"))).to_be_visible()
     marked = one.page.get_by_role("list", name="Sentences with the mention highlighted").locator("mark")
     expect(marked.first).to_be_visible()
     settled(one.page)
@@ -612,7 +612,7 @@ def bias_runs(one: Walk) -> None:
     one.press("bias.robust.start", starts="robustness")
     one.go(f"Bias?run={one.runs.difficulty}", tab="Rebuild")
     one.open("How to rebuild")
-    tick(page, re.compile("has no labels to decide by or to test on"))
+    tick(page, re.compile("has no dev or test set"))
     one.press("bias.rebuild.start", starts="rebuild")
     one.go(f"Bias?run={one.runs.difficulty}", opened="What to measure")
     one.press("bias.start", starts="difficulty")
@@ -635,7 +635,7 @@ def assisting(one: Walk) -> None:
 @walk
 def words(one: Walk) -> None:
     one.go("Selection")
-    one.press("frame.words", sees="The large pile of plain text that sentences are chosen from.")
+    one.press("frame.words", sees="The large corpus of plain text from which sentences are selected.")
 
 
 @walk

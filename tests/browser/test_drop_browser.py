@@ -90,22 +90,20 @@ def test_from_mixed_documents_and_labels_to_the_answer_in_five_clicks_and_to_its
     person = Person(page, server)
     person.drop(*legal)
     assert person.part("Part of labels.conll") == "Labels, to be divided"
-    assert person.part(re.compile(r"Part of 4 files \(DOCX, EML, HTML, PDF\)")) == "Big corpus"
+    assert person.part(re.compile(r"Part of 4 files \(DOCX, EML, HTML, PDF\)")) == "Domain corpus"
     page.reload()  # what was dropped is on disk, and the address names it
     expect(page.get_by_role("button", name="Use these")).to_be_visible()
     settled(page)
     assert person.part("Part of labels.conll") == "Labels, to be divided"
     person.click("Use these")
-    expect(page.get_by_text("In use now as task text, big corpus, labels to learn from")).to_be_visible()
+    expect(page.get_by_text("In use now as task corpus, domain corpus, training set")).to_be_visible()
     settled(page)
     roles = corpora.roles()
     assert roles.keys() == ALL
     assert roles["task"] == roles["train"]
     assert not list((server.home / "uploads").iterdir())
     person.click("Go on", role="link")
-    expect(
-        page.get_by_text(re.compile(r"\d+ task sentences, .* to choose from, \d+ labelled to learn"))
-    ).to_be_visible()
+    expect(page.get_by_text(re.compile(r"\d+ task sentences, .* to select from, \d+ for training"))).to_be_visible()
     for encoder in ("minilm", "tiny"):  # timed: the person need not wait for it here
         asked = experiments.calibration(find_out.options(encoder=encoder))
         finished.finish(server.home, "calibrate", asked, lambda _: finished.TIMED)
@@ -144,11 +142,11 @@ def test_a_dropped_folder_brings_the_folders_that_its_files_lie_in(
     person = Person(page, server)
     person.drop_folder(matter)
     for file in ("a/contract.html", "b/contract.html"):
-        assert person.part(f"Part of {file}") in ("Big corpus", "Not used")
-        pick(page, f"Part of {file}", "Big corpus")
+        assert person.part(f"Part of {file}") in ("Domain corpus", "Not used")
+        pick(page, f"Part of {file}", "Domain corpus")
     expect(page.get_by_text("b/photo.png", exact=True)).to_be_visible()
     person.click("Use these")
-    expect(page.get_by_text("In use now as big corpus")).to_be_visible()
+    expect(page.get_by_text("In use now as domain corpus")).to_be_visible()
     settled(page)
     rows = [row for batch in corpora.find(corpora.roles()["domain"]).batches() for row in batch]
     assert {(row.file, row.tokens[0]) for row in rows} == {("a/contract.html", "Ada"), ("b/contract.html", "Bo")}
@@ -172,5 +170,5 @@ def test_the_app_may_be_killed_while_they_are_imported(
     server.start()
     page.goto(f"{server.url}/Corpora")
     table = page.get_by_role("table", name="All corpora")
-    expect(table.get_by_role("row", name=re.compile("^labels-train .*Task text, Labels to learn from"))).to_be_visible()
+    expect(table.get_by_role("row", name=re.compile("^labels-train .*Task corpus, Training set"))).to_be_visible()
     settled(page)

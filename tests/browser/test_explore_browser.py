@@ -177,15 +177,15 @@ def test_lasso_add_remove_undo_reload_export(server: Server, page: Page, mapped:
     expect(page.get_by_text(f"{len(fresh):,} added, 0 removed.")).to_be_visible()
     settled(page)
     left = len(filtered - fresh)
-    drawn = {"task text": classes.count("T_C"), "selected": len(fresh | old), "filtered": left}
+    drawn = {"task corpus": classes.count("T_C"), "selected": len(fresh | old), "filtered": left}
     counts(page, drawn)
     press(page, re.compile("Add also the"))
-    expect(page.get_by_text("Flagged sentences are in the choice by hand")).to_be_visible()
+    expect(page.get_by_text("Flagged sentences are in the selection by hand")).to_be_visible()
     settled(page)
     counts(page, {**drawn, "selected": len(fresh | old) + left, "filtered": 0})
     press(page, re.compile("Undo add"))
-    expect(page.get_by_text("Flagged sentences are in the choice by hand")).to_have_count(0)
-    press(page, re.compile("^.*Remove .* from the choice"))
+    expect(page.get_by_text("Flagged sentences are in the selection by hand")).to_have_count(0)
+    press(page, re.compile("^.*Remove .* from the selection"))
     expect(page.get_by_text(f"0 added, {len(fresh | old):,} removed.")).to_be_visible()
     press(page, re.compile("Undo remove"))
     expect(page.get_by_text(f"{len(fresh):,} added, 0 removed.")).to_be_visible()
@@ -267,7 +267,7 @@ def test_a_corpus_is_never_markup_and_a_search_reaches_all(
     settled(page)
     page.get_by_label("Search all sentences").fill("onerror")
     page.keyboard.press("Enter")
-    expect(page.get_by_text("1 in the big corpus and 0 in the task text hold onerror.")).to_be_visible()
+    expect(page.get_by_text("1 in the domain corpus and 0 in the task corpus hold onerror.")).to_be_visible()
     expect(page.get_by_test_id("glide-cell-4-0")).to_have_text(NASTY)
     settled(page)
     nasty = next(row for row in built[2].values() if row["text"] == NASTY)
@@ -277,9 +277,9 @@ def test_a_corpus_is_never_markup_and_a_search_reaches_all(
     insisting(page, lambda: page.mouse.click(box["x"] + 18, box["y"] + 70))
     card = page.locator(".st-key-explore-why")
     expect(card.get_by_text(NASTY)).to_be_visible()
-    press(page, re.compile("(Add to|Remove from) the choice"))
+    press(page, re.compile("(Add to|Remove from) the selection"))
     expect(page.get_by_text(re.compile("By hand"))).to_be_visible()
-    for tab in ("Compare", "Side by side", "Health of the choice"):
+    for tab in ("Compare", "Side by side", "Health of the selection"):
         page.get_by_role("tab", name=tab).click()
         settled(page)
     assert page.locator("img[src=x], a[href*='evil.example']").count() == 0

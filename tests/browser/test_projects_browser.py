@@ -51,8 +51,8 @@ def test_two_projects_are_kept_apart(server: Server, page: Page, home: Path) -> 
         assert "Ottersea" not in said
         assert first[-4:] not in said
     for run, project, hits in (
-        (second, "leases", "No sentence of the big corpus or the task text holds zebrawood."),
-        (first, "my-first-project", "1 in the big corpus and 0 in the task text hold zebrawood."),
+        (second, "leases", "No sentence of the domain corpus or the task corpus holds zebrawood."),
+        (first, "my-first-project", "1 in the domain corpus and 0 in the task corpus hold zebrawood."),
     ):
         page.goto(f"{server.url}/Explore?run={run}&project={project}")
         settled(page)

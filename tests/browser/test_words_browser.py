@@ -24,7 +24,7 @@ ABOVE = """() => {
 
 @pytest.fixture
 def texts(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A task text and a big corpus in the server's home."""
+    """A task corpus and a domain corpus in the server's home."""
     monkeypatch.setenv("WINNOW_HOME", str(server.home))
     for role, n in (("task", 20), ("domain", 60)):
         corpus = Library(server.home).seal(map(sentence, contracts(n, seed=n)), name=role, origin={}, labelled=False)
@@ -44,4 +44,4 @@ def test_the_switch_hides_and_shows_and_is_remembered(server: Server, page: Page
             settled(page)
             expect(switch).to_be_checked(checked=shown)
             expect(page.get_by_text(what, exact=True)).to_have_count(int(shown))
-        expect(page.get_by_role("combobox", name="Task text", exact=False).first).to_be_visible()
+        expect(page.get_by_role("combobox", name="Task corpus", exact=False).first).to_be_visible()

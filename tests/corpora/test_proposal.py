@@ -54,7 +54,7 @@ def test_one_labelled_file_and_one_large_text(labels: str, pile: str, real_data:
     proposal = propose(looks.looks([tmp_path / "mine.conll", tmp_path / "other.txt.gz"]))
     assert parts(proposal) == {"mine.conll": DIVIDE, "other.txt.gz": "domain"}
     assert (proposal.task_of_train, proposal.ask) == (True, ())
-    assert "divided into labels to learn from, to decide by and to test on" in seen(proposal, "mine.conll")
+    assert "divided into a training set, a dev set and a test set" in seen(proposal, "mine.conll")
     [small, large] = sorted(proposal.rows, key=lambda row: row.sentences)
     assert (small.exact, small.sentences) == (True, MOST)
     assert not large.exact
@@ -234,7 +234,7 @@ def test_a_role_that_is_filled_stays_filled(held: Mapping[str, str], wanted: tup
     proposal = propose([unlabelled("new.txt", 500), labelled("new.conll")], held=held)
     assert parts(proposal) == {"new.txt": wanted[0], "new.conll": wanted[1]}
     if wanted[0] == SOURCE:
-        assert "archive is the big corpus of this project already" in seen(proposal, "new.txt")
+        assert "archive is the domain corpus of this project already" in seen(proposal, "new.txt")
     assert proposal.task_of_train == ("task" not in held and wanted[1] in (DIVIDE, "train"))
 
 

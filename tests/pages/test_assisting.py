@@ -158,11 +158,11 @@ def test_a_sweep_is_drawn(scored: str, pair: tuple[Corpus, Corpus]) -> None:
     assert not app.exception
     assert not app.error
     said = texts(app)
-    assert "the labels to decide by chose the threshold 1" in said
+    assert "the dev set chose the threshold 1" in said
     assert "beside borrowing none (no tagger learnt anything, so that says nothing" in plainly(said)  # after 1 epoch
     assert "Every variant made 1 steps, 1 passes over the primary sentences, on the same batches" in said
     assert len(app.get("plotly_chart")) == 2
-    assert ">Chosen by disagreement (SKL)<" in said
+    assert ">Selected by SKL<" in said
     assert "python -m core assist --primary home" in commands(app)
 
 
@@ -185,7 +185,7 @@ def test_the_form_of_a_sweep_starts_what_it_says(
     config = run.manifest.config
     assert (config["thresholds"], config["shares"], config["seeds"]) == ([1.0, 9.0], ["sub-word"], [1])
     assert (config["dev"], config["hidden"], config["assisting_weight"]) == (pair[0].fingerprint, 4, 0.1)
-    assert "With only the spelling of words shared, the labels to decide by chose the threshold" in plainly(texts(app))
+    assert "With only the spelling of words shared, the dev set chose the threshold" in plainly(texts(app))
 
 
 @pytest.mark.usefixtures("expert")

@@ -340,7 +340,7 @@ def test_harder_test_sets_are_listed_with_what_holds(home: Path) -> None:
         facade_runs.execute("robustness", {**options, "kind": kind})
     app = opened(PAGE)
     assert not app.exception
-    assert "none of its words, apart from “of”, “the” and the like, occurs in the labels to learn from" in raw_html(app)
+    assert "none of its words, apart from “of”, “the” and the like, occurs in the training set" in raw_html(app)
     assert "No finished tagger was tested on several test sets yet" in texts(app)
     assert NASTY not in raw_html(app)
 

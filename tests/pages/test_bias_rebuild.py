@@ -68,7 +68,7 @@ def test_low_share_says_its_sentences_and_stops_where_they_are_too_few(run: str)
     assert app.button(key="bias.rebuild.start").disabled
     app.number_input(key="bias.rebuild.low-share.size").set_value(3).run()
     assert app.button(key="bias.rebuild.start").disabled
-    [none] = [box for box in app.checkbox if "has no labels to decide by or to test on" in box.label]
+    [none] = [box for box in app.checkbox if "has no dev or test set" in box.label]
     none.check().run()
     app.slider(key="bias.rate.low-share").set_value(90).run()  # every sentence of this corpus has a low-CEIM mention
     assert not app.button(key="bias.rebuild.start").disabled
@@ -105,7 +105,7 @@ def test_the_splits_of_the_measured_corpus_are_held_out_whatever_parts_are_given
     assert not app.exception
     assert held_out(app) == []  # nobody knows: it asks, and begins nothing
     assert app.button(key="bias.rebuild.start").disabled
-    assert "Which labels to decide by and to test on go with legal" in " ".join(one.value for one in app.warning)
+    assert "Which dev and test sets go with legal" in " ".join(one.value for one in app.warning)
 
     named = [labels(home, f"legal-{part}", n) for n, part in enumerate(("dev", "test"), 8)]
     app = opened_on(PAGE, run.id)
@@ -127,7 +127,7 @@ def test_the_parts_on_corpora_count_for_the_training_part_itself_and_what_is_mad
     expected = [made["dev"].fingerprint, made["test"].fingerprint]
     assert rebuilding.splits_of(made["train"].fingerprint) == (
         expected,
-        "given as those to decide by and to test on, on the page Corpora",
+        "given as dev and test sets, on the page Corpora",
     )
     assert rebuilding.splits_of(own.fingerprint)[0] == expected
 

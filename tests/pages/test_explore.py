@@ -271,7 +271,9 @@ def test_a_map_becomes_a_folder_for_embedding_atlas(made: Made, tmp_path: Path) 
     assert table["x"].to_numpy() == pytest.approx(mapped.xy[0])
     assert table["text"].to_pylist() == mapped.texts(np.arange(len(mapped)))
     assert table["class"].to_pylist() == [terms.plainly(maps.CLASSES[kind]) for kind in kinds.tolist()]
-    assert table["corpus"].to_pylist() == ["task text"] * mapped.n_task + ["big corpus"] * (len(mapped) - mapped.n_task)
+    assert table["corpus"].to_pylist() == ["task corpus"] * mapped.n_task + ["domain corpus"] * (
+        len(mapped) - mapped.n_task
+    )
     inside = regions.region_points(map_run, middle(map_run), kinds)
     held = [point for point, names in enumerate(table["lassos"].to_pylist()) if names == ["the middle"]]
     assert held == inside.tolist()
@@ -517,7 +519,7 @@ def test_two_selections_are_compared_in_counts_pairs_and_health(made: Made, at_o
     app.run()
     assert not app.exception
     assert texts(app).count("domain.pdf, page 7 / domain.pdf, page 7") == 15
-    app.session_state["explore.tab"] = "Health of the choice"
+    app.session_state["explore.tab"] = "Health of the selection"
     app.run()
     assert "40 sentences" in texts(app)
     app.button(key="explore.choose").click().run()
@@ -553,7 +555,7 @@ def test_no_page_loads_torch_and_a_server_has_imported_what_pages_need_at_its_st
         "late = [name for name in set(sys.modules) - warm if name.startswith(ours)]\n"
         "assert not late, late\n"
         "states = [(file, '', '') for part in PAGES.values() for file, *_ in part if file != 'home.py']\n"
-        "states += [('pages/4_Explore.py', 'explore.tab', tab) for tab in ('Compare', 'Side by side', 'Health of the choice')]\n"
+        "states += [('pages/4_Explore.py', 'explore.tab', tab) for tab in ('Compare', 'Side by side', 'Health of the selection')]\n"
         "states += [('pages/5_Training.py', 'training.kind', kind) for kind in ('pretrain', 'experiment')]\n"
         "for page, key, value in states:\n"
         "    if key:\n        app.session_state[key] = value\n"

@@ -95,9 +95,9 @@ N = 8  # of the rights are the task's, and so many others are in the pile
 
 
 def closest(app: AppTest) -> list[str]:
-    """The sentences of the page's table of what is the closest to the task text."""
+    """The sentences of the page's table of what is the closest to the task corpus."""
     [table] = [
-        each.proto.body for each in app.get("html") if "<caption>The closest to the task text" in each.proto.body
+        each.proto.body for each in app.get("html") if "<caption>The closest to the task corpus" in each.proto.body
     ]
     return [unescape(text) for text in re.findall(r"<td>([^<]*)</td></tr>", table)]
 

@@ -33,7 +33,7 @@ def test_the_count_is_begun_told_and_taken(home: Path, seal: Seal, monkeypatch: 
     assert (kind, options["encoder"]) == ("prevalence", "tiny")
     count = prevalence.result(runs.execute(kind, options).id)
     app = opened(select)
-    line = f"{count.about:,} of the big corpus's 360 distinct sentences.*; you ask for 200"
+    line = f"{count.about:,} of the domain corpus's 360 distinct sentences.*; you ask for 200"
     assert any(re.search(line, part.value) for part in app.markdown)
     app.button(key="selection.counted").click().run()
     assert not app.exception

@@ -77,7 +77,7 @@ IN_ONE = {  # one work of one pace, whose stage says how far it is
 LAID_BY_HAND = ("difficulty", "experiment", "finetune", "study")
 LAID = {  # of the real thing
     "audit": r"Of 205 sentences: \d+ exact duplicate",
-    "select": r"Choice: 40 of 205 sentences, \d+ tokens",
+    "select": r"Selection: 40 of 205 sentences, \d+ tokens",
     "map": r"150 sentences laid out|245 sentences laid out",
     "similarity": r"orchard is closest to fruit",
     "difficulty": r"Names tell \d\.\d\d bits, contexts -?\d\.\d\d, over \d+ mentions",
@@ -130,7 +130,7 @@ MADE: Mapping[str, tuple[object, str]] = {  # of what takes a model to make
     "fetch": (FetchResult(encoder="mpnet", folder="/home/mpnet"), "The encoder mpnet is on this machine"),
     "prevalence": (
         PrevalenceResult(low=800, high=1090, about=950, task=500, domain=9000, quantiles=[]),
-        "About 950 sentences of the big corpus are like the task text's (800 to 1,090)",
+        "About 950 sentences of the domain corpus are like the task corpus (800 to 1,090)",
     ),
     "rank": (
         RankResult(train=1, dev=1, words=1, encoders=[RANK]),
@@ -208,13 +208,13 @@ def test_a_selection_is_told_as_it_is_now(runs: dict[str, Run], monkeypatch: pyt
     selections.keep_budget(select.id, "10.1%")
     now = selections.chosen(select.id)
     tokens = int(selections.scored(select.id).lengths[now.rows].sum())
-    assert outcome(select) == f"Choice: 21 of 205 sentences, {tokens} tokens"
+    assert outcome(select) == f"Selection: 21 of 205 sentences, {tokens} tokens"
     selections.edit(select.id, "remove", now.rows[:3])
-    assert "Choice: 18 of 205" in outcome(select)
+    assert "Selection: 18 of 205" in outcome(select)
     selections.undo(select.id)
-    assert "Choice: 21 of 205" in outcome(select)
+    assert "Selection: 21 of 205" in outcome(select)
     selections.keep_budget(select.id, select.manifest.config["budget"])
-    assert "Choice: 40 of 205" in outcome(select)
+    assert "Selection: 40 of 205" in outcome(select)
 
 
 def test_a_result_of_another_shape_has_no_line_and_a_fault_of_ours_is_no_silence(

@@ -50,23 +50,23 @@ def test_parts_are_proposed_with_what_was_seen_and_used_in_one_press(home: Path)
     said = unescape(texts(app))
     assert "120 sentences · labelled (PARTY)" in said
     assert "300 sentences" in said
-    assert "the big corpus to choose from" in said
-    assert "divided into labels to learn from, to decide by and to test on" in said
-    assert "The task text will be that of your labels to learn from" in said
+    assert "the domain corpus to choose from" in said
+    assert "divided into a training set, a dev set and a test set" in said
+    assert "The task corpus will be the text of your training set" in said
     app.button(key="corpora.use").click().run()
     assert not app.exception
     assert set(corpora.roles()) == set(corpora.ROLES)
     assert not list((home / "uploads").iterdir())
     assert "upload" not in app.query_params
     said = unescape(texts(app))
-    assert "In use now as task text, big corpus, labels to learn from" in said
-    assert "The task text is that of the labels to learn from" in said
+    assert "In use now as task corpus, domain corpus, training set" in said
+    assert "The task corpus is the text of the training set" in said
 
 
 def test_a_changed_part_is_what_is_used(home: Path) -> None:
     app = dropped(**FILES)
     box(app, "pile.txt").select("task").run()  # type: ignore[attr-defined]
-    assert "No big corpus yet" in texts(app)
+    assert "No domain corpus yet" in texts(app)
     box(app, "mine.conll").select(intake.UNUSED).run()  # type: ignore[attr-defined]
     app.button(key="corpora.use").click().run()
     assert set(corpora.roles()) == {"task"}
@@ -77,10 +77,10 @@ def test_a_second_drop_adds_sources_and_replaces_only_what_is_chosen(home: Path)
     before = corpora.roles()
     app = dropped(**{f"{name}.txt": "\n".join(kitchen(n, seed=n)).encode() for name, n in (("x", 60), ("y", 90))})
     assert parts(app) == {"x.txt": intake.SOURCE, "y.txt": intake.SOURCE}
-    assert "No task text yet" not in texts(app)
-    assert "No big corpus yet" not in texts(app)
+    assert "No task corpus yet" not in texts(app)
+    assert "No domain corpus yet" not in texts(app)
     box(app, "y.txt").select("domain").run()  # type: ignore[attr-defined]
-    assert "Replaces pile (300 sentences) as big corpus" in unescape(texts(app))
+    assert "Replaces pile (300 sentences) as domain corpus" in unescape(texts(app))
     app.button(key="corpora.use").click().run()
     assert corpora.find(corpora.roles()["domain"]).name == "y"
     app.button(key="corpora.undo").click().run()
@@ -104,7 +104,7 @@ def test_texts_dropped_together_are_kept_apart_if_asked(home: Path) -> None:
 def test_a_row_offers_what_it_can_be(home: Path) -> None:
     app = dropped(**FILES, **{"torn.docx": b"PK\x03\x04 torn"})
     offered = {row: box(app, row).options for row in ("mine.conll", "pile.txt", "torn.docx")}  # type: ignore[attr-defined]
-    assert offered["pile.txt"] == ["Task text", "Big corpus", "Further source, kept apart", "Not used"]
+    assert offered["pile.txt"] == ["Task corpus", "Domain corpus", "Further source, kept apart", "Not used"]
     assert offered["torn.docx"] == ["Not used"]
     assert "Labels, to be divided" in offered["mine.conll"]
     assert "Cannot be read" in texts(app)

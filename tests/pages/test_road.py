@@ -61,8 +61,8 @@ def pressed(app: AppTest, label: str) -> AppTest:
 def test_an_empty_home_says_what_is_missing_and_goes_one_way(home: Path) -> None:
     said, links = on_home()
     assert "None yet: import your own, or open a sample." in said
-    assert "Needs text of your task and a big corpus to choose from." in said
-    assert "Needs labels to learn from, to decide by and to test on." in said
+    assert "Needs a task corpus and a domain corpus." in said
+    assert "Needs a training set, a dev set and a test set." in said
     assert "Comes with the answer." in said
     assert ("Corpora", "**Add your texts**", "") in links
     assert not [label for _, label, _ in links if label.strip("*") in ("Choose", "Find out")]
@@ -72,13 +72,13 @@ def test_an_empty_home_says_what_is_missing_and_goes_one_way(home: Path) -> None
 def test_with_texts_it_goes_to_the_choice_and_with_labels_to_the_question(home: Path) -> None:
     made = finished.corpora(home)
     said, links = on_home()
-    assert "50 task sentences, 90 to choose from, 60 labelled to learn from, 190 to check by." in said
+    assert "50 task sentences, 90 to select from, 60 for training, 190 for dev and test." in said
     assert ("Selection", "**Choose**", "") in links
     assert "Find out" in buttons(opened("home.py"))
     assert "Not asked yet." in said
     corpora.set_role("test", None)
     said, links = on_home()
-    assert "Needs labels to test on." in said
+    assert "Needs a test set." in said
     assert "Find out" not in buttons(opened("home.py"))
     corpora.set_role("test", made["test"].fingerprint)
     corpora.remove(made["domain"].fingerprint)
@@ -173,7 +173,7 @@ def test_leaks_are_one_number_on_home_corpora_selection_and_explore(seal: Seal, 
     twice = corpora.leaks_flagged_twice(audit.id)
     assert leaks > twice > 0
     assert selections.chosen(run.id).dropped["leak"] == leaks
-    assert f"{leaks} of the big corpus are also among the dev and test sentences" in road.stops()[0].known
+    assert f"{leaks} sentences of the domain corpus are also in the dev or test set" in road.stops()[0].known
     counts = insights.flag_counts(run.id, np.arange(len(made["domain"])))
     assert counts["leak"] == leaks
     assert sum(counts.values()) == sum(selections.chosen(run.id).dropped.values())
@@ -195,7 +195,7 @@ def test_a_choice_is_told_by_its_size_share_leaks_and_hand_edits(
     said, links = on_home()
     assert stop.known in said
     assert ("Explore", "Map", f"choice={run.id}") in links
-    assert ("Explore", "Health", f"choice={run.id}&explore.tab=Health+of+the+choice") in links
+    assert ("Explore", "Health", f"choice={run.id}&explore.tab=Health+of+the+selection") in links
     store().remove(run.id)
     assert road.stops()[1].known == "Nothing chosen yet."
     monkeypatch.setattr(prevalence, "counted", lambda task, domain: object())
@@ -211,7 +211,7 @@ def test_a_saved_choice_stays_on_home_when_the_domain_corpus_changes(seal: Seal,
     said, links = on_home()
     assert "Nothing chosen from the present corpora yet." in said
     assert f"(20 sentences), made from {made['domain'].name}." in said
-    [query] = [query for page, label, query in links if (page, label) == ("Explore", "Saved choice")]
+    [query] = [query for page, label, query in links if (page, label) == ("Explore", "Saved selection")]
     assert query == f"choice={run.id}"
     app = opened("home.py")
     app.query_params["choice"] = run.id
@@ -375,10 +375,10 @@ def test_a_choice_that_the_experiment_made_stands_on_the_road_while_the_rest_is_
     selection = opened("pages/3_Selection.py")
     assert not selection.exception
     assert "7" in [metric.value for metric in selection.metric if metric.label == "Selected"]
-    assert chosen in [box.value for box in selection.selectbox if box.label == "The choice"]
+    assert chosen in [box.value for box in selection.selectbox if box.label == "The selection"]
     training = opened_with("pages/5_Training.py", {"training.kind": "pretrain"})
     assert not training.exception
-    assert chosen in [box.value for box in training.selectbox if box.label == "Choice"]
+    assert chosen in [box.value for box in training.selectbox if box.label == "Selection"]
 
 
 def test_without_labels_the_road_ends_with_sentences_to_label(seal: Seal, home: Path) -> None:

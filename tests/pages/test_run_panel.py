@@ -259,7 +259,8 @@ def test_what_came_out_is_said_in_a_line(made: dict[str, Corpus], home: Path) ->
     names = {role: made[role].fingerprint for role in ("task", "domain")}
     chosen = runs.execute("select", {**names, "strategy": "random", "budget": "20%"})
     assert (
-        outcome(chosen) == f"Choice: {chosen.result()['selected']} of 90 sentences, {chosen.result()['tokens']} tokens"
+        outcome(chosen)
+        == f"Selection: {chosen.result()['selected']} of 90 sentences, {chosen.result()['tokens']} tokens"
     )
     assert outcome(finish(home, "pretrain", {"corpora": (made["task"].fingerprint,)}, lambda context: {})) == ""
 

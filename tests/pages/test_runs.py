@@ -41,7 +41,7 @@ def test_all_runs_stand_in_a_table_newest_first_with_what_came_out(home: Path, t
     assert shown(app) == [run.id for run in reversed(three)]
     table = app.dataframe[0].value
     assert list(table["state"]) == ["Finished"] * 3
-    assert table["result"][0].startswith("Choice: ")
+    assert table["result"][0].startswith("Selection: ")
     assert table["size"][0] == pytest.approx(labels.size(three[2]) / 1e6)
 
 

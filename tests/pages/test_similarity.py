@@ -106,7 +106,7 @@ def test_the_result_stands_there_and_a_guess_is_a_choice(compared: str) -> None:
     app = well(button(app, "Show the numbers"))
     shown = texts(app)
     assert "so do 0 of 4 measures" in shown
-    assert "surprise 0 of 1" in shown
+    assert "perplexity 0 of 1" in shown
     assert similarity.guess(compared, "my-task") == [NASTY, "orchard"]
     assert "Guess first" not in [each.label for each in app.button]
 
@@ -209,9 +209,9 @@ def test_table_4_comes_out_of_table_3() -> None:
 def test_what_the_measures_predict_is_said_in_plain_words_and_experts_tables_are_folded() -> None:
     app = well(button(opened(PAGE), "Put in Table 3 of Dai et al. 2019"))
     told = texts(app)
-    for word in ("Shared words (TVC)", "Surprise (PPL)", "Points lost on average"):
+    for word in ("Target vocabulary covered (TVC)", "Perplexity (PPL)", "Points lost on average"):
         assert word in told
-    assert any("Word shift goes with the score most closely" in each.value for each in app.success)
+    assert any("Word vector variance goes with the score most closely" in each.value for each in app.success)
     assert "Score &#40;F1&#41;&#44; LM" in told
     folded = "Correlation of the measures with the change of the score, "
     for name in ("LM F1", "vectors F1"):
@@ -224,9 +224,9 @@ def test_what_the_measures_predict_is_said_in_plain_words_and_experts_tables_are
 def test_the_matrix_says_a_measures_word_and_its_symbol_in_grey(compared: str) -> None:
     app = well(opened(PAGE))
     shown = texts(app)
-    for word, symbol in (("Surprise", "PPL"), ("Word shift", "WVV"), ("Shared content words", "TVcC")):
+    for word, symbol in (("Perplexity", "PPL"), ("Word vector variance", "WVV"), ("Content words covered", "TVcC")):
         assert f'{word} <small class="w-symbol">{symbol}</small>' in shown
-    assert "shared words and shared content words being one" in app.success[0].value
+    assert "TVC and TVcC counting as one" in app.success[0].value
 
 
 def test_a_bad_table_is_a_card_that_says_the_line() -> None:

@@ -47,7 +47,7 @@ def test_what_was_selected_lies_on_top_and_the_task_around_it() -> None:
     for looks in (plots.CLASS_LOOKS, plots.SIDE_LOOKS):
         order = [looks.index(look) for kind, _ in _kinds(drawn(9), looks) for look in looks[kind : kind + 1]]
         names = [looks[kind].name for kind in order]
-        assert names.index("task text") < min(
+        assert names.index("task corpus") < min(
             names.index(name) for name in names if name in {"selected", "both", "only A"}
         )
         assert names[0] in {"filtered", "neither"}

@@ -120,9 +120,9 @@ def test_wrong_names_are_told(name: str, says: str) -> None:
 @pytest.mark.parametrize(
     ("name", "without", "network", "says"),
     [
-        ("tapt", "task", "encoder", "arms: tapt reads the task text; give a task text, or leave that variant out"),
-        ("dapt", "task", "encoder", "dapt reads the task text"),
-        ("knn", "domain", "encoder", "knn chooses from the big corpus"),
+        ("tapt", "task", "encoder", "arms: tapt reads the task corpus; give a task corpus, or leave that variant out"),
+        ("dapt", "task", "encoder", "dapt reads the task corpus"),
+        ("knn", "domain", "encoder", "knn chooses from the domain corpus"),
         ("vectors:law", "sources", "bilstm", "vectors:law begins from a source; give sources or imported_vectors"),
         ("lm:law", "sources", "bilstm", "lm:law begins from a source; give sources, or leave"),
         ("skl:2", "assisting", "encoder", "skl:2 borrows sentences; give an assisting corpus"),

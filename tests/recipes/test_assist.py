@@ -83,7 +83,9 @@ def test_a_threshold_is_a_number_above_0(given: dict[str, str], limit: float) ->
 def test_what_cannot_be_trained_on_is_told_before_the_first_training(given: dict[str, str], seal: Seal) -> None:
     drifting = seal([AWAY[0], AWAY[3]], "drifting", labelled=True).fingerprint
     refused(
-        {**given, "assisting": drifting}, r"no sentence has a disagreement \(SKL\) below 0.01", thresholds=(0.01, 9.5)
+        {**given, "assisting": drifting},
+        r"no sentence has a symmetric KL divergence \(SKL\) below 0.01",
+        thresholds=(0.01, 9.5),
     )
     bare = seal([AWAY[0], sentence("It rained .", [])], "bare", labelled=True).fingerprint
     refused({**given, "assisting": bare}, "holds no labelled entity.*higher threshold", CorpusError, thresholds=(1,))

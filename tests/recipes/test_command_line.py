@@ -246,7 +246,7 @@ def test_a_wrong_argument_is_told_in_a_sentence(
 def test_swapped_corpora_are_noticed(run: Run, piles: tuple[Path, Path]) -> None:
     code, _, err = run("select", "--task", piles[1], "--domain", piles[0], "--strategy", "random")
     assert code == 2
-    assert "larger than the big corpus" in err
+    assert "larger than the domain corpus" in err
 
 
 def test_the_worker_is_the_command_line(piles: tuple[Path, Path], home: Path) -> None:

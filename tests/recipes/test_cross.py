@@ -157,7 +157,7 @@ def test_a_plan_prices_what_is_made_and_a_longer_one_reuses_it(finished: Run) ->
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"task": "task"}, "task: with cross each half's own text is the task text"),
+        ({"task": "task"}, "task: with cross each half's own text is the task corpus"),
         ({"repeat": "tagger"}, "give repeat pipeline"),
         ({"seeds": (1, 2, 3)}, "give 2, 4 or 6"),
         ({"seeds": (1, 2, 3, 4), "looks": (3, 4)}, "look at 2,4,6"),

@@ -63,7 +63,7 @@ def test_a_run_with_such_a_budget_stops_before_it_embeds(piles: dict[str, str], 
     recipe = RECIPES["select"]
     config = recipe.config.parse({**piles, "budget": budget, "encoder": "tiny"})
     made = store().create(**plan(recipe, config, store().home).manifest())
-    with pytest.raises(ConfigError, match="more than the big corpus holds"):
+    with pytest.raises(ConfigError, match="more than the domain corpus holds"):
         worker.execute(made, work_of(made, RECIPES))
     assert [each.manifest.kind for each in runs.listed()] == ["select"]
 
@@ -76,7 +76,7 @@ def test_an_experiment_with_such_a_budget_starts_no_run(home: Path) -> None:
     assert not runs.listed()
     recipe = RECIPES["experiment"]
     kept = store().create(**plan(recipe, recipe.config.parse(options), home).manifest())
-    with pytest.raises(ConfigError, match="more than the big corpus holds"):
+    with pytest.raises(ConfigError, match="more than the domain corpus holds"):
         worker.execute(kept, work_of(kept, RECIPES))
     assert [each.manifest.kind for each in runs.listed()] == ["experiment"]
 

@@ -267,7 +267,7 @@ def test_what_it_could_show_is_assumed_where_nothing_was_trained_and_one_seed_sh
     )
     assert experiments.foresight({**OPTIONS, "arms": ("none", "classifier", "knn")}).points == foresight.points
     assert (
-        "This plan cannot show a true +1 of classifier 30, having one choice and pre-training a variant"
+        "This plan cannot show a true +1 of classifier 30, with one selection and pre-training per variant"
         in foresight.in_words()
     )
     pipeline = experiments.foresight({**OPTIONS, "repeat": "pipeline"})
@@ -356,7 +356,7 @@ def test_controls() -> None:
     assert lineup.complete(("random",), BOTH, "encoder") == ("none", "random")
     with pytest.raises(ConfigError, match=r"arms: 'knm' is not known; choose among none, tapt.*knn"):
         arms.find("knm")
-    with pytest.raises(ConfigError, match="arms: knn chooses from the big corpus; give a big corpus"):
+    with pytest.raises(ConfigError, match="arms: knn chooses from the domain corpus; give a domain corpus"):
         lineup.complete(("knn",), {"task": "t"}, "encoder")
 
 
@@ -505,11 +505,11 @@ def test_dapt_has_no_random_choice_of_its_size_to_beat() -> None:
     said = Verdict(verdict="helped", why="add the arm random", none=gain, random=None, helped="yes", chose=None)
     dapt, knn, tapt = (lineup.cells((name,), ("10",))[0] for name in ("dapt", "knn", "tapt"))
     assert _judged(said, dapt).word == "improves"
-    assert "all of the big corpus" in _judged(said, dapt).why
+    assert "all of the domain corpus" in _judged(said, dapt).why
     assert _judged(said, knn).word == "helped"
     assert _judged(said, knn).duels == (3, 0, 0)
     assert _judged(said, tapt).word == "helped"
-    assert "give a big corpus" in _judged(said, tapt).why
+    assert "give a domain corpus" in _judged(said, tapt).why
 
 
 def test_it_ends_at_a_look_where_the_claim_is_hopeless_and_resumed_it_ends_at_the_same(finished: str) -> None:

@@ -119,7 +119,7 @@ def test_training_sentences_in_dev_and_test_are_counted_and_f1_given_without_the
     run = runs.execute("finetune", {**FAST, **sealed, "test": (sealed["test"],), "seeds": (1, 2)})
     result = run.result()
     assert result["train_in_test"] == {"exact": 2, "near": 1}
-    words = "3 training sentences stand among those to decide by or to test on too (2 word for word, 1 nearly)."
+    words = "3 training sentences stand in the dev or test set too (2 word for word, 1 nearly)."
     assert [note for note in notes(run) if note.startswith(words)]
     for split, held in (("dev", 1), ("test", 2)):
         tables = [Evaluation.load(run.artifacts / f"evaluation-{split}-{seed}.npz") for seed in (1, 2)]

@@ -45,7 +45,7 @@ def test_a_mix_says_what_plain_loading_gives(parts: dict[str, str]) -> None:
 def test_neighbours_that_a_pipeline_does_not_read_are_named_beside_its_score(parts: dict[str, str]) -> None:
     run = runs.execute("finetune", {**FAST, **parts, "seeds": (1,), "epochs": 1, "context": 4})
     alone = next(what for what in training.loading(run.id) if what.startswith("With transformers"))
-    assert alone.endswith("on the labels to decide by, reading the neighbouring sentences, which a pipeline does not)")
+    assert alone.endswith("on the dev set, reading the neighbouring sentences, which a pipeline does not)")
     card = " ".join((run.artifacts / "model" / "README.md").read_text(encoding="utf-8").split())
     assert "(`argmax` above, which reads neighbouring sentences too)" in card
 

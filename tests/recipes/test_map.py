@@ -295,8 +295,8 @@ def test_why_tells_each_fate(select: str, map_run: str) -> None:
     assert {row["row"] for row in insights.why(select, int(copied)).duplicates} == same
     selections.edit(select, "remove", chosen[:1])
     selections.edit(select, "add", free[40:41])
-    assert insights.why(select, int(chosen[0])).verdict == "Taken out of the choice by hand."
-    assert insights.why(select, int(free[40])).verdict == "Put into the choice by hand."
+    assert insights.why(select, int(chosen[0])).verdict == "Taken out of the selection by hand."
+    assert insights.why(select, int(free[40])).verdict == "Put into the selection by hand."
     with pytest.raises(CorpusError):
         insights.why(select, 242)
 

@@ -179,7 +179,7 @@ def test_other_options_train_and_tag_nothing_again(trained: Trained) -> None:
 
 
 def test_what_is_missing_is_said_before_anything_is_trained(trained: Trained) -> None:
-    with pytest.raises(ConfigError, match="needs labels to decide by; give them with --dev"):
+    with pytest.raises(ConfigError, match="needs a dev set; give it with --dev"):
         select("ner-selected", dev="")
     with pytest.raises(ConfigError, match="needs labels; give them with --train"):
         select("cos-mlm-ner", train="")

@@ -51,7 +51,7 @@ def test_the_command_line_tells_the_range_and_what_it_rests_on(run: Run, seal: S
     assert code == 0
     assert 0 <= result["low"] <= result["about"] <= result["high"] <= 340
     assert {"run", "task", "domain", "quantiles"} <= result.keys()
-    assert f"About {result['about']:,} of the big corpus's 340 distinct sentences" in run(*words)[1]
+    assert f"About {result['about']:,} of the domain corpus's 340 distinct sentences" in run(*words)[1]
 
 
 def test_few_sentences_tell_nothing(home: Path, seal: Seal) -> None:
@@ -116,11 +116,11 @@ def test_an_experiment_is_told_beforehand_what_there_is_and_what_it_asks_for(
 def test_in_words() -> None:
     found = prevalence.PrevalenceResult(low=800, about=900, high=1100, task=400, domain=40_000, quantiles=[])
     assert prevalence.in_words(found, 5000) == (
-        "About 900 of the big corpus's 40,000 distinct sentences are like your task's (800 to 1,100); you ask for 5,000."
+        "About 900 of the domain corpus's 40,000 distinct sentences are like your task's (800 to 1,100); you ask for 5,000."
     )
     assert prevalence.budget(found) == "900"
     none = prevalence.PrevalenceResult(low=0, about=0, high=7, task=400, domain=40_000, quantiles=[])
     assert prevalence.in_words(none).startswith(
-        "Next to none of the big corpus's 40,000 distinct sentences, 7 at most,"
+        "Next to none of the domain corpus's 40,000 distinct sentences, 7 at most,"
     )
     assert prevalence.budget(none) is None

@@ -171,5 +171,5 @@ def test_wrong_names_are_a_sentence(parts: dict[str, str], encoders: tuple[str, 
 
 def test_without_an_entity_there_is_nothing_to_rank(home: Path, parts: dict[str, str]) -> None:
     plain = Library(home).seal([sentence("nothing here", [])], name="plain", origin={}, labelled=True).fingerprint
-    with pytest.raises(CorpusError, match="no entity to learn from"):
+    with pytest.raises(CorpusError, match="no entity in the training set"):
         runs.execute("rank", {**parts, "train": plain, "encoders": ("tiny",)})

@@ -23,9 +23,9 @@ def test_sizes_against_each_other(home: Path) -> None:
     assert said == {"N_T/N_D": 37 / 114, "N_L/N_T": 24 / 37, "N_L/N_D": 24 / 114, "N_S/N_D": 12 / 114}
     page = texts(opened("pages/1_Corpora.py"))
     for words in (
-        "Task text to big corpus (N_T/N_D)",
-        "Labels to task text (N_L/N_T)",
-        "Choice to big corpus (N_S/N_D)",
+        "Task corpus to domain corpus (N_T/N_D)",
+        "Labelled data to task corpus (N_L/N_T)",
+        "Selection to domain corpus (N_S/N_D)",
     ):
         assert words in page
     ran = CliRunner().invoke(main, ["corpus", "show", "train", "--json"])

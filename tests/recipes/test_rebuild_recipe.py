@@ -235,7 +235,7 @@ def test_a_test_split_that_cannot_be_renamed_keeps_its_name(made: Given, seal: S
 def test_wrong_input_is_one_sentence(made: Given, seal: Seal) -> None:
     with pytest.raises(CorpusError, match="only training data is rebuilt"):
         rebuilt(made, holdout=(made["train"].fingerprint,))
-    with pytest.raises(ConfigError, match=r"goes by information \(PVI\)"):
+    with pytest.raises(ConfigError, match=r"needs pointwise V-information \(PVI\)"):
         rebuilt(made, difficulty="")
     with pytest.raises(ConfigError, match="measured train, not test"):
         rebuilt(made, train=made["test"].fingerprint)

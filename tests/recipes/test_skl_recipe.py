@@ -85,7 +85,7 @@ def test_what_is_kept_leaves_as_conll_and_as_a_corpus(corpora: Pair, tmp_path: P
     sealed = assisting.seal(run.id, 1.0)
     assert (len(sealed), sealed.types) == (3, {"LOC": 2, "person": 1})
     assert sealed.origin["run"] == run.id
-    with pytest.raises(ConfigError, match="no sentence has a disagreement \\(SKL\\) below 0"):
+    with pytest.raises(ConfigError, match="no sentence has a symmetric KL divergence \\(SKL\\) below 0"):
         assisting.export(run.id, 0.0, tmp_path / "none.conll")
     assert not (tmp_path / "none.conll").exists()
 
@@ -238,7 +238,7 @@ def test_a_sweep_trains_every_arm_once(corpora: Pair, seal: Seal, share: str) ->
     assert [config["assisting_weight"] for config in tuned] == [0.1, 0.3, 0.3, 0.3]
     assert [point.threshold for point in assisting.sweep_points(run.id, share)[::2]] == [0.0, 1.0, 9.5, 10.0]
     assert table.verdicts["all"].delta == pytest.approx(table.skl - table.all, abs=0.01)
-    assert "the labels to decide by chose the threshold" in assisting.in_words(table)
+    assert "the dev set chose the threshold" in assisting.in_words(table)
 
 
 def test_an_encoder_takes_assisting_sentences_of_its_own_types_alone(corpora: Pair, seal: Seal) -> None:

@@ -14,7 +14,7 @@ from core.reports.drawing import LABELS, ROW, Dot, Interval, Label, Stroke, inte
 from core.reports.fonts import width
 from core.reports.parts import Cover, Document, Picture, Text
 
-LONGEST = "the task's own text and all of the big corpus, from the encoder my-own-legal-encoder ▲"
+LONGEST = "the task's own text and all of the domain corpus, from the encoder my-own-legal-encoder ▲"
 
 
 def rows(*names: str) -> list[Interval]:

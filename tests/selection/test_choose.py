@@ -109,7 +109,7 @@ def test_a_stored_order_gives_the_same_rows() -> None:
 
 @pytest.mark.parametrize("text", ["4", "50tokens"])
 def test_a_budget_beyond_the_corpus_is_refused(text: str) -> None:
-    with pytest.raises(ConfigError, match="more than the big corpus holds"):
+    with pytest.raises(ConfigError, match="more than the domain corpus holds"):
         choose(scores(np.ones(3)), Budget.parse(text), lengths=np.full(3, 10), mask=np.zeros(3, np.uint8))
 
 

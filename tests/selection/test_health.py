@@ -85,19 +85,19 @@ def test_few_different_words_are_no_boilerplate_where_the_task_has_as_few() -> N
     like_the_task = replace(GOOD, type_token={"S_C": 0.119, "D_C": 0.2, "T_C": 0.126})
     assert list(health.warnings(like_the_task)) == []
     (warning,) = health.warnings(replace(GOOD, type_token={"S_C": 0.08, "D_C": 0.2, "T_C": 0.126}))
-    assert "than the big corpus and the task text in as many words" in warning
+    assert "than the domain corpus and the task corpus in as many words" in warning
     (warning,) = health.warnings(replace(GOOD, type_token={"S_C": 0.08, "D_C": 0.2}))  # T_C without words
-    assert "than the big corpus in as many words" in warning
+    assert "than the domain corpus in as many words" in warning
 
 
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"median_tokens": {"S_C": 26, "D_C": 20, "T_C": 25}}, "big corpus 20: the selection prefers long"),
-        ({"median_tokens": {"S_C": 10, "D_C": 10, "T_C": 20}}, "task text 20: the selection prefers short"),
+        ({"median_tokens": {"S_C": 26, "D_C": 20, "T_C": 25}}, "domain corpus 20: the selection prefers long"),
+        ({"median_tokens": {"S_C": 10, "D_C": 10, "T_C": 20}}, "task corpus 20: the selection prefers short"),
         ({"duplicates": 10}, "10 of 100"),
         ({"variety": 1.1}, "1.1 different ones"),
-        ({"coverage": 0.2}, "20% of the task text"),
+        ({"coverage": 0.2}, "20% of the task corpus"),
         ({"type_token": {"S_C": 0.2, "D_C": 0.4, "T_C": 0.4}}, "boilerplate"),
     ],
 )

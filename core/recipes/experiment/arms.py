@@ -153,12 +153,12 @@ _FIXED: Mapping[str, Arm] = {
     arm.name: arm
     for arm in (
         Arm(name=NONE, summary="Nothing: what every other variant is measured against (`monolingual` and `base` too)."),
-        Arm(name="tapt", summary="Pre-training on the task text alone.", task=True),
-        Arm(name="dapt", summary="Pre-training on all of the big corpus.", strategy=RANDOM, budget=WHOLE),
+        Arm(name="tapt", summary="Pre-training on the task corpus alone.", task=True),
+        Arm(name="dapt", summary="Pre-training on all of the domain corpus.", strategy=RANDOM, budget=WHOLE),
         Arm(name="tapt+dapt", summary="Both: tapt and dapt.", task=True, strategy=RANDOM, budget=WHOLE),
         Arm(
             name=CONTROL,
-            summary="Pre-training on random sentences of the big corpus, as many as TAPT reads: what TAPT must beat.",
+            summary="Pre-training on random sentences of the domain corpus, as many as TAPT reads: its baseline.",
             strategy=RANDOM,
             budget="|T_C|",
         ),
@@ -215,7 +215,7 @@ def _skl(name: str, value: str) -> Arm:
         threshold = math.nan
     if not 0 < threshold < math.inf:
         raise ConfigError(f"arms: {name!r} needs a threshold above 0; write for example skl:2.")
-    summary = f"Assisting sentences whose disagreement (SKL) is below {threshold:g}."
+    summary = f"Assisting sentences whose symmetric KL divergence (SKL) is below {threshold:g}."
     return Arm(name=f"skl:{threshold:g}", summary=summary, assisting=threshold, without="no assisting sentences")
 
 
@@ -286,7 +286,7 @@ def find(name: str) -> Arm:
     if name in _FIXED:
         return _FIXED[name]
     if name in STRATEGIES:
-        summary = f"Pre-training on the task text and the choice. {STRATEGIES[name].summary}"
+        summary = f"Pre-training on the task corpus and the selection. {STRATEGIES[name].summary}"
         return Arm(name=name, summary=summary, task=True, strategy=name)
     head, _, value = name.partition(":")
     if head in _NAMED and value.strip():

@@ -10,7 +10,7 @@ from core.stats.verdict import Unlearnt
 
 NOTHING = (
     "No tagger learnt anything: under no seed of any variant is the score above what spans laid by lot reach, on "
-    "the labels to decide by or to test on. Nothing is compared by that. Train for more epochs, at a higher rate or "
+    "the dev or test set. Nothing is compared by that. Train for more epochs, at a higher rate or "
     "on more sentences, and see that both hold the types of the training sentences."
 )
 

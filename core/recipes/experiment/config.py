@@ -40,11 +40,11 @@ _STAGES: dict[str, type[Config]] = {
 class ExperimentConfig(Config):
     """Options: what is compared, on what."""
 
-    task: str = option("", "Task text (T_C), without labels; for variants that are pre-trained.", corpus=True)
-    domain: str = option("", "Big corpus (D_C): what to choose from.", corpus=True)
-    train: str = option(..., "Labels to learn from (L_C).", corpus=True)
-    dev: str = option(..., "Labels to decide by: every choice is made on them.", corpus=True)
-    test: str = option(..., "Labels to test on: read once a variant.", corpus=True)
+    task: str = option("", "Task corpus (T_C), without labels; for variants that are pre-trained.", corpus=True)
+    domain: str = option("", "Domain corpus (D_C): what to select from.", corpus=True)
+    train: str = option(..., "Training set: labelled sentences (L_C).", corpus=True)
+    dev: str = option(..., "Dev set: settings and epochs are chosen on it.", corpus=True)
+    test: str = option(..., "Test set: read once per variant.", corpus=True)
     holdout: tuple[str, ...] = option((), "Further labelled splits whose sentences count as leaks.", corpus=True)
     arms: tuple[str, ...] = option(
         ("none", "random", "classifier"),
@@ -56,13 +56,14 @@ class ExperimentConfig(Config):
     seeds: tuple[int, ...] = option((1, 2, 3), "A replicate each, the same for every variant; 6 and looks for a claim.")
     repeat: Repeat = option(
         "pipeline",
-        "What every seed makes anew. tagger: taggers alone, a quick look that can show that reading helped, not that "
-        "choosing did. pipeline: the choice, pre-training and tagger, each under that seed.",
+        "What every seed repeats. tagger: taggers alone, a quick look that can show that reading helped, not that "
+        "choosing did. pipeline: the selection, pre-training and tagger, each under that seed.",
     )
     cross: bool = option(
         False,
         "Swap halves: train, dev and test are pooled and split anew for replicates 1, 3, 5; each half is learnt from, "
-        "its text being the task text, and tested on the other: the interval holds the draw of labels. Takes no task.",
+        "its text being the task corpus, and tested on the other: the interval includes the draw of labels. Takes no "
+        "task.",
     )
     cross_train: int = option(0, "Labelled sentences of a half; 0: as many as train has.", unit="sentences", ge=0)
     cross_dev: int = option(0, "Of a half, to choose epochs by; 0: half as many.", unit="sentences", ge=0)
@@ -81,12 +82,12 @@ class ExperimentConfig(Config):
     fixed: Literal["none", "steps", "tokens"] = option(
         "none",
         "Give every pre-trained variant as many steps, or pieces, as the one with the most text (those on all "
-        "of the big corpus left aside), so that more text is not also more training.",
+        "of the domain corpus left aside), so that more text is not also more training.",
     )
     transductive: Literal["none", "dev", "all"] = option(
         "none",
-        "Held-out sentences found in the task text that may be learnt from as plain text: none, those to decide by, "
-        "or all.",
+        "Held-out sentences found in the task corpus that may be learnt from as plain text: none, those of the dev "
+        "set, or all.",
     )
     train_sizes: tuple[int, ...] = option((), "Also fine-tune on so many labelled sentences, nested.", unit="sentences")
     multipliers: bool = option(
@@ -110,8 +111,10 @@ class ExperimentConfig(Config):
         (), "OLD=NEW, a type's name where the labels and the assisting corpus differ (PER=person); OLD= leaves it out."
     )
     gazetteer: str = option("", "Names that the variant gazetteer looks for in place of the labels'.", corpus=True)
-    difficulty_encoder: str = option("", "Whose information (PVI) labels are rebuilt by, where not the one fine-tuned.")
-    difficulty: Options = option({}, "Further options of measuring information (PVI): {repeats: 3}.")
+    difficulty_encoder: str = option(
+        "", "Whose pointwise V-information (PVI) labels are rebuilt by, where not the one fine-tuned."
+    )
+    difficulty: Options = option({}, "Further options of measuring pointwise V-information (PVI): {repeats: 3}.")
     rebuild: Options = option({}, "Further options of rebuilding the labels.")
     skl: Options = option({}, "Further options of scoring assisting sentences: {unit: surface}.")
     vectors: Options = option({}, "Of learning word vectors: {window: 2, dimension: 200}.")

@@ -82,9 +82,8 @@ class Foresight:
         asked, *others = self.plans
         wanted = f"a true {self.effect:+g} of {self.claim}"
         if self.quick:
-            first = (
-                f" This plan cannot show {wanted}, having one choice and pre-training a variant{time_in_words(asked)}"
-            )
+            first = f" This plan cannot show {wanted}, with one selection and pre-training per variant"
+            first += time_in_words(asked)
         else:
             first = f" This plan finds {wanted} in {100 * asked.chance:.0f} of 100 cases{time_in_words(asked)}"
         rest = (

@@ -23,7 +23,7 @@ def check(config: "ExperimentConfig") -> None:
         return
     if config.task:
         raise ConfigError(
-            "task: with cross each half's own text is the task text, so that no test text is in it; leave it out."
+            "task: with cross each half's own text is the task corpus, so that no test text is in it; leave it out."
         )
     if config.repeat != "pipeline":
         raise ConfigError("cross: every replicate has its own half, so each makes all anew; give repeat pipeline.")

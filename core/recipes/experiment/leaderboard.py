@@ -203,14 +203,14 @@ def _judged(verdict: Verdict, cell: Cell) -> Judgement:
         return judgement
     gain = f"{none.delta:+z.2f} points [{none.lo:+z.2f}, {none.hi:+z.2f}] against {arm.without}"
     if arm.budget:
-        why = f"{gain}: above 0. It takes all of the big corpus, so there is no random choice of as much text to beat."
+        why = f"{gain}: above 0. It takes all of the domain corpus, so there is no random baseline of the same size."
         return replace(judgement, word="improves", why=why + few_seeds(none))
     if not arm.adapts:
         return replace(judgement, word="improves", why=f"{gain}: above 0.{few_seeds(none)}")
     if not arm.strategy:
         why = (
-            f"{gain}: above 0, but nobody can tell what the task text is worth from what any text of its size is; "
-            "give a big corpus, and the variant random-only reads as many sentences of that."
+            f"{gain}: above 0, but nobody can tell what the task corpus is worth from what any text of its size is; "
+            "give a domain corpus, and the variant random-only reads as many sentences of that."
         )
         return replace(judgement, word="helped", why=why)
     return judgement

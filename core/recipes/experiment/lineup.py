@@ -10,8 +10,8 @@ from core.recipes.rebuild import RebuildOptions
 from core.training.settings import TaggerSettings
 
 _LACKS = {
-    "task": ("reads the task text", "a task text"),
-    "domain": ("chooses from the big corpus", "a big corpus"),
+    "task": ("reads the task corpus", "a task corpus"),
+    "domain": ("chooses from the domain corpus", "a domain corpus"),
     "sources": ("begins from a source", "sources"),
     "words": ("begins from a source", "sources or imported_vectors"),
     "assisting": ("borrows sentences", "an assisting corpus"),

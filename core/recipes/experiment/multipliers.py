@@ -55,7 +55,7 @@ def _random(claim: Cell) -> list[Cell]:
     budget = Budget.parse(claim.budget)
     if budget.unit == "fraction" and budget.value * TIMES[-1] > 1:
         raise ConfigError(
-            f"multipliers: {TIMES[-1]} times {claim.budget} is more than the big corpus has; give a budget of "
+            f"multipliers: {TIMES[-1]} times {claim.budget} is more than the domain corpus has; give a budget of "
             f"{100 // TIMES[-1]}% at most, or leave multipliers out."
         )
     return [Cell(arm=find(RANDOM), budget=str(replace(budget, value=budget.value * times))) for times in TIMES]

@@ -6,8 +6,8 @@ from core.recipes.experiment.arms import CONTROL, CONTROLS, COPIES, NONE, PART, 
 
 # What an arm must beat beside `none`, in words; of a name with a value, by what stands before it.
 AGAINST: Mapping[str, str] = {
-    RANDOM: "a random choice of as many tokens",
-    CONTROL: "a random choice of as many tokens",
+    RANDOM: "a random selection of as many tokens",
+    CONTROL: "a random selection of as many tokens",
     STATES: "the states of the encoder as it came",
     PART: "as many assisting sentences at random",
     COPIES: "unchanged copies of the same sentences",
@@ -50,4 +50,4 @@ def against(cell: Cell) -> str:
 
 def purpose(cell: Cell) -> str:
     """Purpose of a control, in a sentence."""
-    return cell.arm.summary if cell.arm.control else "Random sentences: what a choice of sentences must beat."
+    return cell.arm.summary if cell.arm.control else "Random sentences: the baseline that a selection must beat."

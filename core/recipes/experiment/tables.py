@@ -50,7 +50,7 @@ COLUMNS = (
     "exploratory",
     "why",
 )
-HEADS = ("variant", "budget", "sentences read", "tokens", "score to decide by", "test score", "sd")
+HEADS = ("variant", "budget", "sentences read", "tokens", "dev F1", "test score", "sd")
 ANSWERS = ("helped", "choosing helped", "hours")
 FURTHER = ("mean", "sd", "delta")  # of each further test set
 

@@ -33,7 +33,7 @@ def learnable(reference: str, held_out: Sequence[str], job: Job) -> Corpus:
     if not keep.any():
         raise CorpusError(
             f"{corpus.name}: every sentence of it is in held-out data, so none is left to learn from; give a corpus "
-            "with sentences of its own (the task text may be learnt from transductively, where that is allowed)."
+            "with sentences of its own (the task corpus may be learnt from transductively, where that is allowed)."
         )
     job.context.note(f"{int((~keep).sum()):,} sentences of {corpus.name} are in held-out data and are not learnt from.")
     name = f"{corpus.name} without held-out sentences"

@@ -57,7 +57,7 @@ def card(config: "PretrainConfig", corpora: Sequence[Corpus], result: PretrainRe
 def _losses(result: PretrainResult) -> list[str]:
     """Rows of the table."""
     losses = [
-        ("held-out loss, task text", "dev_loss_task", result.dev_loss),
+        ("held-out loss, task corpus", "dev_loss_task", result.dev_loss),
         ("held-out loss, general text", "dev_loss_general", result.dev_loss_general),
     ]
     perplexity = result.pseudo_perplexity
@@ -66,7 +66,7 @@ def _losses(result: PretrainResult) -> list[str]:
             f"| {name} | {_number(result.before.get(key))} | {', '.join(map(_number, curve)) or '-'} |"
             for name, key, curve in losses
         ),
-        f"| pseudo-perplexity, task text | {_number(perplexity.before)} | {_number(perplexity.after)} |",
+        f"| pseudo-perplexity, task corpus | {_number(perplexity.before)} | {_number(perplexity.after)} |",
     ]
 
 

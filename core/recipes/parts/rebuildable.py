@@ -41,7 +41,7 @@ def held_out(
     Errors: CorpusError where the training corpus is a held-out split or holds one.
     """
     if not holdout:
-        note("No held-out split was named, so this corpus may be one; name those to decide by and to test on.")
+        note("No held-out split was named, so this corpus may be one; name its dev and test sets.")
     train_keys = {key_of(sentence.text) for sentence in sentences}
     held_texts: list[str] = []
     for corpus in holdout:

@@ -137,13 +137,13 @@ def _warnings(study: Study, rows: Sequence[SimilarityRow]) -> list[str]:
     if sizes[large] > TOLERANCE * sizes[small]:
         warnings.append(
             f"The sources differ in size: {large} was read with {sizes[large]:,} tokens, {small} with "
-            f"{sizes[small]:,}; more text lowers surprise and shares more words by itself, so cap them alike before "
-            "you compare."
+            f"{sizes[small]:,}; more text lowers perplexity and covers more vocabulary by itself, so cap them alike "
+            "before you compare."
         )
     whole = [row.source for row in rows if row.whole]
     if study.config.draws > 1 and whole and len(set(whole)) < len(sizes):
         names = ", ".join(dict.fromkeys(whole))
-        warnings.append(f"Taken whole, so that draws differ by the seed of word shift alone: {names}.")
+        warnings.append(f"Taken whole, so that draws differ by the seed of word vector variance alone: {names}.")
     both = [s.name for s in study.sources if any(c in t.corpora for t in study.targets for c in s.corpora)]
     if both:
         warnings.append(f"A source and a target at once, so of course the closest: {', '.join(both)}.")
@@ -169,7 +169,7 @@ def _readings(rows: Sequence[SimilarityRow]) -> list[str]:
     if not whole or (first := min(mean, key=mean.__getitem__)) == (other := min(whole, key=whole.__getitem__)):
         return []
     return [
-        f"Surprise of {rows[0].target}: the mean over sentences puts {first} first, the target as one text {other} "
+        f"Perplexity of {rows[0].target}: the mean over sentences puts {first} first, the target as one text {other} "
         f"({number(whole[other])} against {number(whole[first])}); short sentences of unknown words rule the mean, so "
         "look at the other readings too."
     ]

@@ -30,7 +30,7 @@ SHRINK = 4  # each cap of the size curve is this many times smaller than the one
 class SimilarityConfig(PplOptions, WvvOptions, TvccOptions):
     """Options: sources, targets, and how much text."""
 
-    target: tuple[str, ...] = option(..., "Task text (T_C); repeat for several.", corpus=True)
+    target: tuple[str, ...] = option(..., "Task corpus (T_C); repeat for several.", corpus=True)
     source: tuple[str, ...] = option(..., "A candidate to pre-train on; repeat for several.", corpus=True)
     together: tuple[str, ...] = option((), "Sources that count as one, by their places: 1+2 are the first two.")
     measure: tuple[MeasureName, ...] = option(get_args(MeasureName), "Which measures; repeat for several.")
@@ -45,13 +45,16 @@ class SimilarityConfig(PplOptions, WvvOptions, TvccOptions):
         ge=1,
     )
     target_tokens: int = option(
-        100_000, "Tokens drawn from every target at most: word shift (WVV) grows with them.", unit="tokens", ge=1
+        100_000,
+        "Tokens drawn from every target at most: word vector variance (WVV) grows with them.",
+        unit="tokens",
+        ge=1,
     )
     draws: int = option(3, "Samples drawn from every source; the spread over them is shown.", ge=1, le=20)
     sizes: int = option(2, f"Smaller caps of the size curve, each 1/{SHRINK} of the one before; one draw.", ge=0, le=6)
     parts: int = option(
         8,
-        "Parts that the task text (T_C) and every source are cut into and compared by, to tell leads from chance; 0: "
+        "Parts that the task corpus (T_C) and every source are cut into and compared by, to tell leads from chance; 0: "
         f"leads are not judged, nor with fewer than {FEWEST}.",
         ge=0,
         le=50,

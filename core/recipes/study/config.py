@@ -25,15 +25,15 @@ class StudyConfig(Config):
     """One claim, on several corpora."""
 
     train: tuple[str, ...] = option(
-        ..., "Labels to learn from (L_C) of every task; all lists in one order.", corpus=True
+        ..., "Training set of every task: labelled sentences (L_C); all lists in one order.", corpus=True
     )
-    dev: tuple[str, ...] = option(..., "Labels to decide by (dev) of every task.", corpus=True)
-    test: tuple[str, ...] = option(..., "Labels to test on: read once a variant (arm).", corpus=True)
+    dev: tuple[str, ...] = option(..., "Dev set of every task.", corpus=True)
+    test: tuple[str, ...] = option(..., "Test set of every task: read once per variant (arm).", corpus=True)
     task: tuple[str, ...] = option(
-        (), "Task text (T_C) of every task, unlabelled; for variants (arms) that are pre-trained.", corpus=True
+        (), "Task corpus (T_C) of every task, unlabelled; for variants (arms) that are pre-trained.", corpus=True
     )
     domain: tuple[str, ...] = option(
-        (), "Big corpus (D_C): one that all tasks select from, or one for each.", corpus=True
+        (), "Domain corpus (D_C): one that all tasks select from, or one for each.", corpus=True
     )
     names: tuple[str, ...] = option((), "What the tasks are called; else as their test splits are.")
     arms: tuple[str, ...] = _same("arms")

@@ -22,10 +22,10 @@ class CosineMlm(CosinePretrained):
     in_short: ClassVar[str] = "the same, after reading your text"
     models: ClassVar[frozenset[Model]] = frozenset({"mlm"})
     summary: ClassVar[str] = (
-        "Continues the encoder's pre-training on the task text first, then compares embeddings with it."
+        "Continues the encoder's pre-training on the task corpus first, then compares embeddings with it."
     )
     trust: ClassVar[str] = (
-        "The second strategy of Mahapatra et al. (2022); little changes where the task text has only a few "
+        "The second strategy of Mahapatra et al. (2022); little changes where the task corpus has only a few "
         "hundred sentences."
     )
     Options: ClassVar[type[Config]] = CosineMlmOptions
@@ -49,7 +49,7 @@ class CosineMlmNer(CosineMlm):
     needs: ClassVar[frozenset[Role]] = frozenset({Role.LABELLED})
     models: ClassVar[frozenset[Model]] = frozenset({"mlm", "ner"})
     summary: ClassVar[str] = (
-        "Joins the embeddings of an encoder trained on the task text and of a tagger trained on the labels."
+        "Joins the embeddings of an encoder trained on the task corpus and of a tagger trained on the labels."
     )
     trust: ClassVar[str] = (
         "The third strategy of Mahapatra et al. (2022); it also asks whether a sentence looks as your labelled ones do."

@@ -48,7 +48,7 @@ class LengthMatchedRandom(Strategy):
     in_short: ClassVar[str] = "by lot, as long as yours: a control"
     topical: ClassVar[bool] = False
     unit: ClassVar[str] = "log weight"
-    summary: ClassVar[str] = "Picks by lot, but long and short sentences in the shares that the task text has them."
+    summary: ClassVar[str] = "Picks by lot, but long and short sentences in the shares that the task corpus has them."
     trust: ClassVar[str] = "The control for strategies that favour long or short sentences."
 
     _log_weight: FloatArray  # (15,) of each bin of lengths
@@ -74,7 +74,7 @@ class LengthMatchedRandom(Strategy):
         draw = uniform(np.array([int(evidence.sentence.id, 16)], dtype=np.uint64), evidence.seed)
         n = len(evidence.sentence.tokens)
         weight = evidence.model["log_weight"][np.digitize(n, EDGES)]
-        likelier = f"how much likelier {n} tokens are in the task text than in the big corpus (natural logarithm)"
+        likelier = f"how much likelier {n} tokens are in the task corpus than in the domain corpus (natural logarithm)"
         noise = f"its lot under seed {evidence.seed}"
         return Parts(
             parts=[

@@ -31,10 +31,12 @@ class ClassifierOptions(Config):
     """Options of `classifier`."""
 
     sample: int = option(
-        20_000, "How many sentences of the big corpus stand for 'everything else'.", unit="sentences", ge=100
+        20_000, "How many sentences of the domain corpus stand for 'everything else'.", unit="sentences", ge=100
     )
     regularisation: float = option(10.0, "Inverse strength of the L2 penalty (scikit-learn's C).", gt=0)
-    folds: int = option(5, "Folds; a sentence is never scored by a model that saw it as the big corpus's.", ge=2, le=20)
+    folds: int = option(
+        5, "Folds; a sentence is never scored by a model that saw it as the domain corpus's.", ge=2, le=20
+    )
 
 
 class DomainClassifier(Strategy):
@@ -52,7 +54,7 @@ class DomainClassifier(Strategy):
     unit: ClassVar[str] = "standard deviations"
     reads: ClassVar[Reads] = "both"
     summary: ClassVar[str] = (
-        "Learns what tells the task text from the rest of the big corpus, by meaning and by wording, and prefers it."
+        "Learns what distinguishes the task corpus from the rest of the domain corpus, by meaning and wording."
     )
     trust: ClassVar[str] = "The default: it found the most hidden in-domain sentences in our tests (see the README)."
     Options: ClassVar[type[Config]] = ClassifierOptions
@@ -69,13 +71,13 @@ class DomainClassifier(Strategy):
         domain = sources[Role.DOMAIN]
         ids = domain.corpus.ids()
         sampled_rows = np.sort(np.argsort(uniform(ids, self.seed), kind="stable")[: self.options.sample])
-        report.stage("reading the words of the task text and of a sample of the big corpus")
+        report.stage("reading the words of the task corpus and of a sample of the domain corpus")
         task_words = self._hash.transform([sentence.text for sentence in sources[Role.TASK].sentences()])
         rest_texts = [sentence.text for sentence in domain.corpus.take(sampled_rows)]
         rest_words = self._hash.transform(rest_texts)
         if not _words(rest_texts) & _words(sentence.text for sentence in sources[Role.TASK].sentences()):
             report.note(
-                "classifier: the task text and the big corpus share no word, so wording tells nothing; are "
+                "classifier: the task corpus and the domain corpus share no word, so wording tells nothing; are "
                 "they in one language?"
             )
         document_counts = np.asarray((task_words > 0).sum(axis=0) + (rest_words > 0).sum(axis=0)).ravel()
@@ -86,7 +88,7 @@ class DomainClassifier(Strategy):
             ((sources[Role.TASK].learnable()[0], embedded), rest_vectors),
             ((self._weighted(task_words), worded), self._weighted(rest_words)),
         ]
-        report.stage("telling the task text from the big corpus")
+        report.stage("telling the task corpus from the domain corpus")
         self.weights = self._fit_views(views, self._fold(ids[sampled_rows]), report)
 
     def score(self, batch: Batch) -> FloatArray:
@@ -111,7 +113,7 @@ class DomainClassifier(Strategy):
         model = evidence.model
         fold = int(evidence.sentence.id, 16) % len(model["meaning"])
         if evidence.vector is None:
-            raise CorpusError("the big corpus's vectors are gone.")
+            raise CorpusError("the domain corpus's vectors are gone.")
         meaning, wording = model["meaning"][fold], model["wording"][fold]
         grams = _grams_of_buckets(evidence.sentence.text, len(wording) - 1)
         # The same length-1 scaling as `_weighted`; 1.0 where the sentence has no word at all.
@@ -125,7 +127,7 @@ class DomainClassifier(Strategy):
                 Part(name="meaning (embedding)", value=float(np.asarray(evidence.vector, np.float64) @ meaning[:-1])),
                 *top(words, "other words and word pairs"),
                 Part(
-                    name="where an average sentence of the big corpus stands",
+                    name="where an average sentence of the domain corpus stands",
                     value=float(meaning[-1]) + float(wording[-1]),
                 ),
             ]

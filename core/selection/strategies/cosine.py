@@ -22,19 +22,19 @@ class CosineOptions(Config):
 
     query: Query = option(
         "raw-mean",
-        "What stands for the task text: the mean of its embeddings (raw-mean, as printed), the mean of their "
-        "directions (unit-mean), the nearest of several means (k-means), or the mean of the task text against that "
-        "of the big corpus (contrastive).",
+        "What stands for the task corpus: the mean of its embeddings (raw-mean, as printed), the mean of their "
+        "directions (unit-mean), the nearest of several means (k-means), or the mean of the task corpus against that "
+        "of the domain corpus (contrastive).",
     )
     centroids: int = option(
         10, "Number of means where query is k-means; 0: of 2 to 20 the one of the best silhouette.", ge=0, le=200
     )
     quota: bool = option(
         False,
-        "k-means: give every mean's sentences of the big corpus as large a part of the choice as its cluster "
-        "is of the task text.",
+        "k-means: give every mean's sentences of the domain corpus as large a part of the selection as its cluster "
+        "is of the task corpus.",
     )
-    contrast: float = option(1.0, "Weight of the big corpus's mean where query is contrastive.", ge=0, le=10)
+    contrast: float = option(1.0, "Weight of the domain corpus's mean where query is contrastive.", ge=0, le=10)
     whiten: bool = option(False, "Give every direction of the embedding space equal variance first.")
 
 
@@ -50,9 +50,11 @@ class CosinePretrained(Strategy):
     in_short: ClassVar[str] = "near the mean of yours"
     unit: ClassVar[str] = "cosine"
     reads: ClassVar[Reads] = "vectors"
-    summary: ClassVar[str] = "Prefers sentences whose embedding points the way the task text's average embedding does."
+    summary: ClassVar[str] = (
+        "Prefers sentences whose embedding points the way the task corpus's average embedding does."
+    )
     trust: ClassVar[str] = (
-        "The first strategy of Mahapatra et al. (2022); a mean favours generic sentences when the task text "
+        "The first strategy of Mahapatra et al. (2022); a mean favours generic sentences when the task corpus "
         "has several topics."
     )
     Options: ClassVar[type[Config]] = CosineOptions
@@ -71,7 +73,7 @@ class CosinePretrained(Strategy):
             report.stage("whitening")
             self._fit_whitening(task, domain)
             task, norms = self._whitened(task), np.ones(len(task), dtype=np.float32)
-        report.stage("averaging the task text")
+        report.stage("averaging the task corpus")
         self._queries = self._make_queries(task, norms)
         if self.options.query == "contrastive":
             self._against = _unit(self._domain_mean(domain))[None]
@@ -112,7 +114,7 @@ class CosinePretrained(Strategy):
         if query == "k-means":
             near = model["queries"].astype(np.float64) @ vector
             best = int(near.argmax())
-            name = f"nearest of {len(near)} topics of the task text (number {best + 1})"
+            name = f"nearest of {len(near)} topics of the task corpus (number {best + 1})"
             parts = [Part(name=name, value=float(near[best]))]
             if "shares" in model:
                 moved = Quota.read(model).moved(np.array([best]), near[[best]])[0] - near[best]
@@ -122,13 +124,13 @@ class CosinePretrained(Strategy):
         mean = (task * weights[:, None]).mean(axis=0)
         shares = (task @ vector) * weights / (len(task) * np.linalg.norm(mean))
         parts = [
-            Part(name=f"sentence {row} of the task text", value=share, task_row=int(row))
+            Part(name=f"sentence {row} of the task corpus", value=share, task_row=int(row))
             for row, share in zip(rows.tolist(), shares.tolist(), strict=True)
         ]
-        shown = top(parts, f"the other {len(parts) - SHOWN:,} sentences of the task text")
+        shown = top(parts, f"the other {len(parts) - SHOWN:,} sentences of the task corpus")
         if "against" in model:
             against = -evidence.options["contrast"] * float(model["against"][0].astype(np.float64) @ vector)
-            shown.append(Part(name="likeness to the big corpus's average, which counts against it", value=against))
+            shown.append(Part(name="likeness to the domain corpus's average, which counts against it", value=against))
         return Parts(parts=shown)
 
     def _make_queries(self, task: FloatArray, norms: FloatArray) -> FloatArray:

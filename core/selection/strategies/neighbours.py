@@ -17,7 +17,7 @@ class NeighbourOptions(Config):
     """Options of `knn`."""
 
     neighbours: int = option(
-        5, "How many nearest sentences of the task text are averaged.", unit="sentences", ge=1, le=1000
+        5, "How many nearest sentences of the task corpus are averaged.", unit="sentences", ge=1, le=1000
     )
 
 
@@ -28,9 +28,11 @@ class Neighbours(Strategy):
     in_short: ClassVar[str] = "near a few sentences of yours"
     unit: ClassVar[str] = "cosine"
     reads: ClassVar[Reads] = "vectors"
-    summary: ClassVar[str] = "Prefers sentences that are close to a few sentences of the task text, whichever they are."
+    summary: ClassVar[str] = (
+        "Prefers sentences that are close to a few sentences of the task corpus, whichever they are."
+    )
     trust: ClassVar[str] = (
-        "Trust it when the task text covers several topics; odd sentences of the task text draw odd neighbours."
+        "Trust it when the task corpus covers several topics; odd sentences of the task corpus draw odd neighbours."
     )
     Options: ClassVar[type[Config]] = NeighbourOptions
 
@@ -54,7 +56,7 @@ class Neighbours(Strategy):
         best = np.argsort(-near, kind="stable")[: evidence.options["neighbours"]]
         return Parts(
             parts=[
-                Part(name=f"sentence {row} of the task text", value=value / len(best), task_row=int(row))
+                Part(name=f"sentence {row} of the task corpus", value=value / len(best), task_row=int(row))
                 for row, value in zip(rows[best].tolist(), near[best].tolist(), strict=True)
             ],
             formula=f"each part is a cosine divided by {len(best)}; they add up to the score",

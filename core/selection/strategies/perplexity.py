@@ -34,10 +34,10 @@ class NgramPerplexity(Strategy):
     unit: ClassVar[str] = "perplexity"
     prefer: ClassVar[Prefer] = "low"
     summary: ClassVar[str] = (
-        "Prefers sentences whose word sequences a 5-gram model of the task text finds least surprising."
+        "Prefers sentences whose word sequences a 5-gram model of the task corpus finds least surprising."
     )
     trust: ClassVar[str] = (
-        "Trust it where the task text is formulaic (contracts, notes); it favours stock phrases and rejects rare names."
+        "Trust it if the task corpus is formulaic (contracts, notes); it favours stock phrases and rejects rare names."
     )
     Options: ClassVar[type[Config]] = NgramOptions
 
@@ -46,13 +46,13 @@ class NgramPerplexity(Strategy):
     _words: WordsOf
 
     def prepare(self, sources: Mapping[Role, Source], report: Reporter) -> None:
-        report.stage("counting words of the task text and the big corpus")
+        report.stage("counting words of the task corpus and the domain corpus")
         of_task, self._words = words_of([sources[Role.TASK].corpus, sources[Role.DOMAIN].corpus])
         words = {word for sentence in sources[Role.TASK].sentences() for word in of_task(sentence)}
         for batch in sources[Role.DOMAIN].corpus.batches():
             words.update(word for sentence in batch for word in self._words(sentence))
             report.check()
-        report.stage("training the n-gram model on the task text")
+        report.stage("training the n-gram model on the task corpus")
         task = [of_task(sentence) for sentence in sources[Role.TASK].sentences()]
         size = len(words - {"<s>", "</s>", "<unk>"}) + 2  # <unk> and </s> are words too
         self._model = KneserNey.fit(task, order=self.options.order, vocabulary_size=size, report=report)

@@ -75,7 +75,7 @@ class NerSelected(Strategy):
             raise CorpusError(f"{sources[Role.LABELLED].corpus.name}: holds no entity; give labelled training data.")
         if self.options.rank not in ("rarity", "type-balanced"):
             return
-        report.stage("counting the entities of the big corpus")
+        report.stage("counting the entities of the domain corpus")
         # Both ranks look at all of D_C first: a type's rarity, or its queue of sentences, is no one sentence's own.
         counts, keys = np.zeros(len(self._types)), []
         for batch in domain.batches(self.reads):

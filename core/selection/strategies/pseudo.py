@@ -75,10 +75,10 @@ class PseudoPerplexity(Strategy):
     prefer: ClassVar[Prefer] = "low"
     models: ClassVar[frozenset[Model]] = frozenset({"mlm"})
     summary: ClassVar[str] = (
-        "Trains a masked language model on the task text and prefers sentences that it can fill in well."
+        "Trains a masked language model on the task corpus and prefers sentences that it can fill in well."
     )
     trust: ClassVar[str] = (
-        "The slowest: a pass of the model for every piece of the big corpus. It favours stock phrases, as "
+        "The slowest: a pass of the model for every piece of the domain corpus. It favours stock phrases, as "
         "ngram-perplexity does."
     )
     Options: ClassVar[type[Config]] = PseudoOptions
@@ -94,7 +94,7 @@ class PseudoPerplexity(Strategy):
 
         folder = sources[Role.TASK].model
         assert folder is not None
-        report.stage("loading the language model of the task text")
+        report.stage("loading the language model of the task corpus")
         self._lm = lm = MaskedLM.load(str(folder))
         if not lm.has_head:
             raise ModelError(f"{folder}: has no vocabulary head, so it fills in nothing; train it with `pretrain`.")

@@ -25,7 +25,8 @@ def drift(run_id: str) -> None:
         st.markdown(
             f"**{result.overlapping:,}** entities are in both corpora (of {result.entities.primary:,} in"
             f" {plain(assisted.primary.name)}, {result.entities.assisting:,} in {plain(assisted.assisting.name)});"
-            f" **{result.entities.drifting:,}** of them drift: their disagreement (SKL) is above {assisting.DRIFTS:g}."
+            f" **{result.entities.drifting:,}** of them drift: their symmetric KL divergence (SKL) is above"
+            f" {assisting.DRIFTS:g}."
         )
         rows = assisting.drift(run_id, **_filters())
         if not rows:
@@ -45,7 +46,7 @@ def drift(run_id: str) -> None:
 def _filters() -> dict[str, Any]:
     columns = st.columns(3)
     search = columns[0].text_input("Entity contains", key="assisting.search")
-    least = columns[1].number_input("Disagreement (SKL) at least", 0.0, 20.0, 0.0, 0.5, key="assisting.least")
+    least = columns[1].number_input("SKL at least", 0.0, 20.0, 0.0, 0.5, key="assisting.least")
     count = columns[2].number_input("Times in each corpus, at least", 1, 1_000_000, 1, key="assisting.times")
     return {"search": search, "least_skl": least, "least_count": count}
 
@@ -62,7 +63,7 @@ def _table(rows: list[DriftRow], assisted: Assisted) -> None:
         alt="Entities of both corpora, how often each has which type, and how far that differs",
         column_config={
             "entity": text("Entity"),
-            "skl": number("Disagreement (SKL)", format="%.3f"),
+            "skl": number("SKL", format="%.3f"),
             "primary": text(f"In {assisted.primary.name}"),
             "assisting": text(f"In {assisted.assisting.name}"),
             "in_primary": number(f"Times in {assisted.primary.name}"),

@@ -33,7 +33,7 @@ COLUMNS = {
     "monolingual": "Alone",
     "all": "All",
     "random": "Random",
-    "skl": "Chosen by disagreement (SKL)",
+    "skl": "Selected by SKL",
     "threshold": "Threshold",
     "kept": "Kept",
 }
@@ -60,7 +60,7 @@ def _label(run: Run) -> str:
 def _setup(run_id: str) -> None:
     st.caption(
         "One tagger a seed for each variant: yours alone, with all of the assisting corpus, with what each threshold "
-        "keeps, and with as many of its sentences at random as the chosen threshold keeps. The labels to decide by "
+        "keeps, and with as many of its sentences at random as the chosen threshold keeps. The dev set "
         "choose the threshold. All variants make the same steps on the same batches of yours. On two cores this "
         f"takes hours; cancel and resume as you like. {plain(last_duration('assist'))}"
     )
@@ -68,9 +68,9 @@ def _setup(run_id: str) -> None:
     with st.form("assisting.sweep.form", border=False):
         left, right = st.columns(2)
         with left:
-            dev = corpus_picker(f"{DEV.title}, of the primary corpus", "assisting.dev", roles.get("dev"))
+            dev = corpus_picker(f"{DEV.title} of the primary corpus", "assisting.dev", roles.get("dev"))
         with right:
-            test = corpus_picker(f"{TEST.title}, of the same", "assisting.test", roles.get("test"))
+            test = corpus_picker(f"{TEST.title} of the primary corpus", "assisting.test", roles.get("test"))
         thresholds = st.multiselect("Thresholds", assisting.SWEEP, assisting.SWEEP, key="assisting.thresholds")
         seeds = st.number_input("Seeds", 1, 20, 3, key="assisting.seeds", help="3 for a look, 5 for a claim")
         more: dict[str, Any] = {}

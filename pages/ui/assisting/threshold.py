@@ -18,9 +18,9 @@ from pages.ui.widgets import chart, place_html, plain, same_command
 
 AGREE, DRIFT = "#009E73", "#D55E00"
 SCORE = (
-    "A sentence's score is its disagreement (SKL): how differently the two corpora label the entities they share, on"
-    " average over those in it. 0: both call them the same; about 9: what one calls them the other never does. Choose"
-    " the line by how well a tagger does on the labels to decide by, under Does it help?"
+    "A sentence's score is its symmetric KL divergence (SKL): how differently the two corpora label the entities"
+    " they share, averaged over the sentence. 0: always the same type; about 9: never the same type. Choose the"
+    " threshold by a tagger's dev F1, under Does it help?"
 )
 SIDES = {"line": "At the line", "ends": "Farthest from it"}
 
@@ -97,7 +97,7 @@ def _sentences(run_id: str, threshold: float) -> None:
     sides = assisting.sentences(run_id, threshold, at_line=which == "line")
     st.html(
         f'<p>Entities that both corpora have: <mark class="w-entity" style="--c:{AGREE}">agree</mark> or'
-        f' <mark class="w-entity" style="--c:{DRIFT}">drift <small>type · its usual one there · disagreement</small>'
+        f' <mark class="w-entity" style="--c:{DRIFT}">drift <small>type · its usual one there · SKL</small>'
         "</mark></p>"
     )
     for column, heading, rows in zip(st.columns(2), ("Kept", "Dropped"), sides, strict=True):

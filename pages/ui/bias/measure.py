@@ -49,7 +49,7 @@ other **only the sentence around it**, with a blank where the name was. Both say
 - **Information** (PVI, pointwise V-information) is how much surer of the right type one of them is than somebody who
   only knows how common each type is. It is in bits: 1 is twice as sure, 0 no surer, **below 0 misled**.
 - **V-information** is the mean information of all mentions.
-- **Name less context** (CEIM) is the name's information less the context's. From +0.5 on **the name** gives the
+- **Name minus context** (CEIM) is the name's information less the context's. From +0.5 on **the name** gives the
   type away; from −0.5 down **the context** does; in between they tell alike.
 
 A tagger trained where names tell nearly everything may read names by heart and miss new ones.
@@ -59,7 +59,7 @@ A tagger trained where names tell nearly everything may read names by heart and 
 def measure() -> str | None:
     """The form, the run at work, and the run to look at."""
     run_id = attached("difficulty", RUN)
-    with st.expander("What information (PVI) and name less context (CEIM) mean", icon=":material/help:"):
+    with st.expander("What PVI and CEIM mean", icon=":material/help:"):
         st.markdown(MEANT)
     with st.expander("What to measure", expanded=run_id is None, icon=":material/tune:"):
         _setup()

@@ -79,7 +79,7 @@ def mention_table(rows: Sequence[MentionRow], key: str) -> MentionRow | None:
         "type": "Type",
         "pvi_entity": "Name",
         "pvi_context": "Context",
-        "ceim": "Name less context",
+        "ceim": "Name minus context",
         "text": "Sentence",
         **({"place": "File and page"} if any(row.place for row in rows) else {}),
     }

@@ -126,10 +126,10 @@ def _holdout(place: Any, own: str) -> list[str]:
         usual,
         known.__getitem__,
         key=f"bias.holdout.{own}.{'.'.join(usual)}",
-        placeholder="pick its labels to decide by and to test on",
+        placeholder="pick its dev and test setssss",
     )
     if picked and picked == usual:
-        place.caption(f"The labels to decide by and to test on of {plain(results.corpus_name(own))}: {source}.")
+        place.caption(f"The dev and test sets of {plain(results.corpus_name(own))}: {source}.")
     return picked
 
 
@@ -137,11 +137,11 @@ def _none_held_out(own: str) -> bool:
     """Asked where nothing is held out: without its test split a training set may come to hold test sentences."""
     name = plain(results.corpus_name(own))
     st.warning(
-        f"Which labels to decide by and to test on go with {name}? Nothing here says so. Pick them above, so that "
+        f"Which dev and test sets go with {name}? Nothing here says so. Pick them above, so that "
         "none of their sentences is made.",
         icon=":material/help:",
     )
-    return st.checkbox(f"{name} has no labels to decide by or to test on", key=f"bias.holdout.none.{own}")
+    return st.checkbox(f"{name} has no dev or test set", key=f"bias.holdout.none.{own}")
 
 
 def _pools(options: Mapping[str, Any], drawn: Preview) -> None:

@@ -21,9 +21,9 @@ from pages.ui.widgets import chart, corpus_labels, corpus_picker, plain, same_co
 
 KINDS = {"oov": "New names", "cross-category": "Names of another type", "typos": "Typos in names"}
 PROMISES = {
-    "oov": "none of its words, apart from “of”, “the” and the like, occurs in the labels to learn from",
-    "cross-category": "every name has another type among the labels to learn from",
-    "typos": "one slip; none is a name of the labels to learn from (a name too short for a slip stays)",
+    "oov": "none of its words, apart from “of”, “the” and the like, occurs in the training set",
+    "cross-category": "every name has another type in the training set",
+    "typos": "one slip; none is a name of the training set (a name too short for a slip stays)",
 }
 MOST = 12  # taggers compared unless more are asked for
 SETS = {
@@ -38,7 +38,7 @@ ORIGINS = {
     "finds": "found by a tagger",
     "gazetteer": "of lists",
     "generated": "made up",
-    "train": "of the labels to learn from",
+    "train": "of the training set",
     "typo": "slips",
 }
 
@@ -71,12 +71,12 @@ def _setup() -> None:
             test = corpus_picker(TEST.title, f"bias.test.{roles.get('test')}", roles.get("test"))
         with right:
             train = corpus_picker(
-                f"{TRAIN.title}: what taggers know", f"bias.known.{roles.get('train')}", roles.get("train")
+                f"{TRAIN.title} of the taggers", f"bias.known.{roles.get('train')}", roles.get("train")
             )
         kinds = st.multiselect("Sets", list(KINDS), list(KINDS), KINDS.__getitem__, key="bias.kinds")
         own = _names()
         if not (test and train and kinds):
-            st.info("Pick labels to test on, labels to learn from, and what to make.")
+            st.info("Pick a test set, a training set, and what to make.")
             return
         wanted = [{"test": test, "train": train, "kind": kind, **own.get(kind, {})} for kind in kinds]
         if pressed("Make them", "bias.robust.start", type="primary", icon=":material/construction:"):
@@ -91,7 +91,7 @@ def _names() -> dict[str, dict[str, Any]]:
     labelled = corpus_labels(corpus for corpus in corpora.listed() if corpus.types)
     with st.expander("Where new names come from", icon=":material/settings:"):
         gazetteer = st.multiselect(
-            "Names of these corpora, where the labels to learn from lack them; else they are generated",
+            "Names of these corpora, if the training set lacks them; otherwise names are generated",
             list(labelled),
             [],
             labelled.__getitem__,
@@ -104,14 +104,14 @@ def _names() -> dict[str, dict[str, Any]]:
             ["", *tagged],
             format_func=lambda run: tagged.get(run, "none"),
             key="bias.finds",
-            help="What was found there and is not among the labels to learn from reads like a name. Then come the "
+            help="What was found there and is not in the training set reads like a name. Then come the "
             "names of the corpora above; only then are names made up letter by letter.",
         )
         strict = st.toggle(
             "Use only names that never have the replaced name's type in training",
             True,
             key="bias.strict",
-            help="Off: a name may have both types among the labels to learn from, as in TextFlint's sets.",
+            help="Off: a name may have both types in the training set, as in TextFlint's sets.",
         )
     own = {"gazetteer": gazetteer} | ({"finds": finds} if finds else {})
     return {"oov": own, "cross-category": {"ambiguous": "strict" if strict else "textflint"}}
@@ -126,8 +126,8 @@ def _harder_sets(runs: Sequence[Run]) -> None:
         rows.append({**asdict(result), "name": name, "promise": promise, "origins": origins})
     table(rows, SETS, "Harder test sets", wrapped=("promise",))
     st.caption(
-        "Ambiguous: the name has several types among the labels to learn from, or no word beside it tells anything. To"
-        " test taggers on these sets, give them to a fine-tuning or an experiment beside its labels to test on."
+        "Ambiguous: the name has several types in the training set, or no word beside it tells anything. To"
+        " test taggers on these sets, give them to a fine-tuning or an experiment beside its test set."
     )
     names = {run.id: row["name"] for run, row in zip(runs, rows, strict=True)}
     with st.expander("Look at one, take it away", icon=":material/difference:"):

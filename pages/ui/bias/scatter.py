@@ -74,7 +74,8 @@ def _listed(run_id: str, box: tuple[Range, Range]) -> None:
         return
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(
-            f"**{len(numbers):,} mentions**, those with the largest name less context either way first", width="content"
+            f"**{len(numbers):,} mentions**, those with the largest name minus context either way first",
+            width="content",
         )
         download(run_id, numbers, "bias.box")
     looked(bias.measured(run_id).corpus.fingerprint)

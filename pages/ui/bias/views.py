@@ -14,18 +14,18 @@ from pages.ui.widgets import chart, plain, table
 
 MOST = 8  # data sets beside each other
 BIN_HEADS = {
-    "name": "Name less context (CEIM)",
+    "name": "Name minus context (CEIM)",
     "mentions": "Mentions",
     "share": "Share",
-    "entity": "Mean information (PVI) of the name",
-    "context": "Mean information (PVI) of the context",
+    "entity": "Mean pointwise V-information (PVI) of the name",
+    "context": "Mean pointwise V-information (PVI) of the context",
 }
 TYPE_HEADS = {
     "type": "Type",
     "mentions": "Mentions",
     "entity": "Name (bits)",
     "context": "Context (bits)",
-    "ceim": "Name less context (bits)",
+    "ceim": "Name minus context (bits)",
     "high": "Name tells more",
     "low": "Context tells more",
     "note": "",
@@ -48,7 +48,7 @@ def views(run_id: str) -> None:
     table(
         [_bin_line(row) for row in bias.bin_rows(run_id)],
         BIN_HEADS,
-        "Mentions and mean information by bin of name less context",
+        "Mentions and mean information by bin of name minus context",
     )
     table([_type_line(row) for row in bias.type_rows(run_id)], TYPE_HEADS, "What tells each type", wrapped=("note",))
 
@@ -133,7 +133,7 @@ def _histogram(run_id: str) -> None:
             st.session_state[picker] = None if bar is None else (kinds[panel], bar)
 
         bins = ", ".join(f"{row.name} {row.mentions:,}" for row in bias.bin_rows(run_id))
-        alt = f"Histogram of name less context: {bins}. The sentences of a bar can be listed below."
+        alt = f"Histogram of name minus context: {bins}. The sentences of a bar can be listed below."
         chart(figures.ceim_histogram(panels), key, alt, on_select=clicked, selection_mode="points")
         _bar(run_id, panels, kinds, picker)
 
@@ -159,7 +159,7 @@ def _bar(run_id: str, panels: Sequence[figures.CeimPanel], kinds: Sequence[str],
     of = f" of type {plain(picked[0])}" if picked[0] else ""
     s = "s" if len(numbers) != 1 else ""
     st.markdown(
-        f"**{len(numbers):,} mention{s}**{of} with a name less context (CEIM) of {figures.bar_words(picked[1])}"
+        f"**{len(numbers):,} mention{s}**{of} with a name minus context (CEIM) of {figures.bar_words(picked[1])}"
     )
     mention_list(run_id, numbers, f"bias.list.{run_id[-4:]}.{picked[0]}.{picked[1]}")
 

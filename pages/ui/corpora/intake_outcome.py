@@ -27,7 +27,7 @@ def intake_outcome(run_id: str) -> None:
             for text in _of_labels(each):
                 st.warning(plain(f"{NAMES[each.part]}: {text}"), icon=":material/warning:")
         parts = intake.in_words([NAMES[role].lower() for role in result.roles])
-        more = f" The {terms.TASK.word} is that of the {terms.TRAIN.word}." if result.task_of_train else ""
+        more = f" The {terms.TASK.word} is the text of the {terms.TRAIN.word}." if result.task_of_train else ""
         if parts:
             st.markdown(f"In use now as {parts}.{more}")
         if any(each.part == intake.SOURCE and not each.problem for each in result.parts):

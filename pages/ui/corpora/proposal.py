@@ -21,7 +21,7 @@ NAMES = {
     intake.UNUSED: "Not used",
 }
 ONE = "one"  # in the address: all that was dropped is to be one corpus, with all options
-JOIN, APART = "Join the big corpus", "Keep apart, to compare"
+JOIN, APART = "Join the domain corpus", "Keep apart, to compare"
 TYPES = 4  # that a row names
 
 
@@ -97,7 +97,7 @@ def _ask(path: Path, files: Sequence[str]) -> None:
         files,
         key=_like(path),
         placeholder="choose the files",
-        help="Those like what you will label: with them Winnow finds more of their kind in the big corpus. A few do.",
+        help="Those like what you will label: Winnow finds more of their kind in the domain corpus. A few are enough.",
     )
 
 
@@ -124,14 +124,14 @@ def _says(files: Mapping[str, Sequence[str]]) -> None:
         )
     files = {**dict.fromkeys(held, ()), **files}
     if intake.task_of_train(files):
-        st.caption(f"The {terms.TASK.word} will be that of your {terms.TRAIN.word}; nothing of the others is in it.")
+        st.caption(f"The {terms.TASK.word} will be the text of your {terms.TRAIN.word}, without the other sets.")
     elif "task" not in files:
-        st.caption(f"No {terms.TASK.word} yet: without it there is nothing to choose by. Name it here or later.")
+        st.caption(f"No {terms.TASK.word} yet: a selection needs one. Name it here or later.")
     if "domain" not in files:
-        st.caption(f"No {terms.DOMAIN.word} yet: there is nothing to choose from until one is added.")
+        st.caption(f"No {terms.DOMAIN.word} yet: a selection needs one.")
     if {"train", intake.DIVIDE} <= files.keys():
         st.warning(
-            f"What is divided gives {terms.TRAIN.word} too, and another file is that already: change one of them."
+            f"Dividing a file makes a {terms.TRAIN.word} too, and another file is one already: change one of them."
         )
 
 

@@ -21,6 +21,6 @@ def against(most: int | None) -> None:
 
 
 def _words(name: str) -> str:
-    """A ratio's name, its symbols behind the words: "Task text to big corpus (N_T/N_D)"."""
+    """A ratio's name, its symbols behind the words: "Task corpus to domain corpus (N_T/N_D)"."""
     one, other = (terms.plainly(f"{part[-1]}_C") for part in name.split("/"))
     return f"{one[:1].upper()}{one[1:]} to {other} ({name})"

@@ -22,8 +22,8 @@ def splits() -> None:
     """Pick a corpus, say how; what came of the latest."""
     with st.expander("Divide a corpus into parts", icon=":material/call_split:", key="corpora.split.open"):
         st.caption(
-            "One labelled export becomes labels to learn from, to decide by and to test on (train, dev, test); one"
-            " corpus the task text and the big corpus. Copies of a sentence, near ones too, are in one part alone."
+            "One labelled export becomes a training set, a dev set and a test set; one unlabelled"
+            " corpus becomes a task corpus and a domain corpus. Duplicates and near duplicates stay in one part."
         )
         chosen = corpus_picker("To be divided", "corpora.split.corpus", None)
         if chosen:

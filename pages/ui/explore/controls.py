@@ -147,10 +147,10 @@ def _hits(map_run: str, query: str, mode: Mode) -> None:
     hits = maps.search(map_run, query, mode)
     with st.container(horizontal=True, vertical_alignment="center"):
         if not len(hits.rows) and not len(hits.task_rows):
-            st.markdown(f"No sentence of the big corpus or the task text holds {plain(query)}.", width="content")
+            st.markdown(f"No sentence of the domain corpus or the task corpus holds {plain(query)}.", width="content")
             return
         counts = (
-            f"**{len(hits.rows):,}** in the big corpus and **{len(hits.task_rows):,}** in the task text hold "
+            f"**{len(hits.rows):,}** in the domain corpus and **{len(hits.task_rows):,}** in the task corpus hold "
             f"{plain(query)}"
         )
         st.markdown(f"{counts}{'.' if len(hits.points) else '; none of them is on the map.'}", width="content")

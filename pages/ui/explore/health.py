@@ -16,17 +16,17 @@ from pages.ui.widgets import plain, table
 
 KINDS = {"quota": "every topic its share", "mmr": "not the same thing twice (MMR)"}
 DIVERSE = "explore.diverse"
-TAB, TITLE = "explore.tab", "Health of the choice"  # of the open tab, in an address too; this one's
+TAB, TITLE = "explore.tab", "Health of the selection"  # of the open tab, in an address too; this one's
 
 
 def health(choice_id: str) -> None:
     """S_C in numbers, hand edits counted; beside it, what score alone would have chosen."""
-    with st.spinner("Measuring the choice"):
+    with st.spinner("Measuring the selection"):
         numbers = insights.health(choice_id, labelled=corpora.roles().get("train"))
     for warning in numbers.warnings:
         st.warning(plain(warning), icon=":material/health_and_safety:")
     if not numbers.warnings:
-        st.success("Nothing about this choice calls for a warning.", icon=":material/health_and_safety:")
+        st.success("Nothing about this selection calls for a warning.", icon=":material/health_and_safety:")
     columns = {"what": "Measure", "value": CHOICE.title, "means": "What it says"}
     rows = _rows(numbers)
     diverse = runs.get(run_of(choice_id)).manifest.config.get("diversity", "none") != "none"
@@ -51,7 +51,7 @@ def _again(choice_id: str) -> None:
         st.rerun()
     st.markdown(
         "The best scores are often much alike. Choose again from the same scores, spread over the topics; the table "
-        "then shows what it changed. Nothing is scored anew, and this choice stays as it is."
+        "then shows what it changed. Nothing is scored anew, and this selection stays as it is."
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
         kind = st.segmented_control(
@@ -78,7 +78,11 @@ def _rows(numbers: Health) -> list[dict[str, str]]:
     rows = [
         ("Size", f"{numbers.sentences:,} sentences, {numbers.tokens:,} tokens", "hand edits counted"),
         ("Median length", f"{medians['S_C']:.0f} tokens", f"beside it: {others(medians, '.0f')}"),
-        ("Duplicates left", f"{numbers.duplicates:,}", "copies and near copies of another sentence of the choice"),
+        (
+            "Duplicates left",
+            f"{numbers.duplicates:,}",
+            "duplicates and near duplicates of another sentence of the selection",
+        ),
         ("Different words", f"{ratio['S_C']:.1%}", f"of {numbers.type_token_words:,} words; {others(ratio, '.1%')}"),
     ]
     if numbers.variety is not None:
@@ -86,11 +90,9 @@ def _rows(numbers: Health) -> list[dict[str, str]]:
             ("Variety", f"{numbers.variety:.1f}", f"effectively different sentences among {numbers.variety_of:,}")
         )
     if numbers.coverage is not None:
-        meaning = (
-            f"of {numbers.coverage_of:,} sentences of the task text lie closer to the choice than to what was filtered"
-        )
-        rows.append(("Coverage of the task text", f"{numbers.coverage:.0%}", meaning))
+        meaning = f"of {numbers.coverage_of:,} task sentences lie closer to the selection than to filtered sentences"
+        rows.append(("Coverage of the task corpus", f"{numbers.coverage:.0%}", meaning))
     if numbers.new_entities is not None:
-        meaning = f"of {numbers.new_entities_of:,} names in the choice, told by their looks, are not in the labels"
+        meaning = f"of {numbers.new_entities_of:,} names in the selection (by capitalisation) are not in the labels"
         rows.append(("New names", f"{numbers.new_entities:.0%}", meaning))
     return [{"what": what, "value": value, "means": means} for what, value, means in rows]

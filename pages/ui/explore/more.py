@@ -26,7 +26,7 @@ SHORT = {
 }
 SIDE_WORDS: Mapping[Side, str] = {
     "both": "Both",
-    "only A": "Only this choice (A)",
+    "only A": "Only this selection (A)",
     "only B": "Only the other (B)",
     "neither": "Neither",
 }
@@ -37,7 +37,7 @@ def compare(choice_id: str, map_run: str | None) -> None:
     names = selection_titles([*choices.comparable(choice_id), choices.at(choice_id)])
     this = names.pop(choice_id)
     if not names:
-        st.info("Keep this choice and change it, or select by another strategy, and the two show here on one map.")
+        st.info("Save this selection, then change it or try another strategy to compare both on one map.")
         page_link("pages/3_Selection.py", label="Make another selection", icon=":material/filter_alt:")
         return
     other = st.selectbox("Compare with", list(names), 0, names.__getitem__, key=f"explore.other.{choice_id}")
@@ -119,7 +119,7 @@ def side_by_side(map_run: str) -> None:
     n = st.slider("Pairs", 5, 50, 15, 5, key="explore.pairs")
     pairs = maps.pairs(map_run, maps.classes(map_run), n)
     if not pairs:
-        st.info("There is no pair to show: the choice or what was filtered is empty.")
+        st.info("There is no pair to show: either no sentence is selected or none is filtered.")
         return
     rows = [
         {

@@ -30,7 +30,7 @@ SORTS: Mapping[Sort, str] = {"score": "score", "tokens": "length", "class": "cla
 ORDERS = {  # rising, falling
     "score": ("lowest first", "highest first"),
     "tokens": ("shortest first", "longest first"),
-    "class": ("task text first", "filtered first"),
+    "class": ("task corpus first", "filtered first"),
     "row": ("first rows first", "last rows first"),
 }
 FORMATS = {"txt": "Text", "jsonl": "JSONL", "parquet": "Parquet"}
@@ -121,13 +121,15 @@ def _actions(choice_id: str, map_run: str, kinds: IntArray, points: IntArray) ->
         if len(clean):
             _add(choice_id, clean)
         look: dict[str, Any] = {"icon": ":material/remove:", "shortcut": "Alt+D"}
-        if len(selected) and pressed(f"Remove {len(selected):,} from the choice", "explore.remove", **look):
+        if len(selected) and pressed(f"Remove {len(selected):,} from the selection", "explore.remove", **look):
             selections.edit(choice_id, "remove", selected)
             st.rerun()
     if len(flagged):
         _add_flagged(choice_id, flagged)
     elif not len(clean) and not len(selected):
-        st.caption("All of these are of the task text, so there is nothing to add to the choice or to remove from it.")
+        st.caption(
+            "All of these are of the task corpus, so there is nothing to add to the selection or to remove from it."
+        )
 
 
 def _add(choice_id: str, rows: IntArray) -> None:

@@ -148,7 +148,7 @@ def words(map_run: str, region: Region | None) -> str:
         case "topic":
             return f"Topic {plain(maps.get(map_run).clusters[value].name)}"
         case "class":
-            return "All of the task text" if value == "T_C" else f"All {value} sentences"
+            return "All of the task corpus" if value == "T_C" else f"All {value} sentences"
         case "hits":
             return f"Sentences with {plain(value[0])}"
         case "point":

@@ -16,7 +16,7 @@ def offer(choice_id: str) -> None:
     """Ask which tagger shall read the selection's D_C, where none has yet; the run at work on it."""
     if entities.tag_runs(choice_id):
         return
-    with st.expander("Find entities in the big corpus, to colour by and to read", icon=":material/label:"):
+    with st.expander("Find entities in the domain corpus, to colour by and to read", icon=":material/label:"):
         options = _options(choice_id)
         on = where("explore.tag") if options else ""
         if options and pressed("Find entities", "explore.tag.start", icon=":material/search:"):
@@ -36,7 +36,7 @@ def _options(choice_id: str) -> dict[str, str] | None:
     domain = runs.get(run_of(choice_id)).manifest.inputs["domain"]
     n = len(corpora.find(domain))
     st.caption(
-        f"It reads all {n:,} sentences of the big corpus once; a small encoder reads a few hundred a second "
+        f"It reads all {n:,} sentences of the domain corpus once; a small encoder reads a few hundred a second "
         "without a GPU."
     )
     return {"corpus": domain, "model": str(deliver.model_folder(tagger))}

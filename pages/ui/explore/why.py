@@ -22,7 +22,7 @@ def why_card(choice_id: str, map_run: str, point: int, kinds: IntArray) -> None:
         if point < mapped.n_task:
             st.html(f'<blockquote class="w-sentences">{escape(row["text"])}{place_html(row["place"])}</blockquote>')
             st.markdown(
-                f"A sentence of the task text ({plain(mapped.task.name)}, row {row['row']:,}): what all "
+                f"A sentence of the task corpus ({plain(mapped.task.name)}, row {row['row']:,}): what all "
                 "others are held to."
             )
             return
@@ -60,12 +60,15 @@ def _place(why: Why, kind: str) -> None:
         )
         st.metric("Rank", f"{why.rank:,} of {why.of:,}", width="content")
         st.metric(
-            "Better than", f"{why.percentile:.1f}%", width="content", help="of all scored sentences of the big corpus"
+            "Better than",
+            f"{why.percentile:.1f}%",
+            width="content",
+            help="of all scored sentences of the domain corpus",
         )
 
 
 def _one(choice_id: str, row: int, selected: bool) -> None:
-    label = "Remove from the choice" if selected else "Add to the choice"
+    label = "Remove from the selection" if selected else "Add to the selection"
     if pressed(label, "explore.one", icon=f":material/{'remove' if selected else 'add'}:"):
         selections.edit(choice_id, "remove" if selected else "add", np.array([row]))
         st.rerun(scope="app")
@@ -85,17 +88,17 @@ def _parts(why: Why) -> None:
 
 
 def _neighbours(why: Why) -> None:
-    st.markdown("**Nearest sentences of the task text**")
+    st.markdown("**Nearest sentences of the task corpus**")
     if not why.neighbours:
         st.caption("None to show: this selection has no embeddings.")
         return
     rows = [{**row, "cosine": float(row["cosine"])} for row in why.neighbours]
-    table(rows, with_place({"cosine": "Cosine", "text": "Sentence"}, rows), "Nearest sentences of the task text")
+    table(rows, with_place({"cosine": "Cosine", "text": "Sentence"}, rows), "Nearest sentences of the task corpus")
 
 
 def _duplicates(why: Why) -> None:
     if why.duplicates:
-        st.markdown("**Copies and near copies in the big corpus**")
+        st.markdown("**Copies and near copies in the domain corpus**")
         rows = [{**copy, "differs": copy["differs"].replace("->", "→") or "no word"} for copy in why.duplicates]
         names = {"row": "Row", "score": "Score", "differs": "Differs in", "text": "Sentence"}
-        table(rows, with_place(names, rows), "Copies and near copies in the big corpus")
+        table(rows, with_place(names, rows), "Copies and near copies in the domain corpus")

@@ -25,14 +25,14 @@ SIGNS = {
 }
 _name = figures.line_name
 ONCE = (
-    "The labels to test on were read once a variant, after the labels to decide by had chosen when training stops. The "
-    "variants stand in the order of their score on the labels to decide by: choose by that, never by the test score."
+    "Each variant saw the test set once, after training had been stopped on the dev set. The "
+    "variants are sorted by dev F1: choose by that, never by test F1."
 )
 HOW = (
     "Two questions, two answers. A variant (arm) **helped** if its whole interval is above 0 against none (a tagger "
     "without what the variant adds; for a set of one size a random set of that size). **Choosing helped** if it is "
-    "also above 0 against a choice by nothing: random text of as many tokens, as many assisting sentences by lot, as "
-    "many labels copied unchanged, the encoder before it read a source (variants that read all of the big corpus "
+    "also above 0 against the random baseline: random text of as many tokens, as many assisting sentences by lot, as "
+    "many labels copied unchanged, the encoder before it read a source (variants that read all of the domain corpus "
     "choose nothing, nor do word vectors). "
     "A variant improves where both are so. By a quick look nobody can tell whether choosing helped: let every seed "
     "repeat the whole pipeline for that. The intervals come from a hierarchical bootstrap over seeds and test "
@@ -40,12 +40,12 @@ HOW = (
     "looked at before the end, its bound keeps a false claim to 5% over all looks (O'Brien and Fleming). The other "
     "variants are exploratory, and Holm's correction decides their words, so that an interval above 0 may not be "
     "enough. A variant that could change less than 80% of what it asked of the labels is not tested, whatever its "
-    "score. In a quick look intervals do not hold what another draw of the choice or another pre-training would "
+    "score. In a quick look intervals do not hold what another draw of the selection or another pre-training would "
     "change."
 )
 
 HARDLY = (
-    "Advice from a power law through few scores on the labels to decide by, on which budgets are chosen; not "
+    "Advice from a power law through few dev scores, on which budgets are chosen; not "
     "evidence. Hardly over: what the gain exceeds in at most one case of ten, which is known where the whole pipeline "
     "was repeated, for it takes several pre-trainings of a size to tell how far luck goes."
 )
@@ -253,7 +253,7 @@ def _budgets(run_id: str, rows: Sequence[ArmRow]) -> None:
     columns = {
         "arm": "Strategy",
         "next": "Twice as many",
-        "gain": "Gain in score to decide by",
+        "gain": "Gain in dev F1",
         "hours": "It takes",
         "advice": "Advice",
     }

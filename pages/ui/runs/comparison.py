@@ -15,7 +15,7 @@ from pages.ui.widgets import is_dark, same_command, table
 
 CURVES = {
     **TAGGER_CURVES,
-    "dev_loss_task": "Loss on held-out task text",
+    "dev_loss_task": "Loss on held-out sentences of the task corpus",
     "dev_loss_general": "Loss on held-out general text",
 }
 

@@ -115,9 +115,8 @@ def _ranked(run: Run) -> str:
 
 def _counted(run: Run) -> str:
     count = prevalence.result(run.id)
-    return (
-        f"About {count.about:,} sentences of the big corpus are like the task text's ({count.low:,} to {count.high:,})"
-    )
+    interval = f"{count.low:,} to {count.high:,}"
+    return f"About {count.about:,} sentences of the domain corpus are like the task corpus ({interval})"
 
 
 SAYS: Mapping[str, Callable[[Run], str]] = {

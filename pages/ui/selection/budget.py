@@ -34,7 +34,7 @@ def _share(choice_id: str, kept: Budget) -> None:
     share = float(f"{100 * kept.value:.12g}")
     key = _amount(choice_id, kept, share)
     st.slider(
-        "Share of the big corpus",
+        "Share of the domain corpus",
         # A share that was typed may be below the slider's first step.
         min(0.1, share),
         100.0,

@@ -25,15 +25,15 @@ FORMATS: Mapping[Format, str] = {"txt": "text", "jsonl": "JSONL", "parquet": "Pa
 REASONS = {
     "exact_duplicate": "copies of an earlier sentence",
     "near_duplicate": "near copies of an earlier sentence",
-    "leak": "also among the labels to decide by or to test on",
+    "leak": "also in the dev or test set",
     "too_short": "shorter than the minimum",
     "too_long": "longer than the maximum",
     "not_scored": "could not be scored",
 }
 KINDS: Mapping[Which, str] = {
-    "top": "The closest to the task text",
+    "top": "The closest to the task corpus",
     "borderline": "At the border: the last in, the first out",
-    "rejected": "The farthest from the task text",
+    "rejected": "The farthest from the task corpus",
     "withheld": "Withheld, though well scored",
 }
 COLUMNS = {"score": "Score", "tokens": "Tokens", "text": "Sentence"}
@@ -71,7 +71,9 @@ def _next_pages(choice_id: str) -> None:
             if maps.of(choice_id) is None and "task" not in results.removed_inputs(run_id):
                 runs.start("map", maps.options(choice_id))
             switch_page(EXPLORE, query={"choice": choice_id})
-        page_link(TRAINING, label="Train on this choice", icon=":material/model_training:", query={"choice": choice_id})
+        page_link(
+            TRAINING, label="Train on this selection", icon=":material/model_training:", query={"choice": choice_id}
+        )
 
 
 def _numbers(choice_id: str, chosen: Selection) -> None:
@@ -79,7 +81,7 @@ def _numbers(choice_id: str, chosen: Selection) -> None:
     tokens = int(scored.lengths[chosen.rows].sum())
     with st.container(horizontal=True):
         st.metric("Selected", f"{len(chosen.rows):,}", width="content", help=f"of {len(scored.domain):,} sentences")
-        st.metric("of the big corpus", f"{len(chosen.rows) / len(scored.domain):.1%}", width="content")
+        st.metric("of the domain corpus", f"{len(chosen.rows) / len(scored.domain):.1%}", width="content")
         st.metric("Tokens", f"{tokens:,}", width="content")
         withheld = sum(n for reason, n in chosen.dropped.items() if reason in REASONS)
         st.metric("Withheld", f"{withheld:,}", width="content")
@@ -94,7 +96,7 @@ def _export(choice_id: str, budget: str, keep: Sequence[str], chosen: Selection)
     """
     with st.container(horizontal=True, vertical_alignment="bottom"):
         kind = st.segmented_control(
-            "Take the choice away as",
+            "Export selection as",
             list(FORMATS),
             format_func=FORMATS.__getitem__,
             default="txt",
@@ -145,7 +147,9 @@ def _distribution(choice_id: str, chosen: Selection) -> None:
     scores = selections.scored(choice_id).scores
     bins = selections.score_bins(choice_id)
     figure = figures.score_histogram(bins, chosen.scores, scores.unit, scores.prefer, dark=is_dark())
-    name = f"Histogram of the scores of the big corpus: {len(chosen.rows):,} selected, cut at {chosen.scores[-1]:.4g}"
+    name = (
+        f"Histogram of the scores of the domain corpus: {len(chosen.rows):,} selected, cut at {chosen.scores[-1]:.4g}"
+    )
     st.vega_lite_chart(spec=figure, key="selection.scores", alt=name)
     st.caption(span_words(chosen.scores, scores.unit, scores.prefer))
 
@@ -164,7 +168,7 @@ def _examples(choice_id: str, chosen: Selection, keep: Sequence[str]) -> None:
     looked(runs.get(choices.run_of(choice_id)).manifest.inputs["domain"])
     examples = insights.examples(choice_id, chosen, keep, which)
     rows: Sequence[Mapping[str, object]] = examples
-    columns = {**COLUMNS, "selected": "In the choice"} if which == "borderline" else COLUMNS
+    columns = {**COLUMNS, "selected": "In the selection"} if which == "borderline" else COLUMNS
     if which == "withheld":
         rows = [{**row, "why": ", ".join(flag.replace("_", " ") for flag in row["flags"])} for row in examples]
         columns = {**COLUMNS, "why": "Why"}
@@ -181,30 +185,30 @@ def _lengths(choice_id: str, chosen: Selection) -> None:
     for warning in corpora.length_warnings(lengths):
         st.warning(warning, icon=":material/straighten:")
     figure = figures.lengths_compared(lengths, dark=is_dark())
-    name = "Sentence lengths of the choice, the big corpus and the task text compared"
+    name = "Sentence lengths of the selection, the domain corpus and the task corpus compared"
     st.vega_lite_chart(spec=figure, key="selection.lengths", alt=name)
 
 
 def _comparison(choice_id: str) -> None:
     """Show where another choice from the same D_C is otherwise, each as it is."""
     names = selection_titles(choices.comparable(choice_id))
-    st.subheader("Compared with another choice", anchor=False)
+    st.subheader("Compared with another selection", anchor=False)
     if not names:
-        st.caption("Keep this choice and change it, or select by another strategy: what they share shows here.")
+        st.caption("Save this selection, then change it or try another strategy to see what they share.")
         return
     other = st.selectbox(
-        "The other", list(names), None, names.__getitem__, key="selection.other", placeholder="pick a choice"
+        "The other", list(names), None, names.__getitem__, key="selection.other", placeholder="pick a selection"
     )
     if other is None:
         return
     overlap = insights.overlap(choice_id, other)
     size = overlap.both + overlap.only_a
     st.markdown(
-        f"**{overlap.both / max(size, 1):.0%}** of what this choice holds, the other holds too "
+        f"**{overlap.both / max(size, 1):.0%}** of what this selection holds, the other holds too "
         f"({overlap.both:,} of {size:,})."
     )
     name = plain(choices.title(choices.at(other)))
-    headings = (f"Only in this choice ({overlap.only_a:,})", f"Only in {name} ({overlap.only_b:,})")
+    headings = (f"Only in this selection ({overlap.only_a:,})", f"Only in {name} ({overlap.only_b:,})")
     for column, heading, rows in zip(st.columns(2), headings, (overlap.only_in_a, overlap.only_in_b), strict=True):
         with column:
             st.markdown(f"**{heading}**")

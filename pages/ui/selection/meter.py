@@ -9,8 +9,8 @@ from pages.ui.presses import pressed
 from pages.ui.runs.panel import run_panel
 
 ABOUT = (
-    "Tells the task text from the big corpus as the default strategy does, and counts the sentences of the big corpus"
-    " that score like the task text's own. They are not all alike: those beyond the count are less like your "
+    "Tells the task corpus from the domain corpus as the default strategy does, and counts the domain sentences"
+    " that score like the task corpus's own. They are not all alike: those beyond the count are less like your "
     "task, and a larger budget takes them too."
 )
 
@@ -26,7 +26,7 @@ def meter(choice_id: str, asked: int) -> None:
     elif counting := prevalence.counting(task, domain):
         run_panel(counting, "selection.counting")
     elif prevalence.countable(task):
-        label = "Count what is like the task text in the big corpus"
+        label = "Estimate how many sentences are relevant"
         if pressed(label, "selection.count", icon=":material/speed:", help=ABOUT):
             runs.start("prevalence", prevalence.options(run_id))
             st.rerun()

@@ -117,7 +117,7 @@ def _leads(ahead: Sequence[Lead], target: str) -> None:
     with st.expander("Could a lead be chance?", icon=":material/casino:"):
         table([_lead(lead) for lead in ahead], columns, f"Leads of the closest source over the next for {target}")
         st.caption(
-            "The task text and the sources are cut into parts that share no sentence, and each part is measured by "
+            "The task corpus and the sources are cut into parts that share no sentence, and each part is measured by "
             "itself: how the lead varies over them is how it would vary with other text. Documents that follow one "
             "another stay in one part; text that all comes from a few long documents says less than its parts count."
         )
@@ -172,7 +172,7 @@ def agreement_text(agreement: Agreement) -> str:
         "Asked of every target which of two sources is closer, the measures answer alike in "
         f"**{agreement.unanimous} of {agreement.items}** pairs{out}: "
         f"{', '.join(kappas) or 'kappa is not defined here'}. "
-        "Shared words and shared content words read one vocabulary and have one vote, that of shared words. Measures "
+        "TVC and TVcC read one vocabulary and have one vote, that of TVC. Measures "
         "that look at much the same thing may agree and still be wrong."
     )
 

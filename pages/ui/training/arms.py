@@ -8,12 +8,12 @@ from pages.ui.bias.rebuild import METHODS
 
 PLAIN = {
     "none": "No pre-training: what all others are compared with",
-    "tapt": "The task text alone",
-    "dapt": "All of the big corpus",
-    "tapt+dapt": "The task text and all of the big corpus",
-    "random-only": "As much random text of the big corpus as the task text is",
-    "random": "The task text and random sentences: what a choice must beat",
-    "length-matched-random": "The task text and random sentences as long as its own",
+    "tapt": "The task corpus alone",
+    "dapt": "All of the domain corpus",
+    "tapt+dapt": "The task corpus and all of the domain corpus",
+    "random-only": "As much random text of the domain corpus as the task corpus has",
+    "random": "The task corpus and random sentences: what a selection must beat",
+    "length-matched-random": "The task corpus and random sentences as long as its own",
     "states": "The encoder as it came, its states in another network",
     "all": "All sentences of the assisting corpus too",
     "lpft": "The last layer first, then the whole tagger",
@@ -38,7 +38,7 @@ def arm_label(name: str) -> str:
     if name in PLAIN:
         words = PLAIN[name]
     elif name in selections.STRATEGIES:
-        words = "The task text and a choice from the big corpus"
+        words = "The task corpus and a selection from the domain corpus"
     elif value and head in VALUED:
         words = VALUED[head].format(value)
     elif value and head in METHODS:

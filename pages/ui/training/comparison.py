@@ -12,7 +12,7 @@ from pages.ui.training.parts import seed_list, worded
 from pages.ui.widgets import listed, plain
 
 REPEAT = {
-    "pipeline": "the choice of sentences, the pre-training and the tagger: both answers can be had",
+    "pipeline": "the selection of sentences, the pre-training and the tagger: both answers can be had",
     "tagger": "the tagger alone: a quick look, which can show that reading helped, not that choosing did",
 }
 HOW = ("strategies", "select")  # options by which a choice was made, beside its strategy and its size
@@ -31,14 +31,14 @@ def lines(
         arm_label,
         key="training.experiment.arms",
         placeholder="pick what the tagger gets beside its labels",
-        help="What no verdict can do without is added by itself: no pre-training, and what a choice must beat.",
+        help="What no verdict can do without is added by itself: no pre-training, and what a selection must beat.",
     )
     left, right = st.columns(2)
     budgets = left.text_input(
-        "How much each choice takes",
+        "How much each selection takes",
         ", ".join(by_choice["budgets"]),
         key="training.experiment.budgets",
-        help="A share of the big corpus (10%) or so many sentences (1000). Several, by commas, are a line each.",
+        help="A share of the domain corpus (10%) or so many sentences (1000). Several, by commas, are a line each.",
     )
     with right:
         # An even number, and a field of its own: a default does not change what a field holds.
@@ -54,5 +54,5 @@ def as_chosen(by_choice: Mapping[str, Any], arms: Sequence[str]) -> dict[str, An
     *_, strategy = by_choice["arms"]
     same = {stage: by_choice[stage] for stage in HOW if stage in by_choice} if strategy in arms else {}
     if same:
-        st.caption(f"By {plain(strategy)} it is chosen with the options that your choice was made with.")
+        st.caption(f"By {plain(strategy)} it is chosen with the options that your selection was made with.")
     return same

@@ -29,7 +29,7 @@ FIXED = {
 }
 TRANSDUCTIVE = {
     "none": "are never read",
-    "dev": f"are read as plain text if they are {terms.DEV.word}",
+    "dev": f"are read as plain text if they are in the {terms.DEV.word}",
     "all": "are read as plain text",
 }
 NUMBERS = {
@@ -45,7 +45,7 @@ def options() -> dict[str, Any] | None:
     picked = splits("experiment", ("task", "domain")) | splits("experiment", ("train", "dev", "test"))
     if not (picked["train"] and picked["dev"] and picked["test"]):
         st.info(
-            "An experiment needs labels to learn from, to decide by and to test on; task text and big corpus are for "
+            "An experiment needs a training set, a dev set and a test set; task corpus and domain corpus are for "
             "variants that are pre-trained."
         )
         return None
@@ -76,12 +76,12 @@ def _cross(picked: dict[str, str]) -> dict[str, Any]:
         "Swap halves of the labelled sentences",
         key="training.experiment.cross",
         help="All labels are put together and halved anew for every second replicate: each half is learnt "
-        "from, its text being the task text, and tested on the other. Every sentence is tested, and the intervals "
+        "from, its text being the task corpus, and tested on the other. Every sentence is tested, and the intervals "
         "hold what other labels would change. It takes an even number of seeds.",
     ):
         return {}
     picked["task"] = ""
-    st.caption("The text of each half is its task text; a corpus picked as task text above is not read.")
+    st.caption("The text of each half is its task corpus; a corpus picked as task corpus above is not read.")
     left, right = st.columns(2)
     train = left.number_input(
         "Labelled sentences of a half to train on",
@@ -174,7 +174,7 @@ def _rare(further: Mapping[str, Any]) -> dict[str, Any]:
             rare |= config_form(config, ("draw_seed",), key, {"draw_seed": "Seed of choosing and of pre-training"})
         with right:
             rare["transductive"] = worded(
-                "transductive", "Labels to decide by or to test on that the task text holds", TRANSDUCTIVE
+                "transductive", "Dev or test sentences that the task corpus holds", TRANSDUCTIVE
             )
             rare["difficulty_encoder"] = st.text_input(
                 "Encoder that judges names and contexts",

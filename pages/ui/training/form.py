@@ -13,7 +13,7 @@ from pages.ui.training.parts import PRESETS, seed_list, settings, several, split
 from pages.ui.widgets import corpus_labels
 
 CHOICE, ARRIVED, ADRIFT = "training.selection", "training.arrived", ":material/link_off:"
-HELD = "Sentences to decide by and to test on, and near copies: who has read them is tested on what it knows."
+HELD = "Sentences of the dev and test sets and their near duplicates: reading them would make the test too easy."
 
 
 def options(kind: str) -> dict[str, Any] | None:
@@ -29,7 +29,7 @@ def _pretrain() -> dict[str, Any] | None:
         init = start_from("pretrain")
         holdout = several("Never read", "training.pretrain.holdout", HELD, labelled=True, at_first=corpora.judged_by())
     if not text:
-        st.info("Pick the text to pre-train on: the task text, a choice from the page Selection, or both.")
+        st.info("Pick the text to pre-train on: the task corpus, a selection from the page Selection, or both.")
         return None
     own = ("corpora", "init", "holdout")
     return {"corpora": text, "init": init, "holdout": holdout, **settings("pretrain", own)}
@@ -43,20 +43,20 @@ def _text() -> tuple[str, ...]:
         list(here),
         [roles["task"]] if "task" in roles else [],
         here.__getitem__,
-        # A field a task text: with another one in use it begins with that.
+        # One field per task corpus: another one resets it.
         key=f"training.corpora.{roles.get('task')}",
         placeholder="pick corpora",
-        help="The task text alone, or that and what was chosen for being like it; an experiment shows which helps.",
+        help="The task corpus alone, or that and what was chosen for being like it; an experiment shows which helps.",
     )
     now = find_out.choice_now()
     known = {choice.id: choice for choice in (*([now] if now else []), *choices.listed())}
     names = selection_titles(known.values())
     if not names:
-        page_link("pages/3_Selection.py", label="Make a choice to go with it", icon=":material/filter_alt:")
+        page_link("pages/3_Selection.py", label="Make a selection to add to it", icon=":material/filter_alt:")
         return tuple(whole)
     listed = ["", *names]
     at_first = listed.index(now.id) if now and now.id in names else 0
-    picked = st.selectbox("Choice", listed, at_first, lambda name: names.get(name, "none"), key=CHOICE)
+    picked = st.selectbox("Selection", listed, at_first, lambda name: names.get(name, "none"), key=CHOICE)
     if not picked:
         return tuple(whole)
     return tuple(dict.fromkeys((*whole, selections.seal(picked).fingerprint)))
@@ -69,7 +69,7 @@ def follow_address() -> bool:
         return False
     st.session_state[ARRIVED] = named
     if named not in [choice.id for choice in choices.listed()]:
-        st.warning("The choice of this address is not here: it was removed, or the address is wrong.", icon=ADRIFT)
+        st.warning("The selection of this address is not here: it was removed, or the address is wrong.", icon=ADRIFT)
         return False
     choices.take_up(named)
     st.session_state["training.kind"], st.session_state[CHOICE] = "pretrain", named
@@ -86,7 +86,7 @@ def _finetune() -> dict[str, Any] | None:
     aside = "such as robustness sets: each read once too"
     further = several("Further test sets", "training.finetune.also_test", aside, labelled=True)
     if not (picked["train"] and picked["dev"]):
-        st.info("Pick labels to learn from, and labels to decide by, which say when to stop.")
+        st.info("Pick a training set, and a dev set, which decides when training stops.")
         return None
     own = ("train", "dev", "test", "init", "seeds")
     test = tuple(dict.fromkeys(filter(None, (picked["test"], *further))))

@@ -15,7 +15,7 @@ from pages.ui.widgets import is_dark, table
 
 POLL = 2.0  # seconds
 OVERALL = "all types"
-HELD_OUT = {"dev_loss_task": "held-out task text", "dev_loss_general": "held-out general text"}
+HELD_OUT = {"dev_loss_task": "held-out sentences of the task corpus", "dev_loss_general": "held-out general text"}
 SMALL = {
     "learning_rate": "Learning rate",
     "tokens_per_second": "Pieces a second",
@@ -87,7 +87,7 @@ def _numbers(metrics: Sequence[Metric], state: RunState) -> None:
             at = int(best.steps[best.values.argmax()])
             of = f", seed {best.seed}" if len(scores) > 1 else ""
             st.metric(
-                f"Best {terms.DECIDING.word} (F1)",
+                f"Best {terms.DECIDING.word}",
                 f"{best.values.max():.1f}",
                 width="content",
                 help=f"At step {at:,}{of}.",

@@ -177,7 +177,7 @@ def _confidence(run_id: str, tuned: FinetuneResult) -> None:
                 st.markdown(
                     f"On {part.word} seed {seed}, which was kept, says {sure.confidence:.2f} on average where "
                     f"{sure.right:.2f} is right. Calibration error {sure.before:.3f} as it came, {sure.after:.3f} "
-                    f"at the temperature {sure.temperature:.2f}, which was fitted on {terms.DEV.word}."
+                    f"at the temperature {sure.temperature:.2f}, which was fitted on the {terms.DEV.word}."
                 )
         lines = [
             {
@@ -189,7 +189,9 @@ def _confidence(run_id: str, tuned: FinetuneResult) -> None:
             }
             for row in rows
         ]
-        table(lines, KEPT, f"Precision and recall on {terms.DEV.word} by least confidence, of the seed that was kept")
+        table(
+            lines, KEPT, f"Precision and recall on the {terms.DEV.word} by least confidence, of the seed that was kept"
+        )
         st.caption("`--min-confidence 0.8`, added to the command below, leaves out what is less sure than that.")
 
 

@@ -60,7 +60,7 @@ def encoder_axis(kind: str) -> tuple[str, ...]:
         key=f"training.{kind}.axis",
         accept_new_options=True,
         placeholder="none: one encoder for all",
-        help="A line each in the leaderboard, on the same choice of sentences and the same labels. A folder may be "
+        help="One line each in the leaderboard, with the same selection and the same labelled data. A folder may be "
         "typed. Each costs as many trainings again.",
     )
     return tuple(f"encoder:{_as_encoder(name)}" for name in picked)

@@ -30,7 +30,7 @@ HEADINGS = {
 MEANS = (
     "Best first. H-score and LogME say how well the mean of an encoder's frozen layers tells the labels apart, and "
     "H-score of the last one alone, which a tagger reads unless another is asked for; the "
-    "probe is a linear one, which learns from the labels to learn from and is read on those to decide by, from that "
+    "probe is a linear one, trained on the training set and scored on the dev set, from that "
     "mean and from single layers. More is better. "
     "Nothing is trained but the probe."
 )
