@@ -19,12 +19,11 @@ READ = {
     "r07": (1, {"ORG": 1, "LOC": 1}),
     "r08": (3, {"PER": 2, "LOC": 1}),
     "r09.json": (3, {"LOC": 3}),
-    "r11.jsonl": (1, {"PER": 1, "LOC": 1}),
 }
 
 
-def add(path: Path, patch: pytest.MonkeyPatch) -> int:
-    patch.setattr(sys, "argv", ["core", "corpus", "add", str(path)])
+def add(path: Path, patch: pytest.MonkeyPatch, *flags: str) -> int:
+    patch.setattr(sys, "argv", ["core", "corpus", "add", str(path), *flags])
     return run_main()
 
 
@@ -43,3 +42,16 @@ def test_annotators_who_disagree_are_asked_about(
     assert add(real_data / "imports" / "r12.zip", monkeypatch) == 2
     assert "--annotator" in capsys.readouterr().err
     assert not corpora.listed()
+
+
+@pytest.mark.real
+def test_binary_answers_are_no_labelled_sentence_unless_they_are_kept(
+    real_data: Path, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = real_data / "imports" / "r11.jsonl"
+    assert add(path, monkeypatch) == 2
+    assert "unknown, not O" in capsys.readouterr().err
+    assert add(path, monkeypatch, "--keep-lost") == 0
+    (corpus,) = corpora.listed()
+    assert (len(corpus), dict(corpus.types)) == (1, {"PER": 1, "LOC": 1})
+    assert "1 text has binary answers only" in capsys.readouterr().out
