@@ -11,7 +11,17 @@ from core.text.words import clean
 
 Labels = frozenset[tuple[tuple[tuple[int, int], ...], str]]  # fragments and type of every annotation of a text
 _SHARED = 0.5  # of the smaller file's texts: files that share as many are of two annotators
+# Columns that name who labelled a row. Not "user": in data from the web that is the text's author.
+_COLUMNS = frozenset(
+    {"annotator", "annotator_id", "annotatorid", "annotator_name", "annotated_by", "worker", "worker_id", "workerid"}
+    | {"coder", "coder_id", "rater", "rater_id", "labeler", "labeller"}
+)
 _CURATED = ("curation", "curation_user", "consensus", "adjudicated")
+
+
+def is_annotator(column: str) -> bool:
+    """Return True for a column that names who labelled a row."""
+    return column.strip().lower().replace(" ", "_") in _COLUMNS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +50,7 @@ class Agreement:
 
 
 class Panel:
-    """Hears every annotation of an export first, then says which to take.
+    """Collects every annotation of an export first, then decides which to take.
 
     A text of one annotator is taken. A text on which all agree is taken once. Of any other the chosen annotator's
     labels are taken; if the chosen one did not label it, it is left out unless the others agree.
@@ -71,7 +81,7 @@ class Panel:
         """End the hearing. None if no text has several annotators."""
         self.hearing = False
         if not self._heard:
-            names = self._names = _annotators_of(self._by_file)
+            names = self._names = annotators_of(self._by_file)
             for key, by_file in self._by_file.items():
                 self._heard[key] = {names[file]: labels for file, labels in by_file.items() if file in names}
         self._by_file = {}
@@ -98,7 +108,7 @@ def _f1(shared: Iterable[Mapping[str, Labels]]) -> float:
     return round(common / total, 4) if total else 1.0
 
 
-def _annotators_of(by_file: Mapping[bytes, Mapping[str, Labels]]) -> dict[str, str]:
+def annotators_of(by_file: Mapping[bytes, Mapping[str, Labels]]) -> dict[str, str]:
     """{file: annotator} of files that hold the same texts; {} if the files are parts of one data set.
 
     The annotator is the first part of the files' paths that differs: the name, or the folder if the names are equal.

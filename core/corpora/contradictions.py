@@ -22,7 +22,9 @@ class Contradictions:
         several = self.texts > 1
         return (
             f"{self.texts:,} text{'s occur' if several else ' occurs'} more than once with different labels "
-            f"({self.sentences:,} sentences). Decide on one labelling, or remove these sentences."
+            f"({self.sentences:,} sentences). Decide on one labelling, or remove these sentences. If several people"
+            " labelled them, name each one (in a column `annotator`, or in CoNLL in a line `# annotator = NAME`) and"
+            " import with --annotator NAME."
         )
 
 

@@ -1,14 +1,14 @@
 """Files and folders of text, labelled or not, as a stream of sentences and a report of every row."""
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import cast
 
-from core.corpora.annotators import Agreement, Panel
+from core.corpora.annotators import Agreement, Labels, Panel, annotators_of, is_annotator
 from core.corpora.formats import conll, hf
 from core.corpora.formats.detect import Kind, kind_of, records
 from core.corpora.formats.documents import FIRST_PAGES, is_document
@@ -25,6 +25,8 @@ __all__ = ["Preview", "Problem", "ReadOptions", "ReadReport", "labelled", "read"
 
 
 _DEFAULT = ReadOptions()
+Known = Sequence[tuple[Path, Kind]]
+_COMPARED = 200  # first sentences of each file that are compared with those of the others
 _HEARD = 20_000_000  # bytes of annotated files that a look ahead goes through for several annotators
 _LOOKED_AT, _LOOKED_THROUGH = 1_000, 1_000_000  # rows and characters that the tokens' rule is proposed by, at most
 
@@ -72,8 +74,8 @@ def sniff(path: Path, options: ReadOptions = _DEFAULT) -> Preview:
     ledger = turned_to(readable, kind, listing, Ledger(options))
     ledger.first_pages = FIRST_PAGES
     scheme = proposed_scheme([readable], [kind], ledger, limit=2000) if kind.format in TAGGED else None
-    agreement = _agreement(listing, options) if kind.format in MARKED or len(files) > 1 else None
     fallback = (scheme.scheme or scheme.candidates[0]) if scheme and scheme.candidates else "io"
+    agreement = _agreement(listing, options, fallback) if kind.format in LABELLED or len(files) > 1 else None
     shown = tuple(sentence.text for sentence in islice(sentences_of(readable, kind, fallback, ledger), 5))
     return Preview(
         format=kind.format,
@@ -92,7 +94,7 @@ def sniff(path: Path, options: ReadOptions = _DEFAULT) -> Preview:
     )
 
 
-def _agreement(listing: Listing, options: ReadOptions) -> Agreement | None:
+def _agreement(listing: Listing, options: ReadOptions, scheme: Scheme) -> Agreement | None:
     """Agreement of several annotators in files that are small enough to look through."""
     if sum(file.stat().st_size for file in listing.files) > _HEARD:
         return None
@@ -100,7 +102,7 @@ def _agreement(listing: Listing, options: ReadOptions) -> Agreement | None:
     for file in listing.files:
         with suppress(ReadError, PathError, ResourceError):
             known.append((file, kind_of(file, options)))
-    return heard(Panel(None), known, listing, options)
+    return _heard(Panel(None), known, listing, options, scheme=scheme)
 
 
 def _marks(files: list[Path], options: ReadOptions) -> Marks:
@@ -147,7 +149,7 @@ def read(
     known = [(file, kind) for file, kind in zip(files, kinds, strict=True) if kind is not None]
     ledger.documents = [file for file, kind in known if kind.container == "document"]
     scheme = report.scheme = _scheme(path, known, options, done, stage)
-    ledger.panel, report.agreement = _panel(path, known, listing, options, stage)
+    ledger.panel, report.agreement = _panel(path, known, listing, options, scheme=scheme or "io", stage=stage)
     stage(f"reading {path.name} and sealing it")
     try:
         for done.file, (file, kind) in enumerate(zip(files, kinds, strict=True)):
@@ -296,20 +298,21 @@ def _scheme(
 
 def _panel(
     path: Path,
-    known: list[tuple[Path, Kind]],
+    known: Known,
     listing: Listing,
     options: ReadOptions,
+    *,
+    scheme: Scheme,
     stage: Callable[[str], None],
 ) -> tuple[Panel | None, Agreement | None]:
-    """Whose labels are taken, None where no text has several annotators, and how far they agree.
+    """Return whose labels are taken and how far annotators agree; None if no text has several annotators.
 
     Errors: OptionsError if they disagree and nothing says whose labels to take.
     """
-    if not any(kind.format in MARKED for _, kind in known):
+    if not any(kind.format in LABELLED for _, kind in known):
         return None, None
-    stage(f"checking for several annotators in {path.name}")
     panel = Panel(options.annotator)
-    agreement = heard(panel, known, listing, options)
+    agreement = _heard(panel, known, listing, options, scheme=scheme, stage=stage)
     if options.annotator and options.annotator not in (agreement.annotators if agreement else ()):
         names = ", ".join(agreement.annotators) if agreement else ""
         known_names = f"its annotators are {names}" if names else "no text in it has several annotators"
@@ -327,15 +330,58 @@ def _panel(
     return panel, agreement
 
 
-def heard(panel: Panel, known: list[tuple[Path, Kind]], listing: Listing, options: ReadOptions) -> Agreement | None:
-    """Show every annotated text to `panel`, and end its hearing."""
+def _heard(
+    panel: Panel,
+    known: Known,
+    listing: Listing,
+    options: ReadOptions,
+    *,
+    scheme: Scheme,
+    stage: Callable[[str], None] = lambda name: None,
+) -> Agreement | None:
+    """Show every annotated text to `panel`, and end its collecting. None if no text has several annotators.
+
+    Files that bring their tokens are read for this only if they name annotators, or if their first sentences recur in
+    one another: it takes as long as the import itself.
+    """
+    marked = [each for each in known if each[1].format in MARKED]
+    tagged = [each for each in known if each[1].format in TAGGED]
+    named = any(_names_annotators(file, kind, options) for file, kind in tagged)
+    if not named and not _recur(tagged, listing, options, scheme):
+        tagged = []
+    if not (marked or tagged):
+        return None
     ledger = Ledger(options)
     ledger.panel = panel
-    for file, kind in known:
-        if kind.format in MARKED:
-            with suppress(ReadError):  # raised again when the sentences are read
-                deque(sentences_of(file, kind, "io", turned_to(file, kind, listing, ledger)), maxlen=0)
-    return panel.settle()
+    for file, kind in (*marked, *tagged):
+        stage(f"checking for several annotators in {file.name}")
+        with suppress(ReadError):  # raised again when the sentences are read
+            deque(sentences_of(file, kind, scheme, turned_to(file, kind, listing, ledger)), maxlen=0)
+    agreement = panel.settle()
+    copies = agreement is not None and not (marked or named) and agreement.equal == agreement.shared
+    return None if copies else agreement
+
+
+def _names_annotators(file: Path, kind: Kind, options: ReadOptions) -> bool:
+    with suppress(ReadError):  # raised again when the sentences are read
+        return any(map(is_annotator, kind.columns)) or (
+            kind.format == "conll" and conll.names_annotators(file, options)
+        )
+    return False
+
+
+def _recur(tagged: Known, listing: Listing, options: ReadOptions, scheme: Scheme) -> bool:
+    """Return True if the first sentences of some files are those of others."""
+    if len(tagged) < 2:
+        return False
+    ledger = Ledger(options)
+    by_file: dict[bytes, dict[str, Labels]] = {}
+    for file, kind in tagged:
+        sentences = sentences_of(file, kind, scheme, turned_to(file, kind, listing, ledger))
+        with suppress(ReadError):
+            for sentence in islice(sentences, _COMPARED):
+                by_file.setdefault(sentence.id.encode(), {})[ledger.listed] = frozenset()
+    return bool(annotators_of(by_file))
 
 
 def proposed_scheme(files: list[Path], kinds: list[Kind], ledger: Ledger, limit: int | None = None) -> Proposal:

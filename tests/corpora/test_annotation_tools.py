@@ -6,9 +6,12 @@ from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from core.corpora.readers import sniff
+from core.corpora.contradictions import ContradictionCounter
+from core.corpora.readers import read, sniff
 from core.errors import ReadError
 from core.text.sentence import Sentence
 from tests.corpora.test_labelled import load, surfaces, write
@@ -413,9 +416,48 @@ def two_people(folder: Path, tool: str) -> Path:
     return write(folder / "ls.json", json.dumps(tasks))
 
 
-@pytest.mark.parametrize("tool", ["doccano", "brat", "prodigy", "labelstudio"])
+BY_TWO = {
+    "ana": ["Mara/B-PER Lind/I-PER rents/O hall/O 7/O in/O Lyon/B-LOC", "Otto/B-PER Barr/I-PER signs/O"],
+    "ben": ["Mara/B-PER Lind/I-PER rents/O hall/B-LOC 7/I-LOC in/O Lyon/O", "Otto/B-PER Barr/I-PER signs/O"],
+}
+
+
+def two_taggers(folder: Path, how: str) -> Path:
+    """The same sentences by two people in formats that bring their tokens."""
+    pairs = {who: [[word.split("/") for word in text.split()] for text in texts] for who, texts in BY_TWO.items()}
+    columns = {who: ["".join(f"{a} {b}\n" for a, b in each) for each in texts] for who, texts in pairs.items()}
+    if how == "CoNLL files":
+        for who, texts in columns.items():
+            write(folder / "c" / f"{who}.conll", "\n".join(texts))
+        return folder / "c"
+    if how == "CoNLL comments":
+        return write(
+            folder / "a.conll",
+            "\n".join(f"# annotator = {who}\n{columns[who][i]}" for i in range(2) for who in columns),
+        )
+    if how == "CoNLL column":
+        named = ["".join(f"{a}\t{who}\t{b}\n" for a, b in each) for who, texts in pairs.items() for each in texts]
+        return write(folder / "a.conll", "word\tannotator\ttag\n" + "\n".join(named))
+    if how == "token rows":  # both people's rows of one sentence follow one another
+        rows = [f"{i},{who},{a},{b}\n" for i in range(2) for who in pairs for a, b in pairs[who][i]]
+        return write(folder / "a.csv", "sentence,annotator,word,tag\n" + "".join(rows))
+    records = [
+        {"tokens": [a for a, _ in each], "ner_tags": [b for _, b in each], "note": "x", "annotator": who}
+        for who, texts in pairs.items()
+        for each in texts
+    ]
+    if how == "lists in Parquet":
+        pq.write_table(pa.Table.from_pylist(records), folder / "a.parquet")
+        return folder / "a.parquet"
+    return write(folder / "a.jsonl", lines(records))
+
+
+WITH_TOKENS = ("CoNLL files", "CoNLL comments", "CoNLL column", "token rows", "lists in Parquet", "lists in JSON")
+
+
+@pytest.mark.parametrize("tool", ["doccano", "brat", "prodigy", "labelstudio", *WITH_TOKENS])
 def test_people_who_disagree_are_asked_for_and_their_agreement_is_told(tmp_path: Path, tool: str) -> None:
-    path = two_people(tmp_path, tool)
+    path = two_taggers(tmp_path, tool) if tool in WITH_TOKENS else two_people(tmp_path, tool)
     with pytest.raises(ReadError, match=r"agree on 1 of the 2 texts.*F1 0\.67.*--annotator NAME.*\(ana, ben\)"):
         load(path)
     for who, second in (("ana", ("Lyon", "LOC")), ("ben", ("hall 7", "LOC"))):
@@ -456,3 +498,29 @@ def test_files_that_share_few_texts_are_no_annotators(tmp_path: Path) -> None:
     write(tmp_path / "d" / "b.jsonl", lines([*rows[5:], {"text": TEXT, "label": [LYON]}]))
     found, report = load(tmp_path / "d")
     assert (len(found), report.agreement) == (11, None)
+
+
+def test_copies_of_a_file_with_tokens_are_no_annotators(tmp_path: Path) -> None:
+    for name in ("train", "train_copy"):
+        write(tmp_path / "c" / f"{name}.conll", "Ann B-PER\nowes O\n\nBo B-PER\npays O\n")
+    found, report = load(tmp_path / "c")
+    assert (len(found), report.agreement) == (4, None)
+
+
+def test_one_annotator_s_comment_holds_for_the_sentences_below(tmp_path: Path) -> None:
+    sentences = [f"Ann B-PER\nowes O\n\nBo {tag}\npays O\n\n" for tag in ("B-PER", "O")]
+    path = write(tmp_path / "a.conll", f"# annotator: ana\n{sentences[0]}# annotator: ben\n{sentences[1]}")
+    found, report = load(path, annotator="ben")
+    assert all_surfaces(found) == [[("Ann", "PER")], []]
+    assert report.agreement
+    assert (report.agreement.shared, report.agreement.equal) == (2, 1)
+
+
+def test_unnamed_annotators_are_counted_and_the_import_says_how_to_name_them(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.conll", "Ann B-PER\nowes O\n\nAnn O\nowes O\n")
+    counter = ContradictionCounter()
+    assert len(list(counter.watched(read(path)))) == 2
+    assert (counter.found.texts, counter.found.sentences) == (1, 2)
+    assert "--annotator NAME" in counter.found.in_words
+    with pytest.raises(ReadError, match="annotator: 'ana' is not in it"):
+        load(path, annotator="ana")

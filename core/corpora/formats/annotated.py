@@ -10,7 +10,7 @@ from typing import TypeGuard
 from core.corpora.formats.hypertext import by_text, is_markup, rendered
 from core.corpora.formats.ledger import Ledger, Record
 from core.corpora.formats.offsets import Mark, fitted
-from core.corpora.formats.sentences import Region, from_spans
+from core.corpora.formats.sentences import ANOTHER, Region, from_spans
 from core.corpora.formats.source import MAX_TEXT, open_bytes, open_stream
 from core.errors import EncodingError, ReadError
 from core.paths import is_there
@@ -50,7 +50,7 @@ def from_marks(
     if ledger.panel:
         labels = frozenset((mark.fragments, mark.type) for mark in marks)
         if not ledger.panel.takes(text, labels, who, ledger.listed):
-            ledger.skip(line, "labelled by several annotators; another one's labels are taken")
+            ledger.skip(line, ANOTHER)
             return
     spans, more = fitted(text, marks, line, ledger)
     yield from from_spans(text, spans, line, ledger, by_line=by_line, cut_too=cut_too, lost=(*lost, *more))

@@ -7,6 +7,7 @@ from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 
+from core.corpora.annotators import is_annotator
 from core.corpora.formats.layout import MOST_COLUMNS, Layout, ends, layout_of, repeats
 from core.corpora.formats.ledger import MAX_RAW, TOO_LONG, Ledger, ReadOptions
 from core.corpora.formats.sentences import Tagged, from_tags
@@ -154,6 +155,21 @@ def _layout(name: str, head: str, scheme: str, tag_column: str, entity_type: str
     return found
 
 
+def names_annotators(path: Path, options: ReadOptions) -> bool:
+    """Return True if the first block names annotators: in comments (`# annotator = Ana`) or in a named column."""
+    with open_stream(path, options.encoding) as stream:
+        head = stream.read(BLOCK_BYTES).decode("utf-8", "replace")
+    if any(annotator_in(line) for line in head.splitlines() if line.startswith("#")):
+        return True
+    return layout(path, options).annotator is not None
+
+
+def annotator_in(line: str) -> str:
+    """Annotator that a comment names, "" if it names none."""
+    key, _, value = line.lstrip("# \t").replace(":", "=", 1).partition("=")
+    return value.strip() if is_annotator(key) else ""
+
+
 def _blocks(path: Path, ledger: Ledger) -> Iterator[Tagged]:
     found = layout(path, ledger.options)
     ledger.note(found.notes)
@@ -168,6 +184,7 @@ def _sentences(path: Path, ledger: Ledger, found: Layout) -> Iterator[Tagged]:
     block, header = Tagged(doc), bool(found.header)
     n, token, tag = found.n, found.token, found.tag
     usual = found.number is None and found.ends is None and not (header or found.prefix)
+    who: str | None = None
     with open_stream(path, ledger.options.encoding, ledger.tick) as stream:
         for line, raw, fits in lines(stream, MAX_LINE):
             try:
@@ -188,10 +205,11 @@ def _sentences(path: Path, ledger: Ledger, found: Layout) -> Iterator[Tagged]:
                 if row:
                     n_docs += 1
                     doc = f"{stem}:{n_docs}"
-                block = Tagged(doc)
+                block = Tagged(doc, who=who)
                 continue
             if fits and not block.places and _is_comment(row, found):
-                continue  # a comment before a sentence
+                who = block.who = annotator_in(text) or who  # holds for the sentences below, too
+                continue
             if header and tuple(row) == found.header:
                 header = False
                 continue
@@ -203,7 +221,7 @@ def _sentences(path: Path, ledger: Ledger, found: Layout) -> Iterator[Tagged]:
             _add(block, line, problem, raw, row=None if problem else row, found=found)
             if not problem and found.ends is not None and ends(row, found):
                 yield block
-                block = Tagged(doc)
+                block = Tagged(doc, who=who)
     if block.places:
         yield block
 
@@ -229,6 +247,7 @@ def _add(
         token = row[found.token]
         block.tokens.append(token.removeprefix(found.prefix) if found.prefix else token)
         block.tags.append(row[found.tag])
+        block.who = row[found.annotator] if found.annotator is not None else block.who
     if len(block.places) <= MAX_TOKENS:
         block.places.append(line)
     if problem and not block.fault:

@@ -11,6 +11,7 @@ from itertools import islice
 from math import isnan
 from pathlib import Path, PurePath
 
+from core.corpora.annotators import is_annotator
 from core.corpora.formats.annotated import SPANS, TEXTS, why_no_spans, with_lists
 from core.corpora.formats.arrow import arrow_rows, arrow_schema
 from core.corpora.formats.conll import looks_like_columns, looks_like_conll
@@ -105,6 +106,7 @@ def _rows(path: Path, kind: Kind, ledger: Ledger) -> Iterator[Record]:
         if kind.format == "hf":
             taken = tag_columns(kind.columns) or ()
         taken = (kind.cells.tokens, kind.cells.tags, kind.cells.sentence) if kind.cells else taken
+        taken = (*taken, *filter(is_annotator, kind.columns))
         place = (name for name in PLACE if kind.placed and name in kind.columns)
         columns = list(
             dict.fromkeys(name for name in (*taken, kind.doc_column, kind.group_column, *place, *kind.others) if name)

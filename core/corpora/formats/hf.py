@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from core.corpora.annotators import is_annotator
 from core.corpora.formats.arrow import arrow_schema
 from core.corpora.formats.ledger import Ledger, Record
 from core.corpora.formats.sentences import Tagged, from_tags
@@ -128,7 +129,14 @@ def read_hf(records: Iterator[Record], names: Names, scheme: Scheme, ledger: Led
     for line, record in records:
         if row := _tagged(line, record, names, ledger):
             tokens, tags = row
-            yield from from_tags(Tagged(ledger.doc, tokens, tags, [line] * len(tokens)), scheme, ledger)
+            row_of = Tagged(ledger.doc, tokens, tags, [line] * len(tokens), who=annotator_of(record))
+            yield from from_tags(row_of, scheme, ledger)
+
+
+def annotator_of(record: Mapping[str, object]) -> str | None:
+    """Name or number of the annotator of a row, None if it names none."""
+    values = (value for name, value in record.items() if is_annotator(name) and isinstance(value, str | int))
+    return next((str(value).strip() for value in values if str(value).strip()), None)
 
 
 def detect(records: Iterator[Record], names: Names, ledger: Ledger, detector: Detector) -> None:

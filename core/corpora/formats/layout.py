@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from core.corpora.annotators import is_annotator
 from core.text.tag_styles import Style, of_sentences, style_of
 
 if TYPE_CHECKING:
@@ -29,8 +30,8 @@ class Layout:
 
     n: number of columns. number: a column that numbers the tokens. header: the names in the first line, () if it is
     data. prefix: what every token begins with.
-    ends: a column that marks the last token of a sentence. others: further columns of tags, by number from 1 or by
-    name. problem: the question if the columns leave a doubt.
+    ends: a column that marks the last token of a sentence. annotator: a column that names who labelled it.
+    others: further columns of tags, by number from 1 or by name. problem: the question if the columns leave a doubt.
     """
 
     n: int
@@ -41,6 +42,7 @@ class Layout:
     header: tuple[str, ...] = ()
     prefix: str = ""
     ends: int | None = None
+    annotator: int | None = None
     others: tuple[str, ...] = ()
     problem: str = ""
 
@@ -103,6 +105,7 @@ def layout_of(sentences: Sequence[Sequence[Row]], options: "ReadOptions") -> Lay
         header=header,
         prefix=_prefix(values[token]),
         ends=next((at for at in range(n) if _marks_ends(values[at])), None),
+        annotator=next((at for at, name in enumerate(header) if is_annotator(name)), None),
         others=others,
         problem=problem,
     )

@@ -14,6 +14,7 @@ from core.text.sentence import Entity, Sentence, sentence_id
 from core.text.source import Source
 from core.text.words import clean, nfc
 
+ANOTHER = "labelled by several annotators; another one's labels are taken"
 _MARKS = 60  # on one letter; no writing has as many
 
 Region = tuple[int, int]  # characters from, to (half-open)
@@ -69,13 +70,17 @@ def unfit(text: str) -> str:
 
 @dataclass(slots=True)
 class Tagged:
-    """A sentence as it came: `places[i]` is the line of token i; fault: the first reason why it cannot be used."""
+    """A sentence as it came: `places[i]` is the line of token i; fault: the first reason why it cannot be used.
+
+    who: its annotator, None if the file names none.
+    """
 
     doc: str | None
     tokens: list[str] = field(default_factory=list)
     tags: list[str] = field(default_factory=list)
     places: list[int] = field(default_factory=list)
     fault: tuple[int, str, str] | None = None
+    who: str | None = None
 
 
 def from_tags(row: Tagged, scheme: Scheme, ledger: Ledger) -> Iterator[Sentence]:
@@ -106,6 +111,11 @@ def from_tags(row: Tagged, scheme: Scheme, ledger: Ledger) -> Iterator[Sentence]
         reasons.append((next(i for i, pieces in enumerate(parts) if len(pieces) > 1), "a token with a blank inside"))
         at = list(accumulate(map(len, parts), initial=0))
         entities = tuple(Entity(start=at[e.start], end=at[e.end], type=e.type) for e in entities)
+    if ledger.panel:
+        labels = frozenset((((entity.start, entity.end),), entity.type) for entity in entities)
+        if not ledger.panel.takes(text, labels, row.who, ledger.listed):
+            ledger.skip(places[0], ANOTHER)
+            return
     if reasons:
         n_wrong += sum(len(pieces) > 1 for pieces in parts)
         ledger.repair(places[min(reasons)[0]], n_wrong, "; ".join(reason for _, reason in reasons))

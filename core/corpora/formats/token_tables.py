@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from core.corpora.annotators import is_annotator
 from core.corpora.formats.hf import TAGS, TOKENS
 from core.corpora.formats.layout import further_note
 from core.corpora.formats.ledger import Ledger, ReadOptions, Record
@@ -30,14 +31,16 @@ class Cells:
     """Where a table keeps tokens and tags.
 
     how: "rows" for one token per row, "cells" for a sentence per row. sentence: the column that says where a sentence
-    begins, "" if empty rows do. style: of the tags, or of the names of their numbers; None for numbers without a style.
-    numbers: whether the tags are class numbers. further: other columns that hold entity tags and are left out.
+    begins, "" if empty rows do. annotator: the column that names who labelled a token, "" for none. style: of the tags,
+    or of the names of their numbers; None for numbers without a style. numbers: whether the tags are class numbers.
+    further: other columns that hold entity tags and are left out.
     """
 
     how: Literal["rows", "cells"]
     tokens: str
     tags: str
     sentence: str = ""
+    annotator: str = ""
     style: Style | None = None
     numbers: bool = False
     further: tuple[str, ...] = ()
@@ -103,8 +106,12 @@ def _in_rows(name: str, columns: Sequence[str], rows: Sequence[Row], options: Re
     if not styles:
         return None
     tags = min(styles, key=lambda column: (not styles[column].entities, column.lower() not in TAG_NAMES))
-    words = [column for column in columns if column != tags and _single_words(values[column])]
-    sentence = _sentences(columns, values, {tags})
+    words = [column for column in columns if column not in styles and _single_words(values[column])]
+    if options.tag_column in styles:
+        tags = options.tag_column
+    further = [each for each, style in styles.items() if each != tags and style.entities]
+    annotator = next(filter(is_annotator, columns), "")
+    sentence = _sentences(columns, values, {tags, annotator})
     words = [column for column in words if column != sentence]
     if not words:
         return None
@@ -117,7 +124,15 @@ def _in_rows(name: str, columns: Sequence[str], rows: Sequence[Row], options: Re
             f"it has one token per row ({tokens} and {tags}), and no column says where a sentence begins. Add a column"
             " with the sentence's number, or an empty row after each sentence.",
         )
-    return Cells(how="rows", tokens=tokens, tags=tags, sentence=sentence, style=styles[tags])
+    return Cells(
+        how="rows",
+        tokens=tokens,
+        tags=tags,
+        sentence=sentence,
+        annotator=annotator,
+        style=styles[tags],
+        further=tuple(further),
+    )
 
 
 def _style(tags: Sequence[str], options: ReadOptions) -> Style | None:
@@ -216,6 +231,7 @@ def _grouped(records: Iterator[Record], cells: Cells, ledger: Ledger) -> Iterato
     tokens: list[str] = []
     tags: list[str] = []
     start, others, current = 0, dict[str, object](), ""
+    annotator = cells.annotator
 
     def sentence() -> Record:
         return start, {**others, "tokens": tokens, "tags": _translated(tags, cells.style)}
@@ -223,6 +239,7 @@ def _grouped(records: Iterator[Record], cells: Cells, ledger: Ledger) -> Iterato
     for line, row in records:
         token, tag = _cell(row.get(cells.tokens)), _cell(row.get(cells.tags))
         number = _cell(row.get(cells.sentence)) if cells.sentence else ""
+        number = f"{number}\n{_cell(row.get(annotator))}" if number and annotator else number
         if tokens and ((number and number != current) or not (token or tag)):
             yield sentence()
             tokens, tags = [], []

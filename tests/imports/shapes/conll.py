@@ -31,6 +31,8 @@ BODY = clauses("""
 """)
 MANY = (*ENGLISH, *ENGLISH[:2], *ENGLISH[3:])
 
+DISAGREES = (*clauses("Mara [PER Lind] rents hall 7 in [LOC Lyon]."), *ENGLISH[1:])
+
 
 def _iob1(text: str) -> str:
     """IOB1: B- only after a mention of the same type."""
@@ -508,6 +510,35 @@ SHAPES = (
         report="LinCE language identification: token and lang1, lang2 or other; no entities",
         files={"train.conll": conll(MANY, "{token}\t{pos}").replace("\tNNP", "\tlang2").replace("\tNN", "\tlang1")},
         right=refused("entity tags", "--tag-column", "/lang"),
+    ),
+    Shape(
+        name="doccano-transformer-per-user",
+        report="doccano-transformer 1.0, to_conll2003: one file per user, who disagree on one sentence",
+        files={"ana.conll": conll(ENGLISH, "{token} {tag}"), "ben.conll": conll(DISAGREES, "{token} {tag}")},
+        options={"annotator": "ana"},
+        asks="agree on 3 of the 4 texts.*--annotator",
+        right=Right(sentences=4, mentions=read_right(ENGLISH).mentions, says=("agree",)),
+    ),
+    Shape(
+        name="annotator-comments",
+        report="CoNLL-U metadata: # annotator = NAME before each sentence, each sentence once per annotator",
+        files={
+            "train.conllu": conll(ENGLISH, "{i}\t{token}\t{tag}", before="# annotator = ana")
+            + conll(DISAGREES, "{i}\t{token}\t{tag}", before="# annotator = ben")
+        },
+        options={"annotator": "ben"},
+        asks="agree on 3 of the 4 texts.*--annotator",
+        right=Right(sentences=4, mentions=read_right(DISAGREES).mentions, says=("agree",)),
+    ),
+    Shape(
+        name="sentences-twice-without-annotators",
+        report="Files of two annotators joined with cat: each sentence twice, nobody is named",
+        files={"all.conll": conll(ENGLISH) + conll(DISAGREES)},
+        right=Right(
+            sentences=8,
+            mentions=read_right((*ENGLISH, *DISAGREES)).mentions,
+            says=("1 text occurs more than once with different labels",),
+        ),
     ),
     Shape(
         name="two-spellings-in-one-file",

@@ -344,6 +344,39 @@ SHAPES = (
         right=refused("parts of speech", "--tag-column"),
     ),
     Shape(
+        name="row-per-annotator",
+        report="Data sets for learning with disagreement: a row per sentence and annotator_id, tokens and ner_tags",
+        files={
+            "train.jsonl": as_jsonl(
+                {"annotator_id": who, "tokens": tokens(c), "ner_tags": given}
+                for who in (1, 2)
+                for n, c in enumerate(ENGLISH)
+                for given in [tags(c) if who == 1 or n else ["O"] * len(tokens(c))]
+            )
+        },
+        options={"annotator": "1"},
+        asks="agree on 3 of the 4 texts.*--annotator",
+        right=Right(sentences=4, mentions=read_right(ENGLISH).mentions, says=("agree",)),
+    ),
+    Shape(
+        name="token-rows-per-annotator",
+        report="Crowd answers as a table: sentence_id, worker_id, token, tag; the workers' rows follow one another",
+        files={
+            "answers.csv": written(
+                [
+                    ("sentence_id", "worker_id", "token", "tag"),
+                    *(
+                        (s, worker, token, tag)
+                        for s, c in enumerate(ENGLISH)
+                        for worker in ("w1", "w2")
+                        for token, tag in zip(tokens(c), tags(c), strict=True)
+                    ),
+                ]
+            )
+        },
+        right=Right(sentences=4, mentions=read_right(ENGLISH).mentions, says=("agree on 4 of the 4 texts",)),
+    ),
+    Shape(
         name="one-mention-per-row",
         report="Amazon Comprehend custom entity annotations: File, Line, Begin Offset, End Offset, Type; the text is elsewhere",
         files={
