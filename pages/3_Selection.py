@@ -35,7 +35,7 @@ READING = {
     "spans": "the tagger reads every sentence of the domain corpus",
     "text": "it reads every sentence of the domain corpus once per token, about thirty times",
 }
-FITS = "10%"  # the usual budget, which every big corpus has room for
+FITS = "10%"  # the usual budget, which every domain corpus has room for
 CHOOSING = ("min_tokens", "max_tokens", "transductive", "seed")
 NEEDS = "A selection needs a task corpus, sentences like those that your tagger will read, and a domain corpus."
 WORDS = (terms.TASK, terms.DOMAIN, terms.CHOICE, terms.STRATEGY, terms.BUDGET, terms.SCORE, terms.LEAK, terms.TOKEN)

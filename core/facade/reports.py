@@ -158,7 +158,7 @@ def _study(run_id: str, cover: Cover) -> Document:
 def _corpus_row(role: str, fingerprint: str) -> CorpusRow:
     named = {
         **{part: term.named for part, term in ROLES.items()},
-        "also_test": f"further {TEST.word}ssss",
+        "also_test": f"further {TEST.word}s",
         "holdout": "held out",
         "sources": "a source",
         "assisting": "labels to borrow",

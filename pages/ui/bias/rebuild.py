@@ -126,7 +126,7 @@ def _holdout(place: Any, own: str) -> list[str]:
         usual,
         known.__getitem__,
         key=f"bias.holdout.{own}.{'.'.join(usual)}",
-        placeholder="pick its dev and test setssss",
+        placeholder="pick its dev and test sets",
     )
     if picked and picked == usual:
         place.caption(f"The dev and test sets of {plain(results.corpus_name(own))}: {source}.")
