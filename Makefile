@@ -5,7 +5,7 @@
 #              neither draw pages nor run nor train: the rest asks for one room, e.g. pytest tests/pages
 # make slow    tests/slow.txt anew
 # make durations   seconds of the last `make test` by folder and by fixture
-# make bench   the numbers of tests/benchmarks/RESULTS.md
+# make bench   the numbers of tests/lab/benchmarks/RESULTS.md
 # make lint    ruff, mypy and the rules of tests/lint
 # make lock    requirements.lock anew; make app and make test install by it where it fits (LOCKED=0: by the ranges alone)
 # make sample   the finished sample that ships, by half an hour of training
@@ -35,6 +35,7 @@ app: $(VENV)/.app
 test test-full quick: export PYTEST_DEBUG_TEMPROOT = $(SPARE)
 test test-full: export WINNOW_DURATIONS = $(VENV)/durations
 test: LEFT_OUT = and not full
+test-full: LAB = tests $(wildcard tests/lab/test_*.py)
 
 # mypy runs beside the first part, because it would leave one of two cores idle; its output follows that part.
 test test-full: $(VENV)/.dev
@@ -44,7 +45,7 @@ test test-full: $(VENV)/.dev
 	$(BIN)/python -m tests.browser.chromium
 	rm -rf $(VENV)/durations
 	$(BIN)/mypy >$(VENV)/mypy.txt 2>&1 & types=$$!; \
-	$(BIN)/python -m pytest $(TIMED) -n 2 --dist worksteal -m "not browser and not alone $(LEFT_OUT)"; quiet=$$?; \
+	$(BIN)/python -m pytest $(TIMED) $(LAB) -n 2 --dist worksteal -m "not browser and not alone $(LEFT_OUT)"; quiet=$$?; \
 	wait $$types; typed=$$?; cat $(VENV)/mypy.txt; \
 	$(BIN)/python -m pytest $(TIMED) tests/browser -n 3 --dist loadfile -m "browser and not alone $(LEFT_OUT)"; seen=$$?; \
 	$(BIN)/python -m pytest $(TIMED) $$(grep -rl --include='test_*.py' mark.alone tests) -m "alone $(LEFT_OUT)" && \
@@ -66,8 +67,8 @@ lint: $(VENV)/.dev
 	$(BIN)/mypy
 
 bench: $(VENV)/.dev
-	for file in tests/benchmarks/bench_*.py; do \
-	  echo; echo "== $$file"; $(BIN)/python -m tests.benchmarks.$$(basename $$file .py) || exit 1; \
+	for file in tests/lab/benchmarks/bench_*.py; do \
+	  echo; echo "== $$file"; $(BIN)/python -m tests.lab.benchmarks.$$(basename $$file .py) || exit 1; \
 	done
 
 lock: $(VENV)/.app

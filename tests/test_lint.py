@@ -48,7 +48,7 @@ BREACHES: list[tuple[str, Mapping[str, str], list[str]]] = [
     ("named-commands", {"README.md": "python -m core doctor\npython -m core frobnicate\n"}, ["README.md:2"]),
     ("document-links", {"README.md": "[a](b.md)\n[c](https://example.org)\n[d](e.png)\n", "e.png": ""}, ["README.md:1", "README.md:3"]),
     ("strategies", {"README.md": f"## What it selects by\n{LISTED}| `hope` |\n"}, ["README.md:1"]),
-    ("seeds", {"tests/fuzz/seeds.py": "SEEDS: dict[str, str] = {}\n"}, ["tests/fuzz/seeds.py:1"]),
+    ("seeds", {"tests/lab/fuzz/seeds.py": "SEEDS: dict[str, str] = {}\n"}, ["tests/lab/fuzz/seeds.py:1"]),
     ("lock", {"requirements.lock": "# made\nnumpy\n", "requirements.txt": "# ranges\nnumpy>=2\ntorch\n"}, ["requirements.lock:2", "requirements.txt:2"]),
 ]  # fmt: skip
 

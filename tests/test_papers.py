@@ -1,4 +1,4 @@
-"""The outputs in tests/benchmarks/PAPERS.md are what its commands print today, for all that take under a minute."""
+"""The outputs in tests/lab/benchmarks/PAPERS.md are what its commands print today, for all that take under a minute."""
 
 import re
 import shlex
@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from core.cli.main import main
-from tests.benchmarks.bench_papers import LINES, RUNS, Line, prepared, quick, read
+from tests.lab.benchmarks.bench_papers import LINES, RUNS, Line, prepared, quick, read
 
 KNOWN = read(LINES)
 QUICK = [key for key, line in KNOWN.items() if quick(line)]

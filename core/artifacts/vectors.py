@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 IMPORT = "vectors-import"  # the kind of run that reads word vectors of elsewhere
 # Mean cosine above which word vectors hardly differ. Skip-gram on Wikipedia: 0.99 from 30,000 tokens, 0.90 from
-# 100,000, 0.78 from 300,000, 0.71 from 555,000 (tests/benchmarks/RESULTS.md).
+# 100,000, 0.78 from 300,000, 0.71 from 555,000 (tests/lab/benchmarks/RESULTS.md).
 ALIKE = 0.9
 _VECTORS, _NORMS, _WORDS, _SHARD = "vectors.npy", "norms.npy", "words.txt", "vectors"
 

@@ -13,12 +13,14 @@ from core import isolated
 from core.corpora.formats.source import _PACKED
 from core.corpora.readers import sniff
 from tests.conftest import ROOT
-from tests.fuzz import hunt as module
-from tests.fuzz.__main__ import STORED, VECTORS
-from tests.fuzz.projects import PROJECTS
-from tests.fuzz.reading import outcome
-from tests.fuzz.seeds import SEEDS, options_of
-from tests.fuzz.stored import HOME, stored
+from tests.lab.fuzz import hunt as module
+from tests.lab.fuzz.__main__ import STORED, VECTORS
+from tests.lab.fuzz.projects import PROJECTS
+from tests.lab.fuzz.reading import outcome
+from tests.lab.fuzz.seeds import SEEDS, options_of
+from tests.lab.fuzz.stored import HOME, stored
+
+pytestmark = pytest.mark.full
 
 
 @pytest.mark.parametrize("name", SEEDS)
@@ -40,7 +42,7 @@ def test_a_short_cut_of_it() -> None:
         "-W",
         "error",
         "-m",
-        "tests.fuzz",
+        "tests.lab.fuzz",
         "--inputs",
         "300",
         "--seed",

@@ -9,7 +9,7 @@ from core.measures.grid import Grid
 from core.measures.leads import batch_means, in_front, leads
 from core.measures.sample import stretch
 from core.results import FloatArray, Prefer
-from tests.benchmarks.bench_leads import SETTINGS, judged, simulated
+from tests.lab.benchmarks.bench_leads import SETTINGS, judged, simulated
 from tests.measures.test_agreement import grid
 
 
@@ -98,7 +98,7 @@ def test_parts_are_neighbours_and_make_up_the_whole() -> None:
 
 @pytest.mark.parametrize("setting", [SETTINGS[2], SETTINGS[3]])
 def test_simulated_text_of_equal_sources(setting: object) -> None:
-    """A cut of `tests.benchmarks.bench_leads`, which holds 5 in 100 in all its settings."""
+    """A cut of `tests.lab.benchmarks.bench_leads`, which holds 5 in 100 in all its settings."""
     line = simulated(setting, ("ppl", "tvc"), 20)  # type: ignore[arg-type]
     assert isinstance(line["any_lead"], float)
     assert line["any_lead"] <= 0.15

@@ -9,7 +9,7 @@ import pytest
 from core.cli.main import main
 from core.facade import papers
 from pages.ui.widgets import plain
-from tests.benchmarks.bench_papers import LINES, PAGE, RUNS, page, read
+from tests.lab.benchmarks.bench_papers import LINES, PAGE, RUNS, page, read
 from tests.pages.test_pages import ROOT, opened, texts
 
 ITEMS = [(paper.name, item) for paper in papers.listed() for item in paper.items]

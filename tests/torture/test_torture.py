@@ -14,10 +14,12 @@ from core.recipes import RECIPES
 from tests import every_kind
 from tests.conftest import elsewhere
 from tests.forge import Forge
+from tests.lab.torture import kinds, ways
+from tests.lab.torture.__main__ import KILLS, Torture, table
+from tests.lab.torture.trial import Trial, undisturbed
 from tests.patience import until
-from tests.torture import kinds, ways
-from tests.torture.__main__ import KILLS, Torture, table
-from tests.torture.trial import Trial, undisturbed
+
+pytestmark = pytest.mark.full
 
 KINDS = ("add", "vectors-import", "robustness")
 WAYS = ("kill-writing", "torn", "read-only", "clock-back", "two-workers")

@@ -1,1 +1,0 @@
-"""Thousands of spoilt inputs for all that reads a file; see `python -m tests.fuzz --help`."""

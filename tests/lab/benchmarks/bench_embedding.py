@@ -1,0 +1,144 @@
+"""Embedding beside `SentenceTransformer.encode`, and scoring a million rows, in one run.
+
+usage: python -m tests.lab.benchmarks.bench_embedding [--sentences 1000] [--rounds 3] [--encoder minilm]
+
+Real English sentences (WINNOW_REAL_DATA or ../shared/data). Both sides alternate round by round on the same
+sentences and threads; the ratio is the median over rounds of the ratio within a round, so that other work on
+the machine hits both. Goals: 4x in bf16 on a CPU with bf16 matrix units, at rank correlation .9999; 1.4x in fp32.
+"""
+
+import argparse
+import gzip
+import os
+import random
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from scipy.stats import spearmanr
+
+from core.models import hub
+from core.models.devices import pick_device, pick_dtype
+from core.models.encoder import Encoder
+from core.models.vectors import cosine, top_k_mean
+
+ROOT = Path(__file__).resolve().parents[3]
+DATA = Path(os.environ.get("WINNOW_REAL_DATA", ROOT.parent / "shared" / "data"))
+CORPORA = ("pubmed", "wikipedia", "news")
+
+
+def sentences(n: int) -> list[str]:
+    """A seeded sample, as much from each corpus."""
+    found: list[str] = []
+    for name in CORPORA:
+        with gzip.open(DATA / "unlabeled" / f"{name}.txt.gz", "rt", encoding="utf-8") as file:
+            found += random.Random(0).sample(file.read().splitlines(), -(-n // len(CORPORA)))
+    random.Random(1).shuffle(found)
+    return found[:n]
+
+
+def seconds(work: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def embedding(name: str, texts: list[str], rounds: int) -> None:
+    """Print sentences a second, ratio, cosine and rank correlation of each way."""
+    from sentence_transformers import SentenceTransformer
+
+    ours = {"fp32": Encoder.load(name, precision="fp32")}
+    peer = SentenceTransformer(str(hub.locate(name)), device=str(pick_device()), local_files_only=True)
+    peer.max_seq_length = 128
+    if pick_dtype("auto", pick_device()) == torch.bfloat16:
+        ours["bf16"] = Encoder.load(name, precision="bf16")
+    ways: dict[str, Callable[[], object]] = {"SentenceTransformer": lambda: peer.encode(texts, show_progress_bar=False)}
+    ways |= {way: partial(encoder.encode, texts) for way, encoder in ours.items()}
+    for encoder in ours.values():
+        encoder.encode(texts[:64])
+    times: dict[str, list[float]] = {way: [] for way in ways}
+    for _ in range(rounds):
+        for way, work in ways.items():
+            times[way].append(seconds(work))
+    truth = reference(peer, texts)
+    truth /= np.linalg.norm(truth, axis=1, keepdims=True)
+    query = truth[:100].mean(0)
+    print(f"{len(texts)} sentences, {torch.get_num_threads()} threads, {pick_device()}, {rounds} rounds")
+    print(
+        "way                  sentences/s   x    min cosine  rank correlation (query cosines; both against the peer's states, pooled alike)"
+    )
+    for way, taken in times.items():
+        unit = truth if way not in ours else ours[way].encode(texts)[0].astype(np.float64)
+        ratio = statistics.median(a / b for a, b in zip(times["SentenceTransformer"], taken, strict=True))
+        near, rank = (unit * truth).sum(1).min(), spearmanr(unit @ query, truth @ query).statistic
+        print(f"{way:<20} {len(texts) / statistics.median(taken):>10.0f} {ratio:>6.2f} {near:>10.5f} {rank:>10.6f}")
+
+
+def reference(peer: Any, texts: list[str]) -> np.ndarray:
+    """The peer's own fp32 states, pooled as we do: it counts [CLS] and [SEP] too, we do not."""
+    states = peer.encode(texts, output_value="token_embeddings", show_progress_bar=False)
+    return np.array([state[1:-1].double().mean(0).cpu().numpy() for state in states])
+
+
+def tokenising(name: str, texts: list[str]) -> None:
+    encoder = Encoder.load(name)
+    many = texts * (1 + 8000 // len(texts))
+    taken = min(seconds(lambda: encoder.tokenizer(many, truncation=True, max_length=128)) for _ in range(3))
+    print(f"tokenising alone: {len(many) / taken:.0f} sentences/s")
+
+
+def products(a: torch.Tensor, b: torch.Tensor) -> None:
+    for _ in range(10):
+        a @ b
+
+
+def matrix_rate() -> None:
+    """What the processor multiplies, on the threads in use: no encoder can gain more from bf16 than this does."""
+    rates = []
+    for dtype in (torch.float32, torch.bfloat16):
+        a, b = torch.randn(2048, 384).to(dtype), torch.randn(384, 1536).to(dtype)
+        taken = min(seconds(partial(products, a, b)) for _ in range(5))
+        rates.append(10 * 2 * 2048 * 384 * 1536 / taken / 1e9)
+    print(
+        f"matrix products: fp32 {rates[0]:.0f} GFLOP/s, bf16 {rates[1]:.0f} ({rates[1] / rates[0]:.1f} times as many)"
+    )
+
+
+def scoring(rows: int, width: int = 384) -> None:
+    """A memory-mapped float16 array, warm, against one query and the 5 nearest of 500."""
+    rng = np.random.default_rng(0)
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "unit.npy"
+        written = np.lib.format.open_memmap(file, mode="w+", dtype=np.float16, shape=(rows, width))
+        for start in range(0, rows, 65536):
+            block = rng.standard_normal((min(65536, rows - start), width), dtype=np.float32)
+            written[start : start + len(block)] = block / np.linalg.norm(block, axis=1, keepdims=True)
+        written.flush()
+        del written
+        unit = np.load(file, mmap_mode="c")
+        query = rng.standard_normal((1, width), dtype=np.float32)
+        taken = min(seconds(lambda: cosine(unit, query)) for _ in range(5))
+        plain = seconds(lambda: np.asarray(unit).astype(np.float32) @ query.T)
+        print(f"{rows:,} x {width} float16 rows against a query: {taken:.3f} s (numpy {plain:.3f} s; goal 0.1)")
+        targets = rng.standard_normal((500, width), dtype=np.float32)
+        print(f"... mean of the 5 nearest of 500: {seconds(lambda: top_k_mean(unit, targets, 5)):.2f} s")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sentences", type=int, default=1000)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--encoder", default=hub.BUNDLED)
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    options = parser.parse_args()
+    sample = sentences(options.sentences)
+    embedding(options.encoder, sample, options.rounds)
+    tokenising(options.encoder, sample)
+    matrix_rate()
+    scoring(options.rows)

@@ -1,0 +1,185 @@
+"""What a tagger reads of its encoder: the last layer, a learnt mix, each named layer, the top ones drawn anew, the layer
+that a probe within the training sentences proposes.
+
+    python -m tests.lab.benchmarks.bench_layers [--home DIR] [--corpora crossner-music ...] [--encoder minilm] [--seeds 1 2 3]
+        [--arms last mix 4 5 reinit:1 proposed] [--output lines.jsonl] [--table]
+
+An arm may name further options of `finetune`: "last lora=8", "last context=64"; every training is a process of its own,
+whose peak of memory is noted. One at a time, a JSON line each as it ends; begun again it goes on behind the last line,
+and inside a training with the same --home. `--table` trains nothing: differences to `last` with their intervals, over
+each corpus and over all together; of an encoder that is not MiniLM to MiniLM too, where that was trained there. One minute and a half a training of MiniLM on two cores: never in a test.
+"""
+
+import argparse
+import json
+import os
+import resource
+import tempfile
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from core.facade import runs
+from core.models import hub
+from core.results import Evaluation
+from core.stats.bootstrap import compare
+from tests.lab.benchmarks.bench_hidden import DATA
+from tests.lab.benchmarks.bench_ner import splits
+
+CORPORA = ("crossner-music", "crossner-ai", "crossner-literature")
+LAST, MINILM = "last", "minilm"
+PROPOSED = "proposed"  # what `encoders rank` says, looking at the training sentences alone
+DRAWN = 3  # of `reinit:1` to this
+
+Line = dict[str, Any]
+
+
+def arms(encoder: str) -> list[str]:
+    """All that can be asked of an encoder: the last layer first, which the others are compared with."""
+    n = int(hub.load_model(encoder).config.num_hidden_layers)
+    named = [str(layer) for layer in range(1, n)]
+    return [LAST, "mix", *named, *(f"reinit:{k}" for k in range(1, min(DRAWN, n) + 1)), PROPOSED]
+
+
+def train(given: argparse.Namespace, name: str, parts: dict[str, str], arm: str, seed: int) -> Line:
+    """One training, and what came of it. Its peak of memory is this process's."""
+    layers, *words = arm.split()
+    if layers == PROPOSED:
+        rank = runs.execute("rank", {"train": parts["train"], "dev": parts["dev"], "encoders": (given.encoder,)})
+        layers = rank.result()["encoders"][0]["proposal"]["layers"]
+    options: dict[str, object] = {"train": parts["train"], "dev": parts["dev"], "test": (parts["test"],)}
+    options |= {"init": given.encoder, "seeds": (seed,), "preset": given.preset, "layers": layers}
+    options |= dict(word.split("=", 1) for word in words)
+    run = runs.execute("finetune", options)
+    result = run.result()
+    line = {"corpus": name, "encoder": given.encoder, "arm": arm, "layers": layers, "seed": seed, "run": run.id}
+    line |= {"dev": result["dev"]["mean"], "test": result["test"]["mean"], "seconds": result["seconds"][0]}
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    return line | {"best_epoch": result["best_epoch"][0], "peak_mb": peak, "decodings": result["test"]["decodings"]}
+
+
+def missing(given: argparse.Namespace, done: Sequence[Line]) -> Iterator[tuple[int, str, str]]:
+    """(seed, corpus, arm) of what was not trained yet: a whole seed of everything before the next."""
+    known = {(line["corpus"], line["encoder"], line["arm"], line["seed"]) for line in done}
+    for seed in given.seeds:
+        for name in given.corpora:
+            for arm in given.arms or arms(given.encoder):
+                if (name, given.encoder, arm, seed) not in known:
+                    yield seed, name, arm
+
+
+def read(path: Path) -> list[Line]:
+    """The lines so far; one that was cut off by a death is trained again."""
+    lines = []
+    for text in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
+        try:
+            lines.append(json.loads(text))
+        except ValueError:
+            continue
+    return lines
+
+
+def table(lines: Sequence[Line]) -> None:
+    """Every arm against `last`, the seconds of a seed and its peak of memory; of one encoder's lines."""
+    print("| corpus | arm | seeds | test F1 | against last | seconds a seed | MB |\n|---|---|---:|---:|---|---:|---:|")
+    names = list(dict.fromkeys(line["arm"] for line in lines))
+    corpora = list(dict.fromkeys(line["corpus"] for line in lines))
+    for of in (*([name] for name in corpora), corpora):
+        for arm in names:
+            own = [line for line in lines if line["arm"] == arm and line["corpus"] in of]
+            if own:
+                f1, seconds, peak = (
+                    np.mean([line.get(key, np.nan) for line in own]) for key in ("test", "seconds", "peak_mb")
+                )
+                words = "" if arm == LAST else against(lines, of, arm)
+                title = of[0] if len(of) == 1 else "all"
+                print(
+                    f"| {title} | {arm} | {len({line['seed'] for line in own})} | {f1:.1f} | {words} | {seconds:.0f} "
+                    f"| {peak:.0f} |"
+                )
+
+
+def encoders(lines: Sequence[Line], encoder: str) -> None:
+    """An encoder against MiniLM, both read from the last layer, on each corpus that both were trained on."""
+    for name in dict.fromkeys(line["corpus"] for line in lines):
+        system, other = (
+            [
+                joined([line["run"]])
+                for line in lines
+                if (line["corpus"], line["arm"], line["encoder"]) == (name, LAST, of)
+            ]
+            for of in (encoder, MINILM)
+        )
+        if system and other and encoder != MINILM:
+            by = compare(system, other)
+            seeds = f"{len(system)} and {len(other)} seeds"
+            print(f"{name}: {encoder} against {MINILM} {by.delta:+.1f} ({by.lo:+.1f} to {by.hi:+.1f}), {seeds}")
+
+
+def against(lines: Sequence[Line], corpora: Sequence[str], arm: str) -> str:
+    """The difference to `last` over some corpora, of the seeds that both have on all of them."""
+    runs_of = {(line["corpus"], line["arm"], line["seed"]): line["run"] for line in lines}
+    seeds = sorted({line["seed"] for line in lines})
+    both = [s for s in seeds if all((name, each, s) in runs_of for name in corpora for each in (arm, LAST))]
+    if not both:
+        return ""
+    system, other = ([joined([runs_of[name, each, s] for name in corpora]) for s in both] for each in (arm, LAST))
+    by = compare(system, other)
+    return f"{by.delta:+.1f} ({by.lo:+.1f} to {by.hi:+.1f})"
+
+
+def joined(run_ids: Sequence[str]) -> Evaluation:
+    """The test sentences of several trainings one below the other, whatever their types."""
+    tables = []
+    for run_id in run_ids:
+        [seed] = runs.get(run_id).manifest.config["seeds"]
+        tables.append(Evaluation.load(runs.get(run_id).artifacts / f"evaluation-test-{seed}.npz"))
+    sums = (
+        np.concatenate([getattr(t, part).sum(axis=1) for t in tables])[:, None] for part in ("tp", "predicted", "gold")
+    )
+    tp, predicted, gold = sums
+    return Evaluation(types=("all",), tp=tp, predicted=predicted, gold=gold)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, default=DATA)
+    parser.add_argument("--home", type=Path, help="Of the runs; without: one that is kept nowhere.")
+    parser.add_argument("--corpora", nargs="+", default=CORPORA)
+    parser.add_argument("--encoder", default=MINILM)
+    parser.add_argument("--arms", nargs="+", help="Without: all that the encoder has.")
+    parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3, 4, 5])
+    parser.add_argument("--preset", default="quick")
+    parser.add_argument("--output", type=Path, help="Without: layers.jsonl in --home.")
+    parser.add_argument("--table", action="store_true", help="Train nothing, print what is known.")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        given.home = given.home or Path(folder)
+        os.environ["WINNOW_HOME"] = str(given.home)
+        work(given)
+
+
+def work(given: argparse.Namespace) -> None:
+    """Train what is missing, and print the table of all."""
+    given.home.mkdir(parents=True, exist_ok=True)
+    path = given.output or given.home / "layers.jsonl"
+    if given.table:
+        table([line for line in read(path) if line["encoder"] == given.encoder])
+        encoders(read(path), given.encoder)
+        return
+    parts = {name: splits(given.data, name, given.home / "files") for name in given.corpora}
+    for seed, name, arm in missing(given, read(path)):
+        with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+            line = pool.submit(train, given, name, parts[name], arm, seed).result()
+        with path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")
+        print(json.dumps({key: line[key] for key in ("corpus", "arm", "seed", "test", "seconds")}), flush=True)
+    table([line for line in read(path) if line["encoder"] == given.encoder])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,117 @@
+"""Does the meter count right? Sentences of a task planted, in known numbers, among sentences of other kinds.
+
+bc5cdr: T_C its train sentences, or the first 1,000 or 500 of them; 0, 200, 1,000 and 4,000 of its test sentences among
+31,000 others (no papers). CrossNER: T_C train and dev, all test sentences among 40,000 others, with and without the
+encyclopedia, which has sentences of these domains itself, and the same without the test sentences. One JSON line each.
+
+    python -m tests.lab.benchmarks.bench_prevalence [--seeds 0 1 2] [--data ../shared/data] [--vectors FILE.npz]
+"""
+
+import argparse
+import json
+import os
+import random
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from core.corpora.library import Library
+from core.models.encoder import Encoder
+from core.recipes.prevalence import REGULARISATION
+from core.reporter import Silent
+from core.results import FloatArray, Role
+from core.selection.base import Source
+from core.selection.strategies.classifier import ClassifierOptions
+from core.selection.strategies.cross_fitted import CrossFitted
+from core.stats.prevalence import prevalence
+from core.text.sentence import Sentence, sentence_id
+from core.text.words import tokenize
+from tests.lab.benchmarks.bench_hidden import DATA, DOMAINS, OTHERS, sample, sentences
+
+PAPERS, ENCYCLOPEDIA = ("pubmed",), ("wikipedia", "wikipedia-people")
+Case = tuple[str, Sequence[str], Sequence[str], Sequence[str]]  # its name, T_C, what is planted, the others
+
+
+def cases(data: Path, seed: int) -> Iterator[Case]:
+    """What is counted; the seed draws what is planted, and T_C where it is a part."""
+    others = {name: sample(data, name, n) for name, n in OTHERS.items()}
+    plain = [s for name, rows in others.items() if name not in PAPERS for s in rows]
+    train, test = (list(dict.fromkeys(sentences(data / "bc5cdr" / f"{part}.conll"))) for part in ("train", "test"))
+    for task in (train, train[:1000], train[:500]):
+        for n in (0, 200, 1000, 4000):
+            yield f"bc5cdr, T_C {len(task):,}", task, random.Random(seed).sample(test, n), plain
+    for domain in DOMAINS:
+        own = [s for part in ("train", "dev") for s in sentences(data / domain / f"{part}.conll")]
+        hidden = sentences(data / domain / "test.conll")
+        for left_out in ((), ENCYCLOPEDIA):
+            rest = [s for name, rows in others.items() if name not in left_out for s in rows]
+            what = domain + (", no encyclopedia" if left_out else "")
+            yield from ((what, own, planted, rest) for planted in (hidden, []))
+
+
+def embedded(texts: Sequence[str], kept: Path | None) -> dict[str, FloatArray]:
+    """{sentence: its vector}; `kept`: a file that has them, or will."""
+    if kept and kept.exists():
+        with np.load(kept) as file:
+            return dict(zip(file["texts"].tolist(), file["vectors"], strict=True))
+    vectors, _ = Encoder.load("minilm").encode(texts, Silent())
+    if kept:
+        np.savez(kept, texts=np.array(texts), vectors=vectors.astype(np.float16))
+    return dict(zip(texts, vectors, strict=True))
+
+
+def measure(library: Library, case: Case, vectors: dict[str, FloatArray], seed: int) -> dict[str, object]:
+    """What the meter says of a case."""
+    name, task, planted, others = case
+    pile = [s for s in dict.fromkeys([*planted, *others]) if s not in set(task)]
+    random.Random(seed).shuffle(pile)
+    sources = {}
+    for role, texts in ((Role.TASK, list(dict.fromkeys(task))), (Role.DOMAIN, pile)):
+        rows = [Sentence(id=sentence_id(text), tokens=tokenize(text), text=text) for text in texts]
+        corpus = library.seal(rows, name=str(role), origin={}, labelled=False)
+        stored = np.array([vectors[text] for text in texts], dtype=np.float16)
+        sources[role] = Source(corpus=corpus, vectors=stored, norms=np.ones(len(texts), dtype=np.float32))
+    begun = time.perf_counter()
+    strategy = CrossFitted(ClassifierOptions(regularisation=REGULARISATION), seed)
+    strategy.prepare(sources, Silent())
+    scores = {
+        role: np.concatenate([strategy.score(batch) for batch in source.batches("both")])
+        for role, source in sources.items()
+    }
+    told = prevalence(scores[Role.TASK], scores[Role.DOMAIN])
+    numbers = {"low": round(told.low), "about": round(told.about), "high": round(told.high)}
+    each = [round(above.about) for above in told.quantiles]
+    there = len(set(planted) & set(pile))
+    return {
+        "case": name,
+        "planted": there,
+        **numbers,
+        "by_quantile": each,
+        "of": len(pile),
+        "seed": seed,
+        "seconds": round(time.perf_counter() - begun, 1),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, default=DATA)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0])
+    parser.add_argument("--only", default="", help="Cases whose name begins so.")
+    parser.add_argument("--vectors", type=Path, help="Keep the embeddings in this file, or take them from it.")
+    args = parser.parse_args()
+    all_of_them = [(seed, case) for seed in args.seeds for case in cases(args.data, seed)]
+    texts = list(dict.fromkeys(s for _, (_, *parts) in all_of_them for part in parts for s in part))
+    vectors = embedded(texts, args.vectors)
+    with tempfile.TemporaryDirectory() as scratch:
+        os.environ["WINNOW_HOME"] = scratch
+        for seed, case in all_of_them:
+            if case[0].startswith(args.only):
+                print(json.dumps(measure(Library(Path(scratch)), case, vectors, seed)), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,87 @@
+"""What a tagger's chain cost and costs: seconds of a seed on CrossNER music, and sentences a second of tagging at 57
+tags; here, or at another commit.
+
+    python tests/lab/benchmarks/bench_speed.py [--data ../shared/data] [--seeds 1 2 3] [--epochs N] [--sentences 4000]
+
+It measures the tree that it is started in, so that one file measures two commits alike:
+
+    cd OLD; PYTHONPATH=. python /path/to/tests/lab/benchmarks/bench_speed.py --data /path/to/data
+
+Both train and decode among all tag sequences, as was usual at ea58d4f. The tagger of 57 tags is one of CrossNER AI,
+trained for five epochs; the sentences are of encyclopedia, the best of three passes. A JSON line.
+"""
+
+import argparse
+import gzip
+import importlib
+import json
+import os
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+TIMES = 3
+
+
+def execute(kind: str, options: Mapping[str, object]) -> Any:
+    """A run of the tree that this was started in."""
+    facade = importlib.import_module("core.facade")
+    if not hasattr(facade, "execute"):  # a file of its own since ea58d4f
+        facade = importlib.import_module("core.facade.runs")
+    return facade.execute(kind, options)
+
+
+def trained(folder: Path, **options: object) -> Any:
+    """The run of taggers that learn from a labelled corpus, none of them pre-trained."""
+    files = {split: str(folder / f"{split}.conll") for split in ("train", "dev", "test")}
+    corpora = {split: execute("add", {"path": path}).result()["corpus"] for split, path in files.items()}
+    given = {**corpora, "test": (corpora["test"],), "constrained": False, **options}
+    return execute("finetune", {name: value for name, value in given.items() if value is not None})
+
+
+def a_second(model: Path, file: Path, n: int) -> dict[str, object]:
+    """Sentences that a tagger reads and decodes a second, confidences too, as `tag` has them."""
+    from core.models.taggers import load_tagger
+    from core.text.sentence import Sentence, sentence_id
+    from core.text.words import clean, tokenize
+
+    with gzip.open(file, "rt", encoding="utf-8") as stream:
+        texts = [clean(text) for _, text in zip(range(n), stream, strict=False)]
+    sentences = [Sentence(id=sentence_id(text), tokens=tokenize(text), text=text) for text in texts if text.strip()]
+    tagger = load_tagger(model)
+    tagger.predict(sentences[:256])
+    seconds = []
+    for _ in range(TIMES):
+        began = time.perf_counter()
+        predictions = tagger.predict(sentences)
+        seconds.append(time.perf_counter() - began)
+    n_entities = sum(len(prediction.entities) for prediction in predictions)
+    rate = len(sentences) / min(seconds)
+    return {"tags": len(tagger.tags), "entities": n_entities, "sentences_per_second": round(rate, 1)}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
+    parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3])
+    parser.add_argument("--epochs", type=int, help="At most so many; without: as the preset says.")
+    parser.add_argument("--sentences", type=int, default=4000)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["WINNOW_HOME"] = folder
+        music = trained(given.data / "crossner-music", seeds=given.seeds, epochs=given.epochs).result()
+        epochs = min(given.epochs or 5, 5)
+        tagger = trained(given.data / "crossner-ai", seeds=[1], epochs=epochs, min_epochs=epochs)
+        tagged = a_second(tagger.artifacts / "model", given.data / "unlabeled" / "wikipedia.txt.gz", given.sentences)
+    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
+    names = ("seconds", "epochs")
+    line = {name: music[name] for name in names} | {"f1": music["test"]["micro_f1"]}
+    load = [round(value, 1) for value in os.getloadavg()]
+    print(json.dumps({"commit": commit.stdout.strip(), "load": load, "music": line, "tag": tagged}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,76 @@
+"""Part 3 of bench_gpu: is it worth it? A large D_C embedded, scored and chosen from, pre-training on all of it, on a
+quarter by `classifier` and on a quarter at random, taggers of each, the verdict.
+
+The experiment is one run, which goes on where the time of a call ended.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from core.facade import runs
+from core.facade.corpora import find
+from tests.lab.benchmarks.gpu_correct import Values
+from tests.lab.benchmarks.gpu_scope import SPLITS, Scope, home, seconds
+
+ARMS = ("none", "dapt", "random", "classifier")
+
+
+def corpora(scope: Scope) -> dict[str, str]:
+    return {"domain": runs.fingerprint_of(str(scope.unlabelled)), **_labelled(scope)}
+
+
+def _labelled(scope: Scope) -> dict[str, str]:
+    return {role: runs.fingerprint_of(str(scope.labelled[role])) for role in ("task", *SPLITS)}
+
+
+def imported(scope: Scope) -> Values:
+    """D_C sealed."""
+    _ = scope.unlabelled  # written outside the time
+    with home(scope, "worth"):
+        taken = seconds(lambda: corpora(scope))
+        return {"sentences": len(find(corpora(scope)["domain"])), "seconds": taken}
+
+
+def embedded(scope: Scope) -> Values:
+    """D_C through the encoder; the time is this call's, which goes on where an earlier one was ended."""
+    with home(scope, "worth"):
+        domain = corpora(scope)["domain"]
+        taken = seconds(lambda: runs.execute("embed", {"corpus": domain, "encoder": scope.encoder}))
+        return {"sentences": len(find(domain)), "seconds": taken}
+
+
+def chosen(scope: Scope) -> Values:
+    """D_C scored by `classifier`, a quarter of it taken, leaks and duplicates looked for."""
+    with home(scope, "worth"):
+        here = corpora(scope)
+        options = {"task": here["task"], "domain": here["domain"], "holdout": (here["dev"], here["test"])}
+        more = {"strategy": "classifier", "budget": scope.budget, "encoder": scope.encoder}
+        taken = seconds(lambda: runs.execute("select", {**options, **more}))
+        return {"seconds": taken}
+
+
+def worth(scope: Scope) -> Values:
+    """The experiment and its answer."""
+    with home(scope, "worth"):
+        options = {
+            **corpora(scope),
+            "arms": ARMS,
+            "budgets": (scope.budget,),
+            "seeds": scope.seeds,
+            "encoder": scope.encoder,
+            "transductive": "dev",
+            "pretrain": dict(scope.pretrain),
+            "finetune": dict(scope.finetune),
+        }
+        result = runs.execute("experiment", options).result()
+    names = ("sentences", "mean", "sd", "delta", "interval", "delta_random", "verdict", "gpu_hours")
+    rows = {row["arm"]: {name: row[name] for name in names} for row in result["leaderboard"]}
+    return {**rows, "hours": result["hours"]}
+
+
+FIGURES: dict[str, Callable[[Scope], Mapping[str, Any]]] = {
+    "worth imported": imported,
+    "worth embedded": embedded,
+    "worth chosen": chosen,
+    "worth verdict": worth,
+}

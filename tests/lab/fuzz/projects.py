@@ -1,0 +1,242 @@
+"""Spoilt projects: their folders, the word that chooses one, the file that one travels in, and piles of files."""
+
+import io
+import json
+import os
+import zipfile
+from contextlib import suppress
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+from random import Random
+
+from pydantic import TypeAdapter
+
+from core import isolated
+from core.corpora import looks
+from core.corpora.grouped import PARTS, UNUSED, Look
+from core.corpora.library import Library
+from core.corpora.proposal import propose
+from core.errors import ProjectError, ReadError, WinnowError
+from core.facade import choices, corpora, home, intake, projects, runs
+from core.portable import check, unpack
+from core.portable.form import LIST
+from core.recipes.intake import IntakeConfig
+from tests import documents
+from tests.conftest import sentence
+from tests.lab.fuzz.mutate import mutated, node
+from tests.lab.fuzz.reading import put, said
+from tests.lab.fuzz.seeds import SEEDS
+from tests.lab.fuzz.stored import Stored, each, make_home, read_corpus, read_run, use
+from tests.planted import contracts
+
+_LOOKS = TypeAdapter(list[Look])
+ARCHIVE = "project.zip"
+PROJECTS = ("projects/*/project.json", "projects/*/roles.json", "projects/*/corpora/*/about.json")
+
+
+def make_projects(folder: Path) -> None:
+    """Two projects, and one that is archived."""
+    for name in ("Leases", "Zo\u00eb's wills", "Old"):
+        project = projects.new(name)
+        use(project.folder)
+        make_home(project.folder)
+        use(folder)
+    projects.archive("Old")
+
+
+def read_projects(folder: Path) -> None:
+    """What the switch, its page and the command line ask of them."""
+    listed = projects.listed()
+    assert len(listed) == 3
+    assert len({project.slug for project in listed}) == 3
+    each(projects.settle, projects.usual, projects.current, home.unreadable, projects.at_work, projects.several)
+    for project in listed:
+        with projects.within(project.slug):
+            each(
+                partial(projects.find, project.name),
+                partial(projects.size, project),
+                partial(projects.weights, project),
+                *(partial(read_corpus, home.home(), corpus.fingerprint) for corpus in corpora.listed()),
+                lambda: ([run.state() for run in runs.listed()], corpora.roles(), choices.in_use()),
+                lambda: projects.typed("runs", "list"),
+            )
+
+
+class Projects(Stored):
+    """Projects of a home, one of whose files is spoilt; then one is chosen by words that somebody mistyped."""
+
+    def __init__(self, shared: Path) -> None:
+        super().__init__("projects", shared, make_projects, read_projects, *PROJECTS)
+
+    def attempt(self, random: Random, folder: Path) -> str:
+        outcome = super().attempt(random, folder)
+        name = random.choice(("Leases", "leases", "Zo\u00eb's wills", "old")).encode()
+        word = mutated(random, "word.txt", name)[:5_000].replace(b"\0", b"").decode("utf-8", "surrogateescape")
+        for call in (projects.find, chosen, projects.new):
+            try:
+                call(word)
+            except WinnowError as error:
+                said(error, folder)
+        return outcome
+
+    attempt_apart = attempt
+
+
+def chosen(word: str) -> None:
+    """Ask what a project's word leads to, from a window and from the environment."""
+    with suppress(WinnowError), projects.within(word):
+        home.home()
+    os.environ["WINNOW_PROJECT"] = word
+    try:
+        home.home()
+    finally:
+        del os.environ["WINNOW_PROJECT"]
+
+
+class Archive:
+    """A project's file that was damaged, or forged so that its own sums fit: brought in wholly, or not at all."""
+
+    name = "archive"
+
+    def __init__(self, shared: Path) -> None:
+        self._file = shared / "archive" / "project.zip"
+
+    def prepare(self) -> None:
+        """Make the sound file where no child before this one has, and read it; its tables are read in this process."""
+        vars(unpack)["refuse_forged"] = _looked_through
+        if not self._file.exists():
+            sound = self._file.with_name("home")
+            sound.mkdir(parents=True)
+            use(sound)
+            make_home(sound)
+            library = Library(sound)
+            task, domain = (
+                library.seal(map(sentence, contracts(n, seed=n)), name=f"c{n}", origin={}).fingerprint for n in (9, 30)
+            )
+            runs.execute("select", {"task": task, "domain": domain, "strategy": "random", "budget": "5"})
+            projects.export(projects.current(), self._file)
+
+    def attempt(self, random: Random, folder: Path) -> str:
+        """Errors: AssertionError where something is left of one that was refused, or lies outside of the project."""
+        root = folder / "home"
+        use(root)
+        data = spoilt_archive(random, self._file.read_bytes())
+        (given := folder / ARCHIVE).write_bytes(data)
+        try:
+            with given.open("rb") if random.random() < 0.5 else io.BytesIO(data) as file:
+                made = projects.bring_in(file, ARCHIVE)
+        except WinnowError as error:
+            said(error, self._file)
+            left = [path for path in root.rglob("*") if path.is_file() and path.suffix != ".lock"]
+            assert not left, left[:3]
+            return "refused"
+        assert {path.name for path in folder.iterdir()} == {"home", ARCHIVE}
+        assert [project.slug for project in projects.listed()] == [made.slug]
+        use(root)
+        before = {path.relative_to(root) for path in root.rglob("*")}
+        try:
+            read_project(made.folder)
+        except WinnowError as error:
+            said(error, self._file)
+        anew = {path.relative_to(root) for path in root.rglob("*")} - before
+        assert not anew, f"left: {sorted(anew)[:3]}"
+        return "taken"
+
+    attempt_apart = attempt
+
+
+def _looked_through(folder: Path, label: str) -> None:
+    """What `check.refuse_forged` asks of another process, asked of this one."""
+    try:
+        check.answer([str(path) for path in sorted(folder.rglob("*.parquet"))])
+    except ReadError as error:
+        raise ProjectError(f"{label}: a table in it cannot be read; export the project again.") from error
+
+
+def read_project(folder: Path) -> None:
+    """What pages show of a project that was brought in."""
+    each(
+        home.unreadable,
+        corpora.roles,
+        lambda: [(choices.title(one), choices.proposed_name(one)) for one in choices.in_use()],
+        *(lambda corpus=corpus: read_corpus(folder, corpus.fingerprint) for corpus in corpora.listed()),
+        *(lambda run=run: read_run(run) for run in runs.listed()),
+    )
+
+
+def spoilt_archive(random: Random, data: bytes) -> bytes:
+    """The file changed as a whole, or one of what it holds, in which case its list says so by lot."""
+    if random.random() < 0.3:
+        return mutated(random, ARCHIVE, data)
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        members: dict[str, bytes] = {name: archive.read(name) for name in archive.namelist()}
+    about = json.loads(members.pop(LIST))
+    name = random.choice(list(members))
+    inside = mutated(random, name, members.pop(name))
+    if random.random() < 0.1:
+        name = random.choice(
+            ("../x.txt", "/x.txt", "runs/x", "corpora/x/y/z", "roles.json/x", name.upper(), name + "/")
+        )
+    members[name] = inside
+    about["files"] = {
+        each: [len(part), sha256(part).hexdigest(), about["files"].get(each, [0, "", 10**18])[2]]
+        for each, part in members.items()
+    }
+    if random.random() < 0.3:
+        about = node(random, about)
+    written = json.dumps(about).encode("utf-8", "surrogatepass")
+    return documents.zipped({**members, LIST: written})
+
+
+class Intake:
+    """A folder of a few files, some spoilt, for which parts are proposed and which then are imported so."""
+
+    name = "intake"
+
+    def prepare(self) -> None:
+        """Everything is read in this child."""
+        isolated._isolated.set()
+        use(Path("/nowhere"))
+
+    def attempt(self, random: Random, folder: Path) -> str:
+        """Errors: AssertionError for a file that has no part or two, or a corpus without a role of its own."""
+        use(folder / "home")
+        (folder / "home").mkdir()
+        pile = folder / "in"
+        pile.mkdir()
+        for i in range(random.randint(1, 5)):
+            seed = random.choice(SEEDS[random.choice(list(SEEDS))])
+            if random.random() < 0.5:
+                put(seed, random, pile / f"{i}")
+            else:
+                (pile / f"{i}").mkdir()
+                for name, data in seed.files.items():
+                    (pile / f"{i}" / random.choice((name, f"train-{name}", f"test.{name}"))).write_bytes(data)
+        try:
+            return _taken_in(pile, random)
+        except WinnowError as error:
+            said(error, pile)
+            return "refused"
+
+    attempt_apart = attempt
+
+
+def _taken_in(pile: Path, random: Random) -> str:
+    seen = _LOOKS.validate_python(json.loads(json.dumps(looks.answer([str(pile)], None), ensure_ascii=False)))
+    names = [each.name for each in seen]
+    like = random.sample(names, 1) if names and random.random() < 0.2 else ()
+    proposed = propose(seen, like)
+    placed = sorted(name for row in proposed.rows for name in row.files)
+    assert placed == sorted(names), (placed, names)
+    assert {row.part for row in proposed.rows} <= {*PARTS, UNUSED}
+    if not proposed.files():
+        return "taken"
+    options = intake.options(proposed, [pile])
+    IntakeConfig.model_validate(options)
+    if random.random() < 0.3:
+        run = runs.execute("intake", options)
+        result, roles = intake.result(run.id), corpora.roles()
+        assert set(result.roles) == set(roles), (result, roles)
+        assert all(corpora.find(mark) for mark in roles.values())
+    return "taken"

@@ -1,0 +1,299 @@
+"""One spoilt file among those that the app reads back: homes, plans, tables and models."""
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from random import Random
+
+from core.corpora.library import Library
+from core.corpora.name_list import read_names
+from core.errors import WinnowError
+from core.facade import (
+    assisting,
+    audit,
+    bias,
+    choices,
+    commands,
+    corpora,
+    deliver,
+    experiments,
+    home,
+    labels,
+    maps,
+    regions,
+    reports,
+    results,
+    reviews,
+    runs,
+    selections,
+    similarity,
+    survey,
+)
+from core.models import hub
+from core.models.fingerprint import answer
+from core.models.taggers import load_tagger, new_span_tagger
+from core.runs import journal
+from core.runs.curves import Curves
+from core.runs.store import Run
+from core.runs.where import Node, Where
+from tests.lab.fuzz.hunt import Target
+from tests.lab.fuzz.mutate import mutated
+from tests.lab.fuzz.reading import said
+
+PLAN = """# what is compared
+task: mine
+domain: other
+train: other
+dev: other
+test: other
+arms: [none, random, classifier]
+budgets: [5%, "20"]
+seeds: [1, 2, 3]
+pretrain:
+  epochs: 1
+"""
+
+
+WHERE = Where(on="ray", mixed=True, nodes=(Node(name="b", cores=8, cards=1, chunks=3, lost=1),))
+LASSO: regions.Region = {"kind": "lasso", "value": [[[0.5, 1], [2, 3], [4, 1]]]}
+
+
+class Stored:
+    """A folder that `make` fills once for all inputs, and what `read` reads of a copy in which one file is spoilt.
+
+    spoilt: patterns of the files that are spoilt, each as often as another.
+    """
+
+    def __init__(
+        self, name: str, shared: Path, make: Callable[[Path], None], read: Callable[[Path], None], *spoilt: str
+    ) -> None:
+        self.name, self._make, self._read, self._spoilt = name, make, read, spoilt
+        self._sound = shared / name
+
+    def prepare(self) -> None:
+        """Make the sound folder where no child before this one has, and read it."""
+        if not self._sound.exists():
+            draft = self._sound.with_suffix(".draft")
+            draft.mkdir()
+            use(draft)
+            self._make(draft)
+            draft.rename(self._sound)
+        use(self._sound)
+        self._read(self._sound)
+
+    def attempt(self, random: Random, folder: Path) -> str:
+        copy = Path(shutil.copytree(self._sound, folder / "home", copy_function=os.link))
+        use(copy)
+        files = sorted(copy.glob(random.choice(self._spoilt)))
+        file = random.choice(files)
+        data = mutated(random, file.name, file.read_bytes())
+        file.unlink()
+        file.write_bytes(data)
+        before = {path.relative_to(copy) for path in copy.rglob("*")}
+        try:
+            self._read(copy)
+        except WinnowError as error:
+            said(error, folder / "home" / getattr(error, "file", ""))
+            return "refused"
+        finally:
+            left = {path.relative_to(copy) for path in copy.rglob("*")} - before
+            assert not left, f"left: {sorted(left)[:3]}"
+        return "taken"
+
+    attempt_apart = attempt
+
+
+def use(folder: Path) -> None:
+    """Make `folder` this process's home, with nothing remembered of another."""
+    os.environ["WINNOW_HOME"] = str(folder)
+    home.store_of.cache_clear()
+
+
+def each(*calls: Callable[[], object]) -> None:
+    """Call all of them, then raise the first error of ours that any raised: one refusal hides no bug of another."""
+    errors = []
+    for call in calls:
+        try:
+            call()
+        except WinnowError as error:
+            errors.append(error)
+    if errors:
+        raise errors[0]
+
+
+def make_home(folder: Path) -> None:
+    """Two corpora with parts, two finished runs, and beside them all that a person's clicks leave."""
+    from tests import finished
+
+    made = finished.corpora(folder)
+    options = {"task": made["task"].fingerprint, "domain": made["domain"].fingerprint}
+    pretrain = {"corpora": (made["task"].fingerprint,), "init": "tiny"}
+    run = finished.finish(folder, "pretrain", pretrain, finished.constant(finished.pretrained()))
+    select = finished.finish(folder, "select", options, finished.constant(finished.SELECTED))
+    for each_run in (run, select):
+        journal.append(each_run.path / "edits.jsonl", action="add", rows=[1, 2, 3])
+        journal.append(each_run.path / "edits.jsonl", action="undo", rows=[])
+        journal.append(each_run.path / "reviews.jsonl", action="fix", mention=1, type="LAW")
+        for choice in (each_run.path, each_run.path / "choices" / "0b15"):
+            choice.mkdir(parents=True, exist_ok=True)
+            (choice / "budget.json").write_text('"20.5%"')
+            (choice / "choice.json").write_text('{"name": "Leases", "created": 1.5e9, "taken": 1.6e9}')
+        (each_run.path / "label.json").write_text('{"name": "mine", "tags": ["a", "b"], "note": "x", "pinned": true}')
+        (each_run.path / "guess.json").write_text('{"t": ["a", "b"]}')
+        (each_run.path / "where.json").write_text(json.dumps(asdict(WHERE)))
+        (each_run.path / "region.json").write_text('{"kind": "lasso", "value": [[[0.5, 1], [2, 3], [4, 1]]]}')
+        (each_run.path / "launched").write_text('{"pid": 1, "created": 1.0, "run": "x"}')
+    audit.note("look", runs=[run.id])
+    (folder / "PLAN.yaml").write_text(PLAN.replace("mine", "my task").replace("other", "my train"))
+    (folder / "table.csv").write_text(similarity.example_table())
+    (folder / "answers.csv").write_text("person,target,a,b,answer\nx,t,a,b,5\ny,t,b,a,Agree\n")
+    (folder / "names.tsv").write_text("Oslo\tLOC\nAcme Ltd.\tORG\nZo\u00eb\tPER\n", encoding="utf-8")
+    (folder / "types.txt").write_text("PER=PERSON\nORG=COMPANY\n")
+
+
+def read_home(folder: Path) -> None:
+    """All that lists, pages and commands ask of it."""
+    home.unreadable()
+    each(
+        *(lambda corpus=corpus: read_corpus(folder, corpus.fingerprint) for corpus in corpora.listed()),
+        *(lambda run=run: read_run(run) for run in runs.listed()),
+        corpora.roles,
+        lambda: [(choices.title(each), choices.proposed_name(each)) for each in choices.in_use()],
+        audit.lines,
+        audit.spoilt,
+        lambda: experiments.read_plan(folder / "PLAN.yaml", {}),
+        lambda: similarity.judge_named(str(folder / "table.csv")),
+        lambda: survey.opinions_in(folder / "answers.csv"),
+        lambda: read_names(folder / "names.tsv"),
+        lambda: assisting.read_type_map(folder / "types.txt"),
+    )
+
+
+def read_runs(folder: Path) -> None:
+    """What pages show of finished runs of `folder`, this process's home."""
+    assert runs.listed(), folder
+    each(*(lambda run=run: read_run(run) for run in runs.listed()))
+
+
+def read_corpus(folder: Path, fingerprint: str) -> None:
+    corpus = Library(folder).find(fingerprint)
+    each(
+        lambda: list(corpus.batches()),
+        lambda: corpus.take([0, corpus.n_sentences - 1]),
+        lambda: (corpus.ids(), corpus.lengths(), corpus.column("text").to_pylist()),
+        lambda: (
+            corpus.names,
+            corpus.parent,
+            corpus.derived,
+            corpora.describe(corpus),
+            corpora.first_sentences(corpus),
+        ),
+        lambda: corpora.needed_by(corpus.fingerprint),
+    )
+
+
+def read_run(run: Run) -> None:
+    state = run.state()
+    assert (state.elapsed(2e9), state.seconds) is not None
+    state.left(2e9)
+    curves = Curves(run)
+    curves.read(), curves.children(), run.events(), run.log_tail(), run.worker(), run.spoilt()
+    commands.command(run.manifest.kind, run.manifest.config)
+    runs.place(run.id), labels.label_of(run.id), labels.size(run), similarity.guess(run.id, "t")
+    if state.state == "succeeded":
+        each(*(lambda call=call: call(run.id) for call in OF_RUNS.get(run.manifest.kind, ())), run.result)
+
+
+def scored(run_id: str) -> bool:
+    """Whether the scores of a selection are here, which a home without artifacts has not."""
+    return bool(selections.result(run_id).score_run) and bool(selections.scored(run_id))
+
+
+def of_map(run_id: str) -> None:
+    assert maps.get(run_id)
+    kinds = maps.classes(run_id)
+    regions.named_regions(run_id)
+    if region := regions.kept_region(run_id):
+        regions.region_points(run_id, region, kinds)
+
+
+def another_choice(run_id: str) -> None:
+    """What was kept beside a selection, where something was."""
+    for kept in (runs.get(run_id).path / "choices").glob("*"):
+        selections.kept_budget(f"{run_id}.{kept.name}")
+        selections.edits(f"{run_id}.{kept.name}")
+
+
+OF_RUNS: Mapping[str, Sequence[Callable[[str], object]]] = {
+    "select": (
+        *(selections.result, selections.kept_budget, selections.edits, reviews.read, regions.kept_region),
+        another_choice,
+        lambda run_id: scored(run_id) and (selections.kept(run_id), selections.chosen(run_id)),
+    ),
+    "difficulty": (bias.result, bias.measured, bias.bin_rows, bias.type_rows, reviews.read, reviews.suspicious),
+    "finetune": (results.tuned, results.macro_f1),
+    "experiment": (results.board, results.missing, reports.report, deliver.board_csv),
+    "map": (maps.result, of_map, regions.kept_region),
+    "skl": (assisting.result, assisting.get, assisting.drift),
+    "similarity": (similarity.result, similarity.rows),
+}
+HOME = (
+    *("corpora/*/about.json", "corpora/*/sentences.parquet", "roles.json", "audit.jsonl"),
+    *("PLAN.yaml", "table.csv", "answers.csv", "names.tsv", "types.txt"),
+    *("runs/*/launched", "runs/*/lock", "runs/*/result.json"),
+    *(f"runs/*/{name}" for name in ("manifest.json", "events.jsonl", "edits.jsonl", "reviews.jsonl")),
+    *(f"runs/*/{name}" for name in ("budget.json", "region.json", "choice.json", "label.json", "guess.json")),
+    *("runs/*/where.json", "runs/*/sums.json"),
+    *("runs/*/choices/*/budget.json", "runs/*/choices/*/choice.json"),
+)
+ARTIFACTS = (
+    "runs/*/artifacts/*.np[yz]",
+    "runs/*/artifacts/*/*.*",
+    "runs/*/artifacts/*.parquet",
+    "runs/*/result.json",
+    "runs/*/artifacts/*.jsonl",
+    "runs/*/region*.json",
+)
+
+
+def make_furnished(folder: Path) -> None:
+    from tests.furnished import furnish
+
+    furnish(folder)
+    for run in runs.listed("map"):
+        regions.name_region(run.id, LASSO, "mine")
+        regions.keep_region(run.id, LASSO)
+
+
+def make_models(folder: Path) -> None:
+    """An encoder, a recurrent tagger and one of spans."""
+    from tests.models.test_bilstm import tagger
+
+    tagger().write(folder / "recurrent")
+    new_span_tagger("tiny", ["LOC"], device="cpu").write(folder / "spans")
+    hub.load_model("tiny").save_pretrained(folder / "encoder")
+    hub.load_tokenizer("tiny").save_pretrained(folder / "encoder")
+
+
+def read_models(folder: Path) -> None:
+    name = str(folder / "encoder")
+    each(
+        lambda: answer(name),
+        lambda: hub.load_tokenizer(name),
+        lambda: hub.load_model(name),
+        lambda: load_tagger(folder / "recurrent"),
+        lambda: load_tagger(folder / "spans"),
+    )
+
+
+def stored(shared: Path) -> Iterator[Target]:
+    """All of them. shared: a folder for what they make once."""
+    from tests.lab.fuzz.projects import Archive, Intake, Projects
+
+    yield Stored("home", shared, make_home, read_home, *HOME)
+    yield Stored("artifacts", shared, make_furnished, read_runs, *ARTIFACTS)
+    yield Stored("models", shared, make_models, read_models, "*/*.json", "*/*.safetensors")
+    yield from (Projects(shared), Archive(shared), Intake())

@@ -1,0 +1,142 @@
+"""python -m tests.lab.torture: disturb runs of every kind until the time is up; a line of JSON a trial, a table in the end.
+
+A trial disturbs one run up to three times in one way, then ends it undisturbed. It is played again by its seed:
+--kinds KIND --ways WAY --seed SEED --trials 1. With the --out of an earlier call it goes on behind what is there; with
+the --log of one, perhaps on another machine, its trials are counted too, and what was tried least comes first.
+"""
+
+import argparse
+import json
+import os
+import platform
+import random
+import sys
+import time
+import traceback
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from core.files import append_line
+from core.recipes import RECIPES
+from tests.forge import Forge
+from tests.lab.torture import kinds
+from tests.lab.torture.trial import Calm, Stuck, Trial, undisturbed
+from tests.lab.torture.ways import WAYS
+
+MACHINE = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
+MOST = 3  # disturbances of one run
+BAD = ("lost", "different", "stuck")
+KILLS = {"kill", "kill-loaded", "kill-writing", "torn", "clock-back", "app-killed", "server-killed"}  # ways by SIGKILL
+Record = dict[str, Any]
+
+
+class Torture:
+    """Trials of some kinds in some ways, in one folder. log: a file of its own that they are added to."""
+
+    def __init__(
+        self, folder: Path, forge: Forge, names: Sequence[str], ways: Sequence[str], log: Path | None = None
+    ) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.folder, self.forge, self.names, self.ways = folder, forge, names, ways
+        self.log = log or folder / "log.jsonl"
+        self._calm_file = folder / "calm.json"
+        known = json.loads(self._calm_file.read_text()) if self._calm_file.exists() else {}
+        self.calm = {kind: Calm(**fields) for kind, fields in known.items()}
+        kinds.made_in(folder, names)
+
+    def records(self) -> list[Record]:
+        """What was tried so far."""
+        return [json.loads(line) for line in self.log.read_text().splitlines()] if self.log.exists() else []
+
+    def trial(self, seed: int, kind: str, way: str) -> Record:
+        """Disturb a run and see what becomes of it; written down."""
+        if kind not in self.calm:
+            self.calm[kind] = undisturbed(self.forge, self.folder, kind)
+            self._calm_file.write_text(json.dumps({kind: asdict(calm) for kind, calm in self.calm.items()}))
+        lots, since, struck = random.Random(f"{seed} {kind} {way}"), time.monotonic(), 0
+        trial = Trial(self.forge, self.folder, kind, self.calm[kind], lots)
+        try:
+            for _ in range(lots.randint(1, MOST)):
+                struck += WAYS[way](trial)
+                trial.rest()
+            became, why = trial.ended()
+        except Stuck as error:
+            became, why = "stuck", str(error)
+        about = {"date": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}", "machine": MACHINE}
+        record = {**about, "seed": seed, "kind": kind, "way": way, "struck": struck, "became": became, "why": why}
+        record |= {"seconds": round(time.monotonic() - since, 2)}
+        append_line(self.log, json.dumps(record).encode())
+        return record
+
+    def until(self, deadline: float, trials: int, seed: int) -> None:
+        """Trials until the time is up: always of what was tried least."""
+        records = self.records()
+        tried = Counter((record["kind"], record["way"]) for record in records)
+        seed = max((record["seed"] + 1 for record in records), default=seed)
+        pairs = [(kind, way) for way in self.ways for kind in self.names]
+        for _ in range(trials):
+            if time.monotonic() > deadline:
+                return
+            pair = min(pairs, key=lambda pair: (tried[pair], random.Random(f"{seed} {pair}").random()))
+            tried[pair] += 1
+            try:
+                record = self.trial(seed, *pair)
+            except AssertionError as error:
+                print(error, file=sys.stderr)
+                pairs = [each for each in pairs if each[0] != pair[0]]
+                continue
+            print(json.dumps(record), file=sys.stderr, flush=True)
+            seed += 1
+
+
+def table(records: Iterable[Record]) -> str:
+    """Disturbances that struck, by kind and way, as Markdown; whatever was not alike stands behind them."""
+    struck, bad = defaultdict(Counter), Counter[tuple[str, str]]()  # type: ignore[var-annotated]
+    total = Counter[str]()
+    for record in records:
+        struck[record["kind"]][record["way"]] += record["struck"]
+        total[record["became"]] += 1
+        total["struck"] += record["struck"]
+        total["kills"] += record["struck"] * (record["way"] in KILLS)
+        bad[record["kind"], record["way"]] += record["became"] in BAD
+    ways = [way for way in WAYS if any(way in counts for counts in struck.values())]
+    lines = ["| kind | " + " | ".join(ways) + " |", "|---" * (len(ways) + 1) + "|"]
+    for kind in sorted(struck):
+        cells = [f"{struck[kind][way]}" + (f" ({bad[kind, way]} bad)" if bad[kind, way] else "") for way in ways]
+        lines.append(f"| {kind} | " + " | ".join(cells) + " |")
+    last = f"{total['struck']} disturbances, {total['kills']} of them kills, {total['alike']} runs alike"
+    return "\n".join([*lines, "", ", ".join([last, *(f"{total[name]} {name}" for name in BAD)])])
+
+
+def main() -> int:
+    """The whole of the command; 1 where a run was lost, different or stuck."""
+    parser = argparse.ArgumentParser(prog="python -m tests.lab.torture", description=__doc__)
+    parser.add_argument("--minutes", type=float, default=5)
+    parser.add_argument("--trials", type=int, default=1 << 30, help="at most so many")
+    parser.add_argument("--kinds", default=",".join(RECIPES))
+    parser.add_argument("--ways", default=",".join(WAYS))
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--out", type=Path, default=Path("/tmp/winnow-torture"))
+    parser.add_argument(
+        "--log", type=Path, help="its trials are added to this file, a line each, and not to one in --out"
+    )
+    options = parser.parse_args()
+    with Forge("tests.lab.torture.warm") as forge:
+        torture = Torture(
+            options.out.absolute(), forge, options.kinds.split(","), options.ways.split(","), log=options.log
+        )
+        try:
+            torture.until(time.monotonic() + 60 * options.minutes, options.trials, options.seed)
+        except KeyboardInterrupt:
+            traceback.print_exc()
+    records = torture.records()
+    print(table(records))
+    return int(any(record["became"] in BAD for record in records))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

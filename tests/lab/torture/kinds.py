@@ -1,0 +1,113 @@
+"""A home from which one run of each kind can be begun, as often as one likes: everything it needs, and its manifest."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+from core.corpora.library import Library
+from core.facade import runs
+from core.files import read_object
+from core.recipes import calibrate
+from core.runs.store import Run, RunStore
+from tests import every_kind
+from tests.conftest import sentence
+from tests.planted import contracts
+
+ALONE = (
+    "add",
+    "audit",
+    "intake",
+    "robustness",
+    "split",
+    "vectors",
+    "vectors-import",
+)  # kinds for which nothing is trained: their home is made at once
+LINKED = {".safetensors", ".parquet", ".npy", ".npz", ".bin"}  # never written to once they are there
+PARTS = ("chunks", "checkpoints", "artifacts")
+
+
+def furnish(home: Path, kinds: Collection[str]) -> None:
+    """Finished runs of `kinds`, and of all that they need, in a WINNOW_HOME that is `home`."""
+    calibrate.SECONDS = 0.0
+    library = Library(home)
+    made = dict[str, str]()
+    for name, lines in every_kind.piles().items():
+        labelled = name not in ("task", "domain")
+        rows = [sentence(line, [(0, 2, "PARTY")] if labelled else None) for line in lines]
+        made[name] = library.seal(rows, name=name, origin={}, labelled=labelled).fingerprint
+    again, upload = made.pop("again"), home / "uploads" / "0123456789ab" / "more.txt"
+    upload.parent.mkdir(parents=True)
+    upload.write_text("\n".join(contracts(200, seed=5)), encoding="utf-8")
+    kept = shutil.copytree(upload.parent, home / "kept")
+    every: dict[str, Mapping[str, Any]] = {"audit": {"corpus": made["domain"]}, "vectors": {"corpus": made["task"]}}
+    every |= every_kind.first(made, again, upload)
+    every["add"] = {"path": str(upload), "move": True}
+    few = set(kinds) <= set(ALONE)
+    for kind, options in every.items():
+        if not few or kind in kinds:
+            runs.execute(kind, options)
+    for kind, options in {} if few else every_kind.second(made).items():
+        runs.execute(kind, options)
+    shutil.copytree(kept, upload.parent, dirs_exist_ok=True)
+    shutil.rmtree(kept)
+
+
+def begun(source: Path, kind: str, home: Path) -> Run:
+    """A copy of a furnished home in which a run of `kind` has yet to begin; without what it and its parts had left."""
+    shutil.rmtree(home, ignore_errors=True)
+    shutil.copytree(source, home, copy_function=_link)
+    store = RunStore(home)
+    found = store.list(kind)
+    assert found, f"{kind}: has no run in {source}; give it options in tests/every_kind.py, and begin in a new folder"
+    run = found[0]
+    gone = {run.id, *_below(run.id, store)}
+    for corpus in (home / "corpora").iterdir():
+        about = read_object(corpus / "about.json") or {}
+        origin = about.get("origin")
+        if isinstance(origin, dict) and origin.get("run") in gone:
+            shutil.rmtree(corpus)
+    for name in gone:
+        for path in (home / "runs" / name).iterdir():
+            if name != run.id or path.name != "manifest.json":
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+    for name in gone - {run.id}:
+        (home / "runs" / name).rmdir()
+    for part in PARTS:
+        (run.path / part).mkdir()
+    if kind == "fetch":
+        shutil.rmtree(home / "checkpoints", ignore_errors=True)
+    return RunStore(home).get(run.id)
+
+
+def _below(run_id: str, store: RunStore) -> set[str]:
+    """The runs that were made for a run."""
+    children = {run.id for run in store.list() if run.manifest.parent == run_id}
+    return children.union(*(_below(child, store) for child in children))
+
+
+def _link(source: str, target: str) -> None:
+    if Path(source).suffix in LINKED:
+        os.link(source, target)
+    else:
+        shutil.copy2(source, target)
+
+
+def made_in(folder: Path, kinds: Collection[str]) -> Path:
+    """The furnished home of a folder, made by a process of its own where it is not there yet."""
+    home, done = folder / "home", folder / "furnished"
+    if not done.exists():
+        shutil.rmtree(home, ignore_errors=True)
+        home.mkdir(parents=True)
+        command = [sys.executable, "-m", "tests.lab.torture.kinds", str(home), *kinds]
+        subprocess.run(command, check=True, env={**os.environ, "WINNOW_HOME": str(home)})
+        shutil.rmtree(done, ignore_errors=True)
+        home.rename(done)
+    return done
+
+
+if __name__ == "__main__":
+    furnish(Path(sys.argv[1]), sys.argv[2:])

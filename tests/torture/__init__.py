@@ -1,4 +1,0 @@
-"""Kinds of run tortured: killed, torn, starved of disk, and begun by two at once; what they end with must be the same.
-
-python -m tests.torture --minutes 5 [--kinds finetune,select] [--ways kill,torn] [--seed 1] [--out FOLDER] [--log FILE]
-"""
