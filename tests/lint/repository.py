@@ -26,8 +26,12 @@ class Source:
         self.text = (root / path).read_text(encoding="utf-8")
 
     @cached_property
+    def tree(self) -> ast.Module:
+        return ast.parse(self.text)
+
+    @cached_property
     def nodes(self) -> list[ast.AST]:
-        return list(ast.walk(ast.parse(self.text)))
+        return list(ast.walk(self.tree))
 
     @cached_property
     def calls(self) -> list[ast.Call]:
