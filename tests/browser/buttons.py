@@ -58,6 +58,7 @@ BUTTONS = {
     "selection.export": "selection",
     "selection.map": "selection",
     "selection.start": "selection",
+    "*.cure.*": "selection",
     "selection.count": "selection",
     "selection.counted": "selection",
     "*.choice.aside": "selection",
