@@ -4,6 +4,7 @@ import streamlit as st
 
 from core.facade import corpora, machine, projects, runs, terms
 from core.facade.home import home
+from core.facade.shown import count
 from pages.ui import road
 from pages.ui.empty import picture, sample_buttons
 from pages.ui.frame import local_badge, page, spoilt_files
@@ -54,7 +55,9 @@ def _machine() -> None:
         st.warning(plain(reason), icon=":material/memory:")
     with st.container(horizontal=True, vertical_alignment="center"):
         local_badge()
-        st.caption(f"{machine.cores()} cores, {_card()}, {size(free)} of {size(total)} free in {plain(str(home()))}")
+        st.caption(
+            f"{count(machine.cores(), 'core')}, {_card()}, {size(free)} of {size(total)} free in {plain(str(home()))}"
+        )
 
 
 def _card() -> str:

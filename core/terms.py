@@ -23,10 +23,12 @@ class Term:
         return f"{self.title} ({self.symbol})" if self.symbol else self.title
 
 
+LEAST_TASK = 100  # sentences of T_C: with fewer the scores depend on which sentences were taken
+
 TASK = Term(
     "task corpus",
     "T_C",
-    "Sentences like those that your tagger will read, without labels; a few hundred or more. The selection looks for "
+    f"Sentences like those that your tagger will read, without labels; {LEAST_TASK} or more. The selection looks for "
     "sentences like these.",
 )
 DOMAIN = Term("domain corpus", "D_C", "The large corpus of plain text from which sentences are selected.")

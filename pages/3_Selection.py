@@ -8,6 +8,7 @@ import streamlit as st
 from core.facade import checks, corpora, runs, selections, terms
 from core.facade.choices import run_of
 from core.facade.errors import ConfigError
+from core.facade.shown import count
 from pages.ui import checks as data_check
 from pages.ui import choice
 from pages.ui.empty import empty
@@ -131,7 +132,7 @@ def _cost(strategy: Any) -> None:
         return
     tagger = ", then a tagger from it on the labels" if "ner" in strategy.models else ""
     domain = corpora.roles().get("domain")
-    size = f" Your domain corpus has {len(corpora.find(domain)):,} sentences." if domain else ""
+    size = f" Your domain corpus has {count(len(corpora.find(domain)), 'sentence')}." if domain else ""
     st.warning(
         f"This takes longer than the others. First a language model is trained on the task corpus{tagger}; then "
         f"{READING[strategy.reads]}.{size} Without a GPU that is minutes for thousands of sentences and hours for "

@@ -5,6 +5,7 @@ import streamlit as st
 from core.facade import commands, maps, regions, results, runs, selections, terms
 from core.facade.choices import run_of
 from core.facade.errors import Overtaken
+from core.facade.shown import count
 from pages.ui import choice
 from pages.ui.empty import empty
 from pages.ui.explore import health, more, panel, state, tag
@@ -74,7 +75,7 @@ def _edited(choice_id: str) -> None:
                 st.rerun()
         if pressed("Keep as a corpus", "explore.seal", icon=":material/inventory_2:"):
             sealed = selections.seal(choice_id)
-            st.toast(f"The selection with its hand edits is now a corpus of {len(sealed):,} sentences.")
+            st.toast(f"The selection with its hand edits is now a corpus of {count(len(sealed), 'sentence')}.")
     if reasons := state.flagged(choice_id, edits.added):
         st.warning(f"Flagged sentences are in the selection by hand: {reasons}.", icon=":material/flag:")
 

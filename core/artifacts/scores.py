@@ -30,6 +30,7 @@ from core.results import FloatArray, IntArray, Prefer, Scores, Selection
 from core.runs.store import Run
 from core.selection.choose import choose
 from core.selection.parts import Arrays
+from core.shown import count
 
 _SELECTED = "selected.parquet"
 _SCORES, _ORDER, _LEARNT, _ROWS = "scores.npy", "order.npy", "model.npz", "rows.npy"
@@ -223,7 +224,7 @@ class Scored:
                 "strategy": self.scores.name,
                 "unit": f"{self.scores.unit}, {self.scores.prefer} is wanted",
                 "budget": str(chosen.budget),
-                "selected": f"{len(chosen.rows):,} of {len(self.domain):,} sentences",
+                "selected": f"{len(chosen.rows):,} of {count(len(self.domain), 'sentence')}",
                 "withheld": ", ".join(f"{n:,} {reason}" for reason, n in chosen.dropped.items()) or "none",
                 **({"hand edits": str(edits)} if edits else {}),
                 "D_C": self.domain.fingerprint,

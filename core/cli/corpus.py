@@ -12,6 +12,7 @@ from core.cli.options import CORPUS, config_options, given, several
 from core.cli.terminal import echo, echo_json, finish, json_option, note_spoilt, progress, remove_everything, report
 from core.facade import addresses, checks, corpora, intake, ratios, runs
 from core.facade.errors import ConfigError
+from core.shown import count
 
 PROBLEMS = 5  # rows that could not be used, of which the reason is printed
 
@@ -103,16 +104,16 @@ def corpus_propose(paths: tuple[str, ...], like: tuple[str, ...], use: bool, as_
         return
     rows = [asdict(row) for row in proposed.rows]
     lines = [
-        f"{row.part or 'not used':<9} {row.name:<32} {'' if row.exact else 'about '}{row.sentences:,} sentences; "
-        + row.seen
+        f"{row.part or 'not used':<9} {row.name:<32} {'' if row.exact else 'about '}"
+        f"{count(row.sentences, 'sentence')}; {row.seen}"
         for row in proposed.rows
     ]
-    asks = ["Which of these files are like your task? Say --like FILE,..."] if proposed.ask else []
+    asks = ["Which of these files are like your task? Name them with --like FILE,..."] if proposed.ask else []
     report({"rows": rows, "ask": proposed.ask, "task_of_train": proposed.task_of_train}, as_json, [*lines, *asks])
 
 
 def _taken(result: Mapping[str, object]) -> list[str]:
-    """A line a part, and the roles that were given."""
+    """Return one line per part, then the roles in use."""
     taken = intake.result(str(result["run"]))
     lines = []
     for each in taken.parts:
@@ -122,8 +123,8 @@ def _taken(result: Mapping[str, object]) -> list[str]:
             one = corpora.import_result(each.run)
             lines.append(f"{each.part:<9} {one.name:<40} {one.sentences:>9,} sentences")
             lines += [f"note: {each.part}: {text}" for text in one.of_labels]
-    more = "; task is the text of train" if taken.task_of_train else ""
-    return [*lines, f"in use as {intake.in_words(taken.roles)}{more}"] if taken.roles else lines
+    more = "; the task corpus is the text of the training set" if taken.task_of_train else ""
+    return [*lines, f"in use as {intake.parts_in_words(taken.roles)}{more}"] if taken.roles else lines
 
 
 @corpus.command("list")
@@ -189,7 +190,8 @@ def _parts(result: Mapping[str, object]) -> list[str]:
     ]
     return [
         *lines,
-        f"{split.units:,} units; {split.copies:,} sentences with copies, {split.divided:,} groups of them divided",
+        f"{count(split.units, 'unit')}; {count(split.copies, 'sentence')} with copies, "
+        f"{count(split.divided, 'group')} of them divided",
     ]
 
 

@@ -9,6 +9,7 @@ from core.cli.options import FILE
 from core.cli.terminal import echo, echo_json, json_option, report
 from core.facade import projects
 from core.facade.errors import ProjectError
+from core.shown import count
 
 
 @click.group("project")
@@ -70,7 +71,7 @@ def project_export(project: str, output: str, with_weights: bool, as_json: bool)
     """Write a project's corpora, selections, runs and results into one file, for another machine."""
     packed = projects.export(projects.find(project), Path(output), weights=with_weights)
     if packed.left_bytes:
-        left = f"{packed.left_models} models, vectors of {packed.left_vectors} corpora"
+        left = f"{count(packed.left_models, 'model')}, vectors of {count(packed.left_vectors, 'corpus', 'corpora')}"
         echo(f"note: left out: {left} ({packed.left_bytes / 1e6:,.1f} MB); --with-weights takes them along", err=True)
     if packed.left_runs:
         echo(f"note: left out, since they are at work: {', '.join(packed.left_runs)}", err=True)

@@ -12,6 +12,7 @@ from core.facade import runs, similarity
 from core.facade import survey as surveys
 from core.facade.runs import Run
 from core.facade.similarity import Agreement, Judgement, Rule, SimilarityRow
+from core.shown import count
 
 CONFIG = runs.RECIPES["similarity"].config
 
@@ -76,7 +77,7 @@ def _agreement(kappa: Agreement) -> list[str]:
         return []
     return [
         "",
-        f"The measures agree on {kappa.unanimous} of {kappa.items} pairs of sources: Fleiss' kappa "
+        f"The measures agree on {kappa.unanimous} of {count(kappa.items, 'pair')} of sources: Fleiss' kappa "
         f"{_number(kappa.fleiss_kappa)}, Randolph's {_number(kappa.randolph_kappa)}.",
     ]
 

@@ -13,6 +13,7 @@ from core.cli.terminal import Write, artifact, echo, echo_json, finish, json_opt
 from core.facade import choices, corpora, deliver, predicted, results, runs, selections
 from core.facade.errors import ConfigError
 from core.facade.runs import Run
+from core.shown import count
 
 NONE = "none"
 
@@ -129,7 +130,7 @@ def predict(input: str, output: str | None, as_json: bool, **values: object) -> 
             echo_json(asdict(sentence))
     if read.rejected:
         name = Path(input).name
-        words = f"{read.rejected:,} rows of {name} could not be read and have no predictions"
+        words = f"{count(read.rejected, 'row')} of {name} could not be read and have no predictions"
         echo(f"note: {words}; python -m core corpus add {name} lists them.", err=True)
 
 

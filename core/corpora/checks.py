@@ -15,6 +15,8 @@ import numpy as np
 from core.config import Budget
 from core.corpora.contradictions import Contradictions, contradictions
 from core.corpora.corpus import Corpus
+from core.shown import count
+from core.terms import LEAST_TASK
 
 Level = Literal["green", "amber", "red"]
 LEVELS: tuple[Level, ...] = ("green", "amber", "red")
@@ -27,7 +29,6 @@ PART_NAMES: Mapping[str, str] = {
 }
 LABELS = ("train", "dev", "test")
 
-TASK_SENTENCES = 100  # fewer make the scores depend on which sentences were taken
 TASK_INSIDE = 0.5  # share of T_C's sentences that also occur in D_C from which it is mentioned
 TYPE_ENTITIES = 10  # per type and part: fewer give no usable F1 of that type
 DEV_ENTITIES = 300  # with fewer, one entity moves dev F1 by more than 0.3 points
@@ -68,8 +69,8 @@ def task_size(task: Corpus, strategies: Mapping[str, int]) -> Check:
     if lacking:
         least = strategies[lacking[0]]
         return replace(green, level="red", sentence=f"{what}; the strategy {lacking[0]} needs at least {least}.")
-    if n < TASK_SENTENCES:
-        why = f"with fewer than {TASK_SENTENCES} the scores depend on which sentences were taken"
+    if n < LEAST_TASK:
+        why = f"with fewer than {LEAST_TASK} the scores depend on which sentences were taken"
         return replace(green, level="amber", sentence=f"{what}; {why}.")
     return green
 
@@ -238,9 +239,9 @@ def contradictory(parts: Mapping[str, Corpus]) -> Check:
     )
     wrong = []
     for role, corpus in parts.items():
-        count = _contradictions(corpus.path) if corpus.labelled else Contradictions()
-        if count.texts:
-            wrong.append(f"{PART_NAMES.get(role, role)} ({count.texts:,} of {len(corpus):,})")
+        found_here = _contradictions(corpus.path) if corpus.labelled else Contradictions()
+        if found_here.texts:
+            wrong.append(f"{PART_NAMES.get(role, role)} ({found_here.texts:,} of {len(corpus):,})")
     if wrong:
         sentence = f"Sentences that occur more than once with different labels: {listed(wrong)}."
         return replace(found, level="amber", sentence=sentence)
@@ -254,7 +255,7 @@ def sample(corpus: Corpus) -> tuple[str, ...]:
 
 def sentences(n: int) -> str:
     """A number of sentences in words."""
-    return f"{n:,} sentence{'' if n == 1 else 's'}"
+    return count(n, "sentence")
 
 
 def listed(names: Sequence[str]) -> str:

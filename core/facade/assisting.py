@@ -28,6 +28,7 @@ from core.recipes.skl import DRIFTS as DRIFTS
 from core.recipes.skl import SWEEP as SWEEP
 from core.results import IntArray
 from core.runs.store import Run
+from core.shown import count
 from core.stats.verdict import Word
 from core.text.sentence import Sentence
 
@@ -195,5 +196,5 @@ def in_words(table: AssistTable) -> str:
             comparisons.append(f"{verdict.delta:+z.2f} beside {name} ({_VERDICTS[verdict.verdict]}{chance})")
     return (
         f"{_SHARED[table.share]}, the dev set chose the threshold {table.threshold:g}, which borrows "
-        f"{table.kept:,} sentences. The test score is {table.skl:.2f}: {listed(comparisons)}."
+        f"{count(table.kept, 'sentence')}. The test score is {table.skl:.2f}: {listed(comparisons)}."
     )

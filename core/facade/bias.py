@@ -20,6 +20,7 @@ from core.facade.audit import exporting
 from core.facade.home import kept_per_home, library, store
 from core.plots.bias import BIN_LOOKS, CeimPanel, ceim_bars
 from core.results import FloatArray, IntArray
+from core.shown import count
 
 FEW = 20  # mentions of a type; with fewer its numbers are hardly more than chance
 MOST_DRAWN = 10_000  # points of the scatter; what is drawn around is counted on all
@@ -168,7 +169,7 @@ def panels(run_id: str, by_type: bool) -> list[CeimPanel]:
         return [CeimPanel(name="all mentions", bars=difficulty.bars, bins=difficulty.bins.tolist())]
     return [
         CeimPanel(
-            name=f"{name}: {n:,} mentions" if n != 1 else f"{name}: 1 mention",
+            name=f"{name}: {count(n, 'mention')}",
             bars=difficulty.bars[difficulty.types == name],
             bins=difficulty.bins[difficulty.types == name].tolist(),
             weak="too few to judge" if name in difficulty.few else "",

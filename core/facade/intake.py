@@ -1,5 +1,6 @@
 """Several files at once: which part each is proposed to play, and the run that makes corpora of them."""
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
@@ -28,8 +29,15 @@ from core.errors import WinnowError
 from core.facade import corpora
 from core.facade.corpora import Corpus
 from core.facade.home import kept_per_home, store
+from core.shown import count
 from core.terms import in_words as in_words
 
+PART_TITLES = {
+    **{role: term.title for role, term in corpora.ROLES.items()},
+    DIVIDE: "Labels, to be divided",
+    SOURCE: "Further source, kept apart",
+    UNUSED: "Not used",
+}
 warm_proposal = looks.ready  # starts what makes the next `proposal` quick, and returns at once
 
 
@@ -45,6 +53,14 @@ def proposal(paths: Sequence[Path], like: Collection[str] = ()) -> Proposal:
     the task. Errors: of listing them; ResourceError.
     """
     return propose(_looks(tuple(paths), tuple(map(_stamp, paths))), like, {r: c.name for r, c in held().items()})
+
+
+def parts_in_words(parts: Sequence[str]) -> str:
+    """Name parts of an import, equal ones with their number: `task corpus, 2 further sources`."""
+    words = {**{role: term.word for role, term in corpora.ROLES.items()}, DIVIDE: "labelled corpus"}
+    named = Counter(words.get(part, "further source" if part == SOURCE else part) for part in parts)
+    plural = {word: word.replace("corpus", "corpora") for word in named if word.endswith("corpus")}
+    return ", ".join(word if n == 1 else count(n, word, plural.get(word, "")) for word, n in named.items())
 
 
 def held() -> dict[str, Corpus]:

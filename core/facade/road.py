@@ -9,7 +9,8 @@ from core.errors import CorpusError, WinnowError
 from core.facade import bias, choices, corpora, find_out, insights, prevalence, results, runs, selections, studies
 from core.facade.find_out import choice_now
 from core.runs.store import Run
-from core.terms import labels_in_words
+from core.shown import count
+from core.terms import in_words, labels_in_words
 
 Name = Literal["texts", "choice", "worth", "report"]
 TITLES: Mapping[Name, str] = {
@@ -61,14 +62,17 @@ def stops() -> list[Stop]:
 
 def _texts() -> Stop:
     here = {role: len(corpora.find(mark)) for role, mark in corpora.roles().items() if _is_here(mark)}
-    words = {"task": "{:,} task sentences", "domain": "{:,} to select from", "train": "{:,} for training"}
-    counts = [each.format(here[role]) for role, each in words.items() if role in here]
+    counts = [count(here["task"], "task sentence")] if "task" in here else []
+    words = {"domain": "{:,} to select from", "train": "{:,} for training"}
+    counts += [each.format(here[role]) for role, each in words.items() if role in here]
     counts += [f"{sum(here.get(role, 0) for role in ('dev', 'test')):,} for dev and test"] if "test" in here else []
     known = f"{', '.join(counts)}." if counts else "None yet: import your own, or open a sample."
     if chosen := choice_now():
         leaks = _leaks(chosen.id)
         known += (
-            f" {leaks:,} sentences of the domain corpus are also in the dev or test set: kept out." if leaks else ""
+            f" {count(leaks, 'sentence')} of the domain corpus are also in the dev or test set: kept out."
+            if leaks
+            else ""
         )
     return Stop(name="texts", known=known, ready={"task", "domain"} <= here.keys())
 
@@ -96,13 +100,13 @@ def _choice() -> Stop:
         saved, words = _saved()
         nothing = "Nothing chosen from the present corpora yet." if saved else "Nothing chosen yet."
         known = nothing if possible else "Needs a task corpus and a domain corpus."
-        count = prevalence.counted(roles["task"], roles["domain"]) if possible else None
-        known += f" {prevalence.in_words(count)}" if count else ""
+        found = prevalence.counted(roles["task"], roles["domain"]) if possible else None
+        known += f" {prevalence.in_words(found)}" if found else ""
         return Stop(name="choice", known=known + words, ready=False, open=possible, saved=saved)
     size, edits = selections.kept(choice.id), selections.edits(choice.id)
     called = f"{choice.name}: " if choice.name else ""
     share = size.selected / max(size.of, 1)
-    known = f"{called}{size.selected:,} of {size.of:,} sentences ({share:.1%}), by {size.strategy}."
+    known = f"{called}{size.selected:,} of {count(size.of, 'sentence')} ({share:.1%}), by {size.strategy}."
     by_hand = [f"{n:,} {word}" for n, word in ((len(edits.added), "added"), (len(edits.removed), "taken out")) if n]
     known += f" By hand: {', '.join(by_hand)}." if by_hand else ""
     return Stop(name="choice", known=known, ready=True, run=choice.id)
@@ -115,7 +119,7 @@ def _saved() -> tuple[str, str]:
         with suppress(WinnowError):
             size, source = selections.kept(choice.id), selections.run_of(choice.id).manifest.inputs["domain"]
             name = results.corpus_name(source)
-            readable.append((choice, f"{choices.title(choice)} ({size.selected:,} sentences), made from {name}"))
+            readable.append((choice, f"{choices.title(choice)} ({count(size.selected, 'sentence')}), made from {name}"))
     if not readable:
         return "", ""
     latest, words = readable[0]
@@ -152,6 +156,9 @@ def _worth() -> Stop:
         return Stop(name="worth", known=known, ready=False, open=False)
     if not {"task", "domain"} <= given.keys():
         return Stop(name="worth", known="Needs a task corpus and a domain corpus too.", ready=False, open=False)
+    if empty := without_entities():
+        known = f"The labels hold no entity: {in_words([f'the {corpora.ROLES[role].word}' for role in empty])}."
+        return Stop(name="worth", known=known, ready=False, open=False)
     known = "Not asked yet. Before anything starts you see what is compared, how long it takes and what it could show."
     return Stop(name="worth", known=known, ready=False)
 
@@ -159,6 +166,13 @@ def _worth() -> Stop:
 def unlabelled() -> bool:
     """Whether labels are what the road lacks."""
     return any(role not in corpora.roles() for role in LABELS)
+
+
+def without_entities() -> list[str]:
+    """Return the roles of labelled parts whose corpus holds no entity."""
+    given = corpora.roles()
+    marks = {role: given[role] for role in LABELS if role in given and _is_here(given[role])}
+    return [role for role, mark in marks.items() if not sum(corpora.find(mark).types.values())]
 
 
 def _finding(run: Run) -> results.Finding:
@@ -197,5 +211,5 @@ def _names_tell_more() -> str:
 
 def _few_labels() -> str:
     mark = corpora.roles().get("train", "")
-    few = mark and _is_here(mark) and len(corpora.find(mark)) < 200
-    return "Your labels are few: another labelled corpus could lend some." if few else ""
+    few = mark and _is_here(mark) and len(corpora.find(mark)) < 200 and "train" not in without_entities()
+    return "Your training set is small: another labelled corpus could lend some sentences." if few else ""

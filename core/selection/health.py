@@ -9,6 +9,7 @@ import numpy as np
 
 from core.results import BoolArray, FloatArray, IntArray, Rows
 from core.selection.near import BLOCK, widened
+from core.shown import count
 from core.terms import plainly
 from core.text.words import fold
 
@@ -129,7 +130,7 @@ def warnings(health: Health) -> Iterator[str]:
         )
     if health.variety is not None and health.variety < SAME * health.variety_of:
         yield (
-            f"{health.variety_of:,} sentences of the selection are worth {health.variety:.1f} different ones; "
+            f"{count(health.variety_of, 'sentence')} of the selection are worth {health.variety:.1f} different ones; "
             "select with diversity."
         )
     if health.coverage is not None and health.coverage < HALF:

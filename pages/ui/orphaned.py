@@ -8,6 +8,7 @@ from core.facade.corpora import Corpus
 from core.facade.figures import FloatArray, IntArray
 from core.facade.insights import Orphaned
 from core.facade.selections import SelectResult
+from core.facade.shown import count
 from pages.ui.frame import looked
 from pages.ui.widgets import chart, is_dark, plain, table, with_place
 
@@ -49,7 +50,7 @@ def orphaned(choice_id: str) -> None:
 def _numbers(kept: Orphaned, result: SelectResult) -> None:
     selected, of = result.selected, result.of
     with st.container(horizontal=True):
-        st.metric("Selected", f"{selected:,}", width="content", help=f"of {of:,} sentences")
+        st.metric("Selected", f"{selected:,}", width="content", help=f"of {count(of, 'sentence')}")
         st.metric("of the domain corpus", f"{selected / of:.1%}", width="content")
         st.metric("Tokens", f"{result.tokens:,}", width="content")
         st.metric("Withheld", f"{sum(result.dropped.values()):,}", width="content")

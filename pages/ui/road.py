@@ -146,6 +146,9 @@ def _ask(stop: Stop, *, turn: bool) -> None:
         page_link(TRAINING, label="Watch it", icon=":material/arrow_forward:", query={"run": stop.run}, width="content")
     elif stop.open:
         find_out.ask("Find out", primary=turn)
+    elif road.without_entities():
+        icon = ":material/arrow_forward:"
+        page_link(CORPORA, label="Import labelled data with entities", icon=icon, width="content")
     elif task and road.unlabelled():
         st.download_button(
             "Sentences to label",

@@ -14,7 +14,7 @@ from core.facade.corpora import Corpus, Sentence
 from core.facade.home import offline
 from core.facade.runs import Config
 from core.facade.selections import Budget
-from core.facade.shown import LONGEST, short
+from core.facade.shown import LONGEST, count, short
 
 _MARKUP = re.compile(r"[!-/:-@\[-`{-~]")  # all of ASCII's punctuation
 _LINKED = re.compile(r"[:@]|www(?=\.)", re.IGNORECASE)  # what emoji names, bare links and addresses are told by
@@ -140,7 +140,7 @@ def corpus_labels(known: Iterable[Corpus]) -> dict[str, str]:
 def corpus_label(corpus: Corpus) -> str:
     """A corpus in a list of choices (shown as plain text there)."""
     origin = ", made by Winnow" if corpus.derived else ""
-    return f"{short(corpus.name)} ({len(corpus):,} sentences{origin})"
+    return f"{short(corpus.name)} ({count(len(corpus), 'sentence')}{origin})"
 
 
 def config_form(

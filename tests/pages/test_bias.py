@@ -315,7 +315,7 @@ def test_rebuild_says_its_pools_then_shows_before_and_after(run: str, corpus: Co
     app = opened(PAGE)
     assert not app.exception
     assert not app.error
-    assert "can be chosen as training labels in any training or experiment" in app.success[-1].value
+    assert "can be the training set of any training or experiment" in app.success[-1].value
     assert made["changed"] > 0
     assert "before</strong>" in raw_html(app)
     assert re.search(r"labels\.pdf, page \d+</small></li>", raw_html(app))

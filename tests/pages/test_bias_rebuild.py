@@ -53,7 +53,7 @@ def test_the_form_says_what_the_method_itself_can_do(run: str) -> None:
     assert 0 < told.able == made["changed"] < told.wanted == 111
     assert told.reached == made["reached"] == "0%"
     said = texts(app)
-    assert f"are to be changed; **{told.able}** of them can be. For that, names and contexts count as" in said
+    assert f"to change; **{told.able}** of them can be. For that, names and contexts count as" in said
     assert "from 0% of their type on; low names never do" in said
 
 

@@ -108,3 +108,20 @@ def test_corpora_shows_the_same_words_of_the_project_and_of_an_import(one_senten
     app = opened_on("pages/1_Corpora.py", run.id)
     assert RED in said(app)
     assert "The none has no entity; nothing can be learned or tested there." in said(app)
+
+
+def test_home_foretells_nothing_on_labels_without_an_entity(seal: Seal) -> None:
+    """No forecast, no advice to borrow: the reason, and the way to import other labels."""
+    texts = contracts(60, seed=1)
+    none = seal([sentence(text, []) for text in texts], "none", labelled=True).fingerprint
+    given = {"task": seal(texts, "task"), "domain": seal(contracts(200, seed=2), "domain")}
+    for role, mark in (
+        {r: c.fingerprint for r, c in given.items()} | dict.fromkeys(("train", "dev", "test"), none)
+    ).items():
+        corpora.set_role(role, mark)
+    app = opened("home.py")
+    assert "The labels hold no entity: the training set, the dev set and the test set." in said(app)
+    assert "you can detect gains" not in said(app)
+    assert "could lend some" not in said(app)
+    assert "home.find" not in [button.key for button in app.button]
+    assert "Import labelled data with entities" in [link.proto.label for link in app.get("page_link")]

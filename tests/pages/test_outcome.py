@@ -81,7 +81,7 @@ LAID = {  # of the real thing
     "map": r"150 sentences laid out|245 sentences laid out",
     "similarity": r"orchard is closest to fruit",
     "difficulty": r"Names tell \d\.\d\d bits, contexts -?\d\.\d\d, over \d+ mentions",
-    "rebuild": r"\d+ mentions changed",
+    "rebuild": r"\d+ mentions? changed",
     "robustness": r"\d+ of \d+ mentions renamed",
     "skl": r"\d+ of the \d+ entities in both corpora drift",
     "finetune": r"Score \(F1\) \d+\.\d ± \d+\.\d over 3 seeds on my test",
@@ -109,14 +109,16 @@ MADE: Mapping[str, tuple[object, str]] = {  # of what takes a model to make
             parts=[
                 Taken(part="task", files=2, run="r"),
                 Taken(part="domain", files=1, run="", problem="cannot be read"),
+                Taken(part="source", files=1, run="s"),
+                Taken(part="source", files=1, run="t"),
             ],
             roles=["task"],
             task_of_train=False,
         ),
-        "1 of 2 parts imported: task",
+        "3 of 4 parts imported: task corpus, 2 further sources",
     ),
     "tag": (TagResult(entities=1200, sentences=3400, types=["LOC"]), "1,200 entities in 3,400 sentences"),
-    "predict": (PredictResult(entities=1, sentences=2, types={"LOC": 1}), "1 entities in 2 sentences"),
+    "predict": (PredictResult(entities=1, sentences=2, types={"LOC": 1}), "1 entity in 2 sentences"),
     "evaluate": (
         EvaluateResult(
             model="m", test=OverSeeds(micro_f1=[71.25, 71.35], mean=71.3, sd=None, by_type={}, decodings={})

@@ -266,7 +266,7 @@ def test_an_experiment_at_work_is_said_and_few_labels_or_many_sources_are_reason
     seal([Sentence(id=sentence_id("More text"), tokens=("More", "text"), text="More text")], "third")
     reasons = {row.name: row.reason for row in road.closer()}
     assert reasons["similarity"] == "2 texts could be chosen from: which is closest?"
-    assert "Your labels are few" in reasons["assisting"]
+    assert "Your training set is small" in reasons["assisting"]
     assert reasons["bias"] == ""
     assert [row.name for row in road.closer()][-1] == "bias"
 

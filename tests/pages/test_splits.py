@@ -24,7 +24,7 @@ def test_sentences_are_divided_by_the_values_of_a_column(
     app.multiselect(key="corpora.split.values").select("b")
     app.button(key="corpora.split.start").click().run()
     assert not app.exception
-    assert "groups of copies stood in several parts" in texts(app)
+    assert "of duplicates across parts moved to the smallest" in texts(app)
     app.button(key="corpora.split.roles").click().run()
     task = corpora.find(corpora.roles()["task"])
     assert {s.group for s in next(task.batches())} == {"b"}

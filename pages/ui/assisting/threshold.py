@@ -10,6 +10,7 @@ import streamlit as st
 from core.facade import assisting, commands, figures, runs
 from core.facade.assisting import Kept, Mark
 from core.facade.corpora import Sentence
+from core.facade.shown import count
 from pages.ui.frame import guard, looked
 from pages.ui.orphaned import text_gone
 from pages.ui.presses import pressed
@@ -52,7 +53,7 @@ def threshold(run_id: str) -> None:
 
 def _numbers(counts: Kept) -> None:
     with st.container(horizontal=True):
-        st.metric("Kept", f"{counts.kept:,}", width="content", help=f"of {counts.of:,} sentences")
+        st.metric("Kept", f"{counts.kept:,}", width="content", help=f"of {count(counts.of, 'sentence')}")
         st.metric("Dropped", f"{counts.of - counts.kept:,}", width="content")
         st.metric("Kept of all", f"{counts.kept / counts.of:.1%}", width="content")
         # Nothing is kept where the threshold is below every score.
@@ -79,7 +80,7 @@ def _take_away(run_id: str, counts: Kept) -> None:
         )
         if pressed("Keep them as a corpus", "assisting.seal", icon=":material/library_add:"):
             sealed = assisting.seal(run_id, counts.threshold)
-            st.success(f"{plain(sealed.name)}: {len(sealed):,} sentences, ready to train on.")
+            st.success(f"{plain(sealed.name)}: {count(len(sealed), 'sentence')}, ready to train on.")
 
 
 def _conll(run_id: str, threshold: float) -> bytes:

@@ -7,7 +7,7 @@ import streamlit as st
 
 from core.facade import commands, corpora, figures, runs, training
 from core.facade.runs import Run
-from core.facade.shown import duration
+from core.facade.shown import count, duration
 from pages.ui.frame import guard
 from pages.ui.presses import pressed
 from pages.ui.runs.links import attach, attached
@@ -116,8 +116,8 @@ def _time(options: dict[str, Any]) -> None:
     mentions = min(mentions, options["mentions"] or mentions)
     if seconds is not None:
         st.caption(
-            f"About {duration(seconds)} for {mentions:,} mentions on this machine, if little else runs on it: this "
-            "encoder was timed here for a few seconds. The run itself says how long, once its first trainings are over."
+            f"About {duration(seconds)} for {count(mentions, 'mention')} on this machine, if little else runs on it. "
+            "This encoder was timed here for a few seconds; the run shows a better estimate after its first trainings."
         )
     else:
         st.caption(f"How long {mentions:,} mentions take on this machine is not known yet.")

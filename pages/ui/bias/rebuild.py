@@ -10,6 +10,7 @@ import streamlit as st
 from core.facade import commands, corpora, deliver, figures, rebuilding, results, runs
 from core.facade.rebuilding import Preview
 from core.facade.runs import Run
+from core.facade.shown import count
 from pages.ui.bias.parts import changes
 from pages.ui.frame import guard
 from pages.ui.presses import pressed
@@ -151,14 +152,14 @@ def _pools(options: Mapping[str, Any], drawn: Preview) -> None:
     if options["method"] == "dataaug":
         return
     if drawn.measured < drawn.of:
-        st.markdown(f"Only {drawn.measured:,} of {drawn.of:,} mentions were measured; it is drawn from these.")
+        st.markdown(f"Only {drawn.measured:,} of {count(drawn.of, 'mention')} were measured; it is drawn from these.")
     if options["method"] == "low-share":
         _sentences(options, drawn)
         return
     if not drawn.empty:
         able = "all of them" if drawn.able == drawn.wanted else f"**{drawn.able:,}** of them"
         st.markdown(
-            f"**{drawn.wanted:,} of {drawn.of:,} mentions** are to be changed; {able} can be.{_lowered(drawn.reached)}"
+            f"**{drawn.wanted:,} of {count(drawn.of, 'mention')}** to change; {able} can be.{_lowered(drawn.reached)}"
         )
     kinds = sorted({kind for pool in drawn.pools.values() for kind in pool})
     rows = [{"type": kind, **{pool: drawn.pools[pool][kind] for pool in list(POOLS)[1:]}} for kind in kinds]
@@ -177,11 +178,11 @@ def _sentences(options: Mapping[str, Any], drawn: Preview) -> None:
     size, looks = options["size"], figures.BIN_LOOKS
     if options["add_bin"]:
         more = "" if options["add_bin"] == "none" else f", and {size:,} where the {looks[options['add_bin']][0]}"
-        st.markdown(f"**{size:,} sentences** are drawn for any mention{more}.")
+        st.markdown(f"**{count(size, 'sentence')}** to draw, with any mention{more}.")
     else:
         st.markdown(
-            f"**{size:,} sentences** are drawn, {round(options['rate'] * size):,} of them with a low-CEIM mention; the"
-            " others hold none."
+            f"**{count(size, 'sentence')}** to draw, {round(options['rate'] * size):,} of them with a low-CEIM mention;"
+            " the others hold none."
         )
     if drawn.drawn:
         st.markdown(
@@ -203,8 +204,9 @@ def _outcome(run_id: str) -> None:
     rebuilt = rebuilding.rebuild_result(run_id)
     name = results.corpus_name(rebuilt.corpus)
     st.success(
-        f"**{plain(name)}**: {rebuilt.sentences:,} sentences, {rebuilt.mentions:,} mentions, {rebuilt.changed:,} of"
-        " them changed. It is among your corpora, and can be chosen as training labels in any training or experiment.",
+        f"**{plain(name)}**: {count(rebuilt.sentences, 'sentence')}, {count(rebuilt.mentions, 'mention')},"
+        f" {rebuilt.changed:,} of them changed. It is among your corpora and can be the training set of any training or"
+        " experiment.",
         icon=":material/library_add:",
     )
     with st.container(horizontal=True, vertical_alignment="center"):

@@ -12,6 +12,7 @@ import streamlit as st
 from core.facade import bias, reviews
 from core.facade.errors import Overtaken
 from core.facade.reviews import Action, Reviews
+from core.facade.shown import count
 from pages.ui.bias.parts import bits, marked, notes
 from pages.ui.frame import guard, looked
 from pages.ui.presses import pressed
@@ -179,7 +180,7 @@ def _take_away(run_id: str, log: Reviews) -> None:
         )
         if pressed("Keep as a corpus", "bias.seal", icon=":material/library_add:", disabled=not log.changes):
             sealed = reviews.seal(run_id)
-            st.success(f"{plain(sealed.name)}: {len(sealed):,} sentences, ready to train on.")
+            st.success(f"{plain(sealed.name)}: {count(len(sealed), 'sentence')}, ready to train on.")
 
 
 def _conll(run_id: str) -> bytes:

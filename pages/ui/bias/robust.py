@@ -9,6 +9,7 @@ import streamlit as st
 
 from core.facade import commands, corpora, deliver, figures, rebuilding, results, runs, taggers
 from core.facade.runs import Run
+from core.facade.shown import count
 from core.facade.taggers import FrontierRow, TestedAlike
 from core.facade.terms import TEST, TRAIN
 from pages.ui.bias.parts import changes
@@ -186,7 +187,7 @@ def _frontier() -> None:
 
 def _group(group: TestedAlike) -> str:
     first, *others = map(results.corpus_name, group.tests)
-    return f"{first}, {', '.join(others)} ({len(group.runs):,} taggers)"
+    return f"{first}, {', '.join(others)} ({count(len(group.runs), 'tagger')})"
 
 
 def _set(rows: Sequence[FrontierRow], test: str, plain_name: str, names: dict[str, str], certain: bool) -> None:

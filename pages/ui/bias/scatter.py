@@ -7,6 +7,7 @@ import streamlit as st
 
 from core.facade import bias, figures
 from core.facade.figures import FloatArray
+from core.facade.shown import count
 from pages.ui.bias.parts import ROWS, download, marked, mention_table
 from pages.ui.frame import guard, looked
 from pages.ui.orphaned import text_gone
@@ -31,7 +32,7 @@ def scatter(run_id: str) -> None:
         chart(
             figure,
             key,
-            f"{len(numbers):,} mentions by what context and name tell; the table below lists them",
+            f"{count(len(numbers), 'mention')} by what context and name tell; the table below lists them",
             on_select=partial(_boxed, key, sliders, spans),
             selection_mode="box",
         )
@@ -74,7 +75,7 @@ def _listed(run_id: str, box: tuple[Range, Range]) -> None:
         return
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(
-            f"**{len(numbers):,} mentions**, those with the largest name minus context either way first",
+            f"**{count(len(numbers), 'mention')}**, those with the largest name minus context either way first",
             width="content",
         )
         download(run_id, numbers, "bias.box")

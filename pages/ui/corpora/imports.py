@@ -12,6 +12,7 @@ from streamlit.typing import UploadedFile
 
 from core.facade import corpora, intake, runs, uploads
 from core.facade.errors import EncodingError, OptionsError, WinnowError
+from core.facade.shown import count
 from pages.ui.corpora.proposal import ONE, asked_annotator, proposed
 from pages.ui.corpora.uploads import OPEN, taken, waiting
 from pages.ui.frame import ASSETS, guard
@@ -159,7 +160,7 @@ def _step(key: str, step: str) -> None:
 
 def _looks(preview: Any) -> None:
     what = f"Read as **{plain(preview.format)}**, " + ("labelled" if preview.labelled else "not labelled")
-    what += f", {len(preview.files):,} files" * (len(preview.files) > 1)
+    what += f", {count(len(preview.files), 'file')}" * (len(preview.files) > 1)
     st.markdown(what + (". First rows:" if preview.rows else "."))
     _first_sentences(preview.rows)
     for note in preview.notes:

@@ -8,7 +8,7 @@ import streamlit as st
 from core.facade import corpora, intake, results, terms
 from core.facade.errors import WinnowError
 from core.facade.intake import Taken
-from pages.ui.corpora.proposal import NAMES
+from core.facade.shown import count, short
 from pages.ui.project import page_link
 from pages.ui.runs.links import CORPORA
 from pages.ui.widgets import plain, table
@@ -23,10 +23,10 @@ def intake_outcome(run_id: str) -> None:
         table(rows, names, "What was imported", names=("name",))
         for each in result.parts:
             if each.problem:
-                st.warning(plain(f"{NAMES[each.part]}: {each.problem}"), icon=":material/error:")
+                st.warning(plain(f"{intake.PART_TITLES[each.part]}: {each.problem}"), icon=":material/error:")
             for text in _of_labels(each):
-                st.warning(plain(f"{NAMES[each.part]}: {text}"), icon=":material/warning:")
-        parts = intake.in_words([NAMES[role].lower() for role in result.roles])
+                st.warning(plain(f"{intake.PART_TITLES[each.part]}: {text}"), icon=":material/warning:")
+        parts = intake.in_words([intake.PART_TITLES[role].lower() for role in result.roles])
         more = f" The {terms.TASK.word} is the text of the {terms.TRAIN.word}." if result.task_of_train else ""
         if parts:
             st.markdown(f"In use now as {parts}.{more}")
@@ -36,7 +36,8 @@ def intake_outcome(run_id: str) -> None:
             page_link("home.py", label="**Go on**", icon=":material/arrow_forward:", width="content")
             for each in result.parts:
                 if each.run and not each.problem:
-                    label, icon = f"Every row: {NAMES[each.part].lower()}", ":material/list_alt:"
+                    name = short(results.corpus_name(corpora.import_result(each.run).corpus))
+                    label, icon = f"Import details of {name}", ":material/list_alt:"
                     page_link(CORPORA, label=label, icon=icon, query={"run": each.run}, width="content")
 
 
@@ -49,15 +50,21 @@ def _of_labels(each: Taken) -> Sequence[str]:
 
 
 def _row(each: Taken) -> dict[str, object]:
-    row: dict[str, object] = {"part": NAMES[each.part], "name": "", "n": 0, "rejected": 0, "note": "not imported"}
+    row: dict[str, object] = {
+        "part": intake.PART_TITLES[each.part],
+        "name": "",
+        "n": 0,
+        "rejected": 0,
+        "note": "not imported",
+    }
     if not each.run:
         return row
     try:
         result = corpora.import_result(each.run)
     except WinnowError:  # it was removed meanwhile
         return {**row, "note": "removed"}
-    notes = [f"{result.files:,} files"] if result.files > 1 else []
-    notes += [f"{result.blank_pages:,} of {result.pages:,} pages have no text"] if result.blank_pages else []
+    notes = [count(result.files, "file")] if result.files > 1 else []
+    notes += [f"{result.blank_pages:,} of {count(result.pages, 'page')} without text"] if result.blank_pages else []
     notes += ["was here already"] if result.was_here else []
     name = results.corpus_name(result.corpus)
     return {**row, "name": name, "n": result.sentences, "rejected": result.rejected, "note": "; ".join(notes)}

@@ -6,20 +6,14 @@ from typing import Any
 
 import streamlit as st
 
-from core.facade import corpora, intake, runs, terms
+from core.facade import intake, runs, terms
 from core.facade.intake import Row
-from core.facade.shown import short
+from core.facade.shown import count, short
 from pages.ui.corpora.uploads import OPEN
 from pages.ui.presses import pressed
 from pages.ui.runs.links import attach
 from pages.ui.widgets import plain, size
 
-NAMES = {
-    **{role: term.title for role, term in corpora.ROLES.items()},
-    intake.DIVIDE: "Labels, to be divided",
-    intake.SOURCE: "Further source, kept apart",
-    intake.UNUSED: "Not used",
-}
 ONE = "one"  # in the address: all that was dropped is to be one corpus, with all options
 JOIN, APART = "Join the domain corpus", "Keep apart, to compare"
 TYPES = 4  # that a row names
@@ -64,17 +58,17 @@ def _row(row: Row, key: str) -> str:
     """One row of the table; the part that it is to play."""
     with st.container(border=True, key=f"{key}.{row.files[0]}"):
         left, right = st.columns((5, 3), vertical_alignment="center")
-        much = f"{'' if row.exact else 'about '}{_rounded(row):,} sentences" if row.sentences else ""
+        much = f"{'' if row.exact else 'about '}{count(_rounded(row), 'sentence')}" if row.sentences else ""
         much = much or (size(row.bytes) if row.bytes else "not read")
         types = ", ".join(row.types[:TYPES]) + (f" and {len(row.types) - TYPES} more" if len(row.types) > TYPES else "")
-        known = [much, f"labelled ({types})"] if row.labelled else [much]
+        known = [much, f"labelled ({types or 'no entity'})"] if row.labelled else [much]
         seen = row.seen[:1].upper() + row.seen[1:]
         left.markdown(f"**{plain(short(row.name))}** · {plain(' · '.join(known))}  \n{plain(seen)}.")
         part = right.selectbox(
             f"Part of {short(row.name)}",
             row.possible_parts,
             index=row.possible_parts.index(row.part),
-            format_func=NAMES.__getitem__,
+            format_func=intake.PART_TITLES.__getitem__,
             key=f"{key}.{row.files[0]}.part",
             label_visibility="collapsed",
         )
@@ -118,9 +112,10 @@ def _says(files: Mapping[str, Sequence[str]]) -> None:
     """Show what follows from the parts and from the corpora of the project, as far as no row says it."""
     held = intake.held()
     for role in (role for role in held if role in files or (role == "train" and intake.DIVIDE in files)):
-        old = f"{held[role].name} ({len(held[role]):,} sentences)"
+        old = f"{held[role].name} ({count(len(held[role]), 'sentence')})"
         st.warning(
-            plain(f"Replaces {old} as {NAMES[role].lower()}. The old corpus stays."), icon=":material/swap_horiz:"
+            plain(f"Replaces {old} as {intake.PART_TITLES[role].lower()}. The old corpus stays."),
+            icon=":material/swap_horiz:",
         )
     files = {**dict.fromkeys(held, ()), **files}
     if intake.task_of_train(files):

@@ -6,6 +6,7 @@ import streamlit as st
 
 from core.facade import corpora, results, runs
 from core.facade.corpora import SplitResult
+from core.facade.shown import count
 from pages.ui.presses import pressed, submitted
 from pages.ui.runs.panel import run_panel
 from pages.ui.widgets import corpus_picker, plain, table
@@ -77,8 +78,8 @@ def _parts(result: SplitResult) -> None:
     names = {"name": "Part", "n": "Sentences", "units": "Units", "entities": "Entities", "left": "Copies left out"}
     table(rows, names, "Parts of the divided corpus", names=("name",))
     st.caption(
-        f"{result.units:,} documents, values or sentences were kept whole. {result.copies:,} sentences have copies;"
-        f" {result.divided:,} groups of copies stood in several parts, and are in the smallest of them now."
+        f"{result.units:,} documents, values or sentences were kept whole. {count(result.copies, 'sentence')} with"
+        f" duplicates. {count(result.divided, 'group')} of duplicates across parts moved to the smallest of them."
     )
     given = {part.name: part.corpus for part in result.parts if part.name in corpora.ROLES}
     if given and pressed(f"Use them as {plain(', '.join(given))}", "corpora.split.roles"):

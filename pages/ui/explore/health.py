@@ -8,6 +8,7 @@ import streamlit as st
 from core.facade import corpora, insights, runs
 from core.facade.choices import run_of
 from core.facade.insights import Health
+from core.facade.shown import count
 from core.facade.terms import CHOICE, plainly
 from pages.ui.choice import take
 from pages.ui.presses import pressed
@@ -76,14 +77,18 @@ def _rows(numbers: Health) -> list[dict[str, str]]:
         return ", ".join(f"{plainly(role)} {format(value, form)}" for role, value in values.items() if role != "S_C")
 
     rows = [
-        ("Size", f"{numbers.sentences:,} sentences, {numbers.tokens:,} tokens", "hand edits counted"),
+        ("Size", f"{count(numbers.sentences, 'sentence')}, {count(numbers.tokens, 'token')}", "hand edits counted"),
         ("Median length", f"{medians['S_C']:.0f} tokens", f"beside it: {others(medians, '.0f')}"),
         (
             "Duplicates left",
             f"{numbers.duplicates:,}",
             "duplicates and near duplicates of another sentence of the selection",
         ),
-        ("Different words", f"{ratio['S_C']:.1%}", f"of {numbers.type_token_words:,} words; {others(ratio, '.1%')}"),
+        (
+            "Different words",
+            f"{ratio['S_C']:.1%}",
+            f"of {count(numbers.type_token_words, 'word')}; {others(ratio, '.1%')}",
+        ),
     ]
     if numbers.variety is not None:
         rows.append(
@@ -93,6 +98,8 @@ def _rows(numbers: Health) -> list[dict[str, str]]:
         meaning = f"of {numbers.coverage_of:,} task sentences lie closer to the selection than to filtered sentences"
         rows.append(("Coverage of the task corpus", f"{numbers.coverage:.0%}", meaning))
     if numbers.new_entities is not None:
-        meaning = f"of {numbers.new_entities_of:,} names in the selection (by capitalisation) are not in the labels"
+        meaning = (
+            f"of {count(numbers.new_entities_of, 'name')} in the selection (by capitalisation) are not in the labels"
+        )
         rows.append(("New names", f"{numbers.new_entities:.0%}", meaning))
     return [{"what": what, "value": value, "means": means} for what, value, means in rows]

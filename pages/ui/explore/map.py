@@ -8,6 +8,7 @@ import streamlit as st
 from core.facade import entities, figures, maps, regions, selections
 from core.facade.figures import BoolArray, IntArray
 from core.facade.home import home
+from core.facade.shown import count
 from core.facade.terms import plainly
 from pages.ui.explore import state
 from pages.ui.explore.controls import MOST_DRAWN, Colouring, Controls
@@ -179,7 +180,7 @@ def _bridged(map_run: str) -> None:
 def _alt(map_run: str, kinds: IntArray, drawn: IntArray) -> str:
     counts = ", ".join(f"{of:,} {name}" for name, (_, of) in maps.class_counts(drawn, kinds).items())
     return (
-        f"Map of {len(drawn):,} sentences, similar ones close together. On the map: {counts}. "
+        f"Map of {count(len(drawn), 'sentence')}, similar ones close together. On the map: {counts}. "
         "The table below lists the same sentences."
     )
 
@@ -190,7 +191,7 @@ def _caption(map_run: str, drawn: int, asked: int) -> None:
     if drawn < len(mapped):
         parts[0] += f", stratified by class, seed {mapped.seed}; a lasso takes all, drawn or not"
     if len(mapped) < mapped.of:
-        parts.append(f"the map holds {len(mapped):,} of {mapped.of:,} sentences")
+        parts.append(f"the map holds {len(mapped):,} of {count(mapped.of, 'sentence')}")
     if asked > MOST_DRAWN:
         parts.append(f"{asked:,} were asked for, {MOST_DRAWN:,} is the most a browser draws lassos over at ease")
     if drawn > MOST_HOVERED:

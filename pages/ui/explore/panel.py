@@ -12,6 +12,7 @@ import streamlit as st
 from core.facade import deliver, insights, maps, regions, selections
 from core.facade.figures import IntArray
 from core.facade.maps import MapRow, Sort
+from core.facade.shown import count
 from core.facade.terms import plainly
 from pages.ui.explore import state
 from pages.ui.explore.named import name_it
@@ -211,7 +212,7 @@ def rows(choice_id: str, map_run: str, kinds: IntArray, points: IntArray) -> Non
 def _sorting(n: int) -> tuple[Sort, bool]:
     """Sort of the table and whether it falls, under how many rows there are."""
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f"**{n:,} sentences**, by", width="content")
+        st.markdown(f"**{count(n, 'sentence')}**, by", width="content")
         sort = st.segmented_control(
             "Sort by",
             list(SORTS),

@@ -9,6 +9,7 @@ import streamlit as st
 from core.facade import figures, maps, regions, selections
 from core.facade.figures import IntArray
 from core.facade.regions import Region
+from core.facade.shown import count
 from pages.ui.explore import state
 from pages.ui.widgets import chart
 
@@ -23,7 +24,7 @@ def scores(map_run: str, points: IntArray) -> None:
     low, high = float(values.min()), float(values.max())
     picked = regions.scores_on_map(map_run, points) if region else values[:0]
     unit = selections.scored(maps.get(map_run).selection).scores.unit
-    name = f"Scores of {len(values):,} sentences on the map, {len(picked):,} of them picked"
+    name = f"Scores of {count(len(values), 'sentence')} on the map, {len(picked):,} of them picked"
     bars = f"explore.scores.{map_run[-4:]}.{state.nth()}"  # a new key takes the drawn box away, the bars show the range
     chart(
         figures.picked_scores(values, picked, unit),

@@ -4,6 +4,7 @@ import streamlit as st
 
 from core.facade import corpora, deliver, entities, runs, taggers
 from core.facade.choices import run_of
+from core.facade.shown import count
 from pages.ui.presses import pressed
 from pages.ui.project import page_link
 from pages.ui.runs.panel import run_panel
@@ -36,7 +37,7 @@ def _options(choice_id: str) -> dict[str, str] | None:
     domain = runs.get(run_of(choice_id)).manifest.inputs["domain"]
     n = len(corpora.find(domain))
     st.caption(
-        f"It reads all {n:,} sentences of the domain corpus once; a small encoder reads a few hundred a second "
+        f"It reads all {count(n, 'sentence')} of the domain corpus once; a small encoder reads a few hundred a second "
         "without a GPU."
     )
     return {"corpus": domain, "model": str(deliver.model_folder(tagger))}

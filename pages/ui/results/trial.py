@@ -6,6 +6,7 @@ import streamlit as st
 
 from core.facade import deliver, runs
 from core.facade.corpora import Sentence
+from core.facade.shown import count
 from pages.ui.presses import submitted
 from pages.ui.results.pair import note_differences
 from pages.ui.results.take import with_models
@@ -79,7 +80,7 @@ def _two_readings(names: Sequence[str], read: Sequence[Sequence[Sentence]], type
     pairs = list(zip(*read, strict=True))
     same = sum(a == b for a, b in pairs)
     st.markdown(f"**A**: {plain(names[0])}. **B**: {plain(names[1])}.")
-    st.caption(f"A and B agree on {same:,} of {len(pairs):,} sentences.")
+    st.caption(f"A and B agree on {same:,} of {count(len(pairs), 'sentence')}.")
     head = "".join(f'<th scope="col">{name}</th>' for name in ("A", "B", "Same"))
     body = "".join(
         f"<tr><td>{entity_html(a, types)}</td><td>{entity_html(b, types)}</td><td>{'yes' if a == b else 'no'}</td></tr>"

@@ -23,6 +23,7 @@ from core.facade import (
 )
 from core.facade.errors import WinnowError
 from core.facade.runs import Run
+from core.facade.shown import count
 from core.facade.terms import CHOICE, DECIDING
 from pages.ui.runs.words import corpus_name, encoder
 
@@ -37,7 +38,7 @@ def outcome(run: Run) -> str:
 
 def _selected(run: Run) -> str:
     result = selections.kept(run.id)
-    return f"{CHOICE.title}: {result.selected:,} of {result.of:,} sentences, {result.tokens:,} tokens"
+    return f"{CHOICE.title}: {result.selected:,} of {count(result.of, 'sentence')}, {count(result.tokens, 'token')}"
 
 
 def _finetuned(run: Run) -> str:
@@ -45,7 +46,7 @@ def _finetuned(run: Run) -> str:
     test, dev = tuned.test, tuned.dev.micro_f1
     if not test:
         return f"{DECIDING.named} {max(dev):.1f}, the best of {len(dev)} {'seed' if len(dev) == 1 else 'seeds'}"
-    spread = "" if test.spread is None else f" ± {test.spread:.1f} over {len(test.micro_f1)} seeds"
+    spread = "" if test.spread is None else f" ± {test.spread:.1f} over {count(len(test.micro_f1), 'seed')}"
     return f"Score (F1) {test.f1:.1f}{spread} on {corpus_name(run.manifest.config['test'][0])}"
 
 
@@ -61,7 +62,7 @@ def _pretrained(run: Run) -> str:
 def _audited(run: Run) -> str:
     result = corpora.audit_result(run.id)
     flagged = [f"{n:,} {name.replace('_', ' ')}" for name, n in result.flags.items() if n]
-    return f"Of {result.sentences:,} sentences: {', '.join(flagged) or 'nothing to flag'}"
+    return f"Of {count(result.sentences, 'sentence')}: {', '.join(flagged) or 'nothing to flag'}"
 
 
 def _divided(run: Run) -> str:
@@ -72,33 +73,36 @@ def _divided(run: Run) -> str:
 def _measured(run: Run) -> str:
     result = bias.result(run.id)
     bits = result.v_information
-    return f"Names tell {bits.entity:.2f} bits, contexts {bits.context:.2f}, over {result.mentions:,} mentions"
+    return f"Names tell {bits.entity:.2f} bits, contexts {bits.context:.2f}, over {count(result.mentions, 'mention')}"
 
 
 def _drifting(run: Run) -> str:
     result = assisting.result(run.id)
-    return f"{result.entities.drifting:,} of the {result.overlapping:,} entities in both corpora drift"
+    return (
+        f"{result.entities.drifting:,} of the {count(result.overlapping, 'entity', 'entities')} in both corpora drift"
+    )
 
 
 def _imported(run: Run) -> str:
     result = corpora.import_result(run.id)
-    return f"{result.sentences:,} sentences, {result.tokens:,} tokens"
+    return f"{count(result.sentences, 'sentence')}, {count(result.tokens, 'token')}"
 
 
 def _taken_in(run: Run) -> str:
     parts = intake.result(run.id).parts
     taken = sum(not part.problem for part in parts)
-    return f"{taken} of {len(parts)} parts imported: {', '.join(part.part for part in parts if not part.problem)}"
+    named = intake.parts_in_words([part.part for part in parts if not part.problem])
+    return f"{taken} of {count(len(parts), 'part')} imported: {named}"
 
 
 def _renamed(run: Run) -> str:
     result = rebuilding.robustness_result(run.id)
-    return f"{result.changed:,} of {result.mentions:,} mentions renamed"
+    return f"{result.changed:,} of {count(result.mentions, 'mention')} renamed"
 
 
 def _tagged(run: Run) -> str:
     tagged = taggers.tagged(run.id)
-    return f"{tagged.entities:,} entities in {tagged.sentences:,} sentences"
+    return f"{count(tagged.entities, 'entity', 'entities')} in {count(tagged.sentences, 'sentence')}"
 
 
 def _timed(run: Run) -> str:
@@ -114,9 +118,9 @@ def _ranked(run: Run) -> str:
 
 
 def _counted(run: Run) -> str:
-    count = prevalence.result(run.id)
-    interval = f"{count.low:,} to {count.high:,}"
-    return f"About {count.about:,} sentences of the domain corpus are like the task corpus ({interval})"
+    found = prevalence.result(run.id)
+    interval = f"{found.low:,} to {found.high:,}"
+    return f"About {count(found.about, 'sentence')} of the domain corpus are like the task corpus ({interval})"
 
 
 SAYS: Mapping[str, Callable[[Run], str]] = {
@@ -125,10 +129,10 @@ SAYS: Mapping[str, Callable[[Run], str]] = {
     "audit": _audited,
     "split": _divided,
     "select": _selected,
-    "map": lambda run: f"{maps.result(run.id).points:,} sentences laid out",
+    "map": lambda run: f"{count(maps.result(run.id).points, 'sentence')} laid out",
     "similarity": lambda run: " ".join(similarity.result(run.id).recommendation.values()),
     "difficulty": _measured,
-    "rebuild": lambda run: f"{rebuilding.rebuild_result(run.id).changed:,} mentions changed",
+    "rebuild": lambda run: f"{count(rebuilding.rebuild_result(run.id).changed, 'mention')} changed",
     "robustness": _renamed,
     "skl": _drifting,
     "assist": lambda run: assisting.in_words(assisting.swept(run.id).tables[0]),

@@ -10,6 +10,7 @@ import streamlit as st
 from core.facade import labels, runs
 from core.facade.labels import RunRow
 from core.facade.runs import Run
+from core.facade.shown import count
 from pages.ui.frame import guard
 from pages.ui.grid import grid
 from pages.ui.runs.list import SMALL
@@ -35,7 +36,7 @@ def table() -> list[RunRow]:
     rows = labels.rows(parts="parts" in more, archived="archived" in more)
     rows = _filtered([row for row in rows if "small" in more or row.run.manifest.kind not in SMALL])
     shown = [row for row in rows if _holds(row, query.casefold().split())]
-    st.caption(f"{len(shown):,} of {len(rows):,} runs.")
+    st.caption(f"{len(shown):,} of {count(len(rows), 'run')}.")
     _watch({row.run.id for row in rows if row.state in ("running", "queued")})
     ticked = _grid(shown) if shown else []
     return [*ticked, *(row for row in _picked(shown) if row not in ticked)]

@@ -4,6 +4,7 @@ import streamlit as st
 
 from core.facade import runs
 from core.facade.runs import Node
+from core.facade.shown import count
 from pages.ui.widgets import plain, table
 
 _PLACES = {"local": "here, in one process", "ray": "here, workers on every core or card (Ray)"}
@@ -51,6 +52,6 @@ def _doing(node: Node) -> str:
 def _in_short(nodes: tuple[Node, ...]) -> str:
     n, gone = len(nodes), sum(node.gone for node in nodes)
     cards = sum(node.cards for node in nodes)
-    has = f"{cards} GPUs" if cards else f"{sum(node.cores for node in nodes)} cores"
+    has = f"{cards} GPUs" if cards else f"{count(sum(node.cores for node in nodes), 'core')}"
     died = f", {gone} gone" if gone else ""
     return plain(f"{n} machine{'s' * (n > 1)}, {has}{died}")

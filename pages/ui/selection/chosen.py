@@ -10,6 +10,7 @@ import streamlit as st
 from core.facade import choices, commands, corpora, deliver, figures, insights, maps, results, runs, selections
 from core.facade.insights import Which
 from core.facade.selections import Format, Selection
+from core.facade.shown import count
 from pages.ui.frame import guard, looked
 from pages.ui.orphaned import orphaned, span_words
 from pages.ui.presses import pressed
@@ -80,7 +81,9 @@ def _numbers(choice_id: str, chosen: Selection) -> None:
     scored = selections.scored(choice_id)
     tokens = int(scored.lengths[chosen.rows].sum())
     with st.container(horizontal=True):
-        st.metric("Selected", f"{len(chosen.rows):,}", width="content", help=f"of {len(scored.domain):,} sentences")
+        st.metric(
+            "Selected", f"{len(chosen.rows):,}", width="content", help=f"of {count(len(scored.domain), 'sentence')}"
+        )
         st.metric("of the domain corpus", f"{len(chosen.rows) / len(scored.domain):.1%}", width="content")
         st.metric("Tokens", f"{tokens:,}", width="content")
         withheld = sum(n for reason, n in chosen.dropped.items() if reason in REASONS)

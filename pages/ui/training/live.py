@@ -7,7 +7,7 @@ import streamlit as st
 from core.facade import corpora, figures, runs, terms, training
 from core.facade.errors import CorpusError
 from core.facade.runs import Run, RunState
-from core.facade.shown import duration
+from core.facade.shown import count, duration
 from core.facade.training import Metric
 from pages.ui.frame import guard
 from pages.ui.runs.words import run_titles
@@ -149,7 +149,7 @@ def _table(metrics: Sequence[Metric]) -> None:
     """Draw what the charts show, in numbers, and how much of it there is."""
     n = sum(len(metric.steps) for metric in metrics)
     step = max(int(metric.steps[-1]) for metric in metrics if metric.seed == metrics[-1].seed)
-    words = [f"Step {step:,}", f"{n:,} points; a chart draws at most {figures.MOST:,}, and no peak is lost"]
+    words = [f"Step {step:,}", f"{count(n, 'point')}; a chart draws at most {figures.MOST:,}, and no peak is lost"]
     if metrics[0].seed != metrics[-1].seed:
         words.append(f"seed {metrics[-1].seed} in full colour, those before it pale")
     st.caption(" · ".join(words))

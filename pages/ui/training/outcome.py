@@ -8,6 +8,7 @@ import streamlit as st
 from core.facade import figures, results, runs, studies, terms, training
 from core.facade.results import FinetuneResult, OverSeeds
 from core.facade.runs import RunState
+from core.facade.shown import count
 from pages.ui.finding import finding
 from pages.ui.frame import guard
 from pages.ui.presses import pressed
@@ -113,7 +114,7 @@ def _finetuned(run_id: str) -> None:
     test, dev = tuned.test, tuned.dev.micro_f1
     with st.container(horizontal=True):
         if test:
-            of = "one seed" if test.spread is None else f"± {test.spread:.1f} over {len(test.micro_f1)} seeds"
+            of = "one seed" if test.spread is None else f"± {test.spread:.1f} over {count(len(test.micro_f1), 'seed')}"
             st.metric("Test score (F1)", f"{test.f1:.1f}", of, delta_color="off", delta_arrow="off", width="content")
         if test and test.macro_f1:
             st.metric("Macro, all types alike", f"{mean(test.macro_f1):.1f}", width="content")
