@@ -325,4 +325,4 @@ def test_a_selection_says_that_a_training_used_it_before_it_was_changed(select: 
 
 
 def said_before(app: AppTest) -> bool:
-    return "of 41 sentences, and keeps those" in texts(app)
+    return "an earlier version of this selection (41 sentences)" in texts(app)
