@@ -1,121 +1,49 @@
 """Every button of every page, by its key, and the walk of `test_buttons_browser.py` that presses it.
 
-A new button is one line here and one press in a walk. `*` stands for what a key is put together from.
+A new button is one word here and one press in its walk. `*` stands for the part of a key that is computed.
 """
 
 from fnmatch import fnmatchcase
 
-BUTTONS = {
-    "*.sample.*": "samples",
-    "*.latest": "samples",
-    "corpora.look": "corpora",
-    "corpora.discard": "corpora",
-    "corpora.submit": "corpora",
-    "corpora.use": "corpora",
-    "corpora.one": "corpora",
-    "corpora.rejects": "corpora",
-    "corpora.rename": "corpora",
-    "corpora.check": "corpora",
-    "corpora.undo": "corpora",
-    "corpora.split.start": "corpora",
-    "corpora.split.roles": "corpora",
-    "corpora.removal": "corpora",
-    "corpora.remove": "corpora",
-    "corpora.remove.all": "corpora",
-    "corpora.waiting.*": "corpora",
-    "corpora.forget.*": "corpora",
-    "frame.words": "words",
-    "project.menu": "project",
-    "project.new": "project",
-    "project.rename": "project",
-    "project.archive": "project",
-    "project.unarchive": "project",
-    "project.export": "project",
-    "project.import": "project",
-    "home.find": "road",
-    "home.find.start": "road",
-    "home.find.away": "road",
-    "home.label": "road",
-    "home.finished": "project",
-    "home.report.pdf": "home",
-    "runs.keep": "runs_table",
-    "runs.pin": "runs_table",
-    "runs.archive": "runs_table",
-    "runs.removal": "runs_table",
-    "runs.remove": "runs_table",
-    "runs.remove.all": "runs_table",
-    "similarity.guess": "similarity",
-    "similarity.guess.show": "similarity",
-    "similarity.survey": "similarity",
-    "similarity.survey.keep": "similarity",
-    "similarity.survey.show": "similarity",
-    "similarity.csv": "similarity",
-    "similarity.html": "similarity",
-    "similarity.judge": "similarity",
-    "similarity.example": "similarity",
-    "similarity.start": "similarity",
-    "selection.download": "selection",
-    "selection.export": "selection",
-    "selection.map": "selection",
-    "selection.start": "selection",
-    "*.cure.*": "selection",
-    "selection.count": "selection",
-    "selection.counted": "selection",
-    "*.choice.aside": "selection",
-    "*.choice.keep": "selection",
-    "*.choice.more": "selection",
-    "*.choice.rename": "selection",
-    "*.choice.remove": "selection",
-    "explore.add": "explore",
-    "explore.add-flagged": "explore",
-    "explore.undo": "explore",
-    "explore.remove": "explore",
-    "explore.seal": "explore",
-    "explore.export.*": "explore",
-    "explore.next": "explore",
-    "explore.previous": "explore",
-    "explore.clear": "explore",
-    "explore.options": "explore",
-    "explore.hits": "explore",
-    "explore.naming": "explore",
-    "explore.name": "explore",
-    "explore.atlas": "explore",
-    "explore.one": "explore",
-    "explore.choose": "explore_runs",
-    "explore.tag.start": "explore_runs",
-    "explore.make": "explore_runs",
-    "training.rank": "training",
-    "training.layers.*": "ranking",
-    "*.time": "timing",
-    "training.start": "training",
-    "training.fetch": "training",
-    "training.vectors.start": "training",
-    "*.smaller": "training",
-    "*.cancel": "training",
-    "*.resume": "training",
-    "results.take.*": "results",
-    "results.take.copy": "results",
-    "results.try.start": "results",
-    "results.again.start": "no_models",
-    "*.csv": "bias",
-    "bias.accept": "bias",
-    "bias.skip": "bias",
-    "bias.fix": "bias",
-    "bias.undo": "bias",
-    "bias.corrected": "bias",
-    "bias.log": "bias",
-    "bias.seal": "bias",
-    "bias.rebuilt.*": "bias_runs",
-    "bias.rebuild.start": "bias_runs",
-    "bias.robust.*": "bias_runs",
-    "bias.robust.start": "bias_runs",
-    "bias.start": "bias_runs",
-    "assisting.download": "assisting",
-    "assisting.seal": "assisting",
-    "assisting.drift.csv": "assisting",
-    "assisting.sweep.start": "assisting",
-    "assisting.start": "assisting",
+BY_WALK = {
+    "samples": "*.sample.* *.latest",
+    "corpora": """
+        corpora.look corpora.discard corpora.submit corpora.use corpora.one corpora.rejects corpora.rename
+        corpora.check corpora.undo corpora.split.start corpora.split.roles corpora.removal corpora.remove
+        corpora.remove.all corpora.waiting.* corpora.forget.*
+    """,
+    "words": "frame.words",
+    "project": """
+        project.menu project.new project.rename project.archive project.unarchive project.export
+        project.import home.finished
+    """,
+    "road": "home.find home.find.start home.find.away home.label",
+    "home": "home.report.pdf",
+    "runs_table": "runs.keep runs.pin runs.archive runs.removal runs.remove runs.remove.all",
+    "similarity": """
+        similarity.guess similarity.guess.show similarity.survey similarity.survey.keep similarity.survey.show
+        similarity.csv similarity.html similarity.judge similarity.example similarity.start
+    """,
+    "selection": """
+        selection.download selection.export selection.map selection.start selection.count selection.counted
+        *.cure.* *.choice.aside *.choice.keep *.choice.more *.choice.rename *.choice.remove
+    """,
+    "explore": """
+        explore.add explore.add-flagged explore.undo explore.remove explore.seal explore.export.* explore.next
+        explore.previous explore.clear explore.options explore.hits explore.naming explore.name explore.atlas
+        explore.one
+    """,
+    "explore_runs": "explore.choose explore.tag.start explore.make",
+    "training": "training.rank training.start training.fetch training.vectors.start *.smaller *.cancel *.resume",
+    "ranking": "training.layers.*",
+    "timing": "*.time",
+    "results": "results.take.* results.take.copy results.try.start",
+    "no_models": "results.again.start",
+    "bias": "*.csv bias.accept bias.skip bias.fix bias.undo bias.corrected bias.log bias.seal",
+    "bias_runs": "bias.rebuilt.* bias.rebuild.start bias.robust.* bias.robust.start bias.start",
+    "assisting": "assisting.download assisting.seal assisting.drift.csv assisting.sweep.start assisting.start",
 }
+BUTTONS = {key: walk for walk, keys in BY_WALK.items() for key in keys.split()}
 
 
 def registered(key: str) -> str:

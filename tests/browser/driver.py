@@ -11,6 +11,7 @@ import sys
 import threading
 import urllib.request
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
@@ -28,6 +29,7 @@ ROOT = Path(__file__).resolve().parents[2]
 _NAMES = (path.stem.partition("_")[2] for path in sorted((ROOT / "pages").glob("*.py")))
 PAGES = {"Home": "", **{name: name for name in _NAMES}}  # {what the menu calls it: its address}
 PATIENCE = patience.PATIENCE * 1000  # milliseconds, as playwright counts them
+AGAIN = 20_000  # milliseconds after which an act that a redrawn element has lost is repeated
 PORTS = range(12_000, 32_000)  # below those that the system gives to whoever connects to somewhere
 # A new tab knows nothing of what an earlier one of its profile kept; one that reloads does.
 FORGET = """if (location.protocol === "http:" && !sessionStorage.known) {
@@ -218,15 +220,15 @@ def asking(page: Page, act: Callable[[], object]) -> None:
 def insisting(page: Page, act: Callable[[], object]) -> None:
     """`asking` of a chart or a grid, which forgets the mouse where it is drawn anew meanwhile: it is done again then."""
     before = page.evaluate("wire.asked")
-    for _ in range(5):
+
+    def heard() -> bool:
         act()
-        try:
-            page.wait_for_function("before => wire.asked > before", arg=before, timeout=20_000)
-        except TooLate:
-            continue
-        settled(page)
-        return
-    raise AssertionError("what is drawn there forgets the mouse each time")
+        with suppress(TooLate):
+            page.wait_for_function("before => wire.asked > before", arg=before, timeout=AGAIN)
+        return bool(page.evaluate("wire.asked") > before)
+
+    until(heard, "a rerun is asked for")
+    settled(page)
 
 
 def drag(page: Page, chart: Locator, places: Callable[[Mapping[str, float]], Sequence[tuple[float, float]]]) -> None:
@@ -278,29 +280,33 @@ def pick(
     typed: what narrows the list before. nth: which of the options that fit.
     """
     field = page.get_by_role("combobox", name=label).first
-    for _ in range(12):
+    wanted = page.get_by_role("option", name=option).nth(nth)
+
+    def chosen() -> bool:
         field.click()
         if typed:
             field.fill(typed)
         try:
-            page.get_by_role("option", name=option).nth(nth).click(timeout=5_000)
+            wanted.click(timeout=5_000)
         except TooLate:
-            continue
-        settled(page)
-        return
-    raise AssertionError(f"{label} does not offer {option}")
+            return False
+        return True
+
+    until(chosen, f"{label} offers {option}")
+    settled(page)
 
 
 def tick(page: Page, label: str | re.Pattern[str]) -> None:
     """Tick a box; one that a rerun has drawn anew meanwhile is ticked again."""
     box = page.get_by_role("checkbox", name=label)
-    for _ in range(5):
+
+    def ticked() -> bool:
         if not box.is_checked():
             page.locator("label").filter(has=box).click()
         settled(page)
-        if box.is_checked():
-            return
-    raise AssertionError(f"{label} cannot be ticked")
+        return box.is_checked()
+
+    until(ticked, f"{label} is ticked")
 
 
 def expert(page: Page, shown: bool = True) -> None:

@@ -18,7 +18,7 @@ from playwright.sync_api import TimeoutError as TooLate
 from core.corpora.library import Library
 from core.facade import corpora, maps, runs, selections
 from core.facade.terms import plainly
-from tests.browser.driver import Server, drag, insisting, settled, still
+from tests.browser.driver import AGAIN, Server, drag, insisting, settled, still
 from tests.browser.forge import Forge
 from tests.browser.test_keyboard import unreached
 from tests.conftest import sentence
@@ -94,13 +94,16 @@ def lasso(page: Page, corners: int = 9, size: float = 0.3) -> None:
 def tooltip(page: Page, row: Mapping[str, Any]) -> Locator:
     """What the map tells where the mouse comes to a point; one that is drawn anew meanwhile forgets the mouse."""
     tip = page.get_by_role("tooltip")
-    for _ in range(5):
+
+    def shown() -> bool:
         page.mouse.move(0, 0)
         expect(tip).to_have_count(0)
         page.mouse.move(*page.evaluate(PLACE, [row["x"], row["y"]]))
         with suppress(TooLate):
-            tip.wait_for(timeout=20_000)
-            break
+            tip.wait_for(timeout=AGAIN)
+        return tip.is_visible()
+
+    until(shown, "the tooltip of a point")
     return tip
 
 
