@@ -226,15 +226,13 @@ def pick(page: Page, name: str) -> None:
     settled(page)
 
 
-def test_tab_reaches_every_control_of_the_map_and_a_drag_over_the_histogram_filters_list_and_address(
+def test_a_drag_over_the_histogram_filters_list_and_address_and_tab_reaches_every_control(
     shared: Server, page: Page, built: tuple[Path, str, Points]
 ) -> None:
     _, select, points = built
     page.goto(f"{shared.url}/Explore?run={select}")
     expect(page.locator(f"{MAP} .nsewdrag.drag").first).to_be_visible()
     settled(page)
-    pick(page, "All selected sentences")
-    assert not unreached(page)
     page.get_by_text("Scores, folder for Embedding Atlas").click()
     bars = page.locator("[class*=st-key-explore-scores] .nsewdrag.drag").first
     drag(
@@ -248,6 +246,8 @@ def test_tab_reaches_every_control_of_the_map_and_a_drag_over_the_histogram_filt
     assert 0 < len(inside) < len(scores)
     [listed] = re.findall(r"1 to 10 of ([\d,]+)", page.get_by_test_id("stMain").inner_text())
     assert int(listed.replace(",", "")) == len(inside)  # the list
+    pick(page, "All selected sentences")
+    assert not unreached(page)
 
 
 def test_the_browser_fetches_what_draws_the_map_while_the_page_is_worked_out(
