@@ -452,7 +452,7 @@ def test_a_running_training_shows_its_curves_and_can_be_stopped(
 
 def drawn(app: AppTest) -> list[str]:
     """Return the line of every point in the chart of F1."""
-    [data] = next(chart for alt, chart in charts(app).items() if "Dev F1" in alt).proto.datasets
+    [data] = next(chart for alt, chart in charts(app).items() if "F1" in alt).proto.datasets
     return list(pa.ipc.open_stream(data.data.data).read_all()["line"].to_pylist())
 
 
