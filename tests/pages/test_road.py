@@ -275,9 +275,8 @@ def test_a_choice_that_the_experiment_made_stands_on_the_road_while_the_rest_is_
     chosen = road.stops()[1].run
     selection = opened("pages/3_Selection.py")
     assert not selection.exception
-    assert (selection.metric[0].value, selection.query_params["choice"]) == ("7", chosen)
-
-
+    assert selection.metric[0].value == "7"
+    assert chosen in [box.value for box in selection.selectbox]
 
 
 def test_without_labels_the_road_ends_with_sentences_to_label(seal: Seal, home: Path) -> None:
