@@ -8,6 +8,7 @@ from core import paths
 from core.errors import ProjectError, RunError
 from core.facade import (
     corpora,
+    deliver,
     experiments,
     find_out,
     maps,
@@ -22,6 +23,7 @@ from core.facade.projects import FINISHED_SAMPLE, within
 from core.portable import unpack
 from core.recipes.experiment.config import ExperimentConfig
 from core.shown import duration, in_points
+from core.stats.power import detected
 from tests import finished
 from tests.conftest import Seal
 from tests.pages.test_pages import opened
@@ -48,21 +50,31 @@ def test_its_road_is_walked_to_the_end(home: Path) -> None:
 
 
 def test_verdict_and_forecast_of_one_plan_say_the_same(home: Path) -> None:
-    """Gain at 80% power, number of repetitions, minutes and number of taggers come from one calculation."""
+    """The number of repetitions, minutes and taggers come from one forecast; what was detected from the interval."""
     with within(projects.open_finished_sample().slug):
         run = runs.get(road.stops()[2].run)
         same = dict(run.manifest.config)
         finished.finish(paths.home(), "calibrate", experiments.calibration(same), lambda _: finished.TIMED)
         told, plan, asked = results.finding(run.id), experiments.foresight(same), find_out.again(run)
-        assert f"detect gains of about {in_points(plan.points)} or more, in 80 of 100 cases." in told.sure
         config, time = ExperimentConfig.parse(asked), duration(experiments.cost(asked).seconds)
-        assert told.next == f"Next: {len(config.seeds)} repetitions in place of 3, about {time} more."
+        assert told.next == (
+            f"Next: {len(config.seeds)} repetitions in place of 3, about {time} more. That many detect a difference of "
+            "this size in 80 of 100 cases, by the spread of 9 taggers on these labels."
+        )
         proposed, larger = find_out.plan(asked), experiments.foresight(asked)
         assert proposed.time.startswith(f"It takes about {time} ")
         assert f"detect gains of about {in_points(larger.points)} or more, in 80 of 100 cases" in proposed.shows
         assert "By 9 taggers trained on these labels so far." in proposed.shows
         [row] = [row for row in results.board(run.id).leaderboard if row.arm == "classifier"]
         assert larger.points <= row.delta < plan.points
+        half = (row.interval[1] - row.interval[0]) / 2
+        detects = detected(half, row.estimate.dof) if row.estimate else 0.0
+        assert half < detects
+        assert (
+            f"the spread of its 3 repetitions, this comparison can only detect gains of about {in_points(detects)} "
+            in told.sure
+        )
+        assert " replicates a variant would settle" not in f"{row.why} {deliver.board_lines(run.id)}"
 
 
 def test_it_is_opened_once(home: Path) -> None:

@@ -54,8 +54,7 @@ def of_experiment(result: ExperimentResult, outlook: Outlook = UNKNOWN) -> Findi
     then = _next(row, unsettled)
     if unlearnt := _unlearnt(row, rows):
         then = f"Next: train longer first; {unlearnt.words}."
-    looks = tuple(result.planned.looks) if result.planned else (len(row.micro_f1),)
-    return Finding(what=what, sure=_sure(row, rows, unsettled.detects(looks)), next=then)
+    return Finding(what=what, sure=_sure(row, rows, unsettled.detects), next=then)
 
 
 _MORE_LABELS = "Next: label more sentences or train longer, until the training itself works."
@@ -136,7 +135,7 @@ NUMBERS = ("No", "One", "Two", "Three", "Four", "Five", "Six")
 
 
 def _sure(row: ArmRow, rows: Sequence[ArmRow], detects: float | None) -> str:
-    """detects: the smallest gain that the plan shows in 80 of 100 cases; None: not known."""
+    """detects: the smallest gain that the comparison shows in 80 of 100 cases; None: not known."""
     n, failed = len(row.micro_f1), _failed_repetitions(row, rows)
     if n < 2:
         return ONCE
@@ -149,7 +148,7 @@ def _sure(row: ArmRow, rows: Sequence[ArmRow], detects: float | None) -> str:
         seen = f"{seen}, {points(row.delta_random)} over {held_against(row)} ({_range(interval)})"
     if failed:
         return f"{seen}. Of {n} repetitions, {_number(failed).lower()} learnt nothing; they are included."
-    return f"{seen}.{_could(detects) if _open(row) else ''}"
+    return f"{seen}.{_could(detects, n) if _open(row) else ''}"
 
 
 def _number(n: int) -> str:
@@ -173,11 +172,14 @@ def _difference(delta: float, interval: tuple[float, float], over: str) -> str:
     return f"The difference: {points(delta)} points of 100 {over} ({_range(interval)} in 95 of 100 such experiments)"
 
 
-def _could(detects: float | None) -> str:
-    """Sentence on the gains that such a comparison detects; nothing if that is not known."""
+def _could(detects: float | None, n: int) -> str:
+    """Sentence on the gains that a comparison of n repetitions detects; nothing if that is not known."""
     if detects is None:
         return ""
-    return f" Such a comparison can only detect gains of about {in_points(detects)} or more, in 80 of 100 cases."
+    return (
+        f" By the spread of its {n} repetitions, this comparison can only detect gains of about {in_points(detects)} "
+        "or more, in 80 of 100 cases."
+    )
 
 
 def _known(interval: tuple[float, float]) -> bool:
@@ -199,6 +201,8 @@ def _unsettled(row: ArmRow, result: ExperimentResult, outlook: Outlook) -> Open:
     estimate = row.estimate_random if helped else row.estimate
     return Open(
         delta=(row.delta_random or 0.0) if helped else row.delta,
+        interval=(row.interval_random or row.interval) if helped else row.interval,
+        bound=result.planned.bound if result.planned else 0.05,
         estimate=estimate,
         spread=spread_of(estimate, n, outlook, swapped=swapped),
         n=n,
@@ -275,9 +279,9 @@ def of_study(result: StudyResult) -> Finding:
     what = f"{what}{_elsewhere(asked)}"
     if few := [f"{task.name} ({task.too_few})" for task in result.tasks if task.too_few]:
         what = f"{what} On {', '.join(few)} too few labels could be changed to test it, which counts all the same."
-    unsettled, looks = _unsettled_study(result, asked), tuple(result.planned.looks) if result.planned else (n,)
+    unsettled = _unsettled_study(result, asked)
     then = _next_study(result, asked, unsettled)
-    return Finding(what=what, sure=_sure_of(asked, n, unsettled.detects(looks)), next=then)
+    return Finding(what=what, sure=_sure_of(asked, n, unsettled.detects), next=then)
 
 
 def _elsewhere(asked: Question) -> str:
@@ -288,14 +292,14 @@ def _elsewhere(asked: Question) -> str:
 
 
 def _sure_of(asked: Question, n: int, detects: float | None) -> str:
-    """n: repetitions on each task. detects: the smallest mean gain that the plan shows in 80 of 100 cases."""
+    """n: repetitions on each task. detects: the smallest mean gain that it shows in 80 of 100 cases."""
     if not _known(asked.these.interval):
         return ONCE if n < 2 else f"{_number(n)} repetitions that differ too much: they do not show what chance does."
     seen = _difference(asked.these.delta, asked.these.interval, "on these")
     others = (
         f", {points(asked.others.delta)} on others like these ({_range(asked.others.interval)})" if asked.others else ""
     )
-    return f"{seen}{others}.{_could(detects) if asked.these.answer == 'no evidence' else ''}"
+    return f"{seen}{others}.{_could(detects, n) if asked.these.answer == 'no evidence' else ''}"
 
 
 def _unsettled_study(result: StudyResult, asked: Question) -> Open:
@@ -305,6 +309,8 @@ def _unsettled_study(result: StudyResult, asked: Question) -> Open:
     n = result.replicates
     return Open(
         delta=asked.these.delta,
+        interval=asked.these.interval,
+        bound=result.planned.bound if result.planned else 0.05,
         estimate=pooled(estimates),
         spread=tuple(of_estimate(estimate, n) for estimate in estimates) if n > 1 else None,
         n=n,

@@ -3,8 +3,9 @@
 artifacts/leaderboard.csv, leaderboard.md    for a spreadsheet, for people
 """
 
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import mean
 from typing import Literal
@@ -300,7 +301,24 @@ def nothing_learnt(rows: Sequence[ArmRow]) -> bool:
 
 def read(run: Run) -> ExperimentResult:
     """Result of a finished run. Errors: RunError."""
-    return result.read(run, ExperimentResult)
+    found = result.read(run, ExperimentResult)
+    rows = [
+        replace(row, why=without_number(row.why), seeds_needed=without_number(row.seeds_needed))
+        for row in found.leaderboard
+    ]
+    return replace(found, leaderboard=rows)
+
+
+_NUMBER = re.compile(
+    r"at this spread \(sd ([\d.]+)\) about [\d,]+ (\w+) a variant would settle a difference of ([\d.]+)\."
+)
+
+
+def without_number(text: str) -> str:
+    """A sentence of an older version without its number of repetitions: the finding says it, from another spread."""
+    return _NUMBER.sub(
+        r"the \2 so far, which differ by \1 points (sd), are too few to settle a difference of \3.", text
+    )
 
 
 def file(run: Run, suffix: str) -> Path:

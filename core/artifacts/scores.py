@@ -18,8 +18,7 @@ from core.artifacts.audit import read as read_audit
 from core.artifacts.edits import Edits
 from core.artifacts.result import read as read_result
 from core.config import Budget
-from core.corpora.columns import placed as has_places
-from core.corpora.columns import value_names
+from core.corpora.columns import kept_names, value_names
 from core.corpora.corpus import BLOCK, Corpus
 from core.corpora.hygiene import FLAGS, Audit
 from core.corpora.library import Library
@@ -209,13 +208,13 @@ class Scored:
         edits: the hand edits that `chosen` counts; a folder's card names them. format: that of the name unless given.
         Errors: ConfigError for a name of an unknown format, PathError if it cannot be written.
         """
-        format, placed = format or format_of(path), has_places(self.domain)
-        names = further_names(value_names(self.domain))
+        format, kept = format or format_of(path), kept_names(self.domain)
+        names = further_names(value_names(self.domain), kept)
         rows, more = self._records(chosen, names), tuple(names.values())
         if format != "folder":
-            write_selection(rows, path, format, placed=placed, more=more)
+            write_selection(rows, path, format, kept=kept, more=more)
             return
-        write_selection(rows, path / _SELECTED, placed=placed, more=more)
+        write_selection(rows, path / _SELECTED, kept=kept, more=more)
         write_card(
             path,
             data_file=_SELECTED,
@@ -244,6 +243,8 @@ class Scored:
                     "row": row,
                     "score": float(self.scores.values[row]),
                     "rank": rank,
+                    "doc": sentence.doc,
+                    "group": sentence.group,
                     "file": sentence.file,
                     "page": sentence.page,
                     "more": {names[name]: value for name, value in sentence.columns if name in names},

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from core.shown import duration
 from core.stats.pooled import Estimate, Mean
-from core.stats.power import detectable, replicates_to_detect
+from core.stats.power import detected, replicates_to_detect
 from core.stats.spread import Spread, of_estimate
 from core.stats.verdict import LEVEL, Lacking, lacking
 
@@ -36,15 +36,17 @@ UNKNOWN = Outlook()
 class Open:
     """A difference that is not settled. n: repetitions so far, on each task, which took `hours` in all.
 
-    spread: by which further repetitions are foretold; of each task, in a study. swapped: whether halves are swapped,
-    which makes two repetitions at once.
+    interval: at 95%. bound: p that its test asks for. spread: by which further repetitions are foretold; of each task,
+    in a study. swapped: whether halves are swapped, which makes two repetitions at once.
     """
 
     delta: float
+    interval: tuple[float, float]
     estimate: Estimate | Mean | None
     spread: Spreads | None
     n: int
     hours: float
+    bound: float = 0.05
     swapped: bool = False
     outlook: Outlook = UNKNOWN
 
@@ -53,9 +55,12 @@ class Open:
         """Whether the two are so close that more of the same would only show how close."""
         return abs(self.delta) < LEVEL
 
-    def detects(self, looks: tuple[int, ...]) -> float | None:
-        """The smallest gain that a plan with these looks shows in 80 of 100 cases; None if no spread is known."""
-        return detectable(self.spread, looks) if self.spread else None
+    @property
+    def detects(self) -> float | None:
+        """The smallest gain that this comparison shows in 80 of 100 cases, by its own spread; None if unknown."""
+        if self.estimate is None or self.n < 2:
+            return None
+        return detected((self.interval[1] - self.interval[0]) / 2, float(self.estimate.dof), self.bound)
 
     @property
     def lacks(self) -> Lacking | None:
@@ -106,7 +111,16 @@ def settled_by(open_: Open, each: str = "") -> str:
             f"Next: about {lacks.sentences:.1f} times as many labelled test sentences{more}; repeating alone would not "
             "settle it."
         )
-    return f"Next: {open_.more(enough, each)}." if enough else _out_of_reach(lacks.repetitions, each)
+    if enough is None:
+        return _out_of_reach(lacks.repetitions, each)
+    size = "That many detect a difference of this size in 80 of 100 cases"
+    return f"Next: {open_.more(enough, each)}. {size}, {_by(open_)}."
+
+
+def _by(open_: Open) -> str:
+    """Which spread a forecast of further repetitions rests on."""
+    spread = open_.outlook.spread
+    return f"by the spread of {spread.taggers} taggers on these labels" if spread else "by the spread of those so far"
 
 
 def _out_of_reach(repetitions: int, each: str) -> str:

@@ -60,8 +60,14 @@ def distinct_values(corpus: Corpus, name: str) -> set[str]:
 
 
 def placed(corpus: Corpus) -> bool:
-    """Whether its sentences know their file."""
+    """Return True if any of its sentences knows its file."""
     return int(stored(corpus, "file").null_count) < len(corpus)
+
+
+def kept_names(corpus: Corpus) -> tuple[str, ...]:
+    """Columns of documents that a corpus has values in: doc, group, and file with page."""
+    held = [name for name in ("doc", "group", "file") if int(stored(corpus, name).null_count) < len(corpus)]
+    return (*held, "page") if "file" in held else tuple(held)
 
 
 def matches(texts: pa.ChunkedArray, query: str, mode: Literal["substring", "words"]) -> IntArray:

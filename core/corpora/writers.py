@@ -24,17 +24,20 @@ from core.text.sentence import PLACE, Sentence
 Format = Literal["txt", "jsonl", "csv", "parquet", "folder"]
 FORMATS: Mapping[str, Format] = {".txt": "txt", ".jsonl": "jsonl", ".csv": "csv", ".parquet": "parquet"}
 COLUMNS = ("id", "text", "row", "score", "rank")
+KEPT = ("doc", "group", *PLACE)  # columns that an export has if its corpus has them
 
 
 class Row(TypedDict):
-    """A selected sentence. row: in its corpus; score: None where it has none; rank: from 1, the best. file, page: where
-    it stands in a document. more: {further column: value}."""
+    """A selected sentence. row: in its corpus; score: None if it has none; rank: from 1, the best. doc, group, file,
+    page: as `Sentence` has them. more: {further column: value}."""
 
     id: str
     text: str
     row: int
     score: float | None
     rank: int
+    doc: NotRequired[str | None]
+    group: NotRequired[str | None]
     file: NotRequired[str | None]
     page: NotRequired[int | None]
     more: NotRequired[Mapping[str, str | None]]
@@ -48,6 +51,8 @@ _SCHEMA = pa.schema(
         ("row", pa.int64()),
         ("score", pa.float64()),
         ("rank", pa.int64()),
+        ("doc", pa.string()),
+        ("group", pa.string()),
         ("file", pa.string()),
         ("page", pa.int32()),
     ]
@@ -70,17 +75,24 @@ def format_of(path: Path) -> Format:
     return "folder"
 
 
-def further_names(names: Iterable[str]) -> dict[str, str]:
+def further_names(names: Iterable[str], kept: Sequence[str] = ()) -> dict[str, str]:
     """Return {further column: its name in an export}: a name that an export has already gets "column_" before it."""
-    return {name: f"column_{name}" if name in _SCHEMA.names else name for name in names}
+    taken = {*COLUMNS, *PLACE, *kept}
+    return {name: f"column_{name}" if name in taken else name for name in names}
 
 
 def write_selection(
-    rows: Iterable[Row], path: Path, format: Format | None = None, *, placed: bool = False, more: Sequence[str] = ()
+    rows: Iterable[Row],
+    path: Path,
+    format: Format | None = None,
+    *,
+    kept: Sequence[str] = (),
+    more: Sequence[str] = (),
 ) -> int:
-    """Write rows (`id, text, row, score, rank`, best first) to a file; how many there were.
+    """Write rows (`id, text, row, score, rank`, best first) to a file and return their number.
 
-    placed: with `file` and `page`. more: names of further columns. format: that of `path`'s ending unless given.
+    kept: names among doc, group, file and page. more: names of further columns. format: that of `path`'s ending
+    unless given.
     A txt has the texts alone, one a line. In a csv a text that a spreadsheet would compute begins with a quote.
     Errors: ConfigError for another ending, PathError if it cannot be written; then nothing is left behind.
     """
@@ -88,7 +100,7 @@ def write_selection(
     format = format or format_of(path)
     if format not in writers:
         raise ConfigError(f"output: {path.name!r} is a folder's name; end it in one of {', '.join(FORMATS)}.")
-    columns = (*COLUMNS, *(PLACE if placed else ()), *more)
+    columns = (*COLUMNS, *kept, *more)
     with _replacing(path) as file:
         return writers[format]((_values(row, columns) for row in rows), file, columns)
 
@@ -190,8 +202,7 @@ def _values(row: Row, columns: Sequence[str]) -> _Values:
         "row": int(row["row"]),
         "score": score,
         "rank": int(row["rank"]),
-        "file": row.get("file"),
-        "page": row.get("page"),
+        **{name: row.get(name) for name in KEPT},
         **row.get("more", {}),
     }
     return {name: values.get(name) for name in columns}

@@ -194,4 +194,4 @@ def predictions_file(run_id: str, suffix: str) -> Path:
 def board_lines(run_id: str) -> list[str]:
     """The leaderboard as the experiment left it for people, by line."""
     with read_back(path := leaderboard_files.file(store().get(run_id), "md")):
-        return path.read_text(encoding="utf-8").split("\n")
+        return leaderboard_files.without_number(path.read_text(encoding="utf-8")).split("\n")

@@ -4,10 +4,10 @@ A point is a sentence of T_C or D_C. Rows are rows of D_C, as everywhere else. A
 `of` gives it, `<map run>@<choice>`: the map that was made for one selection with another choice laid over it.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import Literal, cast
 
 import numpy as np
 
@@ -20,10 +20,10 @@ from core.artifacts.map_view import Hits as Hits
 from core.artifacts.map_view import MapRow as MapRow
 from core.artifacts.map_view import MapView as MapView
 from core.artifacts.result import read as read_result
-from core.corpora.columns import distinct_values, stored, value_names
-from core.corpora.columns import placed as has_places
+from core.artifacts.scores import Scored
+from core.corpora.columns import distinct_values, kept_names, stored, value_names
 from core.corpora.corpus import BLOCK
-from core.corpora.writers import Format, Row, write_selection
+from core.corpora.writers import KEPT, Format, Row, further_names, write_selection
 from core.errors import RunError
 from core.facade.audit import exporting
 from core.facade.home import kept_per_home, library, store
@@ -256,23 +256,33 @@ def export(map_run: str, points: IntArray, path: Path, format: Format | None = N
     points = np.asarray(points, dtype=np.int64)
     keys = mapped.values(points, scores.scores.values)
     points = points[np.argsort(-keys if scores.scores.prefer == "high" else keys, kind="stable")]
-    kinds = np.zeros(len(mapped), dtype=np.uint8)
-    blocks = (mapped.table(points[i : i + BLOCK], kinds, scores) for i in range(0, len(points), BLOCK))
-    rows = (row for block in blocks for row in block)
-    ranked: Iterator[Row] = (
-        {
+    corpora = (mapped.domain, mapped.task)
+    kept = [name for name in KEPT if any(name in kept_names(corpus) for corpus in corpora)]
+    names = further_names(sorted({name for corpus in corpora for name in value_names(corpus)}), kept)
+    rows = (row for i in range(0, len(points), BLOCK) for row in _rows(mapped, points[i : i + BLOCK], scores, names))
+    ranked: Iterator[Row] = ({**row, "rank": rank} for rank, row in enumerate(rows, 1))
+    write_selection(ranked, path, format, kept=kept, more=tuple(names.values()))
+    return path
+
+
+def _rows(mapped: MapView, points: IntArray, scores: Scored, names: Mapping[str, str]) -> Iterator[Row]:
+    """Yield the rows of an export, all of rank 0. names: {further column: its name in the export}."""
+    table = mapped.table(points, np.zeros(len(mapped), dtype=np.uint8), scores)
+    docs, groups = (cast(list[str | None], mapped.stored_at(points, name)) for name in ("doc", "group"))
+    columns = cast(list[list[tuple[str, str]] | None], mapped.stored_at(points, "columns"))
+    for row, doc, group, further in zip(table, docs, groups, columns, strict=True):
+        yield {
             "id": row["id"],
             "text": row["text"],
             "row": row["row"],
             "score": row["score"],
-            "rank": rank,
+            "rank": 0,
+            "doc": doc,
+            "group": group,
             "file": row["file"],
             "page": row["page"],
+            "more": {names[name]: value for name, value in further or () if name in names},
         }
-        for rank, row in enumerate(rows, 1)
-    )
-    write_selection(ranked, path, format, placed=has_places(mapped.domain) or has_places(mapped.task))
-    return path
 
 
 def pairs(map_run: str, kinds: IntArray, n: int = 20) -> list[tuple[MapRow, MapRow, float]]:

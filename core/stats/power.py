@@ -160,6 +160,20 @@ def detectable(spread: Spread | tuple[Spread, ...], looks: tuple[int, ...]) -> f
     return min(float(np.quantile(gains, POWER)), 100.0)
 
 
+def detected(half: float, dof: float, bound: float = 0.05) -> float:
+    """Return the smallest gain, in points, that a comparison with this interval shows in 80 of 100 cases; at most 100.
+
+    It is what the comparison itself could show, by the spread that it observed; `detectable` forecasts one with a given
+    spread. half: half the width of its 95% interval. dof: its degrees of freedom. bound: p that its test asks for.
+    """
+    from scipy.special import stdtrit
+
+    if dof <= 0:
+        return 100.0
+    se = half / stdtrit(dof, 0.975)
+    return min(float(se * (stdtrit(dof, 1 - bound / 2) + stdtrit(dof, POWER))), 100.0)
+
+
 def replicates_to_detect(spread: Spread | tuple[Spread, ...], gain: float, more_than: int, at_most: int) -> int | None:
     """The smallest number of replicates, with its usual looks, that detects `gain`; None if `at_most` do not."""
     if more_than >= at_most or detectable(spread, sequential.looks_of(at_most)) > gain:

@@ -39,7 +39,7 @@ BY_LOT: Mapping[str, Any] = {"delta_random": 0.9, "interval_random": (-1.0, 2.8)
 ROWS: Mapping[str, tuple[ArmRow, tuple[str, str, str]]] = {
     "nothing seen": (
         line("no evidence", delta=0.9, interval=(-20.0, 21.8), estimate=replace(GAIN, delta=0.9)),
-        ("Not shown: after reading the chosen 10%", "can only detect gains of about 2.2 points or more", "Next: 19 repetitions in"),
+        ("Not shown: after reading the chosen 10%", "can only detect gains of about 28 points or more", "Next: 19 repetitions in"),
     ),
     "a single one": (
         line("no evidence", micro_f1=[60.0], interval=(-100.0, 100.0)),

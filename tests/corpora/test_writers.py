@@ -54,7 +54,7 @@ def test_further_columns_leave_with_the_text(tmp_path: Path) -> None:
 def test_file_and_page_leave_with_text_of_documents(tmp_path: Path) -> None:
     placed: list[Row] = [{**ROWS[-1], "score": 1.0, "file": "in/=a.pdf", "page": 3}, {**ROWS[-1], "score": 1.0}]
     for ending in ("jsonl", "parquet", "csv", "txt"):
-        write_selection(placed, tmp_path / f"s.{ending}", placed=True)
+        write_selection(placed, tmp_path / f"s.{ending}", kept=("file", "page"))
     rows = pq.read_table(tmp_path / "s.parquet").to_pylist()
     assert [(row["file"], row["page"]) for row in rows] == [("in/=a.pdf", 3), (None, None)]
     assert [json.loads(line) for line in (tmp_path / "s.jsonl").read_text().splitlines()] == rows

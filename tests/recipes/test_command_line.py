@@ -120,6 +120,33 @@ def test_another_budget_scores_nothing_again(run: Run, piles: tuple[Path, Path])
     assert small["run"] != large["run"]
 
 
+@pytest.mark.parametrize("ending", ["jsonl", "csv", "parquet"])
+def test_document_group_and_further_columns_survive_import_selection_export_and_import(
+    run: Run, home: Path, tmp_path: Path, ending: str
+) -> None:
+    texts = contracts(40, seed=7)
+    lines = [f'"{text}",d{n % 5},deed {n % 3},{2000 + n}' for n, text in enumerate(texts)]
+    (tmp_path / "pile.csv").write_text("\n".join(["text,doc,kind,year", *lines]), encoding="utf-8")
+    (tmp_path / "task.txt").write_text("\n".join(contracts(30, seed=8)), encoding="utf-8")
+    add = ("corpus", "add", "--group-column")
+    assert run(*add, "kind", tmp_path / "pile.csv", "--name", "pile")[0] == 0
+    assert run("corpus", "add", tmp_path / "task.txt", "--name", "task")[0] == 0
+    code, out, err = run("select", "--task", "task", "--domain", "pile", "--strategy", "random", "--budget", 12, "--json")
+    assert code == 0, err
+    file = tmp_path / f"chosen.{ending}"
+    assert run("export", json.loads(out)["run"], "--output", file)[0] == 0
+    assert run(*add, "group", file, "--name", "again")[0] == 0
+
+    def kept(name: str) -> dict[str, tuple[str | None, str | None, str]]:
+        sentences = (sentence for batch in corpora.find(name).batches() for sentence in batch)
+        return {each.id: (each.doc, each.group, dict(each.columns)["year"]) for each in sentences}
+
+    whole, again = kept("pile"), kept("again")
+    assert len(again) == 12
+    assert again == {id: whole[id] for id in again}
+    assert all(group and group.startswith("deed ") for _, group, _ in again.values())
+
+
 def test_export_in_every_format(run: Run, piles: tuple[Path, Path], tmp_path: Path) -> None:
     done = run("select", "--task", piles[0], "--domain", piles[1], "--strategy", "random", "--budget", 7, "--json")
     run_id = json.loads(done[1])["run"]
