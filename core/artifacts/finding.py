@@ -12,6 +12,7 @@ from core.artifacts.leaderboard import ArmRow, ExperimentResult, compared_with, 
 from core.artifacts.settling import UNKNOWN, Open, Outlook, settled_by, spread_of
 from core.artifacts.study import Question, StudyResult
 from core.artifacts.study import nothing_learnt as nothing_learnt_on
+from core.artifacts.study import unlearnt as unlearnt_on
 from core.shown import in_points
 from core.stats.pooled import Estimate, pooled
 from core.stats.spread import of_estimate
@@ -280,7 +281,7 @@ def of_study(result: StudyResult) -> Finding:
     if few := [f"{task.name} ({task.too_few})" for task in result.tasks if task.too_few]:
         what = f"{what} On {', '.join(few)} too few labels could be changed to test it, which counts all the same."
     unsettled = _unsettled_study(result, asked)
-    then = _next_study(result, asked, unsettled)
+    then = _train_longer(result) or _next_study(result, asked, unsettled)
     return Finding(what=what, sure=_sure_of(asked, n, unsettled.detects), next=then)
 
 
@@ -318,9 +319,15 @@ def _unsettled_study(result: StudyResult, asked: Question) -> Open:
     )
 
 
-def _next_study(result: StudyResult, asked: Question, unsettled: Open) -> str:
+def _train_longer(result: StudyResult) -> str:
+    """Advice if taggers of a study learnt nothing; "" if all learnt something."""
     if idle := [task.name for task in result.tasks if not task.learnt]:
         return f"Next: train longer first; on {', '.join(idle)} no tagger learnt anything."
+    failed = unlearnt_on(result.tasks)
+    return f"Next: train longer first; {failed.words}." if failed else ""
+
+
+def _next_study(result: StudyResult, asked: Question, unsettled: Open) -> str:
     if asked.these.answer == "worse":
         return "Next: leave it."
     if asked.these.answer == "yes":

@@ -13,7 +13,7 @@ from core.files import write_atomic
 from core.runs.context import RunContext
 from core.runs.run import Run
 from core.stats.pooled import Estimate
-from core.stats.verdict import Answer
+from core.stats.verdict import Answer, Unlearnt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +24,8 @@ class TaskRow:
     none_f1, control_f1: means over replicates of the claim, of `none` and of the control. reading, choosing: the
     differences to these, with their 95% intervals. learnt: False where no tagger of any arm learnt anything there.
     too_few: where the claim rebuilds L_C and could change too little there to be tested, how much; else "".
+    unlearnt, taggers: how many of the taggers of the claim, of `none` and of the control learnt nothing, and of how
+    many.
     """
 
     name: str
@@ -38,7 +40,9 @@ class TaskRow:
     choosing: Estimate | None
     choosing_interval: Interval | None
     learnt: bool = True
-    too_few: str = ""  # results of older versions have none
+    too_few: str = ""  # results of older versions have none, nor the two below
+    unlearnt: int = 0
+    taggers: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +94,11 @@ class StudyResult:
 def nothing_learnt(tasks: Sequence[TaskRow]) -> bool:
     """Whether no tagger of any task learnt anything, so that nothing can be compared."""
     return not any(task.learnt for task in tasks)
+
+
+def unlearnt(tasks: Sequence[TaskRow]) -> Unlearnt:
+    """Return how many of the taggers that the claim rests on learnt nothing, over all tasks."""
+    return Unlearnt(taggers=sum(task.unlearnt for task in tasks), of=sum(task.taggers for task in tasks))
 
 
 def read(run: Run) -> StudyResult:

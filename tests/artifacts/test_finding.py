@@ -291,6 +291,13 @@ def test_a_study_says_it_for_these_and_for_others(these: Conclusion, others: Con
     assert not any(PRIVATE.search(part) for part in told.parts)
 
 
+@pytest.mark.parametrize("answer", ["yes", "no evidence"])
+def test_a_study_with_taggers_that_learnt_nothing_asks_for_longer_training(answer: Any) -> None:
+    tasks = [task(0.5), replace(task(0.5), unlearnt=2, taggers=9)]
+    told = study(mean(answer), mean(answer), tasks=[replace(tasks[0], taggers=9), tasks[1]])
+    assert told.next == "Next: train longer first; 2 of the 18 taggers learnt nothing."
+
+
 def test_a_study_says_what_was_asked_of_its_arm() -> None:
     question = Question(these=mean("yes"), others=None, between=None, lacking="")
     result = StudyResult(

@@ -103,7 +103,10 @@ def note_unlearnt(job: Job, outcome: SeedOutcome) -> None:
     if not any(result.learnt for result in results):
         names = ["dev", *map(evaluations.name_of_test_set, range(len(outcome.tests)))]
         f1s = ", ".join(f"{name} {result.micro_f1:.2f}" for name, result in zip(names, results, strict=True))
-        job.context.note(f"Seed {outcome.seed} learnt nothing: its score ({f1s}) is no better than chance.")
+        job.context.note(
+            f"Seed {outcome.seed} learnt nothing: its score ({f1s}) is no better than chance. Train for more epochs "
+            "or at a higher rate."
+        )
 
 
 def over_seeds(results: Sequence[SplitScores], tables: Sequence[Evaluation] = ()) -> OverSeeds:

@@ -6,7 +6,7 @@ from math import ceil
 
 import numpy as np
 
-from core.artifacts.study import Conclusion, Question, TaskRow, nothing_learnt
+from core.artifacts.study import Conclusion, Question, TaskRow, nothing_learnt, unlearnt
 from core.recipes.study.config import StudyConfig
 from core.stats.pooled import Estimate, Mean, between, corpora_needed, pooled, random_effects
 from core.stats.sequential import ALPHA
@@ -64,6 +64,8 @@ def _lacking(mean: Mean, these: Conclusion, tasks: Sequence[TaskRow], unit: str,
     """Sentence on what would settle a mean of the size that was seen on these tasks; "" where it is settled."""
     if these.answer != "no evidence":
         return ""
+    if failed := unlearnt(tasks):
+        return f"Train longer first: {failed.words}."
     if not these.dof:
         return f"One of the {unit} says nothing about the spread between them; run 2 at least, better 6."
     size, each = abs(these.delta), f" on each of {len(tasks)} tasks" if len(tasks) > 1 else ""

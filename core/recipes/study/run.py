@@ -71,6 +71,7 @@ def _task(config: StudyConfig, job: Job, name: str, number: int, run: Run) -> Ta
     rows = {(row.arm, row.budget): row for row in board}
     claim, none = rows[_place(config.claimed)], rows[NONE, ""]
     control = rows[_place(config.control)] if config.control else None
+    compared = [row for row in (claim, none, control) if row]
     assert claim.estimate
     return TaskRow(
         name=name,
@@ -86,6 +87,8 @@ def _task(config: StudyConfig, job: Job, name: str, number: int, run: Run) -> Ta
         choosing_interval=claim.interval_random,
         learnt=not boards.nothing_learnt(board),
         too_few=claim.changed_words if claim.verdict == "not tested" else "",
+        unlearnt=sum(len(row.collapsed) for row in compared),
+        taggers=sum(len(row.micro_f1) for row in compared),
     )
 
 

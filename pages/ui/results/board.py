@@ -144,7 +144,9 @@ def _failed(rows: Sequence[ArmRow]) -> None:
     """Seeds that did not learn are said, never left out."""
     none_at_all = "; ".join(f"{_name(row)}: seed {', '.join(map(str, row.collapsed))}" for row in rows if row.collapsed)
     if none_at_all:
-        st.warning(f"Some taggers learnt nothing (no better than chance), and count all the same: {none_at_all}.")
+        st.warning(
+            f"Some taggers learnt nothing (no better than chance), and count all the same: {none_at_all}. Train longer."
+        )
     # Of a training that was removed nobody knows the seeds any more.
     here = {run.id for run in runs.listed("finetune")}
     failed = {
