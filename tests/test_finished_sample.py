@@ -26,7 +26,8 @@ from core.shown import duration, in_points
 from core.stats.power import detected
 from tests import finished
 from tests.conftest import Seal
-from tests.pages.test_pages import opened
+from tests.pages.test_pages import opened, texts
+from tests.pages.test_results import tab
 
 MOST = 6_000_000  # bytes; `.ci/finished` makes nothing larger
 
@@ -75,6 +76,20 @@ def test_verdict_and_forecast_of_one_plan_say_the_same(home: Path) -> None:
             in told.sure
         )
         assert " replicates a variant would settle" not in f"{row.why} {deliver.board_lines(run.id)}"
+
+
+def test_scores_by_type_are_means_over_all_replicates_and_say_of_how_many(home: Path) -> None:
+    with within(projects.open_finished_sample().slug):
+        run = road.stops()[2].run
+        [claimed] = [row for row in results.board(run).leaderboard if row.arm == "classifier"]
+        replicates = results.replicates(run)[claimed.finetunes[0]]
+        assert list(replicates) == list(claimed.finetunes)
+        each = [results.type_scores((one,), (one,))[0].a for one in replicates]
+        assert results.type_scores(replicates, replicates)[0].a == pytest.approx(sum(each) / 3)
+        assert "Mean of 3 trainings of each." in finished.html_report(run)
+        app = tab(opened("pages/6_Results.py", project=projects.current().slug), "By type")
+    assert "Score of A (3 replicates)" in texts(app)
+    assert "Score of B (3 seeds)" in texts(app)
 
 
 def test_it_is_opened_once(home: Path) -> None:

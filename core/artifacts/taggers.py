@@ -5,7 +5,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, zip_longest
 from statistics import mean
 from typing import Literal
@@ -17,8 +17,9 @@ from core.corpora.library import Library
 from core.errors import CorpusError
 from core.results import Evaluation
 from core.runs.store import Run
+from core.stats.bootstrap import intervals_by_type
 from core.stats.mistakes import Mistake, mistakes
-from core.stats.scoring import count
+from core.stats.scoring import TypeReport, count
 from core.text.sentence import Entity, Sentence
 
 MODEL = "its model"
@@ -93,12 +94,12 @@ def read(run: Run) -> FinetuneResult:
     return result.read(run, FinetuneResult)
 
 
-def by_type(a: Run, b: Run) -> list[TypeScores]:
-    """F1 of every entity type, frequent types first.
+def by_type(a: Sequence[Run], b: Sequence[Run]) -> list[TypeScores]:
+    """F1 of every entity type under the taggers of two arms, frequent types first (Mahapatra et al. 2022, Table 4).
 
-    Mahapatra et al. 2022, Table 4.
+    a, b: the runs of an arm, one a replicate; each score is the mean over all their seeds.
     """
-    arm_a, arm_b = evaluations.read(a), evaluations.read(b)
+    arm_a, arm_b = (_evaluations(runs) for runs in (a, b))
     gold = dict(zip(arm_a[0].types, arm_a[0].gold.sum(axis=0).tolist(), strict=True))
     types = sorted(
         {name for one in (*arm_a, *arm_b) for name in one.types}, key=lambda name: (-gold.get(name, 0), name)
@@ -107,7 +108,7 @@ def by_type(a: Run, b: Run) -> list[TypeScores]:
     def f1(arm: Sequence[Evaluation], name: str) -> float:
         return mean(one.by_type().get(name, 0.0) for one in arm)
 
-    sure_a, sure_b = (test.intervals if (test := read(run).test) else {} for run in (a, b))
+    sure_a, sure_b = _intervals(a), _intervals(b)
     return [
         TypeScores(
             type=name,
@@ -118,6 +119,35 @@ def by_type(a: Run, b: Run) -> list[TypeScores]:
             interval_b=sure_b.get(name),
         )
         for name in types
+    ]
+
+
+def _evaluations(runs: Sequence[Run]) -> list[Evaluation]:
+    return [evaluation for run in runs for evaluation in evaluations.read(run)]
+
+
+def _intervals(runs: Sequence[Run]) -> Mapping[str, tuple[float, float]]:
+    """Interval of each type's F1: as a run stored them, over all runs if there are several."""
+    stored = [test.intervals for run in runs if (test := read(run).test)]
+    if len(runs) == 1 or not all(stored):
+        return stored[0] if len(runs) == 1 and stored else {}
+    return intervals_by_type(_evaluations(runs))
+
+
+def reports(runs: Sequence[Run]) -> list[TypeReport]:
+    """Return seqeval's strict report, mean over the seeds of runs of one arm; empty if an older version stored none."""
+    lines = [test.report if (test := read(run).test) else () for run in runs]
+    if not all(lines):
+        return []
+    together = [[line for report in lines for line in report if line.type == first.type] for first in lines[0]]
+    return [
+        replace(
+            same[0],
+            precision=mean(line.precision for line in same),
+            recall=mean(line.recall for line in same),
+            f1=mean(line.f1 for line in same),
+        )
+        for same in together
     ]
 
 
@@ -138,9 +168,12 @@ def kept_seed(run: Run) -> tuple[int, int]:
     return place, run.manifest.config["seeds"][place]
 
 
-def macro(run: Run) -> float:
-    """Mean F1 of the types that the test set holds, percent, averaged over seeds. Errors: as `evaluations.read`."""
-    return mean(one.macro_f1() for one in evaluations.read(run))
+def macro(runs: Sequence[Run]) -> float:
+    """Mean F1 of the types that the test set holds, percent, averaged over the seeds of an arm's runs.
+
+    Errors: as `evaluations.read`.
+    """
+    return mean(one.macro_f1() for one in _evaluations(runs))
 
 
 def unfound(runs: Sequence[Run], train: Corpus) -> list[Unfound]:

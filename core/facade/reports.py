@@ -1,7 +1,7 @@
 """Reports of finished experiments and studies, for people who never open Winnow."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
@@ -124,8 +124,13 @@ def _types(base: ArmRow | None, main: ArmRow | None) -> list[TypeScores]:
     """Scores by type without and with what was tried; none where their files are gone."""
     with suppress(RunError, CorpusError):
         if base and main:
-            return taggers.by_type(store().get(base.finetune_run), store().get(main.finetune_run))
+            return taggers.by_type(*([store().get(run) for run in _same_test(row)] for row in (base, main)))
     return []
+
+
+def _same_test(row: ArmRow) -> Sequence[str]:
+    """The runs of a line that have one test set: all its replicates, unless halves are swapped."""
+    return row.finetunes[:1] if row.halves_runs else row.finetunes
 
 
 def _examples(base: ArmRow | None, main: ArmRow | None) -> printed.Examples | None:

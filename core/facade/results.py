@@ -1,8 +1,9 @@
 """Results: what experiments and taggers came to, arm by arm and side by side."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from statistics import mean
 
 from core import plots as figures
 from core.artifacts import arm_words, evaluations, leaderboard, result
@@ -153,9 +154,32 @@ def corpus_name(reference: str) -> str:
     return library().recall(reference).name
 
 
-def type_scores(a: str, b: str) -> list[TypeScores]:
-    """F1 of every entity type under two `finetune` runs. Errors: CorpusError."""
-    return tagger_tables.by_type(store().get(a), store().get(b))
+@kept_per_home(16)
+def type_scores(a: tuple[str, ...], b: tuple[str, ...]) -> list[TypeScores]:
+    """F1 of every entity type under two arms, each given by its `finetune` runs. Errors: CorpusError."""
+    return tagger_tables.by_type(_runs(a), _runs(b))
+
+
+def replicates(run_id: str) -> Mapping[str, tuple[str, ...]]:
+    """Return {first run: all its runs} of the lines of a finished experiment with several replicates on one test set.
+
+    Lines of which a run was removed are left out.
+    """
+    here = {run.id for run in store().list("finetune")}
+    lines = (tuple(row.finetunes) for row in board(run_id).leaderboard if not row.halves_runs)
+    return {line[0]: line for line in lines if len(line) > 1 and here.issuperset(line)}
+
+
+def of_how_many(finetunes: Sequence[str]) -> str:
+    """Return over what an arm's scores are averaged: "3 replicates", "3 seeds", "1 seed"."""
+    seeds = sum(len(store().get(run).manifest.config["seeds"]) for run in finetunes)
+    if len(finetunes) > 1 and seeds > len(finetunes):
+        return f"{len(finetunes)} replicates, {seeds} seeds"
+    return f"{len(finetunes)} replicates" if len(finetunes) > 1 else f"{seeds} seed{'s' * (seeds != 1)}"
+
+
+def _runs(ids: Iterable[str]) -> list[Run]:
+    return [store().get(run) for run in ids]
 
 
 def tested_alike(a: str, runs: Iterable[str]) -> list[str]:
@@ -179,15 +203,14 @@ def halves_note(rows: Sequence[ArmRow]) -> str:
     return leaderboard.SWAPPED if leaderboard.swapped(rows) else ""
 
 
-def type_reports(run_id: str) -> Sequence[TypeReport]:
-    """Return seqeval's strict report on the test set of a `finetune` run, mean over seeds; empty for older results."""
-    test = tuned(run_id).test
-    return test.report if test else ()
+def type_reports(finetunes: Sequence[str]) -> Sequence[TypeReport]:
+    """Return seqeval's strict report on the test set of an arm's runs, mean over seeds; empty for older results."""
+    return tagger_tables.reports(_runs(finetunes))
 
 
-def macro_f1(run_id: str) -> float:
-    """Mean test F1 over the types of the test set, of a `finetune` run, averaged over seeds. Errors: CorpusError."""
-    return tagger_tables.macro(store().get(run_id))
+def macro_f1(finetunes: Sequence[str]) -> float:
+    """Mean test F1 over the types of the test set, of an arm's runs, averaged over seeds. Errors: CorpusError."""
+    return tagger_tables.macro(_runs(finetunes))
 
 
 def decodings(run_id: str) -> dict[str, dict[str, float]]:
@@ -234,9 +257,10 @@ def differing_settings(a: str, b: str) -> list[OptionDifferenceInWords]:
 
 
 @kept_per_home(32)
-def novelty_scores(run_id: str) -> list[Novelty]:
-    """F1 on entities that the training sentences name and on those they do not."""
-    return tagger_tables.by_novelty(store().get(run_id), library())
+def novelty_scores(finetunes: tuple[str, ...]) -> list[Novelty]:
+    """F1 on entities that the training sentences name and on those they do not, mean over an arm's runs."""
+    each = [tagger_tables.by_novelty(run, library()) for run in _runs(finetunes)]
+    return [replace(same[0], f1=mean(score.f1 for score in same)) for same in zip(*each, strict=True)]
 
 
 @kept_per_home(4)

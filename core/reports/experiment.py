@@ -91,7 +91,7 @@ def experiment_document(report: Report, cover: Cover) -> Document:
         *([Text(report.overlap_in_short)] if report.overlap_in_short else []),
         *_picture(report.rows, report.main),
         *_examples(report.examples),
-        *_kinds(report.types[:KINDS], len(report.types) - KINDS),
+        *_kinds(report, report.types[:KINDS], len(report.types) - KINDS),
     ]
     second: list[Part] = [
         Heading("What was compared"),
@@ -104,7 +104,7 @@ def experiment_document(report: Report, cover: Cover) -> Document:
         *_how_sure(report),
         Heading("What it cost"),
         *_cost(report),
-        *(_kinds(report.types, 0) if len(report.types) > KINDS else ()),
+        *(_kinds(report, report.types, 0) if len(report.types) > KINDS else ()),
         Heading("How to repeat it"),
         Text(repeated(report.version)),
         Code(report.command),
@@ -178,7 +178,7 @@ def _examples(examples: Examples | None) -> list[Part]:
     return parts
 
 
-def _kinds(types: Sequence[TypeScores], more: int) -> list[Part]:
+def _kinds(report: Report, types: Sequence[TypeScores], more: int) -> list[Part]:
     if not types:
         return []
     rows = [
@@ -186,7 +186,10 @@ def _kinds(types: Sequence[TypeScores], more: int) -> list[Part]:
         for kind in types
     ]
     rest = f" {more:,} more on the next page." if more > 0 else ""
-    text = f"Of 100, where 100 is all found and nothing invented; chance alone moves such figures by some points.{rest}"
+    times = len(report.main.micro_f1) if report.main else 1
+    each = f" Mean of {times} trainings of each." if times > 1 and not swapped(report.rows) else ""
+    text = f"Of 100, where 100 is all found and nothing invented; chance alone moves such figures by some points.{each}"
+    text += rest
     heads = ("Kind", "Mentions in the test", "Without", "With", "Difference")
     return [Heading("By kind"), Text(text), Table(heads, rows, (1, 2, 3, 4))]
 

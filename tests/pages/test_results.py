@@ -224,12 +224,13 @@ def test_two_arms_are_compared_by_type_with_intervals_and_by_decoding_for_expert
     assert "<td>50.25</td>" not in said
     a, b = (str(app.selectbox(key=f"results.types.{side}.{next(iter(rows(run_id)))}").value) for side in "ab")
     assert b == arm(run_id, "none")
-    for score in results.type_scores(a, b):
+    assert "Score of A (3 seeds)" in said
+    for score in results.type_scores((a,), (b,)):
         low, high = score.interval_a or (0.0, 0.0)
         assert 0 <= low < score.a < high <= 100
         for part in (f"{score.a:.2f}", f"{score.difference:+.2f}", f"[{low:.1f}, {high:.1f}]"):
             assert part in said
-    assert f"{results.macro_f1(a):.2f}" in said
+    assert f"{results.macro_f1((a,)):.2f}" in said
     preferences.set_expert(True)
     said = texts(app.run())
     for n in range(len(results.board(run_id).leaderboard)):
@@ -361,7 +362,7 @@ def test_a_lone_training_is_not_compared_with_itself_but_two_of_its_seeds_may_be
     assert not app.error
     assert {"A", "B"}.isdisjoint(box.label for box in app.selectbox)
     assert not app.get("plotly_chart")
-    assert f"{results.type_scores(run.id, run.id)[0].a:.2f}" in texts(app)
+    assert f"{results.type_scores((run.id,), (run.id,))[0].a:.2f}" in texts(app)
     app = tab(app, "Sentences")
     assert not app.exception
     said = texts(app)

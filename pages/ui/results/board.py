@@ -150,9 +150,14 @@ def _failed(rows: Sequence[ArmRow]) -> None:
     # Of a training that was removed nobody knows the seeds any more.
     here = {run.id for run in runs.listed("finetune")}
     failed = {
-        _name(row): [seed for seed in results.failed_seeds(row.finetune_run) if seed not in row.collapsed]
+        _name(row): [
+            seed
+            for run in row.finetunes
+            if run in here
+            for seed in results.failed_seeds(run)
+            if seed not in row.collapsed
+        ]
         for row in rows
-        if row.finetune_run in here
     }
     if names := "; ".join(f"{name}: seed {', '.join(map(str, seeds))}" for name, seeds in failed.items() if seeds):
         st.warning(f"Some seeds failed to learn (under half of their variant's best), and count all the same: {names}.")

@@ -91,17 +91,28 @@ def note_differences(run_labels: Mapping[str, str], runs: Sequence[str]) -> None
 
 
 def types(run_labels: Mapping[str, str], run_id: str | None = None) -> None:
-    """Mahapatra et al. 2022, Table 4, and F1 on names that the training sentences hold and on those they do not; of an
-    experiment every line under every decoding. run_id: the experiment."""
-    a, b = pair(run_labels, "results.types")
+    """Mahapatra et al. 2022, Table 4, and F1 on names that the training sentences hold and on those they do not.
+
+    Of an experiment a line counts by all its replicates, and every line is shown under every decoding. run_id: the
+    experiment.
+    """
+    lines = results.replicates(run_id) if run_id is not None else {}
+    further = {run for line in lines.values() for run in line[1:]}
+    labels = {
+        run: label.rpartition(", replicate ")[0] if run in lines else label
+        for run, label in run_labels.items()
+        if run not in further
+    }
+    picked = pair(labels, "results.types")
+    a, b = (lines.get(run, (run,)) for run in picked)
+    one, other = (labels[run] for run in picked)
     rows = results.type_scores(a, b)
-    f1: dict[str, str] = {"a": "Score"}
+    f1: dict[str, str] = {"a": f"Score ({results.of_how_many(a)})"}
     if a != b:
-        f1 = {"a": "Score of A", "b": "Score of B"}
-        one, other = run_labels[a], run_labels[b]
+        f1 = {"a": f"Score of A ({results.of_how_many(a)})", "b": f"Score of B ({results.of_how_many(b)})"}
         alt = f"Test score of every entity type under A, {one}, and B, {other}; the table below has the numbers"
         chart(figures.type_differences(rows, f"A: {one}", f"B: {other}"), "results.types.chart", alt)
-    lines: list[dict[str, object]] = [
+    scores: list[dict[str, object]] = [
         {
             "type": row.type,
             "mentions": row.mentions,
@@ -111,19 +122,19 @@ def types(run_labels: Mapping[str, str], run_id: str | None = None) -> None:
         }
         for row in rows
     ]
-    lines.append(_macro(a, b))
-    difference = {"difference": "A less B"} if a != b else {}
+    scores.append(_macro(a, b))
+    difference = {"difference": "A minus B"} if a != b else {}
     columns = {"type": "Type", "mentions": "In the test set", **f1, **difference}
-    table(lines, columns, "Score by entity type, mean of the seeds")
+    table(scores, columns, "Score by entity type, mean of the seeds and replicates")
     st.caption(OF_TYPES)
-    for run in dict.fromkeys((a, b)):
-        _report(run, run_labels[run])
+    for line, name in dict(zip((a, b), (one, other), strict=True)).items():
+        _report(line, name)
     _novelty(a, b, f1)
     if run_id is not None:
         _decodings(run_id)
 
 
-def _report(run_id: str, name: str) -> None:
+def _report(line: tuple[str, ...], name: str) -> None:
     """Show precision, recall and F1 per type; nothing if an older version stored no report."""
     rows = [
         {
@@ -133,7 +144,7 @@ def _report(run_id: str, name: str) -> None:
             "recall": f"{row.recall:.2f}",
             "f1": f"{row.f1:.2f}",
         }
-        for row in results.type_reports(run_id)
+        for row in results.type_reports(line)
     ]
     if rows:
         columns = {
@@ -148,14 +159,14 @@ def _report(run_id: str, name: str) -> None:
             st.caption("Exact start, end and type (seqeval, strict mode), mean of the seeds.")
 
 
-def _macro(a: str, b: str) -> dict[str, object]:
+def _macro(a: tuple[str, ...], b: tuple[str, ...]) -> dict[str, object]:
     """The last line of the table: all types alike."""
     f1_a, f1_b = results.macro_f1(a), results.macro_f1(b)
     difference = f"{f1_a - f1_b:+z.2f}"
     return {"type": MACRO, "mentions": "", "a": f"{f1_a:.2f}", "b": f"{f1_b:.2f}", "difference": difference}
 
 
-def _novelty(a: str, b: str, f1: Mapping[str, str]) -> None:
+def _novelty(a: tuple[str, ...], b: tuple[str, ...], f1: Mapping[str, str]) -> None:
     st.subheader("Names seen in training, and new ones", anchor=False)
     novel = [
         {
