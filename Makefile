@@ -1,9 +1,7 @@
 # make app     everything set up, the app opened at http://localhost:8501 with the sample corpora in place
 # make test    set everything up, then check every behaviour once; tests marked `alone` run last, one at a time
 # make test-full   the same and the tests marked `full`; run it before an issue is called resolved
-# make quick   the tests below a tenth of a second of processor time (tests/slow.txt names the others), in the rooms that
-#              neither draw pages nor run nor train: the rest asks for one room, e.g. pytest tests/pages
-# make slow    tests/slow.txt anew
+# make quick   unit tests of the packages that differ from the last commit (tests/lab/touched.py), in under a minute
 # make durations   seconds of the last `make test` by folder and by fixture
 # make bench   the numbers of tests/lab/benchmarks/RESULTS.md
 # make lint    ruff, mypy and the rules of tests/lint
@@ -24,9 +22,8 @@ export LOCKED
 SPARE  := $(shell df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 && $$4 > 8000000 { print "/dev/shm" }')
 
 TIMED  := -p tests.lab.durations
-ROOMS  := $(addprefix --ignore=tests/,browser pages recipes training)
 
-.PHONY: app test test-full quick slow durations bench lint lock sample pictures sbom bundle clean
+.PHONY: app test test-full quick durations bench lint lock sample pictures sbom bundle clean
 
 app: $(VENV)/.app
 	$(BIN)/python -m core samples
@@ -35,7 +32,7 @@ app: $(VENV)/.app
 test test-full quick: export PYTEST_DEBUG_TEMPROOT = $(SPARE)
 test test-full: export WINNOW_DURATIONS = $(VENV)/durations
 test: LEFT_OUT = and not full
-test-full: LAB = tests $(wildcard tests/lab/test_*.py)
+test-full: LAB = -o norecursedirs=".*"
 
 # mypy runs beside the first part, because it would leave one of two cores idle; its output follows that part.
 test test-full: $(VENV)/.dev
@@ -52,10 +49,7 @@ test test-full: $(VENV)/.dev
 	exit $$((typed + quiet + seen))
 
 quick: $(VENV)/.dev
-	$(BIN)/python -m pytest -n 2 --dist worksteal $(ROOMS) -m "not browser and not alone and not slow"
-
-slow: $(VENV)/.dev
-	$(BIN)/python -m pytest -p tests.slow $(ROOMS) -m "not browser and not alone"
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not browser and not alone and not full" $$($(BIN)/python -m tests.lab.touched)
 
 durations: $(VENV)/.dev
 	$(BIN)/python -m tests.lab.durations $(VENV)/durations

@@ -34,15 +34,11 @@ ROOT = Path(__file__).resolve().parents[1]
 REAL_DATA = Path(os.environ.get("WINNOW_REAL_DATA", ROOT.parent / "shared" / "data"))
 LONG = {"recipes", "training", "torture", "stats"}  # rooms that hold the longest tests
 IMPORTED = pytest.StashKey[int]()  # how many modules there were when their objects were set aside
-SLOW = frozenset((ROOT / "tests" / "slow.txt").read_text(encoding="utf-8").split())  # what `make quick` leaves out
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     # Long ones first: where they come last, one core waits for the other's.
     items.sort(key=lambda item: item.path.parent.name not in LONG)
-    for item in items:
-        if item.nodeid.partition("[")[0].removeprefix("tests/") in SLOW:
-            item.add_marker(pytest.mark.slow)
     if not REAL_DATA.is_dir():
         for item in items:
             if item.get_closest_marker("real"):
