@@ -177,6 +177,8 @@ def test_lora_is_merged_and_checkpointed_layers_learn_the_same(folder: Path) -> 
 
 def assert_same_language_model(lm: MaskedLM, tmp_path: Path) -> None:
     lm.save(tmp_path / "model", "# card")
+    assert (tmp_path / "model" / "README.md").read_text() == "# card"
+    assert Encoder.load(str(tmp_path / "model"), device="cpu").dimension == 32
     again = MaskedLM.load(str(tmp_path / "model"), device="cpu")
     assert again.has_head
     ids, at = torch.tensor([[2, 10, 4, 12, 3]]), torch.tensor([2])
@@ -206,6 +208,7 @@ def test_a_tagger_learns_and_is_read_again_as_it_was(without_head: Path, tmp_pat
     assert max(epochs.dev_f1) > 20
     tagger.write(tmp_path / "model")
     again = load_tagger(tmp_path / "model", precision="fp32")
+    assert (again.types, again.labels) == (tagger.types, tagger.tags)
     assert again.tag(DEV) == tagger.tag(DEV)
     assert [each.entities for each in again.predict(DEV)] == [each.entities for each in tagger.predict(DEV)]
     assert_same_weights(tagger, again)

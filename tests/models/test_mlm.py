@@ -12,7 +12,6 @@ from transformers import AutoModel, AutoModelForMaskedLM, BertConfig, DistilBert
 
 from core.errors import ModelError
 from core.models import hub
-from core.models.encoder import Encoder
 from core.models.masking import Masking
 from core.models.mlm import MaskedLM, begin_head, head_parameters, pseudo_perplexity
 from core.reporter import Silent
@@ -161,17 +160,6 @@ def test_a_missing_head_is_told_and_begun_from_identity_embeddings_and_frequenci
 
 def test_the_bundled_encoder_has_no_head() -> None:
     assert not MaskedLM.load(hub.BUNDLED, device="cpu").has_head
-
-
-def test_saved_and_loaded_anywhere(tmp_path: Path) -> None:
-    lm = MaskedLM.load("tiny", device="cpu")
-    lm.save(tmp_path, "# card")
-    again = MaskedLM.load(str(tmp_path), device="cpu")
-    assert again.has_head
-    for name, weight in lm.model.state_dict().items():
-        assert torch.equal(weight, again.model.state_dict()[name])
-    assert (tmp_path / "README.md").read_text() == "# card"
-    assert Encoder.load(str(tmp_path), device="cpu").dimension == 64
 
 
 @settings(deadline=None, max_examples=10)

