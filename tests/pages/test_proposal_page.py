@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from html import unescape
 from pathlib import Path
+from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -20,14 +21,13 @@ from tests.recipes.test_intake import labels
 FILES = {"mine.conll": labels(120).encode(), "pile.txt": "\n".join(kitchen(300)).encode()}
 
 
-@pytest.fixture(autouse=True)
-def here(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Work that workers would do is done by this process, before the page goes on."""
-    monkeypatch.setattr(runs, "start", lambda kind, options: runs.execute(kind, options).id)
+TWO = {f"{name}.txt": "\n".join(kitchen(n, seed=n)).encode() for name, n in (("x", 60), ("y", 90))}
+CORPORA = "pages/1_Corpora.py"
+pytestmark = pytest.mark.usefixtures("at_once")
 
 
 def dropped(**files: bytes) -> AppTest:
-    app = opened("pages/1_Corpora.py")
+    app = opened(CORPORA)
     for name, data in files.items():
         app.file_uploader[0].upload(name, data)
     return app.run()
@@ -39,48 +39,66 @@ def parts(app: AppTest) -> dict[str, str]:
     return {box.label.removeprefix("Part of "): str(box.value) for box in boxes}
 
 
-def box(app: AppTest, name: str) -> object:
+def box(app: AppTest, name: str) -> Any:
     return next(box for box in app.selectbox if box.label == f"Part of {name}")
 
 
-def test_parts_are_proposed_with_what_was_seen_and_used_in_one_press(home: Path) -> None:
-    app = dropped(**FILES)
+def test_parts_are_proposed_found_again_after_a_reload_and_used_in_one_press(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = list[Sequence[Path]]()
+    real = looks.looks
+
+    def counted(paths: Sequence[Path]) -> list[Look]:
+        asked.append(paths)
+        return real(paths)
+
+    monkeypatch.setattr(looks, "looks", counted)
+    token = dropped(**FILES).query_params["upload"]
+    app = opened(CORPORA, upload=token[0] if isinstance(token, list) else token)
     assert not app.exception
     assert parts(app) == {"mine.conll": intake.DIVIDE, "pile.txt": "domain"}
     said = unescape(texts(app))
     assert "120 sentences · labelled (PARTY)" in said
     assert "300 sentences" in said
-    assert "the domain corpus to choose from" in said
-    assert "divided into a training set, a dev set and a test set" in said
-    assert "The task corpus will be the text of your training set" in said
+    app.run()
+    assert len(asked) == 1
     app.button(key="corpora.use").click().run()
     assert not app.exception
     assert set(corpora.roles()) == set(corpora.ROLES)
     assert not list((home / "uploads").iterdir())
     assert "upload" not in app.query_params
-    said = unescape(texts(app))
-    assert "In use now as task corpus, domain corpus, training set" in said
-    assert "The task corpus is the text of the training set" in said
+    corpora.remove(corpora.roles()["domain"])
+    app = opened_on(CORPORA, runs.listed("intake")[0].id)  # its report outlives what it describes
+    assert not app.exception
+    assert "a removed corpus" in texts(app)
 
 
-def test_a_changed_part_is_what_is_used(home: Path) -> None:
-    app = dropped(**FILES)
-    box(app, "pile.txt").select("task").run()  # type: ignore[attr-defined]
-    assert "No domain corpus yet" in texts(app)
-    box(app, "mine.conll").select(intake.UNUSED).run()  # type: ignore[attr-defined]
+def test_a_row_offers_what_it_can_be_and_a_changed_part_is_what_is_used(home: Path) -> None:
+    app = dropped(**FILES, **{"torn.docx": b"PK\x03\x04 torn", "more.conll": labels(30, start=150).encode()})
+    offered = {row: len(box(app, row).options) for row in parts(app)}
+    assert offered["pile.txt"] == 4  # task, domain, further source, not used
+    assert offered["torn.docx"] == 1  # not used
+    box(app, "more.conll").select("train")
+    box(app, "mine.conll").select(intake.DIVIDE).run()
+    assert app.button(key="corpora.use").disabled  # two training sets
+    for name in ("mine.conll", "more.conll"):
+        box(app, name).select(intake.UNUSED)
+    box(app, "pile.txt").select(intake.UNUSED).run()
+    assert app.button(key="corpora.use").disabled  # nothing is used
+    box(app, "pile.txt").select("task").run()
     app.button(key="corpora.use").click().run()
+    assert not app.exception
     assert set(corpora.roles()) == {"task"}
 
 
 def test_a_second_drop_adds_sources_and_replaces_only_what_is_chosen(home: Path) -> None:
     dropped(**FILES).button(key="corpora.use").click().run()
     before = corpora.roles()
-    app = dropped(**{f"{name}.txt": "\n".join(kitchen(n, seed=n)).encode() for name, n in (("x", 60), ("y", 90))})
+    app = dropped(**TWO)
     assert parts(app) == {"x.txt": intake.SOURCE, "y.txt": intake.SOURCE}
-    assert "No task corpus yet" not in texts(app)
-    assert "No domain corpus yet" not in texts(app)
-    box(app, "y.txt").select("domain").run()  # type: ignore[attr-defined]
-    assert "Replaces pile (300 sentences) as domain corpus" in unescape(texts(app))
+    box(app, "y.txt").select("domain").run()
+    assert "pile (300 sentences)" in unescape(texts(app))  # what it replaces
     app.button(key="corpora.use").click().run()
     assert corpora.find(corpora.roles()["domain"]).name == "y"
     app.button(key="corpora.undo").click().run()
@@ -90,10 +108,10 @@ def test_a_second_drop_adds_sources_and_replaces_only_what_is_chosen(home: Path)
 
 
 def test_texts_dropped_together_are_kept_apart_if_asked(home: Path) -> None:
-    app = dropped(**{f"{name}.txt": "\n".join(kitchen(n, seed=n)).encode() for name, n in (("x", 60), ("y", 90))})
+    app = dropped(**TWO)
     assert set(parts(app).values()) == {"domain"}
-    [joined] = [control for control in app.segmented_control if control.label == "2 texts without labels"]
-    joined.set_value("Keep apart, to compare").run()
+    [joined] = [control for control in app.segmented_control if control.label.startswith("2 texts")]
+    joined.set_value(joined.options[-1]).run()
     assert parts(app) == {"x.txt": intake.SOURCE, "y.txt": "domain"}
     app.button(key="corpora.use").click().run()
     assert not app.exception
@@ -101,65 +119,21 @@ def test_texts_dropped_together_are_kept_apart_if_asked(home: Path) -> None:
     assert corpora.find(corpora.roles()["domain"]).name == "y"
 
 
-def test_a_row_offers_what_it_can_be(home: Path) -> None:
-    app = dropped(**FILES, **{"torn.docx": b"PK\x03\x04 torn"})
-    offered = {row: box(app, row).options for row in ("mine.conll", "pile.txt", "torn.docx")}  # type: ignore[attr-defined]
-    assert offered["pile.txt"] == ["Task corpus", "Domain corpus", "Further source, kept apart", "Not used"]
-    assert offered["torn.docx"] == ["Not used"]
-    assert "Labels, to be divided" in offered["mine.conll"]
-    assert "Cannot be read" in texts(app)
-
-
-def test_nothing_used_or_two_train_parts_cannot_be_used(home: Path) -> None:
-    app = dropped(**FILES, **{"more.conll": labels(30, start=150).encode()})
-    box(app, "more.conll").select("train").run()  # type: ignore[attr-defined]
-    box(app, "mine.conll").select(intake.DIVIDE).run()  # type: ignore[attr-defined]
-    assert app.button(key="corpora.use").disabled
-    assert "change one of them" in texts(app)
-    for name in ("mine.conll", "more.conll", "pile.txt"):
-        box(app, name).select(intake.UNUSED).run()  # type: ignore[attr-defined]
-    assert app.button(key="corpora.use").disabled
-
-
 def test_documents_alone_ask_which_are_like_the_task(home: Path) -> None:
     app = dropped(**{f"{i}.docx": documents.docx([f"The deed of party {i} is signed."] * 3) for i in range(4)})
-    assert parts(app) == {"4 files (DOCX)": "domain"}
+    assert list(parts(app).values()) == ["domain"]
     [ask] = app.multiselect
-    assert (ask.label, ask.options) == ("Which of these files are like your task?", [f"{i}.docx" for i in range(4)])
+    assert ask.options == [f"{i}.docx" for i in range(4)]
     ask.select("2.docx").run()
-    assert parts(app) == {"2.docx": "task", "3 files (DOCX)": "domain"}
+    assert sorted(parts(app).values()) == ["domain", "task"]
     app.button(key="corpora.use").click().run()
-    assert {role: corpora.find(mark).name for role, mark in corpora.roles().items()} == {
-        "task": "2",
-        "domain": "0 and 2 more",
-    }
+    names = {role: corpora.find(mark).name for role, mark in corpora.roles().items()}
+    assert names == {"task": "2", "domain": "0 and 2 more"}
 
 
-def test_a_reload_finds_the_drop_again(home: Path) -> None:
-    token = dropped(**FILES).query_params["upload"]
-    again = AppTest.from_file(str(Path("home.py").absolute()), default_timeout=300).run()
-    again.switch_page("pages/1_Corpora.py")
-    again.query_params["upload"] = token[0] if isinstance(token, list) else token
-    again.run()
-    assert parts(again) == {"mine.conll": intake.DIVIDE, "pile.txt": "domain"}
-
-
-def test_files_are_looked_at_once(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = list[Sequence[Path]]()
-    real = looks.looks
-
-    def counted(paths: Sequence[Path]) -> list[Look]:
-        asked.append(paths)
-        return real(paths)
-
-    monkeypatch.setattr(looks, "looks", counted)
-    app = dropped(**FILES)
-    box(app, "pile.txt").select("task").run()  # type: ignore[attr-defined]
-    app.run()
-    assert len(asked) == 1
-
-
-def test_what_failed_is_said_in_its_row_and_waits(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_cannot_be_imported_says_why_in_its_row_and_waits(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def sniffed(path: Path, options: ReadOptions) -> Preview:
         if path.name == "mine.conll":
             raise ReadError(path.name, 3, "the schemes are mixed")
@@ -169,53 +143,46 @@ def test_what_failed_is_said_in_its_row_and_waits(home: Path, monkeypatch: pytes
     app = dropped(**FILES)
     app.button(key="corpora.use").click().run()
     assert not app.exception
-    said = unescape(texts(app))
-    assert "not imported" in said
-    assert "are mixed" in said
+    assert "are mixed" in texts(app)
     assert set(corpora.roles()) == {"domain"}
-    assert "1 upload waiting" in said
+    assert len(list((home / "uploads").iterdir())) == 1
 
 
-def test_a_folder_by_its_path_is_looked_at_too(home: Path, tmp_path: Path) -> None:
+def test_a_folder_by_its_path_is_proposed_too_and_stays_as_it_is(home: Path, tmp_path: Path) -> None:
     folder = tmp_path / "matter"
     folder.mkdir()
     for name, data in FILES.items():
         (folder / name).write_bytes(data)
-    app = opened("pages/1_Corpora.py")
+    app = opened(CORPORA)
     app.segmented_control(key="corpora.source").set_value("A path on this machine").run()
     app.text_input[0].set_value(str(folder))
     app.button(key="corpora.look").click().run()
     assert parts(app) == {"mine.conll": intake.DIVIDE, "pile.txt": "domain"}
     app.button(key="corpora.use").click().run()
     assert set(corpora.roles()) == set(corpora.ROLES)
-    assert sorted(path.name for path in folder.iterdir()) == sorted(FILES)  # one's own files stay
+    assert sorted(path.name for path in folder.iterdir()) == sorted(FILES)
 
 
-def test_the_report_outlives_what_it_speaks_of(home: Path, tmp_path: Path) -> None:
-    for name, data in FILES.items():
-        (tmp_path / name).write_bytes(data)
-    run = runs.execute("intake", {"path": str(tmp_path), "domain": ("pile.txt",), "train": ("mine.conll",)})
-    corpora.remove(corpora.roles()["domain"])
-    app = opened_on("pages/1_Corpora.py", run.id)
-    assert not app.exception
-    assert "a removed corpus" in texts(app)
-
-
-def test_tags_without_a_type_are_called_as_the_form_says(home: Path) -> None:
-    rows = "Aspirin\tB\nhelps\tO\n.\tO\n\nDock\tB\nfever\tI\neased\tO\n.\tO\n\n" * 4
-    app = dropped(**{"train.tsv": rows.encode()})
-    assert "The tags name no type" in texts(app)
-    next(field for field in app.text_input if field.label == "Entity type").set_value("DISEASE")
+@pytest.mark.parametrize(
+    ("name", "rows", "key", "answer", "types"),
+    [
+        (
+            "train.tsv",
+            "Aspirin\tB\nhelps\tO\n.\tO\n\nDock\tB\nfever\tI\neased\tO\n.\tO\n\n",
+            "corpora.entity_type.",
+            "DISEASE",
+            {"DISEASE": 8},
+        ),
+        ("words.txt", "Mara\tNNP\tB-PER\tB\nleft\tVBD\tO\tO\n.\t.\tO\tO\n\n", "corpora.tag_column.", "3", {"PER": 4}),
+    ],
+)
+def test_a_type_or_a_column_of_tags_that_the_file_leaves_open_is_asked_for(
+    name: str, rows: str, key: str, answer: str, types: dict[str, int], home: Path
+) -> None:
+    app = dropped(**{name: (rows * 4).encode()})
+    next(field for field in app.text_input if (field.key or "").startswith(key)).set_value(answer)
+    if "column" in key:
+        app.run()  # the file is looked at again
     app.button(key="corpora.submit").click().run()
     assert not app.exception
-    assert dict(corpora.listed()[0].types) == {"DISEASE": 8}
-
-
-def test_the_column_of_the_tags_is_asked_for_if_no_column_is_plain(home: Path) -> None:
-    rows = "Mara\tNNP\tNP\nleft\tVBD\tVP\nLyon\tNNP\tNP\n.\t.\t.\n\n" * 4
-    app = dropped(**{"words.txt": rows.encode()})
-    assert "none of its 3 columns holds entity tags" in texts(app)
-    next(field for field in app.text_input if field.label == "Column of the tags").set_value("2").run()
-    assert not app.exception
-    app.button(key="corpora.submit").click().run()
-    assert not app.exception
+    assert dict(corpora.listed()[0].types) == types
