@@ -1,7 +1,7 @@
-"""The browser of the tests: one that is there, else playwright's own, else the system's package.
+"""Find the browser of the tests: an installed one, else Playwright's own, else the system's package.
 
-`python -m tests.browser.chromium` sees to one before `make test`; where none can be had, it says why, and the tests
-that need one say at their end that they were left out.
+`python -m tests.browser.chromium` installs one before `make test`. If that fails, it prints the reason, and the tests
+that need a browser are skipped and counted at the end.
 """
 
 import os
@@ -21,7 +21,7 @@ NONE = "there is no chromium"
 
 
 def find() -> str | None:
-    """The path of a browser: the system's goes first."""
+    """Return the path of a browser, the system's first."""
     programs = (path for name in PROGRAMS if (path := shutil.which(name)))
     return next(programs, None) or _downloaded()
 
@@ -33,7 +33,7 @@ def _downloaded() -> str | None:
 
 
 def start(playwright: Playwright, path: str | None) -> Browser | str:
-    """A browser, or why there is none: it is not there, or does not start."""
+    """Start a browser; return the reason if there is none or it does not start."""
     if path is None:
         return NONE
     try:
@@ -43,7 +43,7 @@ def start(playwright: Playwright, path: str | None) -> Browser | str:
 
 
 def why_not(path: str | None) -> str:
-    """Why a browser cannot be used; empty where it can."""
+    """Return the reason why the browser cannot be used, or an empty string."""
     if path is None:
         return NONE
     with sync_playwright() as playwright:
@@ -55,7 +55,7 @@ def why_not(path: str | None) -> str:
 
 
 def ways() -> Iterator[Sequence[Sequence[str]]]:
-    """Commands that may lead to a browser, one way after the other; the system's packages only where they may be."""
+    """Yield lists of commands that install a browser; the system's package manager only as root."""
     download = (sys.executable, "-m", "playwright", "install", "chromium")
     yield [download]
     if os.geteuid() == 0 and shutil.which("apt-get"):
@@ -64,7 +64,7 @@ def ways() -> Iterator[Sequence[Sequence[str]]]:
 
 
 def provide() -> str:
-    """Try one way after the other until a browser starts; what is wrong in the end, empty where nothing is."""
+    """Try the commands of `ways` until a browser starts; return the last problem, or an empty string."""
     wrong = why_not(find())
     for commands in ways():
         if not wrong:

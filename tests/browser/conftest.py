@@ -1,4 +1,4 @@
-"""A real server and a real chromium. Every page that a test opens is held to what `traffic.py` says."""
+"""Fixtures: a real server and a real Chromium. `traffic.py` checks the traffic and console of every page."""
 
 import os
 import random
@@ -43,7 +43,7 @@ def server(tmp_path: Path, forge: Forge) -> Iterator[Server]:
 
 @pytest.fixture
 def cold(tmp_path: Path) -> Iterator[Server]:
-    """A server in a process of its own, which has imported nothing before, and has all cores as a user's has."""
+    """Start a server in a new process that has imported nothing yet and uses all cores, as a user's server does."""
     data = tmp_path / "data"
     data.mkdir()
     cores = {"OMP_NUM_THREADS": str(os.cpu_count())}
@@ -54,7 +54,7 @@ def cold(tmp_path: Path) -> Iterator[Server]:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    """One for all tests; where none can be had they are left out, and told of at the end, or fail where CI is set."""
+    """Start one browser for all tests. Without a browser, skip them and count them at the end, or fail if CI is set."""
     path = chromium.find()
     with sync_playwright() as playwright:
         started = chromium.start(playwright, path)
@@ -66,14 +66,14 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def profile(browser: Browser) -> Iterator[BrowserContext]:
-    """What the pages of all tests keep of the scripts that they have fetched and compiled: most of a page's load."""
+    """Share the scripts that the browser has fetched and compiled, which are most of the time of a page's load."""
     with watched(browser, viewport=VIEWPORT) as context:
         yield context
 
 
 @pytest.fixture
 def page(profile: BrowserContext) -> Iterator[Page]:
-    """A page whose whole traffic is watched."""
+    """Open a tab, and check its traffic and console at the end."""
     with held_to_account(profile.new_page()) as page:
         yield page
         page.close()
@@ -82,7 +82,7 @@ def page(profile: BrowserContext) -> Iterator[Page]:
 
 @pytest.fixture
 def newcomer(browser: Browser) -> Iterator[Page]:
-    """The same, in a browser that has fetched nothing before."""
+    """Open a tab as `page` does, in a browser context that has fetched nothing yet."""
     with watched(browser, viewport=VIEWPORT) as context, held_to_account(context.new_page()) as page:
         yield page
         page.close()
@@ -90,7 +90,7 @@ def newcomer(browser: Browser) -> Iterator[Page]:
 
 @pytest.fixture
 def lines() -> Callable[[int, int], list[str]]:
-    """`lines(n, seed)`: n sentences that no two share, of made-up words."""
+    """Return `lines(n, seed)`, which makes n different sentences of invented words."""
     starts = ("ba", "de", "fi", "go", "hu", "ka", "le", "mi", "no", "pu", "ra", "se", "ti", "vo", "wu")
     words = [start + end for start in starts for end in ("lan", "mer", "nit", "pos", "rud")]
 

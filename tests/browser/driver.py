@@ -1,4 +1,4 @@
-"""Starting and stopping the app, and knowing when a page has settled."""
+"""Start and stop the app, and wait until a page has settled."""
 
 import http.client
 import os
@@ -27,18 +27,18 @@ from tests.patience import until
 
 ROOT = Path(__file__).resolve().parents[2]
 _NAMES = (path.stem.partition("_")[2] for path in sorted((ROOT / "pages").glob("*.py")))
-PAGES = {"Home": "", **{name: name for name in _NAMES}}  # {what the menu calls it: its address}
+PAGES = {"Home": "", **{name: name for name in _NAMES}}  # {name in the menu: address}
 PATIENCE = patience.PATIENCE * 1000  # milliseconds, as playwright counts them
 AGAIN = 20_000  # milliseconds after which an act that a redrawn element has lost is repeated
-PORTS = range(12_000, 32_000)  # below those that the system gives to whoever connects to somewhere
-# A new tab knows nothing of what an earlier one of its profile kept; one that reloads does.
+PORTS = range(12_000, 32_000)  # below those that the system assigns to outgoing connections
+# A new tab starts with an empty local storage; a reload keeps it.
 FORGET = """if (location.protocol === "http:" && !sessionStorage.known) {
     localStorage.clear();
     sessionStorage.known = "yes";
 }"""
-# A crowded browser may take longer than any pause for a frame.
+# Resolves after two frames: a busy browser may need longer for them than any fixed pause.
 FRAMES = "() => new Promise(drawn => requestAnimationFrame(() => requestAnimationFrame(drawn)))"
-# Milliseconds until this browser has drawn a frame and the server has answered it: what a crowded machine adds.
+# Milliseconds that a busy machine adds to drawing one frame and to one answer of the server.
 LAG = """async () => {
     const start = performance.now();
     await new Promise(requestAnimationFrame);
@@ -48,7 +48,7 @@ LAG = """async () => {
 
 
 class Watch(threading.Thread):
-    """The resident memory of a process, in bytes, read every 20 ms as long as the block lasts: the largest, and its fall."""
+    """Read the resident memory of a process, in bytes, every 20 ms while the block runs; keep the largest value."""
 
     def __init__(self, pid: int) -> None:
         super().__init__(daemon=True)
@@ -75,21 +75,21 @@ class Watch(threading.Thread):
                 self._under.set()
 
     def falls(self, limit: float) -> bool:
-        """Wait until it is at most `limit`; whether it ever was."""
+        """Wait until the memory is at most `limit`; return False if it never is."""
         self._limit = limit
         return self._under.wait(patience.PATIENCE)
 
 
-_left: list[int] = []  # ports of servers that are gone: what a browser has fetched from one, it need not fetch again
+_left: list[int] = []  # ports of stopped servers: the browser has cached the scripts of these addresses
 
 
 def free_port() -> int:
-    """A port that nobody listens on, and that the system gives to nobody in the meantime."""
+    """Return a port that no process listens on and that the system does not assign to connections."""
     return _free(random.SystemRandom().sample(PORTS, 100))
 
 
 def served_port() -> int:
-    """The same; one that a server of these tests has left goes first."""
+    """Return a free port, if possible one that an earlier server of these tests has used."""
     port = _free([*_left, *random.SystemRandom().sample(PORTS, 100)])
     _left[:] = [each for each in _left if each != port]
     return port
@@ -99,7 +99,7 @@ def _free(ports: Iterable[int]) -> int:
     for port in ports:
         with socket.socket() as four, socket.socket(socket.AF_INET6) as six:
             try:
-                for probe in (four, six):  # what is left of a server that is gone keeps nobody out, as in app.py
+                for probe in (four, six):  # connections of a stopped server do not block its port, as in app.py
                     probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
                 four.bind(("127.0.0.1", port))
                 six.bind(("::1", port))
@@ -111,14 +111,14 @@ def _free(ports: Iterable[int]) -> int:
 
 @dataclass
 class Server:
-    """`python app.py` on a home of its own. As a context it is not started yet, and stopped whatever happens."""
+    """`python app.py` on its own home. Entering the context does not start it; leaving the context stops it."""
 
     home: Path
     data: Path
     port: int = field(default_factory=served_port)
     environment: Mapping[str, str] = field(default_factory=dict)
     root: Path = ROOT
-    forge: Forge | None = None  # what makes it; else it is started anew
+    forge: Forge | None = None  # forks the server from a process that has done the imports; None starts a new process
     process: subprocess.Popen[bytes] | Forked | None = None
 
     def __enter__(self) -> Self:
@@ -133,7 +133,7 @@ class Server:
         return f"http://localhost:{self.port}"
 
     def start(self, words: Sequence[str] = (), host: str = "localhost") -> None:
-        """Return when it answers. words: another way to start it; host: where it is asked whether it is up."""
+        """Start the server and return when it answers at `host`. words: the command, if not `app.py`."""
         words = words or ("app.py", "--port", str(self.port), "--no-browser")
         folders = {"WINNOW_HOME": str(self.home), "WINNOW_DATA_DIRS": str(self.data)}
         environment = {**os.environ, **folders, **self.environment}
@@ -157,7 +157,7 @@ class Server:
         until(answers, "the server answers", pause=0.05)
 
     def stop(self, by: signal.Signals = signal.SIGTERM) -> None:
-        """End it, if there is one. Errors: AssertionError where it does not, which kills it."""
+        """End the server if it runs. Errors: AssertionError if it does not end, after killing it."""
         if not self.process:
             return
         process, self.process = self.process, None
@@ -171,22 +171,22 @@ class Server:
 
 
 def loaded(page: Page) -> None:
-    """What the page draws has its code and its fonts: a part whose script is still on its way holds a skeleton's place, and
-    a font that comes late moves what is written and has charts drawn anew.
+    """Wait until the page has all scripts and fonts.
 
-    A server that stops before has a browser say that it could not fetch that script.
+    An element without its script is drawn as a skeleton, and a late font moves text and redraws charts. If the server
+    stops before that, the browser reports a script that it could not fetch.
     """
     page.wait_for_function("!document.querySelector('[data-testid=stSkeleton]') && document.fonts.status === 'loaded'")
 
 
 def left(page: Page) -> None:
-    """The page asks its server for nothing any more, which may stop then."""
+    """Leave the page once it is loaded, so that the server may stop."""
     loaded(page)
     page.goto("about:blank")
 
 
 def watched(browser: Browser, **options: Any) -> BrowserContext:
-    """A context in whose pages one knows what the server still owes an answer; each of them begins with nothing kept."""
+    """Return a browser context whose pages count open requests to the server and start with empty local storage."""
     context = browser.new_context(**options)
     context.set_default_timeout(PATIENCE)
     context.add_init_script(FORGET)
@@ -195,10 +195,10 @@ def watched(browser: Browser, **options: Any) -> BrowserContext:
 
 
 def settled(page: Page) -> None:
-    """The script has run, all of it is drawn; no exception, no dialog. Only for pages without a live panel.
+    """Wait until the script has run and the page is drawn; assert that it shows no exception and no dialog.
 
-    Every rerun that the page has asked for has begun and ended. Where it has asked for none since the last time, one may
-    still be on its way: a click leads to it within 155 ms on a quiet machine.
+    Every rerun that the page has requested has started and ended. If it has requested none since the last call, one may
+    still follow: within 155 ms after a click on a quiet machine. Not for pages with a panel that refreshes itself.
     """
     page.wait_for_selector("[data-testid=stApp][data-test-connection-state=CONNECTED]")
     lag = page.evaluate(LAG)
@@ -210,7 +210,7 @@ def settled(page: Page) -> None:
 
 
 def asking(page: Page, act: Callable[[], object]) -> None:
-    """Do what makes the page ask for a rerun, however late it asks, and wait until that is over."""
+    """Do something that makes the page request a rerun, and wait for the request and for the end of the rerun."""
     before = page.evaluate("wire.asked")
     act()
     page.wait_for_function("before => wire.asked > before", arg=before)
@@ -218,7 +218,7 @@ def asking(page: Page, act: Callable[[], object]) -> None:
 
 
 def insisting(page: Page, act: Callable[[], object]) -> None:
-    """`asking` of a chart or a grid, which forgets the mouse where it is drawn anew meanwhile: it is done again then."""
+    """Do as `asking` does, and repeat the act if a chart or a grid was redrawn and so lost the mouse."""
     before = page.evaluate("wire.asked")
 
     def heard() -> bool:
@@ -232,9 +232,9 @@ def insisting(page: Page, act: Callable[[], object]) -> None:
 
 
 def drag(page: Page, chart: Locator, places: Callable[[Mapping[str, float]], Sequence[tuple[float, float]]]) -> None:
-    """Draw over a chart with the mouse held down, and wait until what that asks for is over.
+    """Drag the mouse over a chart, and wait for the rerun that this requests.
 
-    places: where the mouse goes, from the chart's box.
+    places: the points that the mouse passes, computed from the chart's box.
     """
 
     def drawn() -> None:
@@ -249,7 +249,7 @@ def drag(page: Page, chart: Locator, places: Callable[[Mapping[str, float]], Seq
 
 
 def visit(page: Page, address: str) -> None:
-    """To another page of the app that is open, as a browser's Back and Forward lead there: nothing is loaded anew."""
+    """Go to another page of the open app without loading it again, as the Back button does."""
     go = "address => { history.pushState({}, '', address); dispatchEvent(new PopStateEvent('popstate')) }"
     asking(page, lambda: page.evaluate(go, f"/{address}"))
 
@@ -275,9 +275,9 @@ def still(locator: Locator) -> dict[str, float]:
 def pick(
     page: Page, label: str | re.Pattern[str], option: str | re.Pattern[str], *, typed: str = "", nth: int = 0
 ) -> None:
-    """Choose in a list. A rerun may make the field anew, which closes its list: it is opened again then.
+    """Choose an option of a select box; open its list again if a rerun has replaced the field and closed the list.
 
-    typed: what narrows the list before. nth: which of the options that fit.
+    typed: text that narrows the list first. nth: index among the matching options.
     """
     field = page.get_by_role("combobox", name=label).first
     wanted = page.get_by_role("option", name=option).nth(nth)
@@ -297,7 +297,7 @@ def pick(
 
 
 def tick(page: Page, label: str | re.Pattern[str]) -> None:
-    """Tick a box; one that a rerun has drawn anew meanwhile is ticked again."""
+    """Tick a box; tick it again if a rerun has replaced it."""
     box = page.get_by_role("checkbox", name=label)
 
     def ticked() -> bool:
@@ -310,7 +310,7 @@ def tick(page: Page, label: str | re.Pattern[str]) -> None:
 
 
 def expert(page: Page, shown: bool = True) -> None:
-    """Turn the switch for what only experts need, in the menu; one that stands as wanted is left alone."""
+    """Set the switch for expert options in the menu."""
     switch = page.locator(".st-key-frame-expert")
     box = switch.locator("input")
     if box.is_checked() != shown:

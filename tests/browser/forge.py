@@ -1,9 +1,9 @@
-"""Servers without the seconds of their imports: a process that has done them becomes one whenever it is asked.
+"""Fork servers from a process that has already done the imports, which take seconds.
 
 python -m tests.browser.forge
 
-All that follows the imports is done as `python app.py` does it. For tests of what a page shows; those of how a server
-starts, of what it is started with and of the memory that it takes begin one anew.
+After the imports, a forked server does everything that `python app.py` does. Tests of the start itself, of its command
+line and of memory start a new process instead.
 """
 
 import gc
@@ -35,15 +35,15 @@ PARTS = (  # what `app.py` and its first pages import
 
 
 class Forked(psutil.Process):
-    """A server that is no child of this process, asked as if it were."""
+    """A server that is not a child of this process, with the interface of one."""
 
     def poll(self) -> int | None:
-        """None as long as it runs."""
+        """Return None while it runs."""
         return None if self.is_running() else 0
 
 
 class Forge:
-    """As a context it ends with its block; the servers that it made do not."""
+    """The process that forks. It ends with its context; the servers that it forked do not."""
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(
@@ -57,7 +57,7 @@ class Forge:
         self._process.communicate()
 
     def server(self, words: Sequence[str], environment: Mapping[str, str], log: Path) -> Forked:
-        """A process that is as `python *words` would be. log: to which it adds what it prints."""
+        """Fork a process that runs `python *words` and appends its output to `log`."""
         assert self._process.stdin
         assert self._process.stdout
         order = {"words": list(words), "environment": dict(environment), "log": str(log)}
@@ -67,7 +67,7 @@ class Forge:
 
 
 def main() -> None:
-    """Do the imports, then become what each line asks for, until there are no more."""
+    """Do the imports, then fork one server per input line."""
     for name in PARTS:
         importlib.import_module(name)
     for file in (ROOT / "pages" / "ui").rglob("*.py"):

@@ -1,4 +1,4 @@
-"""A home with something finished on every page, laid without the hours behind it."""
+"""Prepare a home with a finished run for every page, without the hours of training."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +26,7 @@ class Laid:
 
 
 def lay(home: Path) -> Laid:
-    """All of it, in the home that `WINNOW_HOME` names."""
+    """Write all runs into the home that `WINNOW_HOME` names."""
     made = finished.corpora(home)
     labels = finished_bias.contracts(home)
     difficulty = finished_bias.measured(home, labels).id
@@ -42,7 +42,7 @@ def lay(home: Path) -> Laid:
         },
     )
     experiment = finished.experiment(home, made, TINY).id
-    for run in runs.listed("finetune"):  # enough of a model for a run to begin with it
+    for run in runs.listed("finetune"):  # a run that starts from this model only needs the file
         (run.artifacts / "model" / "model.safetensors").write_bytes(b"weights")
     runs.execute("robustness", {"test": held, "train": made["train"].fingerprint, "kind": "typos"})
     return Laid(
@@ -59,7 +59,7 @@ def _sealed(home: Path, name: str, lines: list[str]) -> str:
 
 
 def _mapped(home: Path) -> str:
-    """A selection with a map; some of its D_C come twice."""
+    """Make a selection with a map; the domain corpus has duplicates."""
     clauses = contracts(100, seed=2)
     domain = _sealed(home, "pile", [*clauses, *kitchen(100), *clauses[:5]])
     options = {"task": _sealed(home, "clauses", contracts(40, seed=1)), "domain": domain, "encoder": "tiny"}

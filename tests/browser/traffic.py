@@ -1,4 +1,4 @@
-"""What every page that a test opens is held to: it asks no other host, its console shows no error, nothing interrupts it."""
+"""Checks of every page that a test opens: no request to another host, no error in its console, no dialog."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -6,15 +6,15 @@ from urllib.parse import urlparse
 
 from playwright.sync_api import ConsoleMessage, Dialog, Page, Request, WebSocket
 
-# Seen once, on a crowded machine, as Selection was left for Explore: Streamlit's browser side got a part of a page that
-# it no longer had. The page was whole afterwards. Whether our fragments or Streamlit's order of messages is at fault is
-# not known, so this passes over an error that may be ours.
+# Seen once, on a busy machine, on the way from Selection to Explore: Streamlit's frontend received an element for a page
+# that it had left. The page was complete afterwards. The cause is either a fragment of Winnow or Streamlit's order of
+# messages, so ignoring this error may hide one of ours.
 LATE = "Bad delta path index"
 
 
 @contextmanager
 def held_to_account(page: Page) -> Iterator[Page]:
-    """The page, for as long as the block lasts. Errors: AssertionError at its end."""
+    """Yield the page. Errors: AssertionError at the end of the block if a check fails."""
     foreign, errors = list[str](), list[str]()
 
     def asked(request: Request | WebSocket) -> None:
@@ -40,7 +40,7 @@ def held_to_account(page: Page) -> Iterator[Page]:
 
 
 def _expected(message: ConsoleMessage) -> bool:
-    """A deep link looks for the server's base below itself first; a stopped server refuses connections; `LATE`."""
+    """Return True for errors that are no fault: a deep link probes other addresses, a stopped server, `LATE`."""
     where = message.location.get("url", "")
     probes = ("/_stcore/health", "/_stcore/host-config", "/_stcore/stream")
     gone = ("ERR_CONNECTION_REFUSED", "when disconnected from server", "Is Streamlit still running?")

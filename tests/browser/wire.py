@@ -1,4 +1,4 @@
-"""What a page and its server say to each other, as the page's own script hears it: `window.wire`."""
+"""Count the messages between a page and its server, in a script of the page: `window.wire`."""
 
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
