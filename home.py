@@ -39,7 +39,7 @@ def main() -> None:
 
 def _samples() -> None:
     with st.container(border=True):
-        st.markdown("**Try it on a sample.** Small corpora of our own writing, ready to score in one click.")
+        st.markdown("**Try it on a sample.** Small invented corpora, ready to score in one click.")
         sample_buttons("home", SELECTION)
         st.caption("Or open the legal sample with finished results, from texts to report, in a separate project.")
         if pressed("See a finished one", "home.finished", icon=":material/done_all:"):

@@ -9,18 +9,18 @@ from pages.ui.frame import page
 from pages.ui.runs import comparison, one, table
 from pages.ui.runs.links import SELECTION
 
-NEEDS = "Nothing has run yet. What runs stands here, to be named, compared and removed."
+NEEDS = "Nothing has run yet. Runs are listed here, to be named, compared and removed."
 
 
 def main() -> None:
     """The page."""
-    with page("Runs", "Everything this project has run: find it again, say what it was, set it beside others."):
+    with page("Runs", "All runs of this project: search, name, compare and remove them."):
         if not labels.rows(archived=True):
             empty(NEEDS, "runs", SELECTION, make="Make a selection")
             return
         ticked = table.table()
         if not ticked:
-            st.caption("Tick a run to name it, note something or remove it; tick several to see what sets them apart.")
+            st.caption("Tick a run to name, annotate or remove it; tick several to compare them.")
         elif len(ticked) == 1:
             one.one(ticked[0])
         else:

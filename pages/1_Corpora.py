@@ -38,16 +38,14 @@ FLAG_WORDS = {
     "too_long": "too long",
 }
 NEAR_WORDS = {
-    "edited": "are another sentence but for a tenth of its words or letters",
+    "edited": "differ from another sentence in at most a tenth of words or letters",
     "overlapping": "share most of their runs of five words with one",
 }
 WORDS = (terms.TASK, terms.DOMAIN, terms.LABELS, terms.TRAIN, terms.DEV, terms.TEST, terms.LEAK, terms.TOKEN)
 
 ALL = "corpora.all"  # the switch for more than that
 FEW = 20  # corpora that Winnow made are listed without being asked for: a page of hundreds takes a browser long
-STOPPED = (
-    "Stopped at your request. Nothing was added; Resume reads from the beginning, for a corpus is sealed as a whole."
-)
+STOPPED = "Stopped at your request. Nothing was added. Resume starts from the beginning."
 STOPPED_SEVERAL = "Stopped at your request. What was imported is kept; Resume goes on with the next part."
 
 
@@ -194,7 +192,7 @@ def _inside(corpus: Corpus, name: str, role: str) -> None:
         lengths = figures.length_histogram(corpus.lengths(), name, dark=is_dark())
         alt = f"Histogram of sentence lengths of {corpus.name}"
         st.vega_lite_chart(spec=lengths, key=f"corpora.lengths.{role}", alt=alt)
-    st.markdown("**Five of its sentences**")
+    st.markdown("**Examples**")
     looked(corpus.fingerprint)
     sentence_list(corpora.first_sentences(corpus), types, f"Sentences of {corpus.name}")
 
@@ -206,7 +204,7 @@ def _numbers(corpus: Corpus) -> None:
         if corpus.labelled:
             st.metric("Entities", f"{sum(corpus.types.values()):,}", width="content")
             density = ratios.density(corpus)["entities_per_sentence"]
-            st.metric("Entities a sentence", f"{density:.2f}", width="content")
+            st.metric("Entities per sentence", f"{density:.2f}", width="content")
 
 
 def _flags(role: str) -> None:
@@ -216,16 +214,16 @@ def _flags(role: str) -> None:
         return
     run = runs.finished("audit", options)
     if run is None:
-        st.caption("Duplicates, and sentences of your labels (leaks): not looked for yet.")
+        st.caption("Duplicates and test leaks: not checked yet.")
         return
     result = corpora.audit_result(run.id)
     rows = [{"n": n, "flag": FLAG_WORDS[flag]} for flag, n in result.flags.items()]
     table(rows, {"n": "Sentences", "flag": "Flagged as"}, "Flagged sentences")
     if result.flags["near_duplicate"]:
         kinds = " and ".join(f"{n:,} {NEAR_WORDS[kind]}" for kind, n in result.near_rules.items() if n)
-        st.caption(f"Of the near duplicates, {kinds}. Explore shows copies, and the words in which they differ.")
+        st.caption(f"Of the near duplicates, {kinds}. Explore shows them and the words in which they differ.")
     if result.flags["leak"] and (twice := corpora.leaks_flagged_twice(run.id)):
-        st.caption(f"Of the leaks, {twice:,} are duplicates too. Selection and Explore count them as leaks alone.")
+        st.caption(f"Of the leaks, {twice:,} are duplicates too. Selection and Explore count them as leaks only.")
     if not options["held_out"]:
         st.caption("There is no dev or test set yet, so test leaks were not checked.")
 

@@ -23,9 +23,9 @@ from pages.ui.terms import expert, term_picker
 from pages.ui.widgets import config_form, plain
 
 NOTES = {
-    "task": "It cannot do without.",
-    "domain": "It cannot do without.",
-    "train": "Or a list of names. For the strategies gazetteer, ner-selected and cos-mlm-ner; the others do without.",
+    "task": "Required.",
+    "domain": "Required.",
+    "train": "Or a list of names. For the strategies gazetteer, ner-selected and cos-mlm-ner; the others ignore it.",
     "dev": "Stops training in ner-selected and cos-mlm-ner. Copies of its sentences in the domain corpus are kept out.",
     "test": "Copies of its sentences in the domain corpus are kept out, so that no encoder has read the test.",
 }
@@ -166,7 +166,7 @@ def _budget() -> dict[str, Any]:
     )
     words = {flag: flag.replace("_", " ") for flag in corpora.FLAGS}
     keep = right.multiselect(
-        "Keep although flagged as",
+        "Include even if flagged as",
         list(words),
         format_func=words.__getitem__,
         key="selection.keep",

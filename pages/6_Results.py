@@ -27,7 +27,7 @@ WORDS = (
 
 def main() -> None:
     """The page."""
-    with page("Results", "What was compared, what came out, and how sure that is.", WORDS):
+    with page("Results", "What was compared, the result, and how certain it is.", WORDS):
         single = _single()
         run_id = None if single else attached(COMPARED, RUN)
         if run_id is None and not runs.listed("finetune"):
@@ -72,7 +72,7 @@ def _warn(run_id: str) -> None:
 def _study(run_id: str) -> None:
     drawn: dict[str, Callable[[], None]] = {
         "Study": partial(study.study, run_id),
-        "Take away": partial(take.study, run_id),
+        "Download": partial(take.study, run_id),
         "All trainings": take.trainings,
     }
     _draw(drawn, "results.tab.study")
@@ -105,12 +105,12 @@ def _tabs(run_id: str | None, single: str, *, waiting: bool) -> None:
         drawn |= {
             "By type": partial(pair.types, run_labels, run_id),
             "Sentences": partial(sentences.sentences, run_labels),
-            "While training": partial(overlay.overlay, run_labels),
+            "Training curves": partial(overlay.overlay, run_labels),
             "Try a sentence": partial(trial.try_it, run_labels),
         }
     everything: dict[str, Callable[[], None]] = {"All trainings": take.trainings}
     drawn = everything | drawn if waiting else drawn | everything
-    drawn |= {"Take away": partial(take.take_away, run_id, run_labels)}
+    drawn |= {"Download": partial(take.take_away, run_id, run_labels)}
     _draw(drawn, f"results.tab{'.waiting' * waiting}")  # so that the Leaderboard is open once it is there
 
 

@@ -45,11 +45,11 @@ def _setup(labelled: Mapping[str, Corpus]) -> None:
     train = corpora.roles().get("train")
     columns = st.columns(2)
     with columns[0]:
-        label = "Primary: the corpus to do well on"
+        label = "Primary corpus: your labelled data"
         primary = corpus_picker(label, "assisting.primary", train, labelled.values())
     with columns[1]:
         others = [corpus for mark, corpus in labelled.items() if mark != primary]
-        label = "Assisting: the corpus to borrow from"
+        label = "Assisting corpus: labelled data to borrow from"
         # The key holds the primary corpus: what was to be borrowed from may have become just that.
         assisting = corpus_picker(label, f"assisting.assisting.{primary}", None, others)
     if primary is None or assisting is None:

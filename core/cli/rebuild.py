@@ -25,7 +25,7 @@ _OUTPUT = click.option(
 @_OUTPUT
 @json_option
 def rebuild(output: str | None, as_json: bool, **values: object) -> None:
-    """Rebuild a training set so that names tell less or contexts more, by a finished `difficulty` run."""
+    """Rebuild a training set so that names reveal less or contexts more, by a finished `difficulty` run."""
     _run("rebuild", given(values, REBUILD), output, as_json)
 
 

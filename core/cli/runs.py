@@ -97,7 +97,7 @@ def runs_diff(run_ids: Sequence[str], as_json: bool) -> None:
     rows = run_comparison.differences(run_ids)
     result = {"runs": list(run_ids), "differences": {row.option: list(row.values) for row in rows}}
     lines = [f"{row.option:<28} {' | '.join(value or '-' for value in row.values)}" for row in rows]
-    report(result, as_json, lines or "They were begun alike.")
+    report(result, as_json, lines or "Their options are equal.")
 
 
 @run_group.command("curves")
@@ -166,7 +166,7 @@ def runs_resume(run_id: str, agree: bool, as_json: bool) -> None:
 @click.option("--with-runs", is_flag=True, help="With all that was made from it: corpora, runs, models, exports.")
 @json_option
 def runs_remove(run_id: str, with_runs: bool, as_json: bool) -> None:
-    """Delete a run and what it made, but for what other runs need of it."""
+    """Delete a run and what it made, except what other runs need."""
     if with_runs:
         remove_everything(run_id, as_json)
         return

@@ -14,7 +14,7 @@ CONFIG = runs.RECIPES["vectors-import"].config
 
 @click.group("vectors")
 def vectors_group() -> None:
-    """Word vectors of elsewhere (word2vec, GloVe, fastText) that taggers begin with."""
+    """External word vectors (word2vec, GloVe, fastText) that taggers start from."""
 
 
 @vectors_group.command("add")

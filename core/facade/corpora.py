@@ -69,7 +69,7 @@ def remove(reference: str, *, force: bool = False) -> None:
         if used.active and not force:
             runs = ", ".join(run.id for run in used.active)
             raise CorpusError(
-                f"{used.corpus.name}: is needed by a run at work ({runs}); wait for its end or cancel it first"
+                f"{used.corpus.name}: is needed by a running run ({runs}); wait for its end or cancel it first"
                 f"{holders(used.active)}."
             )
         with noted("remove", corpora=[used.corpus.fingerprint]):

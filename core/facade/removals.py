@@ -61,7 +61,7 @@ def remove_everything(reference: str) -> Removal:
         if doomed.active:
             runs = ", ".join(run.id for run in doomed.active)
             raise RunError(
-                f"{reference}: is needed by a run at work ({runs}); wait for its end or cancel it first"
+                f"{reference}: is needed by a running run ({runs}); wait for its end or cancel it first"
                 f"{holders(doomed.active)}."
             )
         names = {"runs": [run.id for run in doomed.runs], "corpora": [corpus.fingerprint for corpus in doomed.corpora]}
@@ -81,7 +81,7 @@ def _remove(doomed: Removal) -> None:
 
 
 def remove_run(run_id: str) -> None:
-    """Delete a run and what it made, but for what other runs need of it. Errors: RunError while it runs."""
+    """Delete a run and what it made, except what other runs need. Errors: RunError while it runs."""
     with store().critical():
         first, *parts = alone(store().get(run_id), store())
         with noted("remove", runs=[first.id, *(part.id for part in parts)]):

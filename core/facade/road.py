@@ -96,9 +96,9 @@ def _choice() -> Stop:
     choice = choice_now()
     if choice is None:
         if at_work := [run for run in runs.of_corpora_in_use(runs.own("select")) if run.state().active]:
-            return Stop(name="choice", known="It is being chosen now.", ready=False, run=at_work[0].id)
+            return Stop(name="choice", known="The selection is running.", ready=False, run=at_work[0].id)
         saved, words = _saved()
-        nothing = "Nothing chosen from the present corpora yet." if saved else "Nothing chosen yet."
+        nothing = "Nothing selected from the corpora in use yet." if saved else "Nothing selected yet."
         known = nothing if possible else "Needs a task corpus and a domain corpus."
         found = prevalence.counted(roles["task"], roles["domain"]) if possible else None
         known += f" {prevalence.in_words(found)}" if found else ""
@@ -143,7 +143,7 @@ def _worth() -> Stop:
     given = corpora.roles()
     for run in runs.of_corpora_in_use(runs.own("experiment", "study")):
         if run.state().active:
-            return Stop(name="worth", known="It is being found out now.", ready=False, run=run.id)
+            return Stop(name="worth", known="The experiment is running.", ready=False, run=run.id)
         with suppress(WinnowError):
             if run.state().state == "succeeded":
                 again = {*LABELS, "task", "domain"} <= given.keys() and bool(find_out.again(run))
@@ -180,7 +180,9 @@ def _finding(run: Run) -> results.Finding:
 
 
 def _report(worth: Stop) -> Stop:
-    known = "Two pages: one for who trains no models, one for who does." if worth.ready else "Comes with the answer."
+    known = (
+        "Two pages: one for decision-makers, one technical." if worth.ready else "Available once step 3 has finished."
+    )
     return Stop(name="report", known=known, ready=worth.ready, open=worth.ready, run=worth.run if worth.ready else "")
 
 
@@ -197,7 +199,7 @@ def closer() -> Sequence[Closer]:
 def _many_sources() -> str:
     task = corpora.roles().get("task")
     sources = [each for each in corpora.listed() if not (each.labelled or each.derived or each.fingerprint == task)]
-    return f"{len(sources)} texts could be chosen from: which is closest?" if len(sources) > 1 else ""
+    return f"{len(sources)} corpora could be selected from: which is closest?" if len(sources) > 1 else ""
 
 
 def _names_tell_more() -> str:
@@ -205,7 +207,7 @@ def _names_tell_more() -> str:
         with suppress(WinnowError):
             bits = bias.result(run.id).v_information
             if bits.entity > bits.context:
-                return "Names tell your tagger more than contexts do."
+                return "Names reveal entity types better than contexts do."
     return ""
 
 

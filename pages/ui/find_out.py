@@ -44,9 +44,11 @@ def plan(run_id: str = "") -> None:
         for sentence in filter(None, (plan.compared, plan.alike, plan.time, plan.shows)):
             st.markdown(plain(sentence))
         if run_id:
-            st.caption("What is there already counts. As its answer is known, the 95 of 100 cases hold a little less.")
+            st.caption(
+                "Earlier runs are reused. Because their result is known, the 95% interval is slightly too narrow."
+            )
         elif plan.edited:
-            st.caption("Hand edits are not made again: what is tried is the way of choosing.")
+            st.caption("Hand edits are not repeated: the experiment tests the strategy.")
         if reason := machine.hindrance():
             st.warning(plain(reason), icon=":material/memory:")
         may_start, anyway = data_check.gate(checks.of_run("experiment", plan.options), "home.find")
@@ -65,7 +67,7 @@ def _chosen() -> dict[str, object]:
     """Options: how often all is made anew, and from which encoder."""
     left, right = st.columns(2)
     with left:
-        times = st.selectbox("Made anew", STRONG, format_func=STRONG.__getitem__, key="home.find.times")
+        times = st.selectbox("Repetitions", STRONG, format_func=STRONG.__getitem__, key="home.find.times")
     with right:
         return find_out.options(times, start_from("find-out"))
 
@@ -78,6 +80,6 @@ def _put_away() -> None:
 def _time(options: dict[str, object]) -> None:
     """The run that times this machine on these texts: begun once, by itself, for it is asked for by Find out."""
     wanted = experiments.calibration(options)
-    st.caption("First this machine is timed on your text, for less than a minute: then you see how long it will take.")
+    st.caption("First this machine is timed on your text for less than a minute, to estimate how long it will take.")
     begun = runs.begun("calibrate", wanted)
     run_panel(begun.id if begun else runs.start("calibrate", wanted), "home.timing")

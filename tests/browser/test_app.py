@@ -78,10 +78,10 @@ def test_three_clicks_lead_from_home_to_a_selection_and_its_map_and_four_to_an_e
     newcomer.get_by_test_id("stSidebar").get_by_role("link", name="Home", exact=True).click()  # the second click
     press(newcomer, "Find out")
     press(newcomer, "Start")
-    expect(newcomer.get_by_text("It is being found out now.")).to_be_visible()
+    expect(newcomer.get_by_text("The experiment is running.")).to_be_visible()
     [experiment] = runs.own("experiment")
     runs.cancel(experiment.id)
-    expect(newcomer.get_by_text("It is being found out now.")).to_have_count(0)
+    expect(newcomer.get_by_text("The experiment is running.")).to_have_count(0)
 
 
 @pytest.mark.road

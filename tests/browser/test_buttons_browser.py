@@ -330,7 +330,7 @@ def road(one: Walk) -> None:
         expect(one.page.get_by_text(plan)).to_have_count(0)
         settled(one.page)
         alone.press("home.find", sees=plan)
-        alone.press("home.find.start", sees="It is being found out now.", starts="experiment")
+        alone.press("home.find.start", sees="The experiment is running.", starts="experiment")
         facade_corpora.set_role("test", None)
         alone.go("")
         assert b"Plain sentence" in alone.download("home.label")
@@ -460,7 +460,7 @@ def _named(one: Walk) -> None:
 
 @walk
 def explore_runs(one: Walk) -> None:
-    one.go(f"Explore?run={one.runs.select}", opened="Find entities in the domain corpus, to colour by and to read")
+    one.go(f"Explore?run={one.runs.select}", opened="Find entities in the domain corpus")
     one.press("explore.tag.start", starts="tag")
     one.go(f"Explore?run={one.runs.select}", opened="The same on the command line, and another map")
     one.press("explore.make", starts="map")
@@ -531,7 +531,7 @@ def timing(one: Walk) -> None:
 
 @walk
 def results(one: Walk) -> None:
-    one.go(f"Results?run={one.runs.experiment}", tab="Take away")
+    one.go(f"Results?run={one.runs.experiment}", tab="Download")
     for kind in ("pdf", "docx", "html", "csv", "md", "zip"):
         one.download(f"results.take.{kind}")
     one.press("results.take.copy", sees=re.compile("-model$"))

@@ -110,7 +110,7 @@ def test_from_mixed_documents_and_labels_to_the_answer_in_five_clicks_and_to_its
     person.click("Find out")
     pick(page, "Start from", re.compile("tiny"), typed="tiny")
     person.click("Start")
-    expect(page.get_by_text("It is being found out now.")).to_be_visible()
+    expect(page.get_by_text("The experiment is running.")).to_be_visible()
     expect(
         page.get_by_text(re.compile(r"\d+ of \d+ sentences \("))
     ).to_be_visible()  # the choice, while the rest goes on

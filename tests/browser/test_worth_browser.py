@@ -42,7 +42,7 @@ def test_home_results_and_reports_give_the_same_two_answers(
     assert [part for part in finding.parts if part not in below] == []
     answers = answered(page.get_by_role("table", name="Leaderboard: every variant's scores and verdict"))
     assert ["△ yes", "no evidence"] in answers
-    page.get_by_role("tab", name="Take away").click()
+    page.get_by_role("tab", name="Download").click()
     settled(page)
     report = downloaded(page, "Report (.html)").decode()
     shutil.rmtree(run.path)  # as another window or the owner may do

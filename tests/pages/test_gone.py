@@ -32,7 +32,7 @@ def test_results_says_on_the_tabs_that_need_text_what_is_missing(
 ) -> None:
     monkeypatch.setenv("WINNOW_HOME", str(emptied[0]))
     app = opened_on("pages/6_Results.py", runs.listed("experiment")[0].id)
-    for tab in ("By type", "Sentences", "Curves", "Take away"):
+    for tab in ("By type", "Sentences", "Curves", "Download"):
         app.session_state["results.tab"] = tab
         said = well(app.run())
         assert ("is no longer here" in said or "no corpus of this name" in said) == (tab in ("By type", "Sentences"))

@@ -197,7 +197,7 @@ def test_shares_of_low_ceim_and_sources_have_curves_and_are_compared_with_their_
 
 
 def test_the_curves_of_several_trainings_are_in_one_chart(run_id: str) -> None:
-    app = tab(opened(PAGE), "While training")
+    app = tab(opened(PAGE), "Training curves")
     assert not app.exception
     arms = app.multiselect(key="results.overlay.runs")
     assert len(arms.value) == 6
@@ -292,7 +292,7 @@ def test_everything_can_be_exported_and_a_copy_that_fails_hides_nothing(
     def full(*given: object, **more: object) -> Path:
         raise ConfigError("exports: there is no room; free some.")
 
-    app = tab(opened(PAGE), "Take away")
+    app = tab(opened(PAGE), "Download")
     assert not app.exception
     ends = [re.sub(r".*\((\.\w+)\)", r"\1", button.proto.label) for button in app.get("download_button")]
     assert ends == [".pdf", ".docx", ".html", ".csv", ".md", ".zip"]
@@ -389,7 +389,7 @@ def test_trainings_of_other_settings_are_compared_with_a_warning_that_names_them
     finished.tuned(home, made, "minilm", 0.6)
     app = opened(PAGE)
     assert not app.warning  # two that were trained alike are first
-    assert tab(app, "While training").warning
+    assert tab(app, "Training curves").warning
     register(
         runs.RECIPES["experiment"],
         runs.RECIPES["experiment"].config.parse({**marks(made), "encoder": "tiny"}),
@@ -406,7 +406,7 @@ def marks(made: Mapping[str, Corpus]) -> dict[str, str]:
 
 def test_arms_of_one_experiment_are_compared_without_a_warning(run_id: str) -> None:
     app = opened(PAGE)
-    for name in ("By type", "While training"):
+    for name in ("By type", "Training curves"):
         assert not tab(app, name).warning
 
 

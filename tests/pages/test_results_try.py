@@ -78,13 +78,13 @@ def test_a_tagger_whose_model_is_gone_is_not_offered(taggers: tuple[str, str], m
     """Neither to be tried nor to be exported; if none is left, one can be trained on the spot."""
     good, bad = taggers
     shutil.rmtree(deliver.model_folder(good))
-    for name, key in (("Try a sentence", "results.try.model"), ("Take away", "results.take.model")):
+    for name, key in (("Try a sentence", "results.try.model"), ("Download", "results.take.model")):
         app = tab(opened(PAGE), name)
         box = app.selectbox(key=key)
         assert len(box.options) == 1
         assert box.value == bad
     shutil.rmtree(deliver.model_folder(bad))
-    for name in ("Try a sentence", "Take away"):
+    for name in ("Try a sentence", "Download"):
         app = tab(opened(PAGE), name)
         assert [info.value for info in app.info] == [NO_MODELS]
         assert not app.error

@@ -56,7 +56,7 @@ def test_one_seed_that_learnt_nothing_is_named_beside_every_verdict_it_touches(h
     assert ("Learnt nothing" in rows["random"].why) == (arm == "random")
     app = opened(PAGE)
     assert not app.exception
-    warned = "Some taggers learnt nothing (no better than chance), and count all the same"
+    warned = "Some taggers learnt nothing (no better than chance) and are still included"
     line = " ".join(word for name, budget, _ in LINES if name == arm for word in (name, budget) if word)
     assert f"{warned}: {line}: seed 2." in unescape(texts(tab(app, "Leaderboard"))).replace("\u2060", "")
 

@@ -131,7 +131,9 @@ def test_document_group_and_further_columns_survive_import_selection_export_and_
     add = ("corpus", "add", "--group-column")
     assert run(*add, "kind", tmp_path / "pile.csv", "--name", "pile")[0] == 0
     assert run("corpus", "add", tmp_path / "task.txt", "--name", "task")[0] == 0
-    code, out, err = run("select", "--task", "task", "--domain", "pile", "--strategy", "random", "--budget", 12, "--json")
+    code, out, err = run(
+        "select", "--task", "task", "--domain", "pile", "--strategy", "random", "--budget", 12, "--json"
+    )
     assert code == 0, err
     file = tmp_path / f"chosen.{ending}"
     assert run("export", json.loads(out)["run"], "--output", file)[0] == 0

@@ -67,7 +67,7 @@ def test_the_diff_has_options_of_options_and_corpora_by_name(
     assert answer["epochs"] == ["3", "4"]
     assert answer["train"] == ["my train", "my dev"]
     assert "learning rate" not in answer
-    assert call("runs", "diff", one.id, one.id).strip() == "They were begun alike."
+    assert call("runs", "diff", one.id, one.id).strip() == "Their options are equal."
     experiment = finished.experiment(home, corpora, finished.LINES)
     options = {row.option: row.values for row in run_comparison.differences([one.id, experiment.id])}
     assert options["epochs"] == ("3", "")

@@ -23,10 +23,10 @@ def first_page(data: bytes | Path) -> str:
 
 def test_what_is_typed_on_results_is_there_again_and_in_every_report(home: Path, tmp_path: Path) -> None:
     run = finished.experiment(home, finished.corpora(home), finished.LINES[:2])
-    app = tab(opened(PAGE), "Take away")
+    app = tab(opened(PAGE), "Download")
     app.text_input(key="results.report.firm").set_value("Ottersea & Sons").run()
     assert not app.exception
-    assert tab(opened(PAGE), "Take away").text_input(key="results.report.firm").value == "Ottersea & Sons"
+    assert tab(opened(PAGE), "Download").text_input(key="results.report.firm").value == "Ottersea & Sons"
     assert "Ottersea & Sons" in first_page(reports.report(run.id, "pdf"))  # as Home hands it out
     write_report.main([run.id, "--output", str(tmp_path / "r.pdf"), "--author", "B. Clerk"], standalone_mode=False)
     page = first_page(tmp_path / "r.pdf")

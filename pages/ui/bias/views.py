@@ -17,8 +17,8 @@ BIN_HEADS = {
     "name": "Name minus context (CEIM)",
     "mentions": "Mentions",
     "share": "Share",
-    "entity": "Mean pointwise V-information (PVI) of the name",
-    "context": "Mean pointwise V-information (PVI) of the context",
+    "entity": "Mean PVI of the name",
+    "context": "Mean PVI of the context",
 }
 TYPE_HEADS = {
     "type": "Type",

@@ -52,7 +52,7 @@ def _form(corpus: str, kinds: Mapping[str, Sequence[str]]) -> None:
             "Names", key="corpora.split.names", placeholder="task, domain" if by == "column" else "train, dev, test"
         )
         seed = right.number_input("Seed", 0, value=0, key="corpora.split.seed")
-        copies = st.toggle("Leave copies where they fall", key="corpora.split.copies")
+        copies = st.toggle("Let duplicates stay in different parts", key="corpora.split.copies")
         sent = submitted("Divide", "corpora.split.start", type="primary", icon=":material/call_split:")
     if sent:
         options |= {"values": values} if values else {"shares": _listed(shares)}
@@ -75,7 +75,7 @@ def _parts(result: SplitResult) -> None:
         }
         for part in result.parts
     ]
-    names = {"name": "Part", "n": "Sentences", "units": "Units", "entities": "Entities", "left": "Copies left out"}
+    names = {"name": "Part", "n": "Sentences", "units": "Units", "entities": "Entities", "left": "Duplicates left out"}
     table(rows, names, "Parts of the divided corpus", names=("name",))
     st.caption(
         f"{result.units:,} documents, values or sentences were kept whole. {count(result.copies, 'sentence')} with"

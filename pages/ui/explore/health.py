@@ -52,7 +52,7 @@ def _again(choice_id: str) -> None:
         st.rerun()
     st.markdown(
         "The best scores are often much alike. Choose again from the same scores, spread over the topics; the table "
-        "then shows what it changed. Nothing is scored anew, and this selection stays as it is."
+        "then shows what it changed. Nothing is scored again, and this selection does not change."
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
         kind = st.segmented_control(

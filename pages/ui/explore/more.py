@@ -18,8 +18,8 @@ from pages.ui.widgets import chart, plain, table, with_place
 
 DRAWN = 20_000
 SHORT = {
-    "exact_duplicate": "copy",
-    "near_duplicate": "near copy",
+    "exact_duplicate": "duplicate",
+    "near_duplicate": "near duplicate",
     "leak": "leak",
     "too_short": "too short",
     "too_long": "too long",

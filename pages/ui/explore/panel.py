@@ -49,7 +49,7 @@ def panel(choice_id: str, map_run: str, kinds: IntArray, points: IntArray) -> No
     if region is not None and region["kind"] in regions.SHAPES:
         name_it(map_run, region)
     if region is not None and region["kind"] == "point":
-        st.caption("The card below tells why it was or was not selected.")
+        st.caption("The card below explains why it was or was not selected.")
         _take_away(choice_id, map_run, points)
         return
     if region is None:
@@ -176,12 +176,12 @@ def _telling(map_run: str, points: IntArray) -> None:
     words = maps.telling_words(map_run, points)[:12]
     if not words:
         return
-    st.markdown("**Words that tell these from the rest**")
+    st.markdown("**Typical words**")
     st.markdown(" · ".join(plain(word.word) for word in words))
     with st.expander("How often they occur", icon=":material/format_list_numbered:"):
         rows = [{"word": w.word, "z": w.z, "inside": w.inside, "outside": w.outside} for w in words]
         columns = {"word": "Word", "z": "Telling (z)", "inside": "Here", "outside": "Elsewhere"}
-        table(rows, columns, "Words that tell the picked sentences from the rest")
+        table(rows, columns, "Typical words of the picked sentences")
 
 
 @st.fragment

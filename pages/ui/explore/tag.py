@@ -17,7 +17,7 @@ def offer(choice_id: str) -> None:
     """Ask which tagger shall read the selection's D_C, where none has yet; the run at work on it."""
     if entities.tag_runs(choice_id):
         return
-    with st.expander("Find entities in the domain corpus, to colour by and to read", icon=":material/label:"):
+    with st.expander("Find entities in the domain corpus", icon=":material/label:"):
         options = _options(choice_id)
         on = where("explore.tag") if options else ""
         if options and pressed("Find entities", "explore.tag.start", icon=":material/search:"):

@@ -98,7 +98,7 @@ def _neighbours(why: Why) -> None:
 
 def _duplicates(why: Why) -> None:
     if why.duplicates:
-        st.markdown("**Copies and near copies in the domain corpus**")
+        st.markdown("**Duplicates and near duplicates in the domain corpus**")
         rows = [{**copy, "differs": copy["differs"].replace("->", "→") or "no word"} for copy in why.duplicates]
         names = {"row": "Row", "score": "Score", "differs": "Differs in", "text": "Sentence"}
-        table(rows, with_place(names, rows), "Copies and near copies in the domain corpus")
+        table(rows, with_place(names, rows), "Duplicates and near duplicates in the domain corpus")

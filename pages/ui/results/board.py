@@ -67,7 +67,7 @@ def leaderboard(run_id: str) -> None:
     means = "; ".join(f"{_name(row)} {row.mean:.2f}" for row in rows)
     chart(figures.seed_dots(rows), "results.dots", f"Test score of every seed and variant; means: {means}")
     gaps = "; ".join(f"{_name(row)} {figures.interval_words(row)}" for row in rows[:30])
-    chart(figures.differences(rows), "results.gaps", f"Score less that of {results.baseline_words(rows)}: {gaps}")
+    chart(figures.differences(rows), "results.gaps", f"Score minus that of {results.baseline_words(rows)}: {gaps}")
     columns = COLUMNS | {"helped": figures.asked_first(rows), "none": f"Against {results.baseline_words(rows)}"}
     table([_line(row) for row in rows], columns, "Leaderboard: every variant's scores and verdict", wrapped=())
     _further(rows)
@@ -88,8 +88,8 @@ COLUMNS = {
     "none": "Against",  # what, its rows say
     "random": "Against its control",
     "dev": terms.DECIDING.named,
-    "sentences": "Sentences read",
-    "tokens": "Tokens read",
+    "sentences": "Sentences pre-trained on",
+    "tokens": "Tokens pre-trained on",
     "seeds": "Seeds won, level, lost",
 }
 
@@ -145,7 +145,7 @@ def _failed(rows: Sequence[ArmRow]) -> None:
     none_at_all = "; ".join(f"{_name(row)}: seed {', '.join(map(str, row.collapsed))}" for row in rows if row.collapsed)
     if none_at_all:
         st.warning(
-            f"Some taggers learnt nothing (no better than chance), and count all the same: {none_at_all}. Train longer."
+            f"Some taggers learnt nothing (no better than chance) and are still included: {none_at_all}. Train longer."
         )
     # Of a training that was removed nobody knows the seeds any more.
     here = {run.id for run in runs.listed("finetune")}
@@ -160,7 +160,7 @@ def _failed(rows: Sequence[ArmRow]) -> None:
         for row in rows
     }
     if names := "; ".join(f"{name}: seed {', '.join(map(str, seeds))}" for name, seeds in failed.items() if seeds):
-        st.warning(f"Some seeds failed to learn (under half of their variant's best), and count all the same: {names}.")
+        st.warning(f"Some seeds failed to learn (under half of their variant's best), and are still included: {names}.")
 
 
 def _cost(run_id: str, rows: Sequence[ArmRow]) -> None:

@@ -23,8 +23,8 @@ SHOWN = {
 }
 SHOWN_ALONE = {"wrong": "with a mistake", "all": "all"}
 MEANING: Mapping[Kind, str] = {
-    "missed": "labelled, and nothing was read there",
-    "invented": "read where nothing is labelled",
+    "missed": "labelled, but nothing was predicted there",
+    "invented": "predicted where nothing is labelled",
     "wrong type": "an entity is there, but of another type",
     "wrong border": "the right type, but too many or too few words",
 }
@@ -119,7 +119,7 @@ def _by_type(readings: Sequence[TwoReadings], types: Collection[str], *, alone: 
     columns = {"type": "Type", "mentions": "Labelled", **heads, "read_as": "Taken for"}
     with st.expander("Mistakes by type", icon=":material/table:"):
         table(rows, columns, "Mistakes of each type" + ("" if alone else ", A / B"), wrapped=("type", "read_as"))
-        st.caption("A wrong type counts under the labelled one, an invented entity under the one that was read.")
+        st.caption("A wrong type is counted under the gold type; a spurious entity under the predicted type.")
 
 
 def _type_line(a: TypeMistakes, b: TypeMistakes, *, alone: bool) -> dict[str, object]:

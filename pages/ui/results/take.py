@@ -76,7 +76,7 @@ def trainings() -> None:
 
 
 def _differences(names: Mapping[str, str]) -> None:
-    st.subheader("What sets two trainings apart", anchor=False)
+    st.subheader("Compare the options of two trainings", anchor=False)
     left, right = st.columns(2)
     ids, label = list(names), names.__getitem__
     # The keys hold the newest: with one that was trained since, the fields begin with that.
@@ -90,7 +90,7 @@ def _differences(names: Mapping[str, str]) -> None:
             "Options in which the two differ",
         )
     else:
-        st.caption("They were trained alike.")
+        st.caption("Their options are equal.")
 
 
 def take_away(run_id: str | None, run_labels: Mapping[str, str]) -> None:

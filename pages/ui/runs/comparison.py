@@ -22,11 +22,11 @@ CURVES = {
 
 def options(rows: Sequence[RunRow]) -> None:
     """A column a run, a row an option in which they differ."""
-    st.subheader("What sets them apart", anchor=False)
+    st.subheader("Differences in options", anchor=False)
     ids = [row.run.id for row in rows]
     differences = run_comparison.differences(ids)
     if not differences:
-        st.caption("They were begun alike.")
+        st.caption("Their options are equal.")
         return
     lines = [
         {"option": row.option, **{run: value or "-" for run, value in zip(ids, row.values, strict=True)}}

@@ -32,9 +32,7 @@ def _words(row: RunRow) -> None:
     known = {tag for other in labels.rows(archived=True) for tag in other.label.tags}
     with st.form(f"runs.words.{row.run.id}", border=False):
         left, right = st.columns(2)
-        name = left.text_input(
-            "Name", row.label.name, 60, key=f"runs.name.{row.run.id}", placeholder="in place of what it is called above"
-        )
+        name = left.text_input("Name", row.label.name, 60, key=f"runs.name.{row.run.id}", placeholder="New name")
         tags = right.multiselect(
             "Tags",
             sorted({*known, *row.label.tags}),

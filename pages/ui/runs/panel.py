@@ -26,7 +26,7 @@ _LOOKS: Mapping[str, Look] = {
     "interrupted": ("Interrupted", "orange", ":material/power_off:"),
 }
 _WAITING: Look = ("Waiting", "gray", ":material/hourglass_top:")
-AGAIN = "Resuming would end the same way, so it is not offered: change what is said above and start anew."
+AGAIN = "Resuming would fail in the same way. Fix the problem above and start again."
 
 STOPPED = "Stopped at your request. What was finished is kept; Resume goes on from there."
 
@@ -100,7 +100,7 @@ def progress(state: RunState) -> None:
 def _ending(state: RunState, stopped: str) -> None:
     match state.state:
         case "failed":
-            why = plain(state.error or "The run failed without a word.")
+            why = plain(state.error or "The run failed without a message.")
             st.error(f"{why}\n\n{AGAIN}" if state.permanent else why, icon=":material/error:")
         case "interrupted":
             st.warning(plain(state.error or ""), icon=":material/power_off:")

@@ -134,7 +134,7 @@ def _state(row: RunRow) -> str:
 
 def _ending(row: RunRow) -> str:
     state = runs.state(row.run.id)
-    return "At work" if state.active else ending(row.run, state)
+    return "Running" if state.active else ending(row.run, state)
 
 
 def _local(run: Run) -> datetime:

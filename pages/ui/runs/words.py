@@ -39,7 +39,7 @@ PARTS = {
     **{role: f"the {term.word}" for role, term in corpora.ROLES.items()},
     "holdout": f"the {terms.TEST.word}",
     "held_out": "what was held out",
-    "corpora": "what was read",
+    "corpora": "the text pre-trained on",
     "corpus": "its corpus",
     "source": "a source",
     "target": "the target",

@@ -24,8 +24,8 @@ from pages.ui.widgets import is_dark, plain, same_command, table, with_place
 LARGEST_DOWNLOAD = 200_000_000  # bytes, about; more goes to the exports folder
 FORMATS: Mapping[Format, str] = {"txt": "text", "jsonl": "JSONL", "parquet": "Parquet", "folder": "folder for datasets"}
 REASONS = {
-    "exact_duplicate": "copies of an earlier sentence",
-    "near_duplicate": "near copies of an earlier sentence",
+    "exact_duplicate": "duplicates of an earlier sentence",
+    "near_duplicate": "near duplicates of an earlier sentence",
     "leak": "also in the dev or test set",
     "too_short": "shorter than the minimum",
     "too_long": "longer than the maximum",
@@ -33,9 +33,9 @@ REASONS = {
 }
 KINDS: Mapping[Which, str] = {
     "top": "The closest to the task corpus",
-    "borderline": "At the border: the last in, the first out",
+    "borderline": "Around the cut-off",
     "rejected": "The farthest from the task corpus",
-    "withheld": "Withheld, though well scored",
+    "withheld": "High score but excluded",
 }
 COLUMNS = {"score": "Score", "tokens": "Tokens", "text": "Sentence"}
 

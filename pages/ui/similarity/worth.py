@@ -82,7 +82,7 @@ def _rule(rule: Rule) -> None:
         "target": "Target",
         "source": "Source",
         "place": "Closeness, 1 the closest",
-        "gap": "Points, language model less word vectors",
+        "gap": "Points, language model minus word vectors",
         "better": "Better",
         "advice": "The rule says",
         "right": "Right",
@@ -158,7 +158,7 @@ def _regrets(effect: Effect) -> None:
         "measure": "Measure",
         "hits": "Best source found",
         "mean": "Points lost on average",
-        "random": "Lost by lot",
+        "random": "Lost at random",
         "pairs": "Pairs in the order of the score",
         "misses": "Where it missed",
     }

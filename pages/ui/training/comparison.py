@@ -43,7 +43,7 @@ def lines(
     with right:
         # An even number, and a field of its own: a default does not change what a field holds.
         seeds = seed_list("experiment.cross", "1, 2, 3, 4") if swapped else seed_list("experiment", "1, 2, 3")
-    repeat = "pipeline" if swapped else worded("repeat", "What every seed makes anew", REPEAT)
+    repeat = "pipeline" if swapped else worded("repeat", "Repeated for every seed", REPEAT)
     rest = {"budgets": listed(budgets), "seeds": seeds, "repeat": repeat, **claim.multipliers(repeat)}
     planned = claim.planned([name for name in arms if name not in ("none", *experiments.CONTROLS)], repeat)
     return {"arms": arms, **rest, **planned}

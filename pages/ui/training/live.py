@@ -18,7 +18,7 @@ OVERALL = "all types"
 HELD_OUT = {"dev_loss_task": "held-out sentences of the task corpus", "dev_loss_general": "held-out general text"}
 SMALL = {
     "learning_rate": "Learning rate",
-    "tokens_per_second": "Pieces a second",
+    "tokens_per_second": "Tokens per second",
     "gpu_memory_gb": "GPU memory, most taken (GB)",
     "gpu_used_gb": "GPU memory in use (GB)",
     "gpu_busy": "GPU busy (%)",
@@ -39,7 +39,7 @@ def live(run_id: str, state: RunState) -> None:
 def _which(run_id: str, trainings: Sequence[Run], active: bool) -> str | None:
     """One of an experiment's trainings; None: whichever is at work, once it is over the last."""
     names = run_titles(trainings)
-    latest = "the one at work" if active else "the last one"
+    latest = "the running one" if active else "the last one"
     return st.selectbox(
         "Training", [None, *names], format_func=lambda name: names.get(name, latest), key=f"training.part.{run_id}"
     )
@@ -93,7 +93,7 @@ def _numbers(metrics: Sequence[Metric], state: RunState) -> None:
                 help=f"At step {at:,}{of}.",
             )
         if "tokens_per_second" in last:
-            st.metric("Pieces a second", f"{last['tokens_per_second']:,.0f}", width="content")
+            st.metric("Tokens per second", f"{last['tokens_per_second']:,.0f}", width="content")
         if "gpu_memory_gb" in last:
             st.metric("GPU memory", f"{last['gpu_memory_gb']:.1f} GB", width="content")
         if "gpu_busy" in last:
@@ -149,7 +149,7 @@ def _table(metrics: Sequence[Metric]) -> None:
     """Draw what the charts show, in numbers, and how much of it there is."""
     n = sum(len(metric.steps) for metric in metrics)
     step = max(int(metric.steps[-1]) for metric in metrics if metric.seed == metrics[-1].seed)
-    words = [f"Step {step:,}", f"{count(n, 'point')}; a chart draws at most {figures.MOST:,}, and no peak is lost"]
+    words = [f"Step {step:,}", f"{count(n, 'point')}; the chart draws at most {figures.MOST:,}"]
     if metrics[0].seed != metrics[-1].seed:
         words.append(f"seed {metrics[-1].seed} in full colour, those before it pale")
     st.caption(" · ".join(words))

@@ -101,7 +101,7 @@ def _pretrained(run_id: str) -> None:
         st.metric("Sentences", f"{result.sentences:,}", width="content")
         st.metric("Pseudo-perplexity before", f"{perplexity.before:,.1f}", width="content")
         st.metric("after", f"{perplexity.after:,.1f}", width="content", help="On held-out text; lower is better.")
-        st.metric("Pieces a second", f"{result.tokens_per_second:,.0f}", width="content")
+        st.metric("Tokens per second", f"{result.tokens_per_second:,.0f}", width="content")
     if result.head_fitted:
         st.info(
             "The encoder came without a vocabulary head, so one was fitted first, the encoder frozen. A loss that "

@@ -14,7 +14,7 @@ HELP = "word2vec, GloVe or fastText (.vec) as text, plain or .gz; read where it 
 
 def vectors_import() -> None:
     """Draw what was read before, and the form that reads a file; how far the latest reading is."""
-    with st.expander("Word vectors of elsewhere (GloVe, word2vec, fastText)", icon=":material/match_word:"):
+    with st.expander("External word vectors (GloVe, word2vec, fastText)", icon=":material/match_word:"):
         if here := list(vectors.imported().values()):
             names = {"name": "Name", "words": "Words", "dimension": "Numbers a word"}
             rows = [{key: getattr(one, key) for key in names} for one in here]
@@ -59,4 +59,4 @@ def several_picked(key: str) -> tuple[str, ...]:
     if not names:
         return ()
     why = "A variant vectors:NAME each; all variants' words are as long as these."
-    return tuple(st.multiselect("Word vectors of elsewhere", names, key=key, placeholder="none", help=why))
+    return tuple(st.multiselect("External word vectors", names, key=key, placeholder="none", help=why))
