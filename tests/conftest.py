@@ -4,7 +4,7 @@ import gc
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -119,10 +119,34 @@ def entities_of(sentence: Sentence) -> tuple[Entity, ...]:
     return sentence.entities
 
 
+Command = Callable[..., tuple[int, str, str]]  # words -> exit code, stdout, stderr
+
+
+@pytest.fixture
+def command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
+    """Type a command line in this process: `command("corpus", "list")` -> (exit code, stdout, stderr)."""
+    from core.cli.main import run_main
+
+    def call(*words: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["core", *map(str, words)])
+        return (run_main(), *capsys.readouterr())
+
+    return call
+
+
 class Seal(Protocol):
     """`seal(texts, name="c")` -> a sealed corpus of this test's home."""
 
     def __call__(self, texts: Sequence[str | Sentence], name: str = "corpus", labelled: bool = False) -> Corpus: ...
+
+
+@pytest.fixture
+def untrained() -> Iterator[None]:
+    """Replace all training in this test by results drawn at random."""
+    from tests.untrained import without_training
+
+    with without_training():
+        yield
 
 
 @pytest.fixture

@@ -5,7 +5,8 @@
 
 - selected: corpora of contracts and recipes, a selection by n-gram perplexity, one at random, and a map (embeddings);
 - trained: a tagger of two seeds, its evaluation, and a tagger that learnt nothing;
-- experimented: an experiment with one pre-training per arm (`quick`) and one with two replicates (`pipeline`);
+- experimented: an experiment with one pre-training per arm (`quick`), and one with two replicates whose taggers and
+  encoders are not trained (`pipeline`);
 - biased: a measured training set, a rebuilt one, and a test set with unseen names.
 
 A test module with a home of its own passes its own `build`. Files that are never written to again are hard links, so
@@ -174,13 +175,15 @@ def build_trained(home: Path) -> Names:
 
 
 def build_experimented(home: Path) -> Names:
-    """The corpora of `fill` and the experiment EXPERIMENT, repeated by tagger and by pipeline."""
+    """The corpora of `fill` and the experiment EXPERIMENT, repeated by tagger and, without training, by pipeline."""
     from core.facade import runs
     from tests.recipes.test_experiment import fill
+    from tests.untrained import without_training
 
     fill(home)
     quick = runs.execute("experiment", EXPERIMENT).id
-    return {"quick": quick, "pipeline": runs.execute("experiment", {**EXPERIMENT, "repeat": "pipeline"}).id}
+    with without_training():
+        return {"quick": quick, "pipeline": runs.execute("experiment", {**EXPERIMENT, "repeat": "pipeline"}).id}
 
 
 def build_biased(home: Path) -> Names:

@@ -36,14 +36,7 @@ def test_what_is_written_is_read(tmp_path_factory: pytest.TempPathFactory, menti
 
 @pytest.mark.parametrize(
     ("ceim", "name"),
-    [
-        (-7, "low"),
-        (-0.5, "low"),
-        (-0.4999, "near_zero"),
-        (0, "near_zero"),
-        (0.4999, "near_zero"),
-        (0.5, "high"),
-    ],
+    [(-7, "low"), (-0.5, "low"), (-0.4999, "near_zero"), (0, "near_zero"), (0.4999, "near_zero"), (0.5, "high")],
 )
 def test_bins_of_the_specification(ceim: float, name: str) -> None:
     assert bin_of(ceim) == name

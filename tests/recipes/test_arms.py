@@ -271,7 +271,7 @@ def test_the_paper_of_bias_is_its_own() -> None:
     assert preset("low2high:20%", finetune={"network": "charcnn"}) == "paper"
 
 
-def test_table_3_is_made_by_one_experiment(corpora: Library) -> None:
+def test_table_3_is_made_by_one_experiment(corpora: Library, untrained: None) -> None:
     _, rows = made(
         arms=("base+high:6",),
         preset="paper",
@@ -326,14 +326,8 @@ def test_sources_are_read_alike_and_answer_to_similarity(corpora: Library, tmp_p
     assert not held_out & set(read["law"].ids().tolist())
     assert (tuned["lm:law"]["states"], tuned["states"]["states"]) == (pretrained.id, "tiny")
 
-    compared = {
-        "source": ("law", "food"),
-        "target": ("train",),
-        "measure": ("tvc",),
-        "draws": 1,
-        "sizes": 0,
-        "min_source_tokens": 1,
-    }
+    compared = {"source": ("law", "food"), "target": ("train",), "measure": ("tvc",), "min_source_tokens": 1}
+    compared |= {"draws": 1, "sizes": 0}
     told = similarity.judge_own(runs.execute("similarity", compared).id)
     assert told is not None
     assert {effect.name for effect in told.effects} == {"word vectors", "language model"}
@@ -345,7 +339,7 @@ def test_sources_are_read_alike_and_answer_to_similarity(corpora: Library, tmp_p
         experiments.cost({**wrong, "imported_vectors": ("far", "wide"), "arms": ("vectors:far",)})
 
 
-def test_further_test_sets_stand_beside_the_first(corpora: Library) -> None:
+def test_further_test_sets_stand_beside_the_first(corpora: Library, untrained: None) -> None:
     run, rows = made(
         assisting="theirs", arms=("monolingual", "skl:4"), finetune={"network": "charcnn", "hidden": 8, "epochs": 9}
     )
@@ -380,20 +374,20 @@ def test_further_test_sets_stand_beside_the_first(corpora: Library) -> None:
     assert Counter(each.manifest.kind for each in runs.listed())["skl"] == 1
 
 
-def test_all_needs_no_scores_and_skl_takes_its_options(corpora: Library) -> None:
-    """SKL would have nothing to compare between L_C and `strange`."""
+def test_all_needs_no_scores_and_skl_takes_its_options(corpora: Library, untrained: None) -> None:
+    """SKL would have nothing to compare between L_C and `strange`. Arms that borrow are as large as the others."""
     rows = [sentence("Acme sued Beta .", [(0, 1, "FIRM"), (2, 3, "RIVAL")])]
     strange = corpora.seal(rows, name="strange", origin={}, labelled=True).fingerprint
-    small = {"seeds": (1,), "finetune": {"network": "charcnn", "hidden": 4, "epochs": 1}}
+    small = {"seeds": (1,), "finetune": {"network": "charcnn", "epochs": 1}}
     _, found = made(assisting="strange", arms=("all",), **small)
     assert not runs.listed("skl")
+    tuned = [runs.get(row["finetune_run"]).manifest.config for row in found.values()]
+    assert [each["hidden"] for each in tuned] == [400, 400]
     assert runs.get(found["all"]["finetune_run"]).manifest.config["assisting"] == strange
     assert facade_corpora.find(strange).name == "strange"
     made(assisting="theirs", arms=("skl:9.5",), skl={"unit": "surface"}, **small)
     assert runs.listed("skl")[0].manifest.config["unit"] == "surface"
 
-
-def test_arms_that_borrow_are_as_large_as_the_others(corpora: Library) -> None:
     def config(*names: str, **finetune: Any) -> ExperimentConfig:
         return ExperimentConfig.parse({**SPLITS, "assisting": "theirs", "arms": names, "finetune": finetune})
 
@@ -402,9 +396,6 @@ def test_arms_that_borrow_are_as_large_as_the_others(corpora: Library) -> None:
     assert config("skl:2", network="charcnn", hidden=7).tagger["hidden"] == 7
     assert config("none", network="charcnn").tagger == {"network": "charcnn"}
     assert config("all").tagger == {}
-    _, rows = made(assisting="theirs", arms=("all",), seeds=(1,), finetune={"network": "charcnn", "epochs": 1})
-    tuned = [runs.get(row["finetune_run"]).manifest.config for row in rows.values()]
-    assert [each["hidden"] for each in tuned] == [400, 400]
 
 
 @pytest.mark.parametrize(
@@ -433,7 +424,9 @@ def test_what_the_experiment_says_is_no_option_of_skl() -> None:
             ExperimentConfig.parse({**SPLITS, stage: {"weights": "x"}})
 
 
-def test_l_c_is_rebuilt_by_one_measurement_of_another_encoder(corpora: Library, tmp_path: Path) -> None:
+def test_l_c_is_rebuilt_by_one_measurement_of_another_encoder(
+    corpora: Library, tmp_path: Path, untrained: None
+) -> None:
     judge = str(tiny_mlm(tmp_path / "judge"))
     _, rows = made(
         arms=("base", "highc2low:20%", "low2high:20%", "dataaug", "lpft"),
@@ -494,18 +487,9 @@ def test_a_cap_draws_whole_sentences() -> None:
 
 
 def test_each_test_set_is_set_against_none_on_itself(corpora: Library, tmp_path: Path) -> None:
-    """Right spans of ten, by (arm, test set, seed)."""
-    right = {
-        ("none", "test", 1): 9,
-        ("none", "test1", 1): 2,
-        ("none", "test", 2): 9,
-        ("none", "test1", 2): 4,
-        ("arm", "test", 1): 8,
-        ("arm", "test1", 1): 6,
-        ("arm", "test", 2): 8,
-        ("arm", "test1", 2): 7,
-    }
-    for (arm, split, seed), n in right.items():
+    """Ten spans per table; the numbers are those found with the seeds 1 and 2."""
+    right = {("none", "test"): (9, 9), ("none", "test1"): (2, 4), ("arm", "test"): (8, 8), ("arm", "test1"): (6, 7)}
+    for (arm, split), seed, n in ((key, seed, n) for key, found in right.items() for seed, n in enumerate(found, 1)):
         tp = (np.arange(10) < n).astype(np.int32)[:, None]
         (tmp_path / arm).mkdir(exist_ok=True)
         ones = np.ones_like(tp)

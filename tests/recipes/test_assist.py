@@ -47,7 +47,7 @@ def borrowed(row: Mapping[str, str]) -> set[str]:
     return {s.id for block in corpus.batches() for s in block}
 
 
-def test_borrowing_all_leaves_the_corpus_its_name(given: dict[str, str], seal: Seal) -> None:
+def test_borrowing_all_leaves_the_corpus_its_name(given: dict[str, str], seal: Seal, untrained: None) -> None:
     theirs = seal(AWAY, "theirs", labelled=True)
     rows = swept({**given, "assisting": theirs.fingerprint}).result()["rows"]
     assert {runs.get(row["run"]).manifest.config["assisting"] for row in rows[1:]} == {theirs.fingerprint}
@@ -55,7 +55,9 @@ def test_borrowing_all_leaves_the_corpus_its_name(given: dict[str, str], seal: S
     assert corpora.find("theirs").fingerprint == theirs.fingerprint
 
 
-def test_a_map_that_names_types_otherwise_makes_another_corpus(given: dict[str, str], seal: Seal) -> None:
+def test_a_map_that_names_types_otherwise_makes_another_corpus(
+    given: dict[str, str], seal: Seal, untrained: None
+) -> None:
     theirs = seal([*AWAY, sentence("Oslo", [(0, 1, "GPE")])], "theirs", labelled=True)
     rows = swept({**given, "assisting": theirs.fingerprint}, type_map=("GPE=LOC",)).result()["rows"]
     kept = corpora.find(runs.get(rows[-1]["run"]).manifest.config["assisting"])
@@ -63,7 +65,7 @@ def test_a_map_that_names_types_otherwise_makes_another_corpus(given: dict[str, 
     assert corpora.find(theirs.fingerprint).name == "theirs"
 
 
-def test_no_arm_learns_from_dev_or_test_and_the_page_finds_the_sweep(given: dict[str, str]) -> None:
+def test_no_arm_learns_from_dev_or_test_and_the_page_finds_the_sweep(given: dict[str, str], untrained: None) -> None:
     looked = runs.execute("skl", {name: given[name] for name in ("primary", "assisting")})
     run = swept(given)
     assert [row["kept"] for row in run.result()["rows"]] == [0, 5, 5]
@@ -99,12 +101,12 @@ def test_a_map_of_the_primary_types_is_for_looking_alone(given: dict[str, str], 
     refused(given, "renames what home itself says", type_map=pairs)
 
 
-def test_a_primary_type_may_be_left_out_of_the_comparison(given: dict[str, str]) -> None:
+def test_a_primary_type_may_be_left_out_of_the_comparison(given: dict[str, str], untrained: None) -> None:
     assert swept(given, type_map=("ORG=",)).state().state == "succeeded"
 
 
 def test_all_arms_make_the_same_steps_with_one_size_and_as_many_sentences_at_random_stand_beside(
-    given: dict[str, str],
+    given: dict[str, str], untrained: None
 ) -> None:
     """Whatever dev says: the threshold is one, and it keeps three of five sentences."""
     run = swept(given, thresholds=(1,), hidden=None, seeds=(1, 2))
@@ -124,7 +126,7 @@ def test_all_arms_make_the_same_steps_with_one_size_and_as_many_sentences_at_ran
     assert "beside as many at random (" in assisting.in_words(table)
 
 
-def test_paper_is_a_sentence_a_step_of_both_in_turn(given: dict[str, str], seal: Seal) -> None:
+def test_paper_is_a_sentence_a_step_of_both_in_turn(given: dict[str, str], seal: Seal, untrained: None) -> None:
     own, other = (seal([sentence(text)] * 5, text).fingerprint for text in ("Ada won", "Lena vant"))
     learnt = {"vectors": own, "assisting_vectors": other, "skipgram": {"dimension": 3}}
     rows = swept(given, preset="paper", thresholds=(9.5,), **learnt).result()["rows"]
@@ -144,7 +146,9 @@ def test_paper_is_of_charcnn(given: dict[str, str]) -> None:
     refused(given, "paper is how Murthy et al. 2018 trained their charcnn", preset="paper", network="bilstm")
 
 
-def test_words_go_by_holm_over_the_shares(given: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_words_go_by_holm_over_the_shares(
+    given: dict[str, str], monkeypatch: pytest.MonkeyPatch, untrained: None
+) -> None:
     """Each comparison is one family, with a test a share."""
     families = list[tuple[str, ...]]()
 

@@ -11,7 +11,6 @@ from core.corpora.corpus import Corpus
 from core.errors import ConfigError
 from core.facade import experiments, runs
 from core.models.fingerprint import fingerprint
-from core.recipes import calibrate
 from core.recipes.experiment import rivals
 from core.recipes.experiment.config import ExperimentConfig
 from core.recipes.experiment.seconds import Seconds
@@ -67,8 +66,7 @@ def test_what_is_no_axis_is_a_sentence(options: dict[str, Any], says: str) -> No
         config(arms=("none",), **options)
 
 
-def test_the_same_selection_under_another_encoder(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(calibrate, "SECONDS", 0.0)
+def test_the_same_selection_under_another_encoder(home: Path, tmp_path: Path, untrained: None) -> None:
     other = str(tiny_mlm(tmp_path / "other"))
     fill(home)
     options = {**OPTIONS, "arms": ("none", "gazetteer"), "axis": (f"encoder:{other}",), "seeds": (1,)}

@@ -3,7 +3,7 @@
 import json
 import re
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -17,9 +17,7 @@ from core.facade import runs
 from core.facade.errors import ConfigError
 from core.recipes.experiment.config import ExperimentConfig
 from tests import finished
-from tests.recipes.test_command_line import run as run  # noqa: PLC0414  a fixture
-
-Run = Callable[..., tuple[int, str, str]]
+from tests.conftest import Command
 
 
 def commands(command: click.Command = main, name: str = "") -> Iterator[tuple[str, click.Command]]:
@@ -33,20 +31,18 @@ def help_of(command: click.Command) -> str:
     return command.get_help(click.Context(command, info_name="core"))
 
 
-@pytest.mark.parametrize("name", [name for name, _ in commands()])
-def test_every_help_ends_with_an_example_that_can_be_typed(name: str) -> None:
-    text = help_of(dict(commands())[name])
-    [example] = re.findall(rf"Example:\n +{CORE} (.*)", text)
-    words = shlex.split(example)
-    command: click.Command = main
-    while words and isinstance(command, click.Group):
-        command = command.commands[words.pop(0)]
-    assert not isinstance(command, click.Group)
-    values, rest, _ = command.make_parser(click.Context(command)).parse_args(
-        list(words)
-    )  # NoSuchOption for a wrong one
-    missing = [param.name for param in command.params if param.required and values.get(str(param.name)) in (None, ())]
-    assert (missing, rest) == ([], [])
+def test_every_help_ends_with_an_example_that_can_be_typed() -> None:
+    for name, shown in commands():
+        [example] = re.findall(rf"Example:\n +{CORE} (.*)", help_of(shown))
+        words = shlex.split(example)
+        command: click.Command = main
+        while words and isinstance(command, click.Group):
+            command = command.commands[words.pop(0)]
+        assert not isinstance(command, click.Group), name
+        parser = command.make_parser(click.Context(command))
+        values, rest, _ = parser.parse_args(list(words))  # NoSuchOption for a wrong one
+        empty = [param.name for param in command.params if param.required and values.get(str(param.name)) in (None, ())]
+        assert (empty, rest) == ([], []), name
 
 
 def test_help_shows_types_and_defaults_as_people_write_them() -> None:
@@ -61,24 +57,24 @@ def test_help_shows_types_and_defaults_as_people_write_them() -> None:
     assert "[default: none, random, classifier]" in re.sub(r"\s+", " ", everything["experiment"])
 
 
-def test_the_version_is_printed(run: Run) -> None:
-    code, out, _ = run("--version")
+def test_the_version_is_printed(command: Command) -> None:
+    code, out, _ = command("--version")
     assert (code, out.strip()) == (0, f"Winnow {__version__}")
 
 
 def test_options_of_the_program_may_stand_behind_the_command(
-    run: Run, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    command: Command, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, usual in (("WINNOW_DEVICE", "auto"), ("WINNOW_ON", "local")):
         monkeypatch.setenv(name, usual)
     (file := tmp_path / "a.txt").write_text("One sentence .\n", encoding="utf-8")
-    assert run("corpus", "add", file)[0] == 0
-    assert run("project", "new", "Loans")[0] == 0
-    assert len(json.loads(run("corpus", "list", "--json")[1])["corpora"]) == 1
-    before = json.loads(run("--project", "Loans", "--device", "cpu", "corpus", "list", "--json")[1])
-    behind = json.loads(run("corpus", "list", "--json", "--project=Loans", "--device", "cpu")[1])
+    assert command("corpus", "add", file)[0] == 0
+    assert command("project", "new", "Loans")[0] == 0
+    assert len(json.loads(command("corpus", "list", "--json")[1])["corpora"]) == 1
+    before = json.loads(command("--project", "Loans", "--device", "cpu", "corpus", "list", "--json")[1])
+    behind = json.loads(command("corpus", "list", "--json", "--project=Loans", "--device", "cpu")[1])
     assert before == behind == {"corpora": []}
-    code, _, said = run("select", "--task", "t", "--domain", "d", "--on", "nowhere")
+    code, _, said = command("select", "--task", "t", "--domain", "d", "--on", "nowhere")
     assert code == 2
     assert "no such option" not in said.lower()
     assert "nowhere" in said
@@ -101,40 +97,40 @@ def test_an_option_is_refused_in_our_words(options: dict[str, object], words: st
     assert caught.value.option == words.split(maxsplit=1)[0]
 
 
-def test_a_refused_option_is_named_by_its_flag(run: Run, home: Path) -> None:
+def test_a_refused_option_is_named_by_its_flag(command: Command, home: Path) -> None:
     made = finished.corpora(home)
-    code, _, said = run("experiment", "--train", made["train"].fingerprint, "--test", made["test"].fingerprint)
+    code, _, said = command("experiment", "--train", made["train"].fingerprint, "--test", made["test"].fingerprint)
     assert (code, said.strip()) == (2, "--dev is missing.")
     parts = [word for part in ("train", "dev", "test") for word in (f"--{part}", made[part].fingerprint)]
-    assert run("experiment", *parts, "--seeds", "one")[2].strip() == "--seed must be a whole number, not 'one'."
+    assert command("experiment", *parts, "--seeds", "one")[2].strip() == "--seed must be a whole number, not 'one'."
 
 
-def test_runs_are_listed_and_shown_with_their_titles_and_without_braces(run: Run, home: Path) -> None:
+def test_runs_are_listed_and_shown_with_their_titles_and_without_braces(command: Command, home: Path) -> None:
     made = finished.corpora(home)
     tuned = finished.tuned(home, made, "tiny", 0.6)
-    [line] = run("runs", "list")[1].splitlines()
+    [line] = command("runs", "list")[1].splitlines()
     assert line.startswith(tuned.id)
     assert line.endswith("finished    Fine-tune tiny on my train")
-    assert json.loads(run("runs", "list", "--json")[1])["runs"][0]["title"] == "Fine-tune tiny on my train"
-    shown = run("runs", "show", tuned.id)[1]
+    assert json.loads(command("runs", "list", "--json")[1])["runs"][0]["title"] == "Fine-tune tiny on my train"
+    shown = command("runs", "show", tuned.id)[1]
     assert shown.startswith("Fine-tune tiny on my train\n")
     assert not re.search(r"[{}\[\]]|'", shown)
     assert max(map(len, shown.splitlines())) < 240
-    assert json.loads(run("runs", "show", tuned.id, "--json")[1])["result"] == runs.get(tuned.id).result()
+    assert json.loads(command("runs", "show", tuned.id, "--json")[1])["result"] == runs.get(tuned.id).result()
     compared = finished.experiment(home, made, finished.LINES[:2])
-    assert "Next: " in run("runs", "show", compared.id)[1]
+    assert "Next: " in command("runs", "show", compared.id)[1]
 
 
-def test_an_import_says_what_came_in_and_what_was_left_out(run: Run, tmp_path: Path) -> None:
+def test_an_import_says_what_came_in_and_what_was_left_out(command: Command, tmp_path: Path) -> None:
     file = tmp_path / "loans.conll"
     file.write_text("Acme B-ORG\npays O\n\nBob B-PER\nx\n", encoding="utf-8")
-    lines = run("corpus", "add", file)[1].splitlines()
+    lines = command("corpus", "add", file)[1].splitlines()
     assert lines[0] == "loans: 1 sentence, 2 tokens, labelled"
     assert "entities     ORG 1" in lines
     assert "left out     1 row rejected" in lines
     assert any("loans.conll line 5: 1 column" in line for line in lines)
     assert len(lines) < 10
-    assert {"corpus", "rejected", "problems"} <= json.loads(run("corpus", "add", file, "--json")[1]).keys()
+    assert {"corpus", "rejected", "problems"} <= json.loads(command("corpus", "add", file, "--json")[1]).keys()
 
 
 def test_values_are_printed_without_braces() -> None:

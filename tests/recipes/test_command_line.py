@@ -10,26 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from core.cli.main import run_main
 from core.facade import corpora, runs
 from core.runs.events import Event
+from tests.conftest import Command
 from tests.planted import contracts, kitchen
 
 ROOT = Path(__file__).resolve().parents[2]
-Run = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """`run("corpus", "list")` -> (exit code, stdout, stderr), in this process."""
-
-    def call(*words: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["core", *map(str, words)])
-        code = run_main()
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return call
 
 
 @pytest.fixture
@@ -41,23 +27,25 @@ def piles(tmp_path: Path) -> tuple[Path, Path]:
     return task, domain
 
 
-def test_the_same_text_again_says_so_and_keeps_its_name_until_it_is_renamed(run: Run, piles: tuple[Path, Path]) -> None:
+def test_the_same_text_again_says_so_and_keeps_its_name_until_it_is_renamed(
+    command: Command, piles: tuple[Path, Path]
+) -> None:
     task, domain = piles
-    assert json.loads(run("corpus", "add", task, "--name", "first", "--json")[1])["was_here"] is False
-    code, out, said = run("corpus", "add", task, "--name", "second", "--json")
+    assert json.loads(command("corpus", "add", task, "--name", "first", "--json")[1])["was_here"] is False
+    code, out, said = command("corpus", "add", task, "--name", "second", "--json")
     assert code == 0
     assert "This text is here already as first; opened that one." in said
     result = json.loads(out)
     assert (result["name"], result["asked_name"], result["was_here"]) == ("first", "second", True)
-    code, out, said = run("corpus", "add", domain, "--name", "first", "--json")
+    code, out, said = command("corpus", "add", domain, "--name", "first", "--json")
     assert json.loads(out)["name"] == "first (2)"
     assert "Another corpus is called first, so this one is called first (2)." in said
-    code, _, said = run("corpus", "rename", "first (2)", "first")
+    code, _, said = command("corpus", "rename", "first (2)", "first")
     assert code != 0
     assert "another corpus is called 'first' already" in said
-    assert run("corpus", "rename", "first (2)", " ")[0] != 0
-    assert json.loads(run("corpus", "rename", "first (2)", "pile", "--json")[1])["name"] == "pile"
-    assert json.loads(run("corpus", "show", "pile", "--json")[1])["sentences"] == 120
+    assert command("corpus", "rename", "first (2)", " ")[0] != 0
+    assert json.loads(command("corpus", "rename", "first (2)", "pile", "--json")[1])["name"] == "pile"
+    assert json.loads(command("corpus", "show", "pile", "--json")[1])["sentences"] == 120
 
 
 def test_an_import_tells_its_part_and_its_progress_in_the_units_of_people(home: Path, tmp_path: Path) -> None:
@@ -80,23 +68,11 @@ def test_an_import_tells_its_part_and_its_progress_in_the_units_of_people(home: 
         assert told[-1]["done"] == size
 
 
-def test_select_from_paths_to_a_file(run: Run, piles: tuple[Path, Path], tmp_path: Path) -> None:
+def test_select_from_paths_to_a_file(command: Command, piles: tuple[Path, Path], tmp_path: Path) -> None:
     task, domain = piles
     output = tmp_path / "S_C.txt"
-    code, out, _ = run(
-        "select",
-        "--task",
-        task,
-        "--domain",
-        domain,
-        "--strategy",
-        "ngram-perplexity",
-        "--budget",
-        20,
-        "--output",
-        output,
-        "--json",
-    )
+    given = ("--task", task, "--domain", domain, "--strategy", "ngram-perplexity", "--budget", 20)
+    code, out, _ = command("select", *given, "--output", output, "--json")
     assert code == 0
     result = json.loads(out)
     assert result["strategy"] == "ngram-perplexity"
@@ -107,37 +83,41 @@ def test_select_from_paths_to_a_file(run: Run, piles: tuple[Path, Path], tmp_pat
     assert set(chosen) <= set(contracts(60, seed=2))
 
 
-def test_a_second_select_is_the_first_one(run: Run, piles: tuple[Path, Path]) -> None:
-    words = ("select", "--task", piles[0], "--domain", piles[1], "--strategy", "random", "--budget", "10%", "--json")
-    first, second = (json.loads(run(*words)[1]) for _ in range(2))
-    assert first == second
-
-
-def test_another_budget_scores_nothing_again(run: Run, piles: tuple[Path, Path]) -> None:
-    words = ("select", "--task", piles[0], "--domain", piles[1], "--strategy", "ngram-perplexity", "--json")
-    small, large = (json.loads(run(*words, "--budget", budget)[1]) for budget in (10, 30))
+def test_a_selection_is_made_once_scored_once_for_all_budgets_and_exported_in_every_format(
+    command: Command, piles: tuple[Path, Path], tmp_path: Path
+) -> None:
+    words = ("select", "--task", piles[0], "--domain", piles[1], "--strategy", "ngram-perplexity", "--json", "--budget")
+    small, large, again = (json.loads(command(*words, budget)[1]) for budget in (7, 30, 7))
+    assert small == again
     assert small["score_run"] == large["score_run"]
     assert small["run"] != large["run"]
+    for name in ("s.txt", "s.jsonl", "s.parquet", "s.csv", "folder"):
+        code, _, err = command("export", small["run"], "--output", tmp_path / name)
+        assert code == 0, err
+    rows = [json.loads(line) for line in (tmp_path / "s.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [row["rank"] for row in rows] == list(range(1, 8))
+    assert set(rows[0]) == {"id", "text", "row", "score", "rank"}
+    assert (tmp_path / "folder" / "README.md").exists()
 
 
 @pytest.mark.parametrize("ending", ["jsonl", "csv", "parquet"])
 def test_document_group_and_further_columns_survive_import_selection_export_and_import(
-    run: Run, home: Path, tmp_path: Path, ending: str
+    command: Command, home: Path, tmp_path: Path, ending: str
 ) -> None:
     texts = contracts(40, seed=7)
     lines = [f'"{text}",d{n % 5},deed {n % 3},{2000 + n}' for n, text in enumerate(texts)]
     (tmp_path / "pile.csv").write_text("\n".join(["text,doc,kind,year", *lines]), encoding="utf-8")
     (tmp_path / "task.txt").write_text("\n".join(contracts(30, seed=8)), encoding="utf-8")
     add = ("corpus", "add", "--group-column")
-    assert run(*add, "kind", tmp_path / "pile.csv", "--name", "pile")[0] == 0
-    assert run("corpus", "add", tmp_path / "task.txt", "--name", "task")[0] == 0
-    code, out, err = run(
+    assert command(*add, "kind", tmp_path / "pile.csv", "--name", "pile")[0] == 0
+    assert command("corpus", "add", tmp_path / "task.txt", "--name", "task")[0] == 0
+    code, out, err = command(
         "select", "--task", "task", "--domain", "pile", "--strategy", "random", "--budget", 12, "--json"
     )
     assert code == 0, err
     file = tmp_path / f"chosen.{ending}"
-    assert run("export", json.loads(out)["run"], "--output", file)[0] == 0
-    assert run(*add, "group", file, "--name", "again")[0] == 0
+    assert command("export", json.loads(out)["run"], "--output", file)[0] == 0
+    assert command(*add, "group", file, "--name", "again")[0] == 0
 
     def kept(name: str) -> dict[str, tuple[str | None, str | None, str]]:
         sentences = (sentence for batch in corpora.find(name).batches() for sentence in batch)
@@ -147,18 +127,6 @@ def test_document_group_and_further_columns_survive_import_selection_export_and_
     assert len(again) == 12
     assert again == {id: whole[id] for id in again}
     assert all(group and group.startswith("deed ") for _, group, _ in again.values())
-
-
-def test_export_in_every_format(run: Run, piles: tuple[Path, Path], tmp_path: Path) -> None:
-    done = run("select", "--task", piles[0], "--domain", piles[1], "--strategy", "random", "--budget", 7, "--json")
-    run_id = json.loads(done[1])["run"]
-    for name in ("s.txt", "s.jsonl", "s.parquet", "s.csv", "folder"):
-        code, _, err = run("export", run_id, "--output", tmp_path / name)
-        assert code == 0, err
-    rows = [json.loads(line) for line in (tmp_path / "s.jsonl").read_text(encoding="utf-8").splitlines()]
-    assert [row["rank"] for row in rows] == list(range(1, 8))
-    assert set(rows[0]) == {"id", "text", "row", "score", "rank"}
-    assert (tmp_path / "folder" / "README.md").exists()
 
 
 @pytest.mark.parametrize(
@@ -174,49 +142,51 @@ def test_export_in_every_format(run: Run, piles: tuple[Path, Path], tmp_path: Pa
     ],
 )
 def test_an_output_may_be_called_anything(
-    run: Run, piles: tuple[Path, Path], tmp_path: Path, name: str, format: str, wrote: str
+    command: Command, piles: tuple[Path, Path], tmp_path: Path, name: str, format: str, wrote: str
 ) -> None:
     (tmp_path / "there.v2").mkdir()
     words = ("--output", tmp_path / name, *(("--format", format) if format else ()))
     select = ("select", "--task", piles[0], "--domain", piles[1], "--strategy", "random", "--budget", "20.2%")
-    code, out, err = run(*select, *words, "--json")
+    code, out, err = command(*select, *words, "--json")
     assert code == 0, err
     first = (tmp_path / wrote).read_bytes()
     (tmp_path / wrote).unlink()
-    code, _, err = run("export", json.loads(out)["run"], *words)
+    code, _, err = command("export", json.loads(out)["run"], *words)
     assert code == 0, err
     assert (tmp_path / wrote).read_bytes() == first
 
 
-def test_an_unknown_ending_is_refused_before_the_work(run: Run, piles: tuple[Path, Path], tmp_path: Path) -> None:
+def test_an_unknown_ending_is_refused_before_the_work(
+    command: Command, piles: tuple[Path, Path], tmp_path: Path
+) -> None:
     output = ("--output", tmp_path / "S_C.doc")
-    code, _, err = run("select", "--task", piles[0], "--domain", piles[1], "--strategy", "random", *output)
+    code, _, err = command("select", "--task", piles[0], "--domain", piles[1], "--strategy", "random", *output)
     assert code == 2
     assert "--format folder" in err
     assert not runs.listed()
 
 
-def test_corpus_commands(run: Run, piles: tuple[Path, Path]) -> None:
-    added = json.loads(run("corpus", "add", piles[1], "--name", "pile", "--json")[1])
+def test_corpus_commands(command: Command, piles: tuple[Path, Path]) -> None:
+    added = json.loads(command("corpus", "add", piles[1], "--name", "pile", "--json")[1])
     assert (added["name"], added["sentences"], added["rejected"]) == ("pile", 120, 0)
-    shown = json.loads(run("corpus", "show", "pile", "--json")[1])
+    shown = json.loads(command("corpus", "show", "pile", "--json")[1])
     assert shown["corpus"] == added["corpus"]
-    assert [row["name"] for row in json.loads(run("corpus", "list", "--json")[1])["corpora"]] == ["pile"]
-    assert run("corpus", "remove", "pile")[0] == 0
-    assert run("corpus", "show", "pile")[0] == 2
+    assert [row["name"] for row in json.loads(command("corpus", "list", "--json")[1])["corpora"]] == ["pile"]
+    assert command("corpus", "remove", "pile")[0] == 0
+    assert command("corpus", "show", "pile")[0] == 2
 
 
-def test_audit_finds_a_leak(run: Run, piles: tuple[Path, Path], tmp_path: Path) -> None:
+def test_audit_finds_a_leak(command: Command, piles: tuple[Path, Path], tmp_path: Path) -> None:
     held = tmp_path / "test.conll"
     leaked = contracts(60, seed=2)[0].split()
     held.write_text("".join(f"{word}\tO\n" for word in leaked[:-1]) + ".\tO\n\nHarlow\tB-PARTY\n\n", encoding="utf-8")
-    code, out, err = run("corpus", "audit", "--task", piles[0], "--domain", piles[1], "--labelled", held, "--json")
+    code, out, err = command("corpus", "audit", "--task", piles[0], "--domain", piles[1], "--labelled", held, "--json")
     assert code == 0, err
     assert json.loads(out)["flags"]["leak"] == 1
 
 
-def test_help_is_made_from_the_configs(run: Run) -> None:
-    code, out, _ = run("select", "--help")
+def test_help_is_made_from_the_configs(command: Command) -> None:
+    code, out, _ = command("select", "--help")
     assert code == 0
     for words in ("--budget", "--strategy", "Longer sentences are read in windows.", "[pieces]"):
         assert words in out
@@ -234,12 +204,14 @@ BAD_FILES: dict[str, tuple[Callable[[], bytes], str]] = {  # {name: (content, wh
 
 
 @pytest.mark.parametrize("name", BAD_FILES)
-def test_a_bad_file_is_told_in_a_sentence_and_leaves_nothing(run: Run, tmp_path: Path, home: Path, name: str) -> None:
+def test_a_bad_file_is_told_in_a_sentence_and_leaves_nothing(
+    command: Command, tmp_path: Path, home: Path, name: str
+) -> None:
     content, says = BAD_FILES[name]
     path = tmp_path / name
     path.write_bytes(content())
     extra = ["--text-column", "text"] if name == "plain.csv" else []
-    code, out, err = run("corpus", "add", path, *extra, "--json")
+    code, out, err = command("corpus", "add", path, *extra, "--json")
     assert code == 2
     assert out == ""
     sentence = err.strip().splitlines()[-1]
@@ -264,16 +236,16 @@ def test_a_bad_file_is_told_in_a_sentence_and_leaves_nothing(run: Run, tmp_path:
     ],
 )
 def test_a_wrong_argument_is_told_in_a_sentence(
-    run: Run, piles: tuple[Path, Path], words: tuple[str, ...], says: str
+    command: Command, piles: tuple[Path, Path], words: tuple[str, ...], says: str
 ) -> None:
     strategy = () if "--strategy" in words else ("--strategy", "random")
-    code, out, err = run("select", "--task", piles[0], "--domain", piles[1], *strategy, *words, "--json")
+    code, out, err = command("select", "--task", piles[0], "--domain", piles[1], *strategy, *words, "--json")
     assert (code, out) == (2, "")
     assert says in err.strip().splitlines()[-1]
 
 
-def test_swapped_corpora_are_noticed(run: Run, piles: tuple[Path, Path]) -> None:
-    code, _, err = run("select", "--task", piles[1], "--domain", piles[0], "--strategy", "random")
+def test_swapped_corpora_are_noticed(command: Command, piles: tuple[Path, Path]) -> None:
+    code, _, err = command("select", "--task", piles[1], "--domain", piles[0], "--strategy", "random")
     assert code == 2
     assert "larger than the domain corpus" in err
 
@@ -293,48 +265,48 @@ def test_the_worker_is_the_command_line(piles: tuple[Path, Path], home: Path) ->
     assert wrong.returncode == 2
 
 
-def test_a_line_of_200_mb_is_told_and_never_held(run: Run, tmp_path: Path) -> None:
+def test_a_line_of_200_mb_is_told_and_never_held(command: Command, tmp_path: Path) -> None:
     path = tmp_path / "endless.txt"
     with path.open("wb") as file:
         for _ in range(200):
             file.write(b"word " * 200_000)
-    code, out, err = run("corpus", "add", path, "--json")
+    code, out, err = command("corpus", "add", path, "--json")
     assert (code, out) == (2, "")
     assert "endless.txt line 1: a line of more than" in err
 
 
 def test_a_full_disk_is_told_and_leaves_nothing(
-    run: Run, piles: tuple[Path, Path], home: Path, monkeypatch: pytest.MonkeyPatch
+    command: Command, piles: tuple[Path, Path], home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr("pyarrow.parquet.ParquetWriter.write_table", full)
-    code, out, err = run("corpus", "add", piles[1], "--json")
+    code, out, err = command("corpus", "add", piles[1], "--json")
     assert (code, out) == (2, "")
     assert "is full; free some space there" in err
     assert not list((home / "corpora").iterdir())
     monkeypatch.undo()
     monkeypatch.setenv("WINNOW_HOME", str(home))
-    assert run("corpus", "add", piles[1], "--json")[0] == 0
+    assert command("corpus", "add", piles[1], "--json")[0] == 0
 
 
-def test_cancelling_exits_130(run: Run, piles: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cancelling_exits_130(command: Command, piles: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("core.selection.strategies.perplexity.NgramPerplexity.prepare", interrupted)
     words = ("select", "--task", piles[0], "--domain", piles[1], "--strategy", "ngram-perplexity", "--json")
-    assert run(*words)[0] == 130
+    assert command(*words)[0] == 130
     monkeypatch.undo()
 
 
-def test_samples_fill_an_empty_home_and_leave_any_other_alone(run: Run, piles: tuple[Path, Path]) -> None:
-    assert run("samples")[0] == 0
-    names = {row["name"] for row in json.loads(run("corpus", "list", "--json")[1])["corpora"]}
+def test_samples_fill_an_empty_home_and_leave_any_other_alone(command: Command, piles: tuple[Path, Path]) -> None:
+    assert command("samples")[0] == 0
+    names = {row["name"] for row in json.loads(command("corpus", "list", "--json")[1])["corpora"]}
     assert {"legal-task", "legal-domain", "medical-test"} <= names
     roles = corpora.roles()
     assert corpora.find(roles["task"]).name == "legal-task"
-    corpora.set_role("task", json.loads(run("corpus", "add", piles[0], "--json")[1])["corpus"])
-    run("samples")
+    corpora.set_role("task", json.loads(command("corpus", "add", piles[0], "--json")[1])["corpus"])
+    command("samples")
     assert corpora.find(corpora.roles()["task"]).name == "task"

@@ -1,7 +1,6 @@
 """Every command speaks one way: lists by commas or by repetition, `--json`, and a corpus by its name or its file."""
 
 import json
-import re
 import shlex
 import sys
 from collections.abc import Iterator
@@ -16,7 +15,7 @@ from core.cli.main import main, run_main
 from core.cli.options import CORPUS
 from core.config import fields_with
 from core.corpora.library import Library
-from core.facade import checks, commands, corpora, experiments, removals, runs, taggers, terms, training
+from core.facade import checks, commands, corpora, experiments, removals, runs, taggers, training
 from core.facade.errors import Cancelled
 from core.facade.home import home as home_of
 from core.recipes.base import as_json
@@ -37,7 +36,6 @@ def walked(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple
 
 COMMANDS = dict(walked(main))
 CONFIGS = {name: runs.RECIPES[name.split()[-1]].config for name in COMMANDS if name.split()[-1] in runs.RECIPES}
-SYMBOLS = {term.symbol: term.word for term in terms.TERMS if term.symbol}
 BESIDE = {  # what asks for a corpus and is no option of the command's recipe
     "corpus show": {"reference"},
     "corpus audit": {"task", "domain", "labelled"},
@@ -52,49 +50,31 @@ def takes_several(param: click.Parameter) -> bool:
     return param.multiple or param.nargs == -1
 
 
-def helps(command: click.Command) -> Iterator[str]:
-    """What `--help` says of a command, a line in a list of commands, and each option, apart from each other."""
-    yield command.help or ""
-    yield command.get_short_help_str(limit=1_000)
-    yield from (param.help or "" for param in command.params if isinstance(param, click.Option))
+def test_every_command_has_json_and_asks_first_for_what_is_required() -> None:
+    for name, command in COMMANDS.items():
+        assert "--json" in {flag for param in command.params for flag in param.opts}, name
+    for name in CONFIGS:
+        required = [param.required for param in COMMANDS[name].params if isinstance(param, click.Option)]
+        assert all(required[: sum(required)]), name
 
 
-@pytest.mark.parametrize("name", ["", *COMMANDS])
-def test_a_help_says_the_plain_word_before_its_symbol(name: str) -> None:
-    for help in helps(COMMANDS.get(name, main)):
-        text = help[:1].lower() + help[1:]  # Arms, where a sentence begins
-        for symbol, word in SYMBOLS.items():
-            if at := re.search(rf"(?<!\w){re.escape(symbol)}s?(?!\w)", text):
-                assert word.split()[0] in text[: at.start()].lower(), f"{symbol}: {text}"
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_what_takes_several_takes_commas_and_repetition(home: Path, name: str) -> None:
-    params = {param.name: param for param in COMMANDS[name].params}
-    config = CONFIGS.get(name)
-    for key, field in config.model_fields.items() if config else ():
-        if key in params and isinstance(field.default, tuple | dict):
-            assert takes_several(params[key]), key
-    with click.Context(COMMANDS[name]) as context:
-        for param in filter(takes_several, params.values()):
-            option = config.model_fields.get(str(param.name)) if config else None
-            pairs = option is not None and isinstance(option.default, dict)
-            one, other = ("k=1,5", "n=2") if pairs else ("1", "2")  # a list may be an option's value
-            for typed in ((f"{one},{other}",), (f"{one}, {other},",), (one, other)):
-                assert param.process_value(context, typed) == (one, other), param.name
-            assert param.process_value(context, ("",)) == ("",)  # refused by the config, not taken for the default
-
-
-@pytest.mark.parametrize("name", CONFIGS)
-def test_what_must_be_said_is_asked_for_first(name: str) -> None:
-    required = [param.required for param in COMMANDS[name].params if isinstance(param, click.Option)]
-    asked = required[: sum(required)]
-    assert all(asked), [param.name for param in COMMANDS[name].params]
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_json_is_everywhere(name: str) -> None:
-    assert "--json" in {flag for param in COMMANDS[name].params for flag in param.opts}
+def test_what_takes_several_takes_commas_and_repetition(home: Path) -> None:
+    for name, command in COMMANDS.items():
+        params = {param.name: param for param in command.params}
+        config = CONFIGS.get(name)
+        for key, field in config.model_fields.items() if config else ():
+            if key in params and isinstance(field.default, tuple | dict):
+                assert takes_several(params[key]), (name, key)
+        with click.Context(command) as context:
+            for param in filter(takes_several, params.values()):
+                option = config.model_fields.get(str(param.name)) if config else None
+                pairs = option is not None and isinstance(option.default, dict)
+                one, other = ("k=1,5", "n=2") if pairs else ("1", "2")  # a list may be an option's value
+                for typed in ((f"{one},{other}",), (f"{one}, {other},",), (one, other)):
+                    assert param.process_value(context, typed) == (one, other), (name, param.name)
+                assert param.process_value(context, ("",)) == (
+                    "",
+                )  # refused by the config, not replaced by the default
 
 
 SHOWN: dict[str, dict[str, Any]] = {  # of each kind that a page shows the command of; not all is as usual

@@ -1,8 +1,6 @@
 """Halves swapped: every labelled sentence is tested, and no test text is in T_C or in S_C."""
 
-import os
 from collections import Counter
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,15 +16,16 @@ from core.corpora.shares import dealt
 from core.errors import Cancelled, ConfigError
 from core.facade import deliver, experiments, removals, results, runs
 from core.facade.home import store
-from core.recipes import calibrate
 from core.recipes.experiment.config import ExperimentConfig
 from core.runs.events import Event
 from core.runs.store import Run
 from core.stats.bootstrap import compare
 from tests.finished import html_report
+from tests.homes import Homes
 from tests.pages.test_pages import opened, texts
 from tests.planted import contracts
 from tests.recipes.test_experiment import OPTIONS, fill, labelled
+from tests.untrained import without_training
 
 CROSS = {key: value for key, value in OPTIONS.items() if key != "task"} | {
     "repeat": "pipeline",
@@ -44,13 +43,8 @@ def leaky(home: Path, made: dict[str, Corpus]) -> None:
     Library(home).seal(sentences, name="leaky", origin={})
 
 
-@pytest.fixture(scope="module")
-def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """A home with a finished experiment, which was stopped at the first step of every sort, and its run."""
-    home = tmp_path_factory.mktemp("cross") / "home"
-    before, seconds = os.environ.get("WINNOW_HOME"), calibrate.SECONDS
-    os.environ["WINNOW_HOME"], calibrate.SECONDS = str(home), 0.0
-    leaky(home, fill(home))
+def crossed(home: Path) -> dict[str, str]:
+    """Finish an experiment that is cancelled at the first step of every kind."""
     seen: set[str] = set()
 
     def stop(event: Event) -> None:
@@ -59,21 +53,18 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
             seen.add(work)
             runs.cancel(runs.listed("experiment")[0].id)
 
-    for _ in range(20):
-        with suppress(Cancelled):
-            run = runs.execute("experiment", CROSS, stop)
-            break
-    assert seen == {"splitting the labelled sentences", "selecting", "pre-training", "fine-tuning"}
-    calibrate.SECONDS = seconds
-    if before:
-        os.environ["WINNOW_HOME"] = before
-    return home, run.id
+    leaky(home, fill(home))
+    with without_training():
+        for _ in range(4):
+            with pytest.raises(Cancelled):
+                runs.execute("experiment", CROSS, stop)
+        assert seen == {"splitting the labelled sentences", "selecting", "pre-training", "fine-tuning"}
+        return {"experiment": runs.execute("experiment", CROSS, stop).id}
 
 
 @pytest.fixture
-def finished(done: tuple[Path, str], monkeypatch: pytest.MonkeyPatch) -> Run:
-    monkeypatch.setenv("WINNOW_HOME", str(done[0]))
-    return runs.get(done[1])
+def finished(homes: Homes, home: Path) -> Run:
+    return runs.get(homes.copy(crossed, home)["experiment"])
 
 
 def test_stopped_at_every_sort_of_step_it_makes_nothing_twice(finished: Run) -> None:

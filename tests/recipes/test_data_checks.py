@@ -1,13 +1,10 @@
 """The data check before a run: what stops it, what overrules a red item, and the command `check`."""
 
 import json
-import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from core.cli.main import run_main
 from core.errors import ConfigError
 from core.facade import checks, corpora, runs
 from core.facade.home import store
@@ -17,24 +14,10 @@ from core.recipes.parts import data_checks
 from core.recipes.parts.overruled import overruled
 from core.runs import worker
 from tests import finished
-from tests.conftest import Seal, sentence
+from tests.conftest import Command, Seal, sentence
 from tests.planted import contracts, kitchen
 
-Run = Callable[..., tuple[int, str, str]]
 BUNDLED = "minilm"
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """`run("check")` -> (exit code, stdout, stderr), in this process."""
-
-    def call(*words: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["core", *map(str, words)])
-        code = run_main()
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return call
 
 
 @pytest.fixture
@@ -135,15 +118,15 @@ def test_a_script_that_the_encoder_does_not_know_is_red(seal: Seal) -> None:
     assert "was not checked" in data_checks.encoder_fits({"task": known}, "nobody/nowhere").sentence
 
 
-def test_the_command_lists_every_item_and_ends_with_2_if_one_is_red(run: Run, home: Path) -> None:
-    assert run("check") == (0, "Nothing to check: the project has no corpora in use.\n", "")
+def test_the_command_lists_every_item_and_ends_with_2_if_one_is_red(command: Command, home: Path) -> None:
+    assert command("check") == (0, "Nothing to check: the project has no corpora in use.\n", "")
     corpora.open_sample("legal")
-    code, out, _ = run("check", "--json")
+    code, out, _ = command("check", "--json")
     found = json.loads(out)
     assert (code, found["level"]) == (0, "amber")
     assert [one["name"] for one in found["checks"] if one["level"] == "amber"] == ["dev size"]
     assert {"name", "level", "sentence", "cure", "page", "command", "final"} == found["checks"][0].keys()
-    code, out, _ = run("check", "--budget", "99999", "--task", "legal-domain")
+    code, out, _ = command("check", "--budget", "99999", "--task", "legal-domain")
     assert code == 2
     red = [line for line in out.splitlines() if line.startswith("red ")]
     assert len(red) == 2
@@ -151,9 +134,9 @@ def test_the_command_lists_every_item_and_ends_with_2_if_one_is_red(run: Run, ho
     assert out.splitlines()[0] == red[0]
 
 
-def test_the_command_runs_anyway_only_if_it_is_told_to(run: Run, piles: dict[str, str], tmp_path: Path) -> None:
+def test_the_command_runs_anyway_only_if_it_is_told_to(command: Command, piles: dict[str, str], tmp_path: Path) -> None:
     words = ("select", "--task", "domain", "--domain", "domain", "--strategy", "random", "--budget", "9")
-    code, _, err = run(*words)
+    code, _, err = command(*words)
     assert code == 2
     assert "hold the same sentences" in err
-    assert run(*words, "--run-anyway", "--json")[0] == 0
+    assert command(*words, "--run-anyway", "--json")[0] == 0

@@ -32,6 +32,7 @@ QUICK = {
     "precision": "fp32",
     "draws": 200,
 }
+SHORT: dict[str, Any] = {"context_epochs": 1, "entity_epochs": 1}
 
 
 def one(i: int, name: str, word: str, kind: str) -> Sentence:
@@ -75,6 +76,7 @@ def test_a_name_that_is_the_label_has_its_entropy_and_noise_has_nothing(seal: Se
     assert {row.fold for row in rows} == {0, 1}
 
 
+@pytest.mark.full
 def test_each_type_s_bits_say_what_gives_it_away(seal: Seal) -> None:
     """N and M by their names; C and D share their names, and only the word before them tells."""
     kinds = {"N": ("n", "xy"), "M": ("m", "xy"), "C": ("k", "c"), "D": ("k", "d")}
@@ -87,26 +89,14 @@ def test_each_type_s_bits_say_what_gives_it_away(seal: Seal) -> None:
         assert max(told[kind]["bins"], key=told[kind]["bins"].get) == ("high" if kind in "NM" else "low")
 
 
-def test_the_same_seed_gives_the_same_bytes_and_a_resumed_run_too(seal: Seal) -> None:
+def test_the_same_seed_gives_the_same_bytes_and_loss_and_progress_are_told(seal: Seal) -> None:
     corpus = seal(planted(40, {"A": ("a", "xyz"), "B": ("b", "xyz")}), labelled=True)
-    first = found(corpus, repeats=2, context_epochs=1, entity_epochs=1)
-    told, table = first.result(), (first.artifacts / "mentions.parquet").read_bytes()
+    once: dict[str, Any] = {"repeats": 2, **SHORT}
+    first = found(corpus, **once)
+    told, table, events = first.result(), (first.artifacts / "mentions.parquet").read_bytes(), first.events()[0]
     assert len(list(first.chunks.glob("*.npz"))) == 8
     assert len(told["repeats"]) == 2
     assert told["v_information"]["entity"] == pytest.approx(np.mean([r["entity"] for r in told["repeats"]]), abs=2e-4)
-    assert found(corpus, repeats=2, context_epochs=1, entity_epochs=1).id == first.id
-    removals.remove_run(first.id)
-    again = found(corpus, repeats=2, context_epochs=1, entity_epochs=1)
-    assert (again.artifacts / "mentions.parquet").read_bytes() == table
-    assert {**again.result(), "seconds": 0} == {**told, "seconds": 0}
-    other = found(corpus, repeats=2, context_epochs=1, entity_epochs=1, seed=2)
-    assert [row.pvi_context for row in mentions(other)] != [row.pvi_context for row in mentions(again)]
-
-
-def test_loss_and_progress_are_heard_while_it_runs(seal: Seal) -> None:
-    corpus = seal(planted(30, {"A": ("a", "xyz"), "B": ("b", "xyz")}), labelled=True)
-    run = found(corpus, context_epochs=1, entity_epochs=1)
-    events = run.events()[0]
     for view in ("context", "entity"):
         steps = [e.data["step"] or 0 for e in events if e.kind == "metric" and e.data["name"] == f"loss/{view}"]
         assert steps == sorted(steps)
@@ -115,19 +105,20 @@ def test_loss_and_progress_are_heard_while_it_runs(seal: Seal) -> None:
     assert progress[-1][0] == progress[-1][1]
     assert progress[-1][0] > 0
     assert [done for done, _ in progress] == sorted(done for done, _ in progress)
+    assert found(corpus, **once).id == first.id
+    removals.remove_run(first.id)
+    again = found(corpus, **once)
+    assert (again.artifacts / "mentions.parquet").read_bytes() == table
+    assert {**again.result(), "seconds": 0} == {**told, "seconds": 0}
+    other = found(corpus, **{**once, "repeats": 1, "seed": 2})
+    assert [row.pvi_context for row in mentions(other)] != [row.pvi_context for row in mentions(again)]
 
 
+@pytest.mark.full
 def test_a_trained_null_is_the_prior_with_noise_and_no_matter_to_ceim(seal: Seal) -> None:
     sentences = [one(i, "a", "x", "B" if i % 4 == 0 else "A") for i in range(80)]
     corpus = seal(sentences, labelled=True)
-    options = {
-        "calibrate": "no",
-        "batch_size": 2,
-        "learning_rate": 1e-5,
-        "head_learning_rate": 1e-3,
-        "context_epochs": 1,
-        "entity_epochs": 1,
-    }
+    options = {"calibrate": "no", "batch_size": 2, "learning_rate": 1e-5, "head_learning_rate": 1e-3, **SHORT}
     closed, trained = (mentions(found(corpus, **options, null=null)) for null in ("closed", "trained"))
     apart = [a.pvi_entity - b.pvi_entity for a, b in zip(closed, trained, strict=True)]
     assert 0 < np.abs(apart).max() < 1.2
@@ -137,7 +128,7 @@ def test_a_trained_null_is_the_prior_with_noise_and_no_matter_to_ceim(seal: Seal
 
 def test_a_sample_keeps_the_addresses_of_the_whole(seal: Seal) -> None:
     sentences = planted(60, {"A": ("a", "xyz"), "B": ("b", "xyz")})
-    run = found(seal(sentences, labelled=True), mentions=20, context_epochs=1, entity_epochs=1)
+    run = found(seal(sentences, labelled=True), mentions=20, **SHORT)
     rows = mentions(run)
     assert run.result()["mentions"] == len(rows) == 20
     assert all(sentences[row.row].id == row.sentence for row in rows)
@@ -167,7 +158,7 @@ def test_a_sample_keeps_the_addresses_of_the_whole(seal: Seal) -> None:
     ids=["one mention", "one type", "long name", "long context", "few sentences"],
 )
 def test_odd_files_are_told_of_and_the_rest_is_computed(seal: Seal, sentences: Sequence[Sentence], words: str) -> None:
-    options = {"context_epochs": 1, "entity_epochs": 1, "max_length": 16, "folds": 2 if len(sentences) > 3 else 5}
+    options = {**SHORT, "max_length": 16, "folds": 2 if len(sentences) > 3 else 5}
     run = found(seal(sentences, labelled=True), **options)
     told = run.result()
     assert any(words in note for note in told["notes"]), told["notes"]
@@ -238,7 +229,7 @@ def test_a_table_of_bins_is_that_of_ma_et_al(
 def test_the_command_says_and_writes_what_the_run_found(seal: Seal, tmp_path: Path) -> None:
     corpus = seal(planted(30, {"A": ("a", "xyz"), "B": ("b", "xyz")}), labelled=True)
     output = tmp_path / "D.parquet"
-    options = [f"--{name.replace('_', '-')}={value}" for name, value in {**QUICK, "context_epochs": 1}.items()]
+    options = [f"--{name.replace('_', '-')}={value}" for name, value in {**QUICK, **SHORT}.items()]
     arguments = ["difficulty", "--train", corpus.name, *options, "--json", "--output"]
     done = CliRunner().invoke(main, [*arguments, str(output)], catch_exceptions=False)
     told = json.loads(done.stdout)

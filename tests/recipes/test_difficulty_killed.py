@@ -14,8 +14,8 @@ __all__ = ["forked", "no_process_left"]
 
 
 def test_a_run_killed_within_a_fold_ends_as_undisturbed(seal: Seal, forked: Callable[[], None]) -> None:
-    corpus = seal(planted(60, {"A": ("a", "xyz"), "B": ("b", "xyz")}), labelled=True)
-    options = {**QUICK, "train": corpus.fingerprint, "batch_size": 2}
+    corpus = seal(planted(40, {"A": ("a", "xyz"), "B": ("b", "xyz")}), labelled=True)
+    options = {**QUICK, "train": corpus.fingerprint, "batch_size": 2, "context_epochs": 4, "entity_epochs": 4}
     calm = finished("difficulty", options)
     told, table = {**calm.result(), "seconds": 0}, (calm.artifacts / "mentions.parquet").read_bytes()
     removals.remove_run(calm.id)

@@ -1,32 +1,18 @@
 """The command `errors`: mistakes of a tagger, counted by type and kind, and shown."""
 
 import json
-import sys
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from core.artifacts import evaluations
-from core.cli.main import run_main
 from core.facade import results, reviews
 from core.facade.audit import lines
 from core.runs.context import RunContext
 from core.runs.store import Run
 from tests import finished
-
-Call = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
-    def run(*words: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["core", *map(str, words)])
-        code = run_main()
-        return (code, *capsys.readouterr())
-
-    return run
+from tests.conftest import Command
 
 
 @pytest.fixture
@@ -34,8 +20,8 @@ def tuned(home: Path) -> Run:
     return finished.tuned(home, finished.corpora(home), "tiny", 0.6)
 
 
-def test_counts_by_type_and_the_first_sentences(tuned: Run, call: Call) -> None:
-    code, out, _ = call("errors", tuned.id, "--seed", 2, "--show", 3, "--json")
+def test_counts_by_type_and_the_first_sentences(tuned: Run, command: Command) -> None:
+    code, out, _ = command("errors", tuned.id, "--seed", 2, "--show", 3, "--json")
     assert code == 0
     answer = json.loads(out)
     readings = results.side_by_side(tuned.id, 2, tuned.id, 2)
@@ -51,10 +37,10 @@ def test_counts_by_type_and_the_first_sentences(tuned: Run, call: Call) -> None:
     assert span["text"] in answer["shown"][0]["text"]
 
 
-def test_only_what_is_asked_for_is_shown(tuned: Run, call: Call) -> None:
+def test_only_what_is_asked_for_is_shown(tuned: Run, command: Command) -> None:
     readings = results.own_readings(tuned.id)
     wanted = [row for row in readings if any(one.kind == "wrong type" and "DATE" in one.types for one in row.wrong_a)]
-    code, out, _ = call("errors", tuned.id, "--kind", "wrong type", "--type", "DATE", "--show", 1000)
+    code, out, _ = command("errors", tuned.id, "--kind", "wrong type", "--type", "DATE", "--show", 1000)
     assert code == 0
     assert f"{len(wanted)} of 150 test sentences have such a mistake." in out
     assert "\n  wrong type: " in out
@@ -63,14 +49,14 @@ def test_only_what_is_asked_for_is_shown(tuned: Run, call: Call) -> None:
     assert [line for line in lines()[1] if line["action"] == "look"]
 
 
-def test_without_sentences_nothing_was_looked_at(tuned: Run, call: Call) -> None:
-    code, out, _ = call("errors", tuned.id, "--show", 0)
+def test_without_sentences_nothing_was_looked_at(tuned: Run, command: Command) -> None:
+    code, out, _ = command("errors", tuned.id, "--show", 0)
     assert code == 0
     assert "read as" in out.splitlines()[0]
     assert not [line for line in lines()[1] if line["action"] == "look"]
 
 
-def test_an_evaluate_run_has_its_errors_too(tuned: Run, home: Path, call: Call) -> None:
+def test_an_evaluate_run_has_its_errors_too(tuned: Run, home: Path, command: Command) -> None:
     gold = [row.sentence for row in results.own_readings(tuned.id)]
     options = {"model": "minilm", "test": results.tested_on(tuned.id)[0]}
 
@@ -79,22 +65,22 @@ def test_an_evaluate_run_has_its_errors_too(tuned: Run, home: Path, call: Call) 
         return {}
 
     run = finished.finish(home, "evaluate", options, work)
-    code, out, _ = call("errors", run.id, "--show", 0, "--json")
+    code, out, _ = command("errors", run.id, "--show", 0, "--json")
     assert code == 0
     assert sum(row["missed"] for row in json.loads(out)["types"]) == 300
     assert json.loads(out)["wrong"] == 150
 
 
-def test_what_has_no_test_sentences_is_refused(tuned: Run, home: Path, call: Call) -> None:
+def test_what_has_no_test_sentences_is_refused(tuned: Run, home: Path, command: Command) -> None:
     options = {"corpora": (results.tested_on(tuned.id)[0],), "init": "tiny"}
     other = finished.finish(home, "pretrain", options, finished.constant(finished.pretrained(3)))
-    code, _, err = call("errors", other.id)
+    code, _, err = command("errors", other.id)
     assert (code, "has no test sentences" in err) == (2, True)
     corpora = {name: tuned.manifest.config[name] for name in ("train", "dev")}
     untested = finished.finish(home, "finetune", {**corpora, "init": "tiny"}, lambda _: finished.TIMED)
-    code, _, err = call("errors", untested.id)
+    code, _, err = command("errors", untested.id)
     assert (code, "has no test sentences" in err) == (2, True)
-    code, _, err = call("errors", tuned.id, "--kind", "missed,lost")
+    code, _, err = command("errors", tuned.id, "--kind", "missed,lost")
     assert (code, "kind: lost is none" in err) == (2, True)
-    code, _, err = call("errors", tuned.id, "--seed", 9)
+    code, _, err = command("errors", tuned.id, "--seed", 9)
     assert (code, "choose one of 1, 2, 3" in err) == (2, True)

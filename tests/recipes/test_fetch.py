@@ -24,9 +24,22 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Index:
     return index
 
 
-def test_a_run_puts_it_into_the_home_and_says_how_far_it_is(index: Index, home: Path) -> None:
-    seen: list[Event] = []
-    run = runs.execute("fetch", AGREED, seen.append)
+def test_the_command_line_lists_and_fetches_and_the_run_tells_its_progress(index: Index, home: Path) -> None:
+    assert commands.command("fetch", AGREED) == f"python -m core encoders get {NAME}"
+    bundled, small = encoders.known()
+    assert (bundled.name, bundled.here, small.name, small.here) == ("minilm", True, NAME, False)
+    listed = CliRunner().invoke(main, ["encoders", "list"]).stdout
+    assert f"fetch: python -m core encoders get {NAME}" in listed
+    assert "minilm" in listed
+    done = CliRunner().invoke(main, ["encoders", "get", NAME, "--json"])
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["folder"] == str(home / "encoders" / NAME)
+    rows = json.loads(CliRunner().invoke(main, ["encoders", "list", "--json"]).stdout)["encoders"]
+    assert {row["name"]: row["here"] for row in rows} == {"minilm": True, NAME: True}
+    again = CliRunner().invoke(main, ["encoders", "get", NAME])
+    assert f"give it as --encoder {NAME}" in again.stdout
+    run = runs.listed("fetch")[-1]
+    seen = run.events()[0]
     assert read(run, FetchResult) == FetchResult(encoder=NAME, folder=str(home / "encoders" / NAME))
     assert [event.data["name"] for event in seen if event.kind == "stage"] == [f"fetching {NAME}", f"checking {NAME}"]
     assert {event.data["unit"] for event in seen if event.kind == "progress"} <= {"MB", "files"}
@@ -88,27 +101,9 @@ def test_a_machine_kept_offline_asks_nobody(index: Index, monkeypatch: pytest.Mo
     assert not runs.listed()
 
 
+@pytest.mark.full
 def test_one_that_was_removed_by_hand_is_fetched_anew(index: Index, home: Path) -> None:
     runs.execute("fetch", AGREED)
     (home / "encoders" / NAME).rename(home / "elsewhere")
     runs.execute("fetch", AGREED)
     assert (home / "encoders" / NAME).is_dir()
-
-
-def test_the_command_line_lists_and_fetches(index: Index, home: Path) -> None:
-    assert commands.command("fetch", AGREED) == f"python -m core encoders get {NAME}"
-    listed = CliRunner().invoke(main, ["encoders", "list"]).stdout
-    assert f"fetch: python -m core encoders get {NAME}" in listed
-    assert "minilm" in listed
-    done = CliRunner().invoke(main, ["encoders", "get", NAME, "--json"])
-    assert done.exit_code == 0, done.output
-    assert json.loads(done.stdout)["folder"] == str(home / "encoders" / NAME)
-    rows = json.loads(CliRunner().invoke(main, ["encoders", "list", "--json"]).stdout)["encoders"]
-    assert {row["name"]: row["here"] for row in rows} == {"minilm": True, NAME: True}
-    again = CliRunner().invoke(main, ["encoders", "get", NAME])
-    assert f"give it as --encoder {NAME}" in again.stdout
-
-
-def test_what_is_known_is_listed_without_asking_anybody(index: Index) -> None:
-    bundled, small = encoders.known()
-    assert (bundled.name, bundled.here, small.name, small.here) == ("minilm", True, NAME, False)

@@ -8,6 +8,7 @@ from zipfile import ZipFile
 
 import pytest
 
+from core.artifacts.intake import IntakeResult
 from core.corpora.grouped import UNUSED
 from core.corpora.library import Library
 from core.errors import Cancelled, ConfigError, ReadError, ResourceError
@@ -41,6 +42,11 @@ def options(folder: Path, **parts: Sequence[str]) -> dict[str, Any]:
     return {"path": str(folder), **parts}
 
 
+def taken_in(folder: Path, **parts: Sequence[str]) -> IntakeResult:
+    """Import a folder's files by part, or as proposed."""
+    return intake.result(runs.execute("intake", options(folder, **parts) if parts else as_proposed(folder)).id)
+
+
 def as_proposed(folder: Path, *, move: bool = False) -> dict[str, object]:
     return intake.options(intake.proposal([folder]), [folder], move=move)
 
@@ -49,9 +55,10 @@ def marks(*roles: str) -> set[str]:
     return {corpora.roles()[role] for role in roles}
 
 
-def test_one_labelled_file_is_divided_and_its_train_text_is_the_task(files: Path, home: Path) -> None:
-    run = runs.execute("intake", as_proposed(files))
-    result = intake.result(run.id)
+def test_one_labelled_file_is_divided_and_a_second_import_keeps_the_roles(
+    files: Path, home: Path, tmp_path: Path
+) -> None:
+    result = taken_in(files)
     assert [(each.part, each.files, each.problem) for each in result.parts] == [("domain", 1, ""), ("divide", 1, "")]
     assert result.roles == ["task", "domain", "train", "dev", "test"]
     assert corpora.roles()["task"] == corpora.roles()["train"]
@@ -59,12 +66,30 @@ def test_one_labelled_file_is_divided_and_its_train_text_is_the_task(files: Path
     texts = {role: {s.text for b in corpora.find(mark).batches() for s in b} for role, mark in corpora.roles().items()}
     assert not texts["task"] & (texts["dev"] | texts["test"])
     assert len(texts["train"]) > len(texts["test"]) > len(texts["dev"]) > 0
-    assert [run.manifest.kind for run in runs.own()] == ["intake"]
+    [run] = runs.own()
+    assert run.manifest.kind == "intake"
+
+    before, more = corpora.roles(), tmp_path / "more"
+    more.mkdir()
+    (more / "deeds.txt").write_text("\n".join(kitchen(100, seed=5)))
+    (more / "others.conll").write_text(labels(40, start=300))
+    taken_in(more)
+    assert corpora.roles() == before
+    assert {"deeds", "others"} <= {corpus.name for corpus in corpora.listed()}
+
+    part = {each.part: each.run for each in result.parts}
+    removals.remove_everything(corpora.roles()["domain"])
+    left = {run.id for run in runs.listed()}
+    assert part["divide"] in left
+    assert not {part["domain"], run.id} & left  # nor any run whose options name its file
+    assert set(corpora.roles()) == {"task", "train", "dev", "test"}
+    removals.remove_everything(next(c.fingerprint for c in corpora.listed() if c.name == "labels"))
+    assert not {corpus.name for corpus in corpora.listed()} & {"labels", "pile"}
 
 
 def test_parts_that_are_missing_alone_are_divided_off(files: Path, home: Path) -> None:
     (files / "test.conll").write_text(labels(30, start=200))
-    runs.execute("intake", options(files, divide=("labels.conll",), test=("test.conll",), task=("pile.txt",)))
+    taken_in(files, divide=("labels.conll",), test=("test.conll",), task=("pile.txt",))
     assert corpora.find(corpora.roles()["test"]).name == "test"
     assert {corpora.find(corpora.roles()[role]).name for role in ("train", "dev")} == {"labels-train", "labels-dev"}
     assert corpora.find(corpora.roles()["task"]).name == "pile"
@@ -74,8 +99,8 @@ def test_parts_that_are_missing_alone_are_divided_off(files: Path, home: Path) -
 def test_sources_become_a_corpus_each_and_take_no_role(files: Path, home: Path) -> None:
     for name in ("a", "b"):
         (files / f"{name}.txt").write_text("\n".join(f"Clause {name} {n} of the deed ." for n in range(9)))
-    run = runs.execute("intake", options(files, domain=("pile.txt",), source=("a.txt", "b.txt")))
-    assert [each.part for each in intake.result(run.id).parts] == ["domain", "source", "source"]
+    result = taken_in(files, domain=("pile.txt",), source=("a.txt", "b.txt"))
+    assert [each.part for each in result.parts] == ["domain", "source", "source"]
     assert {corpus.name for corpus in corpora.listed()} == {"pile", "a", "b"}
     assert corpora.find(corpora.roles()["domain"]).name == "pile"
 
@@ -113,35 +138,26 @@ def test_a_brat_pair_is_the_same_in_a_folder_in_a_zip_and_loose(given: str, tmp_
     assert (len(train), dict(train.types)) == (2, {"ORG": 1})
 
 
-def test_a_second_drop_keeps_the_roles_of_the_first(files: Path, home: Path, tmp_path: Path) -> None:
-    runs.execute("intake", as_proposed(files))
-    before = corpora.roles()
-    more = tmp_path / "more"
-    more.mkdir()
-    (more / "deeds.txt").write_text("\n".join(kitchen(100, seed=5)))
-    (more / "others.conll").write_text(labels(40, start=300))
-    runs.execute("intake", as_proposed(more))
-    assert corpora.roles() == before
-    assert {"deeds", "others"} <= {corpus.name for corpus in corpora.listed()}
-
-
 def test_a_new_training_set_leaves_the_task_corpus(files: Path, home: Path) -> None:
-    runs.execute("intake", options(files, task=("pile.txt",)))
+    taken_in(files, task=("pile.txt",))
     task = corpora.roles()["task"]
-    runs.execute("intake", options(files, train=("labels.conll",)))
+    taken_in(files, train=("labels.conll",))
     assert corpora.roles()["task"] == task != corpora.roles()["train"]
 
 
-def test_the_last_change_of_roles_can_be_undone(files: Path, home: Path) -> None:
+def test_the_last_change_of_roles_can_be_undone_and_changed_files_are_imported_again(files: Path, home: Path) -> None:
     assert corpora.former_roles() is None
-    runs.execute("intake", options(files, domain=("pile.txt",)))
+    taken_in(files, domain=("pile.txt",))
     before = corpora.roles()
     (files / "other.txt").write_text("\n".join(kitchen(50, seed=9)))
-    runs.execute("intake", options(files, domain=("other.txt",)))
+    taken_in(files, domain=("other.txt",))
     changed = corpora.roles()
     assert changed != before == corpora.former_roles()
     corpora.undo_roles()
     assert (corpora.roles(), corpora.former_roles()) == (before, changed)
+    (files / "pile.txt").write_text("\n".join(kitchen(40)))
+    taken_in(files, domain=("pile.txt",))
+    assert corpora.roles()["domain"] not in (before["domain"], changed["domain"])
 
 
 def test_files_of_one_name_are_told_apart(tmp_path: Path, home: Path) -> None:
@@ -161,7 +177,7 @@ def test_whole_documents_stay_on_one_side(tmp_path: Path, home: Path) -> None:
     blocks = labels(120).split("\n\n")[:120]
     text = "".join("-DOCSTART-\tO\n\n" * (i % 6 == 0) + block + "\n\n" for i, block in enumerate(blocks))
     (tmp_path / "mine.conll").write_text(text)
-    runs.execute("intake", options(tmp_path / "mine.conll", divide=("mine.conll",)))
+    taken_in(tmp_path / "mine.conll", divide=("mine.conll",))
     docs = [set(corpora.find(corpora.roles()[role]).column("doc").to_pylist()) for role in ("train", "dev", "test")]
     assert sum(map(len, docs)) == len(set.union(*docs)) == 20
 
@@ -170,8 +186,7 @@ def test_documents_of_a_part_are_one_corpus(tmp_path: Path, home: Path) -> None:
     (tmp_path / "a.docx").write_bytes(documents.docx(["The first deed is signed.", "It is sealed."]))
     (tmp_path / "b.eml").write_bytes(documents.eml("The second deed is not."))
     (tmp_path / "c.pdf").write_bytes(b"%PDF-1.4 torn")
-    run = runs.execute("intake", options(tmp_path, domain=("a.docx", "b.eml", "c.pdf")))
-    [part] = intake.result(run.id).parts
+    [part] = taken_in(tmp_path, domain=("a.docx", "b.eml", "c.pdf")).parts
     result = corpora.import_result(part.run)
     assert (result.files, result.sentences, result.rejected) == (3, 4, 1)
     assert [problem.file for problem in result.problems] == ["c.pdf"]
@@ -179,8 +194,8 @@ def test_documents_of_a_part_are_one_corpus(tmp_path: Path, home: Path) -> None:
 
 def test_a_part_that_fails_is_said_and_the_others_go_on(files: Path, home: Path) -> None:
     (files / "broken.conll").write_text("Ada\tE-PER\nand\tL-PER\n\n" * 30)
-    run = runs.execute("intake", options(files, train=("labels.conll",), domain=("pile.txt",), dev=("broken.conll",)))
-    by_part = {each.part: each for each in intake.result(run.id).parts}
+    result = taken_in(files, train=("labels.conll",), domain=("pile.txt",), dev=("broken.conll",))
+    by_part = {each.part: each for each in result.parts}
     assert "mixed" in by_part["dev"].problem
     assert (by_part["train"].problem, by_part["domain"].problem) == ("", "")
     assert set(corpora.roles()) == {"task", "train", "domain"}
@@ -189,9 +204,9 @@ def test_a_part_that_fails_is_said_and_the_others_go_on(files: Path, home: Path)
 def test_a_run_of_which_nothing_can_be_imported_fails(files: Path, home: Path) -> None:
     (files / "empty.txt").write_text("\n\n")
     with pytest.raises(ReadError, match="no text"):
-        runs.execute("intake", options(files, domain=("empty.txt",)))
+        taken_in(files, domain=("empty.txt",))
     with pytest.raises(ConfigError, match="no such file"):
-        runs.execute("intake", options(files, domain=("gone.txt",)))
+        taken_in(files, domain=("gone.txt",))
     assert corpora.roles() == {}
 
 
@@ -238,14 +253,6 @@ def test_whoever_is_killed_gives_the_roles_when_resumed(
     assert list((home / "uploads").iterdir()) == []
 
 
-def test_the_same_files_changed_are_read_anew(files: Path, home: Path) -> None:
-    runs.execute("intake", options(files, domain=("pile.txt",)))
-    before = corpora.roles()["domain"]
-    (files / "pile.txt").write_text("\n".join(kitchen(40)))
-    runs.execute("intake", options(files, domain=("pile.txt",)))
-    assert corpora.roles()["domain"] != before
-
-
 def test_a_cancelled_one_keeps_its_upload_and_goes_on(files: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(context, "CHECK_SECONDS", 0.0)  # the rest may take less than it waits between two looks
     with (files / "labels.conll").open("rb") as first, (files / "pile.txt").open("rb") as second:
@@ -274,7 +281,7 @@ def test_what_failed_of_an_upload_waits(home: Path) -> None:
 def test_an_archive_is_unpacked_for_all_parts_and_gone_after(files: Path, home: Path) -> None:
     packed = {name: (files / name).read_bytes() for name in ("labels.conll", "pile.txt")}
     (files / "all.zip").write_bytes(documents.zipped(packed))
-    runs.execute("intake", as_proposed(files / "all.zip"))
+    taken_in(files / "all.zip")
     assert set(corpora.roles()) == {"task", "domain", "train", "dev", "test"}
     assert not list((home / "unpacked").glob("*"))
 
@@ -285,19 +292,7 @@ def test_a_full_disk_ends_all_of_it(files: Path, home: Path, monkeypatch: pytest
 
     monkeypatch.setattr(Library, "seal", full)
     with pytest.raises(ResourceError, match="full"):
-        runs.execute("intake", options(files, domain=("pile.txt",)))
-
-
-def test_a_corpus_is_removed_without_those_that_came_with_it(files: Path, home: Path) -> None:
-    run = runs.execute("intake", as_proposed(files))
-    part = {each.part: each.run for each in intake.result(run.id).parts}
-    removals.remove_everything(corpora.roles()["domain"])
-    left = {run.id for run in runs.listed()}
-    assert part["divide"] in left
-    assert not {part["domain"], run.id} & left  # nor what names its file
-    assert set(corpora.roles()) == {"task", "train", "dev", "test"}
-    removals.remove_everything(next(c.fingerprint for c in corpora.listed() if c.name == "labels"))
-    assert (corpora.listed(), runs.listed()) == ([], [])
+        taken_in(files, domain=("pile.txt",))
 
 
 def test_an_upload_that_an_intake_reads_does_not_wait(home: Path) -> None:

@@ -1,7 +1,6 @@
 """`finetune --layers`: what the run leaves, what its card says of loading it without us, what is refused."""
 
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,11 +8,11 @@ import pytest
 from safetensors.torch import load_file
 
 from core.artifacts import evaluations
-from core.cli.main import run_main
 from core.corpora.corpus import Corpus
 from core.facade import runs, training
 from core.facade.errors import ConfigError
 from core.models.taggers import load_tagger
+from tests.conftest import Command
 from tests.training.test_finetune import labelled
 
 FAST = {"init": "tiny", "epochs": 3, "learning_rate": 3e-3, "head_learning_rate": 3e-2, "precision": "fp32"}
@@ -48,6 +47,7 @@ def test_neighbours_that_a_pipeline_does_not_read_are_named_beside_its_score(par
     assert alone.endswith("on the dev set, reading the neighbouring sentences, which a pipeline does not)")
     card = " ".join((run.artifacts / "model" / "README.md").read_text(encoding="utf-8").split())
     assert "(`argmax` above, which reads neighbouring sentences too)" in card
+    assert [note for note in run.state().notes if note.startswith("context: no training sentence says which document")]
 
 
 def test_a_named_layer_is_a_plain_folder_by_lora_too(parts: dict[str, str]) -> None:
@@ -81,19 +81,12 @@ def test_a_named_layer_is_a_plain_folder_by_lora_too(parts: dict[str, str]) -> N
     ],
 )
 def test_what_cannot_be_is_a_sentence(
-    parts: dict[str, str],
-    options: dict[str, str],
-    words: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    parts: dict[str, str], options: dict[str, str], words: str, command: Command
 ) -> None:
+    given = {**FAST, **parts, **options}
     with pytest.raises(ConfigError, match=words):
-        runs.execute("finetune", {**FAST, **parts, "seeds": (1,), **options})
-    flags = [
-        word
-        for name, value in {**FAST, **parts, **options}.items()
-        for word in (f"--{name}".replace("_", "-"), str(value))
-    ]
-    monkeypatch.setattr(sys, "argv", ["core", "finetune", *flags])
-    assert run_main() == 2
-    assert words in capsys.readouterr().err
+        runs.execute("finetune", {**given, "seeds": (1,)})
+    flags = [word for name, value in given.items() for word in (f"--{name}".replace("_", "-"), value)]
+    code, _, err = command("finetune", *flags)
+    assert code == 2
+    assert words in err

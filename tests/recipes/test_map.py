@@ -2,7 +2,6 @@
 
 import json
 import shlex
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -10,13 +9,12 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from core.cli.main import run_main
 from core.corpora.columns import matches, stored
 from core.errors import Cancelled, ConfigError, CorpusError
 from core.facade import commands, corpora, insights, maps, regions, removals, runs, selections
 from core.recipes import map as recipe
 from core.runs.events import Event
-from tests.conftest import Seal, sentence
+from tests.conftest import Command, Seal, sentence
 from tests.homes import SELECTION, Names
 from tests.planted import contracts
 
@@ -142,14 +140,12 @@ def test_a_cancelled_map_goes_on_with_the_layout_it_had(select: str, monkeypatch
     assert run.id in {other.id for other in maps.finished(select)}
 
 
-def test_the_command_line_makes_the_same_map(
-    select: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_line_makes_the_same_map(select: str, tmp_path: Path, command: Command) -> None:
     options = maps.options(select, sample=60, clusters=2)
     words = shlex.split(commands.command("map", options))[3:]
-    monkeypatch.setattr(sys, "argv", ["core", *words, "--output", str(tmp_path / "map.parquet"), "--json"])
-    assert run_main() == 0
-    result = json.loads(capsys.readouterr().out)
+    code, out, _ = command(*words, "--output", tmp_path / "map.parquet", "--json")
+    assert code == 0
+    result = json.loads(out)
     assert result["run"] == runs.execute("map", options).id
     assert len(pq.read_table(tmp_path / "map.parquet")) == result["points"] == 282
 

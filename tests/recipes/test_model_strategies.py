@@ -1,6 +1,8 @@
 """Selections that train models first: which children they make, from what, how often, and what they leave behind."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,41 +18,44 @@ from core.errors import Cancelled, ConfigError, CorpusError
 from core.facade import corpora, entities, insights, maps, runs, selections
 from core.facade.home import store
 from core.facade.runs import Event, Run
-from core.recipes import RECIPES, score
-from core.recipes.base import Job, Recipe, Result
+from core.recipes import score
+from core.recipes.base import Job, Result
 from core.recipes.finetune import FinetuneConfig
 from core.recipes.pretrain import PretrainConfig
 from core.selection.strategies.predictions import fold
 from core.text.sentence import Prediction, Sentence
-from tests.conftest import Seal, sentence
+from tests.conftest import Seal, sealer, sentence
+from tests.homes import Homes, Names
 from tests.planted import contracts, kitchen
 from tests.stand_ins import found_by_list, tiny_mlm, unigram_mlm
+from tests.untrained import without_training
 
 TASK, DOMAIN = contracts(40, seed=1), [*contracts(60, seed=2), *kitchen(60)]
 NAMES = {"supplier": "PARTY", "buyer": "PARTY", "agreement": "THING", "goods": "THING"}
 GIVEN = {"task": "task", "domain": "domain", "encoder": "tiny", "budget": "30"}
 LABELLED = {**GIVEN, "train": "train", "dev": "dev"}
+STRATEGIES = {  # runs that make the scores of each
+    "cos-mlm": ["pretrain", "embed T_C", "embed D_C"],
+    "cos-mlm-ner": ["pretrain", "finetune", "embed T_C", "embed D_C"],
+    "ner-selected": ["pretrain", "finetune", "tag"],
+    "pseudo-perplexity": ["pretrain"],
+}
 
 
-class Trained:
-    """Stand-ins for training; `calls` says what was trained on what."""
+def pretrain(config: PretrainConfig, job: Job) -> Result:
+    """Stand in for MLM: a unigram model of the corpora."""
+    texts = [s.text for name in config.corpora for batch in job.corpus(name).batches() for s in batch]
+    folder = job.context.run.artifacts / "model"
+    unigram_mlm(folder, texts, DOMAIN)
+    return {"model": str(folder)}
 
-    def __init__(self) -> None:
-        self.calls: list[tuple[str, Any]] = []
 
-    def pretrain(self, config: PretrainConfig, job: Job) -> Result:
-        self.calls.append(("pretrain", config))
-        texts = [s.text for name in config.corpora for batch in job.corpus(name).batches() for s in batch]
-        folder = job.context.run.artifacts / "model"
-        unigram_mlm(folder, texts, DOMAIN)
-        return {"model": str(folder)}
-
-    def finetune(self, config: FinetuneConfig, job: Job) -> Result:
-        self.calls.append(("finetune", config))
-        folder = tiny_mlm(job.context.run.artifacts / "model")
-        learnt = [s.id for batch in job.corpus(config.train).batches() for s in batch]
-        (folder / "tokenizer_seen.json").write_text(json.dumps(learnt))  # a folder, and a hash, of its own
-        return {"model": str(folder)}
+def finetune(config: FinetuneConfig, job: Job) -> Result:
+    """Stand in for a tagger's training: remember the sentences of the training set."""
+    folder = tiny_mlm(job.context.run.artifacts / "model")
+    learnt = [s.id for batch in job.corpus(config.train).batches() for s in batch]
+    (folder / "tokenizer_seen.json").write_text(json.dumps(learnt))  # a folder, and a hash, of its own
+    return {"model": str(folder)}
 
 
 def tagger(folder: Path) -> SimpleNamespace:
@@ -66,23 +71,36 @@ def tagger(folder: Path) -> SimpleNamespace:
     return SimpleNamespace(types=("PARTY", "THING"), predict=predict, crf=SimpleNamespace(), context=0, cut=None)
 
 
-@pytest.fixture
-def trained(monkeypatch: pytest.MonkeyPatch) -> Trained:
-    found = Trained()
-    monkeypatch.setitem(RECIPES, "pretrain", Recipe("pretrain", PretrainConfig, found.pretrain))
-    monkeypatch.setitem(RECIPES, "finetune", Recipe("finetune", FinetuneConfig, found.finetune))
-    monkeypatch.setattr("core.models.taggers.load_tagger", tagger)
-    monkeypatch.setattr("core.models.devices._has_bf16", lambda device: False)
-    return found
-
-
 @pytest.fixture(autouse=True)
-def piles(seal: Seal) -> None:
+def stand_ins() -> Iterator[None]:
+    with without_models():
+        yield
+
+
+@contextmanager
+def without_models() -> Iterator[None]:
+    with without_training(pretrain=pretrain, finetune=finetune), pytest.MonkeyPatch.context() as patch:
+        patch.setattr("core.models.taggers.load_tagger", tagger)
+        patch.setattr("core.models.devices._has_bf16", lambda device: False)
+        yield
+
+
+def scored(home: Path) -> Names:
+    """Select by each strategy that trains models first, and once at random."""
+    seal = sealer(home)
     seal(TASK, "task")
     seal(DOMAIN, "domain")
     train = [sentence(f"The {word} {i} left", [(1, 2, NAMES[word])]) for i in range(4) for word in NAMES]
     seal(train, "train", labelled=True)
     seal([sentence("The buyer paid", [(1, 2, "PARTY")])], "dev", labelled=True)
+    with without_models():
+        names = {strategy: select(strategy).id for strategy in STRATEGIES}
+        return {**names, "random": select("random").id}
+
+
+@pytest.fixture(autouse=True)
+def made(homes: Homes, home: Path) -> Names:
+    return homes.copy(scored, home)
 
 
 def select(strategy: str, **options: Any) -> Run:
@@ -90,46 +108,35 @@ def select(strategy: str, **options: Any) -> Run:
     return runs.execute("select", {**given, "strategy": strategy, **options})
 
 
-def scoring(run: Run) -> Run:
-    return runs.get(run.result()["score_run"])
+def scoring(run_id: str) -> Run:
+    return runs.get(runs.get(run_id).result()["score_run"])
 
 
-def contracts_chosen(run: Run) -> float:
-    return float((selections.chosen(run.id).rows < 60).mean())
+def config_of(run: Run) -> Any:
+    """Options of a run."""
+    return SimpleNamespace(**run.manifest.config)
 
 
-@pytest.mark.parametrize("strategy", ["cos-mlm", "cos-mlm-ner", "ner-selected", "pseudo-perplexity"])
-def test_each_selects_and_names_what_made_its_scores(trained: Trained, strategy: str) -> None:
-    run = select(strategy)
-    assert run.result()["selected"] == 30
-    made_by = scoring(run).result()["made_by"]
-    kinds = {
-        "cos-mlm": ["pretrain", "embed T_C", "embed D_C"],
-        "cos-mlm-ner": ["pretrain", "finetune", "embed T_C", "embed D_C"],
-        "ner-selected": ["pretrain", "finetune", "tag"],
-        "pseudo-perplexity": ["pretrain"],
-    }[strategy]
-    assert list(made_by) == kinds
-    assert all(runs.state(name).state == "succeeded" for names in made_by.values() for name in names)
-    if strategy in ("ner-selected", "pseudo-perplexity"):  # the others' stand-ins see no meaning
-        assert contracts_chosen(run) == 1
-
-
-def test_b1_and_b2_are_made_once_and_b2_begins_at_b1(trained: Trained) -> None:
-    runs = [select(name) for name in ("ner-selected", "cos-mlm", "pseudo-perplexity", "cos-mlm-ner")]
-    assert [kind for kind, _ in trained.calls] == ["pretrain", "finetune"]
-    b1 = {scoring(run).result()["made_by"]["pretrain"][0] for run in runs}
-    assert len(b1) == 1
-    (_, pretrain), (_, finetune) = trained.calls
+def test_each_selects_and_names_what_made_its_scores_and_b1_and_b2_are_trained_once(made: Names) -> None:
+    kinds = {strategy: scoring(made[strategy]).result()["made_by"] for strategy in STRATEGIES}
+    assert {strategy: list(made_by) for strategy, made_by in kinds.items()} == STRATEGIES
+    for strategy, made_by in kinds.items():
+        assert runs.get(made[strategy]).result()["selected"] == 30
+        assert all(runs.state(name).state == "succeeded" for names in made_by.values() for name in names)
+    for strategy in ("ner-selected", "pseudo-perplexity"):  # the others' stand-ins see no meaning
+        assert (selections.chosen(made[strategy]).rows < 60).all()
+    [b1], [b2] = runs.listed("pretrain"), runs.listed("finetune")
+    assert {made_by["pretrain"][0] for made_by in kinds.values()} == {b1.id}
     task, train, dev = (corpora.find(name).fingerprint for name in ("task", "train", "dev"))
-    assert (pretrain.corpora, pretrain.init, pretrain.preset) == ((task,), "tiny", "quick")
-    assert (finetune.init, finetune.train, finetune.dev, finetune.preset) == (b1.pop(), train, dev, "quick")
+    first, second = config_of(b1), config_of(b2)
+    assert (first.corpora, first.init, first.preset) == ([task], "tiny", "quick")
+    assert (second.init, second.train, second.dev, second.preset) == (b1.id, train, dev, "quick")
     select("cos-mlm", options={"preset": "paper"})
-    assert trained.calls[-1][1].preset == "paper"
+    assert config_of(runs.listed("pretrain")[0]).preset == "paper"
 
 
-def test_vectors_are_those_of_b1_and_of_b1_and_b2_side_by_side(trained: Trained) -> None:
-    run = scoring(select("cos-mlm-ner", options={"halves": "raw"}))
+def test_vectors_are_those_of_b1_and_of_b1_and_b2_side_by_side() -> None:
+    run = scoring(select("cos-mlm-ner", options={"halves": "raw"}).id)
     made_by = run.result()["made_by"]
     halves = []
     for kind in ("pretrain", "finetune"):
@@ -145,22 +152,21 @@ def test_vectors_are_those_of_b1_and_of_b1_and_b2_side_by_side(trained: Trained)
     np.testing.assert_allclose(np.load(run.artifacts / "scores.npy"), expected, atol=2e-3)
 
 
-def test_b1_never_reads_what_is_held_out(trained: Trained, seal: Seal, home: Path) -> None:
-    leaked = TASK[:7]
-    seal([sentence(text, []) for text in leaked], "test", labelled=True)
+def test_b1_never_reads_what_is_held_out(made: Names, seal: Seal, home: Path) -> None:
+    seal([sentence(text, []) for text in TASK[:7]], "test", labelled=True)
     select("pseudo-perplexity", holdout=("test",))
-    (read,) = trained.calls[-1][1].corpora
+    (read,) = config_of(runs.listed("pretrain")[0]).corpora
     assert [s.text for batch in Library(home).find(read).batches() for s in batch] == TASK[7:]
-    select("pseudo-perplexity", holdout=("test",), transductive=True)
-    assert trained.calls[-1][1].corpora == (corpora.find("task").fingerprint,)
+    whole = scoring(select("pseudo-perplexity", holdout=("test",), transductive=True).id)
+    assert whole.result()["made_by"] == scoring(made["pseudo-perplexity"]).result()["made_by"]  # all of T_C
 
 
-def test_folds_train_on_the_rest_and_count_out_of_fold(trained: Trained, seal: Seal) -> None:
+def test_folds_train_on_the_rest_and_count_out_of_fold(seal: Seal) -> None:
     labelled = next(corpora.find("train").batches())
     seal([*DOMAIN, labelled[0].text], "domain")  # D_C holds a copy of a labelled sentence
     options = {"domain": corpora.listed()[0].fingerprint, "options": {"folds": 3}}
-    run = scoring(select("ner-selected", **options))
-    parts = [config.train for kind, config in trained.calls if kind == "finetune"]
+    run = scoring(select("ner-selected", **options).id)
+    parts = [config_of(each).train for each in runs.listed("finetune")[2::-1]]
     assert len(set(parts)) == 3
     left_out = [{s.id for s in labelled} - {s.id for s in next(corpora.find(part).batches())} for part in parts]
     assert set().union(*left_out) == {s.id for s in labelled}
@@ -171,31 +177,30 @@ def test_folds_train_on_the_rest_and_count_out_of_fold(trained: Trained, seal: S
     assert len(run.result()["made_by"]["tag"]) == 3
 
 
-def test_other_options_train_and_tag_nothing_again(trained: Trained) -> None:
-    first = scoring(select("ner-selected")).result()["made_by"]
+def test_other_options_train_and_tag_nothing_again(made: Names) -> None:
+    first = scoring(made["ner-selected"]).result()["made_by"]
     for rank in ("density", "type-balanced", "rarity"):
-        assert scoring(select("ner-selected", options={"rank": rank})).result()["made_by"] == first
-    assert len(trained.calls) == 2
+        assert scoring(select("ner-selected", options={"rank": rank}).id).result()["made_by"] == first
 
 
-def test_what_is_missing_is_said_before_anything_is_trained(trained: Trained) -> None:
+def test_what_is_missing_is_said_before_anything_is_trained() -> None:
     with pytest.raises(ConfigError, match="needs a dev set; give it with --dev"):
         select("ner-selected", dev="")
     with pytest.raises(ConfigError, match="needs labels; give them with --train"):
         select("cos-mlm-ner", train="")
     with pytest.raises(ConfigError, match="preset"):
         select("cos-mlm", options={"preset": "slow"})
-    assert trained.calls == []
     with pytest.raises(CorpusError, match="fewer folds"):
         select("ner-selected", train="dev", options={"folds": 2})
+    assert len(runs.listed("pretrain", "finetune")) == 2
 
 
-def test_a_cancelled_scoring_goes_on_where_it_was(trained: Trained, monkeypatch: pytest.MonkeyPatch) -> None:
-    undisturbed = scoring(select("pseudo-perplexity", seed=0))
+def test_a_cancelled_scoring_goes_on_where_it_was(made: Names, monkeypatch: pytest.MonkeyPatch) -> None:
+    undisturbed = scoring(made["pseudo-perplexity"])
     expected = np.load(undisturbed.artifacts / "scores.npy")
     monkeypatch.setattr(score, "SLOW_CHUNK", 32)
-    store().remove(undisturbed.id)  # by itself: what it rests on stays
-    store().remove(runs.listed("select")[0].id)  # by itself: what it rests on stays
+    for name in (undisturbed.id, made["pseudo-perplexity"]):
+        store().remove(name)  # by itself: what it rests on stays
     done: list[int] = []
 
     def stop(event: Event) -> None:
@@ -213,11 +218,11 @@ def test_a_cancelled_scoring_goes_on_where_it_was(trained: Trained, monkeypatch:
     run_id = runs.listed("select")[0].id
     runs.go_on(run_id)
     np.testing.assert_allclose(np.load(run.artifacts / "scores.npy"), expected, rtol=1e-5)
-    assert len(trained.calls) == 1
+    assert len(runs.listed("pretrain")) == 1
 
 
-def test_tagging_again_is_the_same_run_and_spans_are_kept(trained: Trained) -> None:
-    run = scoring(select("ner-selected"))
+def test_spans_are_kept_and_counted(made: Names) -> None:
+    run = scoring(made["ner-selected"])
     tagged = runs.get(run.result()["made_by"]["tag"][0])
     spans = spans_of.read(tagged)
     assert len(spans) == len(DOMAIN)
@@ -229,13 +234,10 @@ def test_tagging_again_is_the_same_run_and_spans_are_kept(trained: Trained) -> N
     assert np.floor(scores).astype(int).tolist() == [len(p.entities) for p in expected]
 
 
-def test_explore_shows_the_entities_that_were_found(trained: Trained) -> None:
-    plain = runs.execute("select", {**GIVEN, "strategy": "random"})
-    assert entities.tag_runs(plain.id) == []
-    assert entities.with_entities(plain.id, 0) is None
-    run = select("ner-selected")
+def test_explore_shows_the_entities_that_were_found(made: Names) -> None:
+    run, plain = runs.get(made["ner-selected"]), runs.get(made["random"])
     (tagged,) = entities.tag_runs(run.id)
-    assert [tagged.id] == scoring(run).result()["made_by"]["tag"]
+    assert [tagged.id] == scoring(run.id).result()["made_by"]["tag"]
     assert [found.id for found in entities.tag_runs(plain.id)] == [tagged.id]  # the same D_C
     assert entities.entity_types(run.id) == ["PARTY", "THING"]
     map_run = runs.execute("map", maps.options(run.id, sample=100, clusters=2)).id
@@ -252,9 +254,16 @@ def test_explore_shows_the_entities_that_were_found(trained: Trained) -> None:
         assert why.total == pytest.approx(why.score, abs=1e-6)
 
 
-def test_a_cosine_by_b1_is_explained_by_b1s_vectors(trained: Trained) -> None:
+def test_a_cosine_by_b1_is_explained_by_b1s_vectors(made: Names) -> None:
     for name in ("cos-mlm", "cos-mlm-ner"):
-        why = insights.why(select(name).id, 3)
+        why = insights.why(made[name], 3)
         assert why.total == pytest.approx(why.score, abs=1e-3)
         assert len(why.neighbours) == 5
         assert len(why.parts) > 5
+
+
+def test_without_a_tagging_explore_shows_no_entities(made: Names) -> None:
+    for tagged in entities.tag_runs(made["random"]):
+        store().remove(tagged.id)
+    assert entities.tag_runs(made["random"]) == []
+    assert entities.with_entities(made["random"], 0) is None

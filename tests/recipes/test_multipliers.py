@@ -2,7 +2,6 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator
 from dataclasses import replace
 from html import unescape
 from pathlib import Path
@@ -19,8 +18,7 @@ from core.artifacts.result import read
 from core.artifacts.scores import SelectResult
 from core.errors import ConfigError
 from core.facade import deliver, experiments, reports, results, runs
-from core.recipes import RECIPES
-from core.recipes.base import Job, Recipe
+from core.recipes.base import Job
 from core.recipes.experiment import multipliers as asked_for
 from core.recipes.experiment.config import ExperimentConfig
 from core.recipes.finetune import FinetuneConfig
@@ -29,9 +27,11 @@ from core.runs.store import Run, RunStore, is_run_id
 from core.stats.multipliers import Worth
 from core.stats.verdict import Answer
 from core.text.sentence import Prediction
-from tests.finished import ARM_ROW, TIMED, fine_tuned, pretrained
+from tests.finished import ARM_ROW, fine_tuned, pretrained
+from tests.homes import Homes
 from tests.pages.test_pages import opened, texts
 from tests.recipes.test_experiment import OPTIONS, fill
+from tests.untrained import without_training
 
 ASKED = OPTIONS | {
     "repeat": "pipeline",
@@ -67,27 +67,16 @@ def tuned(config: FinetuneConfig, job: Job) -> FinetuneResult:
     return fine_tuned(scores["test"], dev=scores["dev"])
 
 
-@pytest.fixture(scope="module")
-def done(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]]:
-    """A home with a finished experiment, in which nothing was trained, and its run."""
-    home = tmp_path_factory.mktemp("multipliers") / "home"
-    work: dict[str, Callable[[Any, Job], object]] = {
-        "calibrate": lambda config, job: TIMED,
-        "pretrain": lambda config, job: pretrained(),
-        "finetune": tuned,
-    }
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("WINNOW_HOME", str(home))
-        for kind, run in work.items():
-            patch.setitem(RECIPES, kind, Recipe(kind, RECIPES[kind].config, run))
-        fill(home)
-        yield home, runs.execute("experiment", ASKED).id
+def multiplied(home: Path) -> dict[str, str]:
+    """Finish an experiment in which nothing is trained."""
+    fill(home)
+    with without_training(pretrain=lambda config, job: pretrained(), finetune=tuned):
+        return {"experiment": runs.execute("experiment", ASKED).id}
 
 
 @pytest.fixture
-def finished(done: tuple[Path, str], monkeypatch: pytest.MonkeyPatch) -> Run:
-    monkeypatch.setenv("WINNOW_HOME", str(done[0]))
-    return runs.get(done[1])
+def finished(homes: Homes, home: Path) -> Run:
+    return runs.get(homes.copy(multiplied, home)["experiment"])
 
 
 def test_random_reads_two_and_four_times_the_tokens_of_the_choice(finished: Run) -> None:

@@ -1,5 +1,6 @@
 """`finetune` with recurrent networks: vectors of a corpus, an encoder's states, SGD that slows down, evaluated again."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,6 +13,9 @@ from core.artifacts import vectors
 from core.cli.options import given
 from core.errors import ConfigError
 from core.facade import removals, runs
+from core.models.bilstm import BiLstmTagger
+from core.models.taggers import load_tagger
+from core.runs import Run
 from core.training import finetune as training
 from core.training.settings import Settings
 from tests.conftest import Seal, sentence
@@ -24,10 +28,19 @@ def base(seal: Seal) -> dict[str, object]:
     return {"train": fingerprint, "dev": fingerprint, "test": (fingerprint,), "seeds": (1,), "hidden": 4, "epochs": 2}
 
 
+def tuned(base: Mapping[str, object], network: str = "charcnn", **options: object) -> Run:
+    return runs.execute("finetune", {**base, "network": network, **options})
+
+
+def loaded(run: Run) -> BiLstmTagger:
+    tagger = load_tagger(run.artifacts / "model", device="cpu")
+    assert isinstance(tagger, BiLstmTagger)
+    return tagger
+
+
 def test_vectors_and_states_and_a_model_that_is_read_again(base: dict[str, object], seal: Seal) -> None:
     text = seal([sentence("Ada lives in Rome.")] * 9 + [sentence(f"Jordan won {i} .") for i in range(9)], "text")
-    options = {**base, "network": "bilstm", "vectors": text.fingerprint, "states": "tiny"}
-    run = runs.execute("finetune", options)
+    run = tuned(base, "bilstm", vectors=text.fingerprint, states="tiny")
     learnt = vectors.read_words(next(r for r in runs.listed("vectors")))
     assert learnt.values.shape == (len(learnt.words), 100)
     assert {"Jordan", "Rome", "."} <= set(learnt.words)
@@ -42,10 +55,10 @@ def test_vectors_and_states_and_a_model_that_is_read_again(base: dict[str, objec
 
 
 def test_the_same_seed_is_the_same_tagger(base: dict[str, object], home: Path) -> None:
-    first = runs.execute("finetune", {**base, "network": "charcnn", "epochs": 3})
+    first = tuned(base, epochs=3)
     told = {name: first.result()[name] for name in ("dev", "test", "best_epoch")}
     removals.remove_run(first.id)
-    second = runs.execute("finetune", {**base, "network": "charcnn", "epochs": 3})
+    second = tuned(base, epochs=3)
     assert {name: second.result()[name] for name in told} == told
     assert second.result()["settings"]["learning_rate"] == 0.4
 
@@ -83,14 +96,14 @@ def test_charcnn_learns_by_sgd_at_the_falling_rate(base: dict[str, object], monk
 
     monkeypatch.setattr(training, "score", table)
     monkeypatch.setattr(training.Finetuning, "training_step", watched)
-    runs.execute("finetune", {**base, "network": "charcnn", "epochs": 4, "batch_size": 2})
+    tuned(base, epochs=4, batch_size=2)
     assert {kind for kind, _, _ in taken} == {torch.optim.SGD}
     assert [rate for _, _, rate in taken][1::2] == pytest.approx([0.4, 0.4, 0.4 * 0.7, 0.4 * 0.7])
 
 
 def test_an_encoder_takes_no_vectors(base: dict[str, object], seal: Seal) -> None:
     with pytest.raises(ConfigError, match="bilstm and charcnn"):
-        runs.execute("finetune", {**base, "hidden": None, "init": "tiny", "vectors": seal(["a b"]).fingerprint})
+        tuned(base, "encoder", hidden=None, init="tiny", vectors=seal(["a b"]).fingerprint)
 
 
 @pytest.mark.parametrize("share", ["all", "sub-word"])
@@ -98,15 +111,10 @@ def test_each_language_may_have_word_vectors_of_its_own(base: dict[str, object],
     own, other = (
         seal([sentence(f"{names} und")] * 9, name) for names, name in (("Ada Rome", "own"), ("Lena Oslo", "other"))
     )
-    vectors_of = {"vectors": own.fingerprint, "assisting_vectors": other.fingerprint, "skipgram": {"dimension": "4"}}
-    options = {**base, "assisting": seal(AWAY, "theirs", labelled=True).fingerprint, "share": share, **vectors_of}
-    run = runs.execute("finetune", {**options, "network": "charcnn", "epochs": 1})
-    from core.models.bilstm import BiLstmTagger
-    from core.models.taggers import load_tagger
-
+    options = {**base, "assisting": seal(AWAY, "theirs", labelled=True).fingerprint, "share": share}
+    options |= {"vectors": own.fingerprint, "assisting_vectors": other.fingerprint, "skipgram": {"dimension": "4"}}
+    tagger = loaded(tuned(options, epochs=1))
     read = {learnt.manifest.config["corpus"]: vectors.read_words(learnt) for learnt in runs.listed("vectors")}
-    tagger = load_tagger(run.artifacts / "model", device="cpu")
-    assert isinstance(tagger, BiLstmTagger)
     for corpus, word, at in ((own, "und", 0), (other, "Lena", -1)):
         kept = tagger.get_buffer(f"towers.{at % len(tagger.towers)}.words.kept")
         kept = kept[tagger.vocabularies[at].further.index(word)]
@@ -118,20 +126,16 @@ def test_each_language_may_have_word_vectors_of_its_own(base: dict[str, object],
     with pytest.raises(ConfigError, match="skipgram: 'wide' is not NAME=VALUE; write for example --skipgram window=2"):
         given({"skipgram": ("wide",)}, runs.RECIPES["finetune"].config)
     with pytest.raises(ConfigError, match="give assisting and vectors too"):
-        runs.execute("finetune", {**options, "network": "charcnn", "vectors": ""})
+        tuned(options, vectors="")
     with pytest.raises(ConfigError, match=r"skipgram\.width: is not an option here; choose among dimension, window"):
-        runs.execute("finetune", {**options, "skipgram": {"width": 3}})
+        tuned(options, skipgram={"width": 3})
 
 
 def test_assisting_words_may_be_their_own(base: dict[str, object], seal: Seal) -> None:
     theirs = seal([*AWAY, sentence("Oslo", [(0, 1, "GPE")])], "theirs", labelled=True)
-    run = runs.execute("finetune", {**base, "network": "charcnn", "assisting": theirs.fingerprint, "share": "sub-word"})
-    from core.models.bilstm import BiLstmTagger
-    from core.models.taggers import load_tagger
-
+    run = tuned(base, assisting=theirs.fingerprint, share="sub-word")
     assert "| assisting | theirs | 6 |" in (run.artifacts / "model" / "README.md").read_text()
-    tagger = load_tagger(runs.get(run.id).artifacts / "model", device="cpu")
+    tagger = loaded(run)
     assert tagger.types == ("LOC", "ORG", "PER")
     assert tagger.assisting_types == ("GPE", "LOC", "PER")
-    assert isinstance(tagger, BiLstmTagger)
     assert len(tagger.towers) == 2

@@ -253,11 +253,12 @@ def test_nothing_is_put_on_a_device_outside_of_it(home: Path, seal: Seal, monkey
         monkeypatch.setattr(module, "pick_device", pick_device)
     monkeypatch.setattr(pretrain, "announce", announce)
     monkeypatch.setattr(calibrate, "SECONDS", 0.0)
-    given = {"task": "task", "domain": "domain", "train": "train", "dev": "dev", "encoder": "tiny", "budget": "10"}
-    for strategy in ("classifier", "pseudo-perplexity", "ner-selected"):
+    given = {"task": "task", "domain": "domain", "encoder": "tiny", "budget": "10"}
+    for strategy in ("classifier", "pseudo-perplexity"):
         runs.execute("select", {**given, "strategy": strategy})
-    (tagger,) = runs.listed("finetune")
+    tagger = runs.execute("finetune", {**FAST, "train": "train", "dev": "dev", "seeds": (1,), "epochs": 1})
     runs.execute("evaluate", {"model": tagger.id, "test": "test"})
+    runs.execute("predict", {"model": tagger.id, "corpus": "test"})
     runs.execute("calibrate", {"encoder": "tiny", "task": "task", "train": "train"})
     few = {"encoder": "tiny", "folds": 2, "context_epochs": 1, "entity_epochs": 1}
     two_types = seal(labelled(24, 1), "two-types", labelled=True)

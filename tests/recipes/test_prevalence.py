@@ -15,23 +15,29 @@ from core.results import Role
 from core.selection.base import Batch, Source
 from core.selection.strategies.classifier import ClassifierOptions
 from core.selection.strategies.cross_fitted import CrossFitted
+from tests.conftest import Command
 from tests.planted import bag_vectors, contracts, kitchen
-from tests.recipes.test_command_line import Run, run  # noqa: F401  a fixture
 
 Seal = Callable[..., Corpus]
 GIVEN = {"task": "task", "domain": "domain", "encoder": "tiny"}
 
 
-@pytest.mark.parametrize("planted", [0, 60, 150])
-def test_what_is_planted_is_counted(home: Path, seal: Seal, planted: int) -> None:
+@pytest.mark.parametrize("planted", [0, 60, pytest.param(150, marks=pytest.mark.full)])
+def test_what_is_planted_is_counted_and_said(home: Path, seal: Seal, command: Command, planted: int) -> None:
     seal(contracts(200, seed=1), "task")
     others = [text for text in contracts(500, seed=2) if text not in set(contracts(200, seed=1))]
     seal([*others[:planted], *kitchen(600)], "domain")
-    found = prevalence.result(runs.execute("prevalence", GIVEN).id)
+    run = runs.execute("prevalence", GIVEN)
+    found = prevalence.result(run.id)
     assert found.about == pytest.approx(planted, rel=0.2, abs=5)
     assert found.low <= planted <= found.high
     assert (found.task, found.domain) == (200, planted + 600)
     assert [above.quantile for above in found.quantiles] == [0.25, 0.5]
+    words = ("prevalence", "--task", "task", "--domain", "domain", "--encoder", "tiny")
+    told = json.loads(command(*words, "--json")[1])
+    assert (told["run"], told["low"], told["about"], told["high"]) == (run.id, found.low, found.about, found.high)
+    assert {"task", "domain", "quantiles"} <= told.keys()
+    assert prevalence.in_words(found) in command(*words)[1]
 
 
 def test_a_sentence_counts_once(home: Path, seal: Seal) -> None:
@@ -40,18 +46,6 @@ def test_a_sentence_counts_once(home: Path, seal: Seal) -> None:
     found = prevalence.result(runs.execute("prevalence", GIVEN).id)
     assert found.domain == 450
     assert found.high < 100
-
-
-def test_the_command_line_tells_the_range_and_what_it_rests_on(run: Run, seal: Seal) -> None:  # noqa: F811
-    seal(contracts(100, seed=1), "task")
-    seal([*contracts(40, seed=2), *kitchen(300)], "domain")
-    words = ("prevalence", "--task", "task", "--domain", "domain", "--encoder", "tiny")
-    code, out, _ = run(*words, "--json")
-    result = json.loads(out)
-    assert code == 0
-    assert 0 <= result["low"] <= result["about"] <= result["high"] <= 340
-    assert {"run", "task", "domain", "quantiles"} <= result.keys()
-    assert f"About {result['about']:,} of the domain corpus's 340 distinct sentences" in run(*words)[1]
 
 
 def test_few_sentences_tell_nothing(home: Path, seal: Seal) -> None:

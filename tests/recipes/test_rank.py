@@ -1,7 +1,6 @@
 """`rank`: encoders ordered by how well their frozen states fit the labels, on the command line as on the page."""
 
 import json
-import sys
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -9,7 +8,6 @@ import numpy as np
 import pytest
 
 from core.artifacts.rank import read_encoder
-from core.cli.main import run_main
 from core.corpora.corpus import Corpus
 from core.corpora.library import Library
 from core.errors import Cancelled
@@ -20,7 +18,7 @@ from core.models import hub, word_states
 from core.recipes import rank
 from core.recipes.rank import Labelled
 from core.reporter import Reporter
-from tests.conftest import sentence
+from tests.conftest import Command, sentence
 from tests.measures.test_probe import TYPES, sentences, states
 
 
@@ -38,11 +36,14 @@ def parts(home: Path) -> dict[str, str]:
     return {"train": sealed(home, 40, 1, "train").fingerprint, "dev": sealed(home, 20, 2, "dev").fingerprint}
 
 
-def test_every_layer_is_scored_and_the_fit_is_said(parts: dict[str, str]) -> None:
-    run = runs.execute("rank", {**parts, "encoders": ("tiny",)})
+def test_every_layer_is_scored_and_the_command_says_the_fit(parts: dict[str, str], command: Command) -> None:
+    words = ("encoders", "rank", "--train", parts["train"], "--dev", parts["dev"], "--encoder", "tiny")
+    code, out, _ = command(*words, "--json")
+    assert code == 0
+    run = runs.get(json.loads(out)["run"])
     result = training.ranked(run.id)
     [tiny] = result.encoders
-    assert (result.train, result.dev) == (40, 20)
+    assert (result.train, result.dev, tiny.encoder) == (40, 20, "tiny")
     assert [scores.layer for scores in (tiny.mean, *tiny.layers)] == [0, 1, 2]
     assert all(0 <= scores.f1 <= 100 and scores.h_score > 0 for scores in tiny.layers)
     assert tiny.best.f1 > 50
@@ -52,6 +53,12 @@ def test_every_layer_is_scored_and_the_fit_is_said(parts: dict[str, str]) -> Non
     assert newest
     assert newest.id == run.id
     assert training.newest_rank(train=parts["dev"], dev=parts["dev"]) is None
+    assert commands.command("rank", run.manifest.config).split()[2:5] == ["core", "encoders", "rank"]
+    lines = command(*words)[1].splitlines()
+    assert lines[0].split()[:4] == ["encoder", "H-score", "H-score", "last"]
+    assert "case lost" in lines[0]
+    assert lines[1].startswith("tiny ")
+    assert any("tiny: layers" in line for line in lines)
 
 
 def test_the_better_encoder_comes_first(parts: dict[str, str], tmp_path: Path) -> None:
@@ -139,28 +146,6 @@ def rank_table(train: list[object]) -> object:
     from core.stats.scoring import count
 
     return count([()] * len(train), [()] * len(train), TYPES)
-
-
-def test_the_command_line(
-    parts: dict[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    words = ["core", "encoders", "rank", "--train", parts["train"], "--dev", parts["dev"], "--encoder", "tiny"]
-    monkeypatch.setattr(sys, "argv", [*words, "--json"])
-    assert run_main() == 0
-    answer = json.loads(capsys.readouterr().out)
-    assert [each["encoder"] for each in answer["encoders"]] == ["tiny"]
-    assert commands.command("rank", runs.get(answer["run"]).manifest.config).split()[2:5] == [
-        "core",
-        "encoders",
-        "rank",
-    ]
-    monkeypatch.setattr(sys, "argv", words)
-    assert run_main() == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0].split()[:4] == ["encoder", "H-score", "H-score", "last"]
-    assert "case lost" in lines[0]
-    assert lines[1].startswith("tiny ")
-    assert any("tiny: layers" in line for line in lines)
 
 
 @pytest.mark.parametrize("encoders", [(), ("tiny", "tiny"), ("",)])

@@ -2,7 +2,6 @@
 
 import json
 import re
-import sys
 from pathlib import Path
 from typing import NotRequired, TypedDict
 
@@ -10,7 +9,6 @@ import numpy as np
 import pytest
 
 from core.artifacts.rebuilt import read_edits, read_slots
-from core.cli.main import run_main
 from core.corpora import readers
 from core.corpora.corpus import Corpus
 from core.corpora.library import Library
@@ -18,24 +16,17 @@ from core.difficulty import mentions as difficulty
 from core.errors import ConfigError, CorpusError
 from core.facade import corpora, rebuilding, removals, taggers
 from core.facade import runs as facade_runs
+from core.recipes.finetune import FinetuneConfig
 from core.reconstruction.robustness import Slot
 from core.runs import Run
 from core.runs.store import RunStore
 from core.text.sentence import Sentence
-from tests.conftest import Seal, sentence
+from tests.conftest import Command, Seal, sentence
 from tests.finished_bias import measured_at_random
 from tests.homes import Names
 from tests.reconstruction.planted import sentences
 
-FAST = {
-    "init": "tiny",
-    "epochs": 1,
-    "learning_rate": 3e-3,
-    "head_learning_rate": 3e-2,
-    "batch_size": 16,
-    "precision": "fp32",
-    "seeds": (1, 2),
-}
+FAST = {"init": "tiny", "epochs": 1, "seeds": (1, 2)}
 
 
 class Given(TypedDict):
@@ -54,14 +45,12 @@ def made(biased: Names, home: Path) -> Given:
 
 
 def rebuilt(made: Given, method: str = "highc2low", **options: object) -> Run:
-    options = {
-        "train": made["train"].fingerprint,
-        "method": method,
-        "rate": 0.2,
-        "difficulty": made["run"].id,
-        **options,
-    }
-    return facade_runs.execute("rebuild", options)
+    given = {"train": made["train"].fingerprint, "rate": 0.2, "difficulty": made["run"].id}
+    return facade_runs.execute("rebuild", {**given, "method": method, **options})
+
+
+def robust(kind: str, test: str = "test", **options: object) -> Run:
+    return facade_runs.execute("robustness", {"test": test, "train": "train", "kind": kind, **options})
 
 
 def notes(run: Run) -> list[str]:
@@ -163,7 +152,7 @@ def test_a_robustness_set_and_a_test_split_of_any_run_are_refused(made: Given, h
             facade_runs.execute("rebuild", {**given, "difficulty": ""})
 
     test, store = made["test"].fingerprint, RunStore(home)
-    hard = facade_runs.execute("robustness", {"test": test, "train": "train", "kind": "typos"}).result()["corpus"]
+    hard = robust("typos").result()["corpus"]
     refused(hard, "is a robustness set")
     assert not rebuilding.preview({"train": test, "method": "dataaug", "difficulty": made["run"].id}).empty
     for kind, role in (("finetune", "test.1"), ("experiment", "also_test.0"), ("assist", "test"), ("evaluate", "test")):
@@ -209,7 +198,6 @@ def test_what_makes_a_set_another_one_is_in_its_name(made: Given, seal: Seal, ho
     assert name(rebuilt(made, "low-share", rate=0.125, size=20)) == "train, low-share 12.5% of 20"
     assert name(rebuilt(made, "low-share", add_bin="high", size=10, seed=3)) == "train, 10 and 10 high, seed 3"
     assert name(rebuilt(made, "dataaug", encoder="tiny")) == "train, dataaug, encoder tiny"
-    base = {"test": "test", "train": "train"}
     for kind, options, wanted in (
         ("oov", {}, "test, oov"),
         ("oov", {"gazetteer": ("more",), "seed": 2}, "test, oov, names of more, seed 2"),
@@ -217,15 +205,14 @@ def test_what_makes_a_set_another_one_is_in_its_name(made: Given, seal: Seal, ho
         ("cross-category", {"ambiguous": "textflint"}, "test, cross-category, textflint"),
     ):
         seal(sentences(9, 5), "more", labelled=True)
-        run = facade_runs.execute("robustness", {**base, **options, "kind": kind})
-        names = Library(home).find(run.result()["corpus"]).origin["names"]  # sets of the same words are one
-        assert isinstance(names, list)
+        names = Library(home).find(robust(kind, **options).result()["corpus"]).origin["names"]
+        assert isinstance(names, list)  # sets of the same words are one
         assert wanted in names
 
 
 def test_a_test_split_that_cannot_be_renamed_keeps_its_name(made: Given, seal: Seal, home: Path) -> None:
     plain = seal([sentence("x met y", [(0, 1, "PER"), (2, 3, "PER")])], "mine", labelled=True)
-    run = facade_runs.execute("robustness", {"test": plain.fingerprint, "train": "train", "kind": "typos"})
+    run = robust("typos", plain.fingerprint)
     assert (run.result()["corpus"], run.result()["changed"]) == (plain.fingerprint, 0)
     found = Library(home).find(plain.fingerprint)
     assert (found.name, found.origin.get("kind")) == ("mine", None)
@@ -241,12 +228,8 @@ def test_wrong_input_is_one_sentence(made: Given, seal: Seal) -> None:
         rebuilt(made, train=made["test"].fingerprint)
     with pytest.raises(CorpusError, match="no mention is in the pool entity_low"):
         rebuilt(made, entity_low="-99")
-    assert (
-        "entity_low"
-        in rebuilding.preview(
-            {"train": "train", "method": "random2low", "difficulty": made["run"].id, "entity_low": "-99"}
-        ).empty
-    )
+    given = {"train": "train", "method": "random2low", "difficulty": made["run"].id, "entity_low": "-99"}
+    assert "entity_low" in rebuilding.preview(given).empty
     with pytest.raises(ConfigError, match="is not understood"):
         rebuilt(made, entity_high="much")
     with pytest.raises(ConfigError, match="rate"):
@@ -256,9 +239,8 @@ def test_wrong_input_is_one_sentence(made: Given, seal: Seal) -> None:
         rebuilt(made, "dataaug", train=bare, encoder="tiny")
     with pytest.raises(CorpusError, match="plain: is not labelled"):
         rebuilt(made, "dataaug", train=seal(["it rained"], "plain").fingerprint, encoder="tiny")
-    robust = {"test": made["test"].fingerprint, "train": bare, "kind": "oov"}
     with pytest.raises(CorpusError, match="bare: holds no entity"):
-        facade_runs.execute("robustness", robust)
+        robust("oov", train=bare)
 
 
 def test_one_type_only_is_said(home: Path, seal: Seal) -> None:
@@ -276,9 +258,8 @@ def test_a_held_out_sentence_stays_and_no_holdout_is_told(made: Given, seal: Sea
     assert any("No held-out split was named" in note for note in notes(rebuilt(made)))
 
 
-def test_robust_sets_stand_beside_the_plain_one(made: Given, home: Path) -> None:
-    base = {"test": made["test"].fingerprint, "train": made["train"].fingerprint}
-    runs = [facade_runs.execute("robustness", {**base, "kind": kind}) for kind in ("oov", "cross-category", "typos")]
+def test_robust_sets_stand_beside_the_plain_one(made: Given, home: Path, untrained: None) -> None:
+    runs = [robust(kind) for kind in ("oov", "cross-category", "typos")]
     tests = [run.result()["corpus"] for run in runs]
     for run in runs:
         result = run.result()
@@ -287,7 +268,8 @@ def test_robust_sets_stand_beside_the_plain_one(made: Given, home: Path) -> None
         assert result["sentences"] == 24
     assert runs[0].result()["sources"] == {"gazetteer": 0, "generated": runs[0].result()["changed"]}
 
-    options = {**FAST, "train": base["train"], "dev": base["train"], "test": (base["test"], *tests)}
+    train, test = made["train"].fingerprint, made["test"].fingerprint
+    options = {**FAST, "train": train, "dev": train, "test": (test, *tests)}
     tagged = facade_runs.execute("finetune", options)
     rows = taggers.frontier([tagged.id])
     assert [row.kind for row in rows] == ["test", "oov", "cross-category", "typos"]
@@ -296,7 +278,7 @@ def test_robust_sets_stand_beside_the_plain_one(made: Given, home: Path) -> None
         assert len(row.certain_f1) == 2
     assert sum(row.ambiguous for row in rows[1:]) == sum(run.result()["ambiguous"] for run in runs)
     assert taggers.averages(rows) == {tagged.id: pytest.approx(sum(r.mean for r in rows) / 4, abs=1e-3)}
-    other = facade_runs.execute("finetune", {**options, "seeds": (1,), "test": (base["test"],)})
+    other = facade_runs.execute("finetune", {**options, "seeds": (1,), "test": (test,)})
     with pytest.raises(ConfigError, match="tested on different corpora"):
         taggers.frontier([tagged.id, other.id])
     for run in (made["run"], runs[0]):
@@ -307,27 +289,19 @@ def test_robust_sets_stand_beside_the_plain_one(made: Given, home: Path) -> None
         taggers.frontier([begun.id])
 
 
-def test_what_is_ambiguous_does_not_hang_on_the_order_of_the_taggers(made: Given, seal: Seal, home: Path) -> None:
+def test_what_is_ambiguous_does_not_hang_on_the_order_of_the_taggers(
+    made: Given, seal: Seal, home: Path, untrained: None
+) -> None:
     whole = made["train"]
     part = Library(home).subset(whole, np.arange(20), name="part", origin={"from": whole.fingerprint})
     more = Library(home).find(rebuilt(made, rate=0.4).result()["corpus"])
-    imported, larger = (
-        seal(sentences(24, 7), "imported", labelled=True),
-        seal(sentences(99, 8), "larger", labelled=True),
-    )
+    imported = seal(sentences(24, 7), "imported", labelled=True)
+    larger = seal(sentences(99, 8), "larger", labelled=True)
     assert sum(more.types.values()) > sum(whole.types.values())
+    tests = (made["test"].fingerprint, imported.fingerprint)
+    options = {**FAST, "seeds": (1,), "dev": whole.fingerprint, "test": tests}
     runs = [
-        facade_runs.execute(
-            "finetune",
-            {
-                **FAST,
-                "seeds": (1,),
-                "train": train.fingerprint,
-                "dev": whole.fingerprint,
-                "test": (made["test"].fingerprint, imported.fingerprint),
-            },
-        ).id
-        for train in (part, more, larger)
+        facade_runs.execute("finetune", {**options, "train": train.fingerprint}).id for train in (part, more, larger)
     ]
     rows = taggers.frontier(runs[:2])
     assert {row.known for row in rows} == {whole.fingerprint}
@@ -338,72 +312,29 @@ def test_what_is_ambiguous_does_not_hang_on_the_order_of_the_taggers(made: Given
 
 def test_two_stages_are_an_option_and_one_is_the_default(made: Given) -> None:
     options = {**FAST, "train": made["train"].fingerprint, "dev": made["test"].fingerprint, "seeds": (1,)}
-    plain = facade_runs.execute("finetune", options)
-    assert plain.manifest.config["stages"] == "joint"
-    assert facade_runs.execute("finetune", {**options, "stages": "joint"}).id == plain.id
+    assert FinetuneConfig.parse(options).stages == "joint"
     staged = facade_runs.execute("finetune", {**options, "stages": "lpft"})
-    assert staged.id != plain.id
     assert {"head_loss@1", "loss@1"} <= {e.data["name"] for e in staged.events()[0] if e.kind == "metric"}
     with pytest.raises(ConfigError, match="lpft freezes an encoder"):
         facade_runs.execute("finetune", {**options, "stages": "lpft", "network": "bilstm"})
 
 
-def test_the_commands_write_the_file_and_the_log_beside_it(
-    made: Given, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def typed(*words: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["core", *map(str, words), "--json"])
-        return (run_main(), *capsys.readouterr())
-
-    out = tmp_path / "low.conll"
-    code, told, _ = typed(
-        "rebuild",
-        "--train",
-        "train",
-        "--method",
-        "low2high",
-        "--rate",
-        "20%",
-        "--difficulty",
-        made["run"].id,
-        "--output",
-        out,
-    )
+def test_the_commands_write_the_file_and_the_log_beside_it(made: Given, tmp_path: Path, command: Command) -> None:
+    out, low = tmp_path / "low.conll", ("rebuild", "--train", "train", "--method", "low2high")
+    measured = (*low, "--difficulty", made["run"].id, "--json")
+    code, told, _ = command(*measured, "--rate", "20%", "--output", out)
     result = json.loads(told)
     assert code == 0
     assert {"run", "sentences", "mentions", "changed", "output"} <= set(result)
     assert len(out.read_text().strip().split("\n\n")) == result["sentences"] == 60
     assert len((tmp_path / "low.edits.jsonl").read_text().splitlines()) == result["changed"]
     for rate in ("0.2", "0.4"):  # a name of one's own with a point in it
-        code, told, _ = typed(
-            "rebuild",
-            "--train",
-            "train",
-            "--method",
-            "low2high",
-            "--rate",
-            rate,
-            "--difficulty",
-            made["run"].id,
-            "--output",
-            tmp_path / f"low-{rate}",
-        )
+        code, told, _ = command(*measured, "--rate", rate, "--output", tmp_path / f"low-{rate}")
         assert json.loads(told)["edits"] == str(tmp_path / f"low-{rate}.edits.jsonl")
         assert len(Path(json.loads(told)["edits"]).read_text().splitlines()) == json.loads(told)["changed"]
     (tmp_path / "cities.txt").write_text("Wagga Wagga\tLOC\nUlm\tLOC\nUlm\tCITY\n", encoding="utf-8")
-    code, told, said = typed(
-        "robustness",
-        "--test",
-        "test",
-        "--train",
-        "train",
-        "--kind",
-        "oov",
-        "--output",
-        tmp_path / "o.conll",
-        "--names",
-        tmp_path / "cities.txt",
-    )
+    words = ("robustness", "--test", "test", "--train", "train", "--kind", "oov", "--names", tmp_path / "cities.txt")
+    code, told, said = command(*words, "--output", tmp_path / "o.conll", "--json")
     result = json.loads(told)
     assert code == 0
     assert result["changed"] == result["mentions"]
@@ -413,14 +344,12 @@ def test_the_commands_write_the_file_and_the_log_beside_it(
     assert sum(bool(slot.ambiguous) for slot in slots) == result["ambiguous"]
     assert {slot.after for slot in slots if slot.type == "LOC"} == {"Wagga Wagga", "Ulm"}
     assert {slot.source for slot in slots} == {"gazetteer", "generated"}
-    code, _, error = typed(
-        "rebuild", "--train", "train", "--method", "low2high", "--output", tmp_path / "no" / "x.conll"
-    )
+    code, _, error = command(*low, "--output", tmp_path / "no" / "x.conll", "--json")
     assert (code, error.count("\n")) == (2, 1)
 
 
 def test_a_run_of_another_kind_measures_nothing(made: Given, home: Path) -> None:
-    other = facade_runs.execute("robustness", {"test": "test", "train": "train", "kind": "oov"})
+    other = robust("oov")
     with pytest.raises(ConfigError, match="is no finished difficulty run"):
         rebuilt(made, difficulty=other.id)
     assert RunStore(home).get(other.id).result()["ambiguous"] >= 0

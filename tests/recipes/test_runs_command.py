@@ -2,26 +2,25 @@
 
 import csv
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from core.cli.main import run_main
 from core.corpora.corpus import Corpus
 from core.facade import labels, removals, run_comparison, runs, training
 from tests import finished
+from tests.conftest import Command
 
 Call = Callable[..., str]
 
 
 @pytest.fixture
-def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
+def call(command: Command) -> Call:
     def run(*words: object) -> str:
-        monkeypatch.setattr(sys, "argv", ["core", *map(str, words)])
-        assert run_main() == 0
-        return capsys.readouterr().out
+        code, out, err = command(*words)
+        assert code == 0, err
+        return out
 
     return run
 

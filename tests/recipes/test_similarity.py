@@ -21,10 +21,9 @@ from core.facade import removals, runs, similarity, survey
 from core.measures.worth import Trained, own_outcomes
 from core.recipes.parts.study import SimilarityConfig, grouped
 from core.runs.context import RunContext
-from tests.conftest import Seal, sentence
+from tests.conftest import Command, Seal, sentence
 from tests.measures.test_contracts import FRUIT, METAL, chained, shuffled
 from tests.planted import contracts, kitchen
-from tests.recipes.test_command_line import Run, run  # noqa: F401  the fixture `run`
 
 ROOT = Path(__file__).resolve().parents[2]
 QUICK: dict[str, Any] = {
@@ -62,16 +61,23 @@ def rows(result: dict[str, Any], **wanted: str) -> list[dict[str, Any]]:
     return [row for row in result["measurements"] if all(row[key] == value for key, value in wanted.items())]
 
 
-def test_each_target_has_its_source(piles: dict[str, str]) -> None:
-    found = compared(piles, target=(piles["fruit-task"], piles["metal-task"]), measure=("ppl", "tvc"))
+def test_each_target_has_its_source_and_sources_are_sorted_by_closeness(piles: dict[str, str]) -> None:
+    """Sources are sorted by mean rank, whichever end is close; what could not be measured comes last."""
+    targets, sources = (piles["fruit-task"], piles["metal-task"]), (piles["metal"], piles["fruit"])
+    found = compared(piles, source=sources, target=targets, measure=("ppl", "tvc"))
     assert found["closest"] == {
         "fruit-task": {"ppl": "fruit", "tvc": "fruit"},
         "metal-task": {"ppl": "metal", "tvc": "metal"},
     }
-    assert found["agreement"]["items"] == 2
-    assert found["agreement"]["unanimous"] == 2
+    assert (found["agreement"]["items"], found["agreement"]["unanimous"]) == (2, 2)
     assert found["recommendation"]["metal-task"].startswith("metal is closest to metal-task by 2 of 2 measures")
     assert len(found["measurements"]) == 2 * 2 * 2
+    run_id = runs.listed("similarity")[0].id
+    for target, order in (("fruit-task", ["fruit", "metal"]), ("metal-task", ["metal", "fruit"])):
+        assert list(dict.fromkeys(row.source for row in similarity.rows(run_id, target))) == order
+    measured = similarity.rows(run_id, "fruit-task")
+    missing = [replace(row, value=None, low=None, high=None) if row.source == "fruit" else row for row in measured]
+    assert closest_first(missing)[0].source == "metal"
 
 
 def test_every_number_says_how_it_was_made(piles: dict[str, str]) -> None:
@@ -85,12 +91,16 @@ def test_every_number_says_how_it_was_made(piles: dict[str, str]) -> None:
     json.dumps(found, allow_nan=False)
 
 
-def test_sources_are_capped_alike(piles: dict[str, str]) -> None:
-    found = compared(piles, measure=("tvc",))
+def test_sources_are_capped_alike_and_the_size_curve_is_the_first_draw_at_smaller_caps(piles: dict[str, str]) -> None:
+    found = compared(piles, measure=("tvc",), sizes=2)
     assert found["cap_tokens"] == 3000  # what the smaller one has
     assert {row["sample_tokens"] for row in found["measurements"]} == {3000}
     assert not [warning for warning in found["warnings"] if "differ in size" in warning]
     assert any("Taken whole" in warning and "metal" in warning for warning in found["warnings"])
+    mine = [point for point in found["curve"] if point["source"] == "fruit"]
+    assert [point["tokens"] for point in mine] == [180, 750, 3000]
+    assert mine[-1]["value"] == rows(found, source="fruit")[0]["draws"][0]
+    assert mine[0]["value"] <= mine[1]["value"] <= mine[2]["value"]  # TVC of nested samples can only grow
 
 
 @pytest.mark.parametrize("cap", ["none", "3500"])
@@ -98,14 +108,6 @@ def test_sources_of_different_sizes_are_never_compared_without_a_warning(piles: 
     found = compared(piles, measure=("tvc",), cap_tokens=cap)
     assert len({row["sample_tokens"] for row in found["measurements"]}) == 2
     assert found["warnings"][0].startswith("The sources differ in size: fruit was read with")
-
-
-def test_the_size_curve_is_the_first_draw_at_smaller_caps(piles: dict[str, str]) -> None:
-    found = compared(piles, measure=("tvc",), sizes=2)
-    mine = [point for point in found["curve"] if point["source"] == "fruit"]
-    assert [point["tokens"] for point in mine] == [180, 750, 3000]
-    assert mine[-1]["value"] == rows(found, source="fruit")[0]["draws"][0]
-    assert mine[0]["value"] <= mine[1]["value"] <= mine[2]["value"]  # TVC of nested samples can only grow
 
 
 def test_draws_differ_and_seeds_repeat(piles: dict[str, str]) -> None:
@@ -203,9 +205,13 @@ def test_a_corpus_without_words_is_told(piles: dict[str, str], seal: Seal) -> No
     assert compared(piles, source=(piles["fruit"], blank.fingerprint), measure=("tvc",))["too_small"] == {"blank": 0}
 
 
-def test_a_source_that_is_the_target_is_pointed_out(piles: dict[str, str]) -> None:
-    found = compared(piles, source=(piles["fruit-task"], piles["metal"]), measure=("tvc",))
-    assert any("A source and a target at once" in warning and "fruit-task" in warning for warning in found["warnings"])
+def test_a_source_that_is_the_target_or_was_taken_from_it_is_pointed_out(piles: dict[str, str], home: Path) -> None:
+    target = Library(home).find(piles["fruit-task"])
+    part = Library(home).subset(target, np.arange(30), name="part", origin={"from": target.fingerprint})
+    sources = (piles["fruit-task"], part.fingerprint, piles["metal"])
+    warnings = compared(piles, source=sources, measure=("tvc",))["warnings"]
+    assert any("A source and a target at once" in warning and "fruit-task" in warning for warning in warnings)
+    assert any("Taken from the target's own sentences" in warning and "part" in warning for warning in warnings)
 
 
 def test_stopped_and_resumed_equals_undisturbed(piles: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -274,28 +280,6 @@ def test_vectors_that_the_target_hardly_touches_are_not_measured(piles: dict[str
     assert found["closest"] == {"wvv": "fruit"}
 
 
-def test_what_was_taken_from_the_target_is_pointed_out(piles: dict[str, str], home: Path) -> None:
-    target = Library(home).find(piles["fruit-task"])
-    part = Library(home).subset(target, np.arange(30), name="part", origin={"from": target.fingerprint})
-    found = compared(piles, source=(part.fingerprint, piles["metal"]), measure=("tvc",))
-    assert any("Taken from the target's own sentences" in text and "part" in text for text in found["warnings"])
-
-
-def test_sources_are_sorted_by_closeness(piles: dict[str, str]) -> None:
-    """By mean rank, whichever end is close; what could not be measured comes last, each target on its own."""
-    sources = (piles["metal"], piles["fruit"])
-    compared(piles, source=sources, target=(piles["fruit-task"], piles["metal-task"]), measure=("ppl", "tvc"))
-    run_id = runs.listed("similarity")[0].id
-    order = {
-        target: list(dict.fromkeys(row.source for row in similarity.rows(run_id, target)))
-        for target in ("fruit-task", "metal-task")
-    }
-    assert order == {"fruit-task": ["fruit", "metal"], "metal-task": ["metal", "fruit"]}
-    rows = similarity.rows(run_id, "fruit-task")
-    missing = [replace(row, value=None, low=None, high=None) if row.source == "fruit" else row for row in rows]
-    assert closest_first(missing)[0].source == "metal"
-
-
 def test_csv_has_no_formula(piles: dict[str, str], seal: Seal) -> None:
     evil = seal(texts(chained(FRUIT, 200, 9)), "=HYPERLINK(1)")
     config = {"target": (piles["fruit-task"],), "source": (evil.fingerprint, piles["metal"]), "measure": ("tvc",)}
@@ -305,24 +289,18 @@ def test_csv_has_no_formula(piles: dict[str, str], seal: Seal) -> None:
     assert float(table[0]["value"]) == 100
 
 
-def test_a_guess_is_kept_beside_the_run(piles: dict[str, str]) -> None:
+def test_guesses_and_answers_are_kept_and_answers_outlive_one_comparison(piles: dict[str, str]) -> None:
     compared(piles, measure=("ppl", "tvc"))
-    run_id = runs.listed("similarity")[0].id
-    assert similarity.guess(run_id, "fruit-task") is None
-    similarity.save_guess(run_id, "fruit-task", ["metal", "fruit"])
-    assert similarity.guess(run_id, "fruit-task") == ["metal", "fruit"]
-    assert similarity.guess_held(run_id, "fruit-task") == {"ppl": (0, 1), "tvc": (0, 1)}
-    similarity.save_guess(run_id, "fruit-task", [])
-    assert similarity.guess_held(run_id, "fruit-task") == {}
-
-
-def test_answers_belong_to_the_corpora_and_outlive_one_comparison(piles: dict[str, str]) -> None:
-    compared(piles, measure=("tvc",))
     first = runs.listed("similarity")[0].id
+    assert similarity.guess(first, "fruit-task") is None
+    similarity.save_guess(first, "fruit-task", ["metal", "fruit"])
+    assert similarity.guess(first, "fruit-task") == ["metal", "fruit"]
+    assert similarity.guess_held(first, "fruit-task") == {"ppl": (0, 1), "tvc": (0, 1)}
+    similarity.save_guess(first, "fruit-task", [])
+    assert similarity.guess_held(first, "fruit-task") == {}
+    asked = {"target": "fruit-task", "first": "fruit", "second": "metal"}
     for person, rating in (("x", 5), ("", 4), ("", 4), ("x", 1)):
-        survey.keep_answer(
-            first, survey.Answer(person=person, target="fruit-task", first="fruit", second="metal", rating=rating)
-        )
+        survey.keep_answer(first, survey.Answer(person=person, rating=rating, **asked))
     compared(piles, measure=("ppl",), seed=9)
     other = runs.listed("similarity")[0].id
     assert other != first
@@ -333,13 +311,13 @@ def test_answers_belong_to_the_corpora_and_outlive_one_comparison(piles: dict[st
     assert survey.opinions_of(first, "fruit-task") == []
 
 
-def test_the_command_reads_a_survey(run: Run, tmp_path: Path) -> None:  # noqa: F811
+def test_the_command_reads_a_survey(command: Command, tmp_path: Path) -> None:
     path = tmp_path / "answers.csv"
     path.write_text("target,a,b,answer\n" + "t,a,b,5\n" * 7, encoding="utf-8")
-    code, out, _ = run("survey", path)
+    code, out, _ = command("survey", path)
     assert (code, "7 of 7 agree, 0 disagree; people agree (W = 0, p = 0.016" in out) == (0, True)
-    assert json.loads(run("survey", path, "--json")[1])["opinions"][0]["counts"] == [0, 0, 0, 0, 7]
-    code, _, err = run("survey", tmp_path / "nowhere.csv")
+    assert json.loads(command("survey", path, "--json")[1])["opinions"][0]["counts"] == [0, 0, 0, 0, 7]
+    code, _, err = command("survey", tmp_path / "nowhere.csv")
     assert (code, "nowhere.csv: cannot be read" in err) == (2, True)
 
 
@@ -369,30 +347,13 @@ def test_own_experiments_become_outcomes(piles: dict[str, str]) -> None:
     assert outcomes["language model"].mean[0, 1] == 41
 
 
-def test_the_command_prints_the_table(run: Run, tmp_path: Path) -> None:  # noqa: F811
+def test_the_command_prints_the_table(command: Command, tmp_path: Path) -> None:
     paths = {name: tmp_path / f"{name}.txt" for name in ("task", "law", "food")}
     for name, lines in {"task": contracts(40, 1), "law": contracts(150, 2), "food": kitchen(150)}.items():
         paths[name].write_text("\n".join(lines), encoding="utf-8")
-    words = [
-        "similarity",
-        "--target",
-        paths["task"],
-        "--source",
-        paths["law"],
-        "--source",
-        paths["food"],
-        "--measure",
-        "ppl",
-        "--measure",
-        "tvc",
-        "--draws",
-        1,
-        "--sizes",
-        0,
-        "--min-source-tokens",
-        1_000,
-    ]
-    code, out, err = run(*words, "--json", "--output", tmp_path / "table.csv")
+    words: list[object] = ["similarity", "--target", paths["task"], "--source", paths["law"], "--source", paths["food"]]
+    words += ["--measure", "ppl", "--measure", "tvc", "--draws", "1", "--sizes", "0", "--min-source-tokens", "1000"]
+    code, out, err = command(*words, "--json", "--output", tmp_path / "table.csv")
     assert code == 0, err
     found = json.loads(out)
     assert found["closest"] == {"ppl": "law", "tvc": "law"}
@@ -400,28 +361,28 @@ def test_the_command_prints_the_table(run: Run, tmp_path: Path) -> None:  # noqa
     keys = {"source", "measure", "value", "unit", "prefer", "convention", "sample_tokens"}
     assert keys <= set(found["measurements"][0])
     assert (tmp_path / "table.csv").read_text(encoding="utf-8-sig").startswith("target,source,measure,value")
-    code, out, _ = run(*words)
+    code, out, _ = command(*words)
     assert "PPL (low)" in out
     assert "surprise" in out.splitlines()[1]
     assert "law is closest to task by 2 of 2 measures" in out
     assert "*" in out.splitlines()[3]
-    code, out, err = run(*words, "--output", "table.docx")
+    code, out, err = command(*words, "--output", "table.docx")
     assert (code, out) == (2, "")
     assert "table.docx" in err
 
 
-def test_table_3_goes_in_and_table_4_comes_out(run: Run, tmp_path: Path) -> None:  # noqa: F811
+def test_table_3_goes_in_and_table_4_comes_out(command: Command, tmp_path: Path) -> None:
     path = tmp_path / "table-3.csv"
     path.write_text(similarity.example_table(), encoding="utf-8")
-    code, out, _ = run("predictiveness", path, "--json")
+    code, out, _ = command("predictiveness", path, "--json")
     assert code == 0
     lm = next(effect for effect in json.loads(out)["effects"] if effect["name"] == "LM F1")
     printed = {"ppl": -0.618, "wvv": -0.747, "tvc": 0.666, "tvcc": 0.739}
     assert {m: row["runs"]["value"] for m, row in lm["correlations"].items()} == pytest.approx(printed, abs=1e-3)
-    assert json.loads(run("predictiveness", path, "--measure", "ppl,wvv,tvc", "--json")[1])["agreement"][
+    assert json.loads(command("predictiveness", path, "--measure", "ppl,wvv,tvc", "--json")[1])["agreement"][
         "fleiss_kappa"
     ] == pytest.approx(0.733, abs=5e-4)
-    code, out, _ = run("predictiveness", path, "--measure", "ppl,wvv,tvc")
+    code, out, _ = command("predictiveness", path, "--measure", "ppl,wvv,tvc")
     assert code == 0
     assert "agree on 48 of 60 pairs of sources: Fleiss' kappa 0.7328, Randolph's 0.7333." in out
     assert "content words" not in out
@@ -430,9 +391,9 @@ def test_table_3_goes_in_and_table_4_comes_out(run: Run, tmp_path: Path) -> None
         line.split() == ["CoNLL2003", "1BWB", "1", "of", "5", "+3.42", "[+3.02,", "+3.82]", "language", "model"]
         for line in out.splitlines()
     )
-    code, _, err = run("predictiveness", path, "--measure", "bleu")
+    code, _, err = command("predictiveness", path, "--measure", "bleu")
     assert (code, "'bleu' is not in table-3.csv" in err) == (2, True)
-    code, out, err = run("predictiveness", tmp_path / "nowhere.csv")
+    code, out, err = command("predictiveness", tmp_path / "nowhere.csv")
     assert (code, out) == (2, "")
     assert "nowhere.csv" in err
 
@@ -446,6 +407,7 @@ print(json.dumps([[row["source"], row["measure"], *map(repr, row["draws"])] for 
 """
 
 
+@pytest.mark.full
 def test_same_seed_same_digits_in_another_process(piles: dict[str, str], home: Path) -> None:
     config = {"target": [piles["fruit-task"]], "source": [piles["fruit"], piles["metal"]], **QUICK, "seed": 5}
     words = [sys.executable, "-c", PROGRAM, json.dumps(config)]

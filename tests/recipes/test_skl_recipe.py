@@ -209,23 +209,11 @@ def test_dev_chooses_and_test_does_not() -> None:
 
 
 @pytest.mark.parametrize("share", ["all", "sub-word"])
-def test_a_sweep_trains_every_arm_once(corpora: Pair, seal: Seal, share: str) -> None:
+def test_a_sweep_trains_every_arm_once(corpora: Pair, seal: Seal, share: str, untrained: None) -> None:
     theirs = seal([*AWAY, sentence("Oslo", [(0, 1, "GPE")])], "further", labelled=True)
-    run = runs.execute(
-        "assist",
-        {
-            "primary": corpora[0].fingerprint,
-            "assisting": theirs.fingerprint,
-            "dev": corpora[0].fingerprint,
-            "test": corpora[0].fingerprint,
-            "thresholds": (1, 9.5),
-            "shares": (share,),
-            "seeds": (1, 2),
-            "hidden": 4,
-            "epochs": 1,
-            "assisting_weight": 0.3,
-        },
-    )
+    home, small = corpora[0].fingerprint, {"hidden": 4, "epochs": 1, "assisting_weight": 0.3}
+    parts = {"primary": home, "assisting": theirs.fingerprint, "dev": home, "test": home}
+    run = runs.execute("assist", {**parts, **small, "thresholds": (1, 9.5), "shares": (share,), "seeds": (1, 2)})
     rows = run.result()["rows"]
     arms = [("monolingual", 0), ("skl:1", 4), ("skl:9.5", 6), ("all", 6)]
     table = assisting.swept(run.id).tables[0]

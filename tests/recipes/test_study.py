@@ -14,7 +14,6 @@ from core.config import Config
 from core.corpora.library import Library
 from core.errors import Cancelled, ConfigError, ReadError
 from core.facade import results, runs, studies
-from core.recipes import calibrate
 from core.recipes.study import questions
 from core.recipes.study.config import StudyConfig
 from core.recipes.study.foresight import StudyChance, StudyForesight
@@ -22,9 +21,11 @@ from core.recipes.study.interim_analysis import planned_test
 from core.runs.events import Event
 from core.stats.pooled import Estimate
 from core.stats.spread import assumed
-from tests.conftest import elsewhere, sentence
+from tests.conftest import sentence
+from tests.homes import Homes, Names
 from tests.planted import contracts
 from tests.recipes.test_experiment import fill, labelled
+from tests.untrained import without_training
 
 OPTIONS: dict[str, Any] = {
     "task": ("task", "task 2"),
@@ -52,35 +53,30 @@ def two_tasks(home: Path) -> None:
         library.seal(labelled(rows), name=name, origin={}, labelled=True)
 
 
-@pytest.fixture(scope="module")
-def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, str]:
-    """A home with a study that was stopped after its first task and resumed; its run, and that task's experiment."""
-    with elsewhere(tmp_path_factory.mktemp("study") / "home") as home, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(calibrate, "SECONDS", 0.0)
-        two_tasks(home)
+def studied(home: Path) -> dict[str, str]:
+    """Finish a study that is cancelled after its first task; `first` is the experiment of that task."""
+    two_tasks(home)
 
-        def stop(event: Event) -> None:
-            if event.kind == "part" and event.data["number"] == 2:
-                runs.cancel(runs.listed("study")[0].id)
+    def stop(event: Event) -> None:
+        if event.kind == "part" and event.data["number"] == 2:
+            runs.cancel(runs.listed("study")[0].id)
 
+    with without_training():
         with pytest.raises(Cancelled):
             runs.execute("study", OPTIONS, stop)
         [first] = runs.listed("experiment", state="succeeded")
-        return home, runs.execute("study", OPTIONS).id, first.id
+        return {"study": runs.execute("study", OPTIONS).id, "first": first.id}
 
 
 @pytest.fixture
-def run_id(done: tuple[Path, str, str], monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setenv("WINNOW_HOME", str(done[0]))
-    return done[1]
+def done(homes: Homes, home: Path) -> Names:
+    return homes.copy(studied, home)
 
 
-def test_it_pools_what_its_experiments_came_to_and_resumed_makes_nothing_twice(
-    run_id: str, done: tuple[Path, str, str]
-) -> None:
-    result = studies.board(run_id)
+def test_it_pools_what_its_experiments_came_to_and_resumed_makes_nothing_twice(done: Names) -> None:
+    result = studies.board(done["study"])
     assert [task.name for task in result.tasks] == ["deeds", "leases"]
-    assert result.tasks[0].run == done[2]
+    assert result.tasks[0].run == done["first"]
     kinds = Counter(run.manifest.kind for run in runs.listed(state="succeeded"))
     assert (kinds["study"], kinds["experiment"], kinds["pretrain"], kinds["finetune"]) == (1, 2, 8, 10)
     for task in result.tasks:
@@ -98,13 +94,13 @@ def test_it_pools_what_its_experiments_came_to_and_resumed_makes_nothing_twice(
     assert result.planned
     assert (result.planned.against, result.planned.replicates) == ("random 20", 2)
     assert "on each of 2 tasks" in result.planned.why
-    table = (runs.get(run_id).artifacts / "study.md").read_text(encoding="utf-8")
+    table = (runs.get(done["study"]).artifacts / "study.md").read_text(encoding="utf-8")
     assert table.count("\n| ") == 5
 
 
-def test_it_tells_cost_and_chances_and_reports(run_id: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_tells_cost_and_chances_and_reports(done: Names, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     plan = tmp_path / "PLAN.yaml"
-    plan.write_text(json.dumps({**OPTIONS, "seeds": [1, 2, 3, 4], "looks": [2, 4], "effect": 30}), encoding="utf-8")
+    plan.write_text(json.dumps({**OPTIONS, "seeds": [1, 2, 3, 4], "looks": [2, 4], "effect": 3}), encoding="utf-8")
     study.main([str(plan), "--plan-only", "--json"], standalone_mode=False)
     planned = json.loads(capsys.readouterr().out)
     assert set(planned["tasks"]) == {"deeds", "leases"}
@@ -117,16 +113,16 @@ def test_it_tells_cost_and_chances_and_reports(run_id: str, tmp_path: Path, caps
     assert all(0 <= one["chance"] <= 1 for one in plans)
     assert plans[2]["chance"] > plans[0]["chance"]
     chances = StudyForesight(
-        plans=[StudyChance(**one) for one in plans], spreads=[assumed(20), assumed(24)], effect=30, claim="it"
+        plans=[StudyChance(**one) for one in plans], spreads=[assumed(20), assumed(24)], effect=3, claim="it"
     )
     words = chances.in_words()
-    assert f"a true +30 of it, on average over 2 tasks, in {100 * plans[0]['chance']:.0f} of 100 cases" in words
+    assert f"a true +3 of it, on average over 2 tasks, in {100 * plans[0]['chance']:.0f} of 100 cases" in words
     assert "12 replicates on 2 tasks, looked at after 4, 8, 12, in" in words
     assert "4 replicates on 4 tasks" in words
     assert "which is assumed" in words
     plan.write_text(json.dumps(OPTIONS), encoding="utf-8")
     study.main([str(plan), "--json"], standalone_mode=False)
-    assert json.loads(capsys.readouterr().out)["run"] == run_id
+    assert json.loads(capsys.readouterr().out)["run"] == done["study"]
     assert studies.cost(OPTIONS).seconds == 0
 
 

@@ -2,36 +2,23 @@
 
 import json
 import re
-import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from core.cli.main import run_main
 from core.corpora.corpus import Corpus
 from core.facade import corpora, runs
 from core.facade.errors import InputError
 from core.facade.home import store
 from core.runs import worker
 from core.runs.context import RunContext
-from tests.conftest import Seal, sentence
+from tests.conftest import Command, Seal, sentence
 
 OBEYED = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 FORGED = "FORGED LINE"
 EVIL = (
     f"a\x1b]52;c;ZXZpbA==\x07b\x9b2Jc\x1b[2K\x1b[1A\rd\n{FORGED}\u202ee"  # clipboard, clear, go up, a line of its own
 )
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
-    def call(*words: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["core", *map(str, words)])
-        code = run_main()
-        return (code, *capsys.readouterr())
-
-    return call
 
 
 @pytest.fixture
@@ -73,7 +60,7 @@ def safe(printed: str) -> None:
 
 @pytest.mark.parametrize("as_json", [(), ("--json",)], ids=["text", "json"])
 def test_no_command_hands_a_name_to_the_terminal(
-    run: Callable[..., tuple[int, str, str]], hostile: Corpus, tmp_path: Path, as_json: tuple[str, ...]
+    command: Command, hostile: Corpus, tmp_path: Path, as_json: tuple[str, ...]
 ) -> None:
     file = tmp_path / f"f{EVIL}.conll".replace("/", "")
     file.write_text(f"Ada\tB-T{EVIL.split(maxsplit=1)[0]}\nsues\tO\n\n", encoding="utf-8")
@@ -107,7 +94,7 @@ def test_no_command_hands_a_name_to_the_terminal(
         (("doctor",), 0),
         (("corpus", "remove", hostile.fingerprint), 0),
     ):
-        code, out, err = run(*words, *as_json)
+        code, out, err = command(*words, *as_json)
         assert code == expected, (words, err)
         said.append(out)
         safe(out)

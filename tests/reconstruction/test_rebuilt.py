@@ -79,7 +79,10 @@ def test_augmented_copies_are_whole_and_new_and_the_log_is_true(seed: int) -> No
     assert made == dataaug(found, halves, seed)
 
 
-@pytest.fixture(scope="module", params=["conll2003", "crossner-literature", "inlegalner"])
+LONG = [pytest.param(name, marks=pytest.mark.full) for name in ("conll2003", "inlegalner")]
+
+
+@pytest.fixture(scope="module", params=["crossner-literature", *LONG])
 def real(request: pytest.FixtureRequest, real_data: Path) -> tuple[str, Training]:
     """Real sentences under a planted measurement."""
     rows = read(real_data / request.param / "train.conll", ReadOptions(scheme="iob2"))

@@ -71,7 +71,9 @@ def test_promises_hold(kind: str) -> None:
 
 
 @pytest.mark.real
-@pytest.mark.parametrize("corpus", ["conll2003", "crossner-ai", "crossner-literature"])
+@pytest.mark.parametrize(
+    "corpus", [pytest.param("conll2003", marks=pytest.mark.full), "crossner-ai", "crossner-literature"]
+)
 def test_promises_hold_on_real_data(real_data: Path, corpus: str) -> None:
     train, test = (
         list(read(real_data / corpus / f"{part}.conll", ReadOptions(scheme="iob2"))) for part in ("train", "test")

@@ -9,8 +9,10 @@ from core.models.taggers import load_tagger
 from core.training.lpft import lpft
 from tests.training.test_finetune import DEV, SETTINGS, TRAIN, TYPES, Killed, Listener, apart, make, train
 
+FULL = [pytest.param(layers, marks=pytest.mark.full) for layers in ("1", "reinit:1")]
 
-@pytest.mark.parametrize("layers", ["mix", "1", "reinit:1"])
+
+@pytest.mark.parametrize("layers", ["mix", *FULL])
 def test_disturbed_and_resumed_ends_as_undisturbed(tmp_path: Path, layers: str) -> None:
     """To the bytes of what is written."""
     epochs, calm = train(tmp_path / "calm", tagger=make(layers=layers), checkpoint_seconds=float("inf"))

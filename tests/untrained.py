@@ -1,0 +1,124 @@
+"""Runs without their training: kinds that train return results drawn at random, seeded by the options of the run."""
+
+import json
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from core.artifacts import evaluations
+from core.artifacts.evaluations import FinetuneResult, SplitScores
+from core.artifacts.mentions import DifficultyResult
+from core.artifacts.models import PretrainResult
+from core.difficulty.mentions import Mention, bin_of, write
+from core.recipes import RECIPES
+from core.recipes.base import Job, Recipe
+from core.recipes.difficulty import DifficultyConfig, Trained, summary
+from core.recipes.finetune import FinetuneConfig
+from core.recipes.parts.tagger_scores import all_seeds
+from core.recipes.pretrain import PretrainConfig
+from core.reconstruction.training import ordered
+from core.results import Evaluation
+from core.runs.store import RunStore, is_run_id
+from core.stats.scoring import evaluate
+from core.text.sentence import Prediction, Sentence
+from tests.finished import TIMED, pretrained, seed_outcome, split_scores
+
+Work = Callable[[Any, Job], object]
+
+
+@contextmanager
+def without_training(**others: Work) -> Iterator[None]:
+    """Replace the work of all kinds that train. others: work of a kind in place of the one here."""
+    work: dict[str, Work] = {
+        "calibrate": lambda config, job: TIMED,
+        "pretrain": pretrain,
+        "finetune": finetune,
+        "difficulty": difficulty,
+        **others,
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        for kind, run in work.items():
+            patch.setitem(RECIPES, kind, Recipe(kind, RECIPES[kind].config, run))
+        patch.setattr("core.runs.context.CHECK_SECONDS", 0.0)  # else a run ends before it looks whether to stop
+        yield
+
+
+def sentences(job: Job, reference: str) -> list[Sentence]:
+    return [sentence for batch in job.corpus(reference).batches() for sentence in batch]
+
+
+def pretrain(config: PretrainConfig, job: Job) -> PretrainResult:
+    job.context.check()
+    ids = {sentence.id for reference in config.corpora for sentence in sentences(job, reference)}
+    held = {
+        sentence.id
+        for reference in (config.general, config.heldout_task)
+        if reference
+        for sentence in sentences(job, reference)
+    }
+    return pretrained(len(ids - held))
+
+
+def finetune(config: FinetuneConfig, job: Job) -> FinetuneResult:
+    """Each entity is found with a probability of 0.5 to 0.8, which depends on the options."""
+    job.context.check()
+    run, splits = job.context.run, {"dev": config.dev}
+    splits |= {f"test{i or ''}": reference for i, reference in enumerate(config.test)}
+    rows = {split: sentences(job, reference) for split, reference in splits.items()}
+    types = sorted(set().union(*(job.corpus(reference).types for reference in (config.train, *splits.values()))))
+    options = config.model_dump(mode="json", exclude={"seeds", "test", "dev"})
+    if is_run_id(config.init):  # ids hold the time: the same options must give the same results in every home
+        before = RunStore(job.home).get(config.init).manifest.config
+        options["init"] = {name: before[name] for name in ("corpora", "seed") if name in before}
+    number = zlib.crc32(json.dumps(options, sort_keys=True).encode())
+    n = len(job.corpus(config.train))
+    training = config.training(n).planned(n)
+    skill, outcomes = 0.5 + number % 1000 / 3333, []
+    tables: list[list[Evaluation]] = [[] for _ in config.test]
+    for seed in config.seeds:
+        scores: dict[str, SplitScores] = {}
+        for at, (split, gold) in enumerate(rows.items()):
+            rng = np.random.default_rng([seed, number, at])
+            found = [tuple(e for e in sentence.entities or () if rng.random() < skill) for sentence in gold]
+            read = [Prediction(entities=entities, confidence=(1.0,) * len(entities)) for entities in found]
+            table = evaluate(gold, read, types)
+            evaluations.write(run, evaluations.file_suffix(split, seed), table, read)
+            scores[split] = split_scores(table)
+            if split != "dev":
+                tables[at - 1].append(table)
+        made = seed_outcome(seed, 3, *scores.values())
+        outcomes.append(replace(made, epochs=training.epochs, settings={"batch_size": training.batch_size}))
+    model = run.artifacts / "model"
+    model.mkdir(exist_ok=True)
+    (model / "config.json").write_text(json.dumps(options))
+    return all_seeds(str(model), outcomes, tables)
+
+
+def difficulty(config: DifficultyConfig, job: Job) -> DifficultyResult:
+    """Bits of names and contexts are drawn from a normal distribution."""
+    rng, found = np.random.default_rng(config.seed), list[Mention]()
+    for row, sentence in enumerate(sentences(job, config.train)):
+        for e in ordered(sentence):
+            name, context = (float(bits) for bits in rng.normal(1, 1, 2))
+            found.append(
+                Mention(
+                    row=row,
+                    sentence=sentence.id,
+                    start=e.start,
+                    end=e.end,
+                    type=e.type,
+                    surface=" ".join(sentence.tokens[e.start : e.end]),
+                    pvi_entity=name,
+                    pvi_context=context,
+                    ceim=name - context,
+                    bin=bin_of(name - context),
+                    fold=0,
+                )
+            )
+    write(found, job.context.run.artifacts / "mentions.parquet")
+    return summary(found, 100, 1, Trained(corpus=config.train, seconds=1.0))
