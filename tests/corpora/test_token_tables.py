@@ -162,3 +162,10 @@ def test_lists_without_entities_are_asked_about(
 def test_a_text_beside_lists_without_entities_is_read_as_text(tmp_path: Path) -> None:
     path = rows_of(tmp_path / "a.jsonl", xpos=POS, text="Ann Lee owes")
     assert [sentence.text for sentence in read(path)] == ["Ann Lee owes"] * 2
+
+
+def test_names_beside_the_file_are_those_of_the_tags_alone(tmp_path: Path) -> None:
+    (tmp_path / "label.json").write_text(json.dumps({"O": 0, "B-PER": 1, "I-PER": 2}), encoding="utf-8")
+    for sentence in read(path := rows_of(tmp_path / "a.jsonl", head=[0, 1, 2], tags=[1, 2, 0])):
+        assert [(e.start, e.end, e.type) for e in entities_of(sentence)] == [(0, 2, "PER")]
+    assert sniff(path).notes == ()

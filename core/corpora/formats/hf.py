@@ -40,7 +40,9 @@ def tag_names(path: Path, tags: str) -> list[str] | None:
         for name in ("dataset_info.json", "dataset_infos.json", "README.md"):
             if is_there(file := folder / name) and (names := _names_in(_metadata(file), tags, file)):
                 return names
-        for name in NUMBERED:
+        for name in (
+            NUMBERED if any(part in tags.lower() for part in ("ner", "tag", "label")) else ()
+        ):  # it names no column
             if is_there(file := folder / name) and (names := _by_number(_metadata(file))):
                 return names
     return None
