@@ -1,4 +1,4 @@
-"""The app as a person meets it."""
+"""The main road in a browser: import, select, export, cancel and resume, and the memory of an upload."""
 
 import json
 import re
@@ -21,7 +21,7 @@ NASTY = [
 
 
 def option(page: Page, name: str) -> None:
-    """Choose in a row of buttons."""
+    """Choose one of a row of radio buttons."""
     page.get_by_role("radio", name=name, exact=True).click()
 
 
@@ -127,7 +127,7 @@ def test_from_files_to_an_export(server: Server, page: Page, lines: Callable[[in
 
 
 def use(page: Page, title: str, part: str) -> None:
-    """Wait for an import's end and give its corpus a part."""
+    """Wait until an import has finished, and give its corpus a part."""
     expect(page.locator(".st-key-corpora-run-panel").get_by_text(title, exact=True)).to_be_visible()
     expect(page.get_by_text("Use it as")).to_be_visible()
     settled(page)
@@ -204,7 +204,7 @@ def test_a_run_outlives_page_and_server_and_can_be_cancelled_and_resumed(
 
 
 def selecting(home: Path) -> int:
-    """The process of the select run's worker; 0 before it has begun."""
+    """Return the process of the select run's worker, 0 before it has started."""
     for file in home.glob("runs/*-select-*/events.jsonl"):
         if (text := file.read_text()).count("\n"):
             return int(json.loads(text.splitlines()[0])["data"]["pid"])
@@ -212,7 +212,7 @@ def selecting(home: Path) -> int:
 
 
 @pytest.mark.alone
-def test_the_server_gives_back_what_an_upload_took(cold: Server, page: Page) -> None:
+def test_the_server_frees_the_memory_of_an_upload(cold: Server, page: Page) -> None:
     line = b"The tenant shall pay the rent on the first day of every month, and the landlord shall thank him .\n"
     (cold.data / "small.txt").write_bytes(line)
     (cold.data / "large.txt").write_bytes(line * 1_500_000)  # 147 MB

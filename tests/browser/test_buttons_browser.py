@@ -1,4 +1,4 @@
-"""Every button of every page is pressed once, with finished runs behind it, and does something that one can see."""
+"""Press every button of every page once, on a home with finished runs, and check its visible effect."""
 
 import os
 import re
@@ -36,7 +36,7 @@ WALKS: dict[str, Callable[["Walk"], None]] = {}
 
 @pytest.fixture(scope="module")
 def laid(tmp_path_factory: pytest.TempPathFactory, forge: Forge) -> Iterator[tuple[Server, Laid]]:
-    """One server on one home, for all walks."""
+    """Start one server on one home for all walks."""
     place = tmp_path_factory.mktemp("pressed")
     (place / "data").mkdir()
     (place / "index").mkdir()
@@ -53,7 +53,7 @@ def laid(tmp_path_factory: pytest.TempPathFactory, forge: Forge) -> Iterator[tup
 
 @dataclass
 class Walk:
-    """A person on the pages. pressed: lines of `BUTTONS`."""
+    """Press buttons on the pages. pressed: the keys of `BUTTONS` that were pressed."""
 
     page: Page
     server: Server
@@ -61,7 +61,7 @@ class Walk:
     pressed: set[str] = field(default_factory=set)
 
     def go(self, path: str, tab: str = "", opened: str = "") -> None:
-        """To a page, one of its tabs, one of its expanders."""
+        """Go to a page, and open one of its tabs and one of its expanders."""
         self.page.goto(f"{self.server.url}/{path}")
         settled(self.page)
         if tab:
@@ -74,7 +74,7 @@ class Walk:
         settled(self.page)
 
     def open(self, name: str) -> None:
-        """An expander, where it is closed; it may be within another, which comes before it."""
+        """Open an expander if it is closed; of nested expanders with this text, the inner one."""
         expander = self.page.get_by_test_id("stExpander").filter(has=self.page.get_by_text(name, exact=True)).last
         if expander.locator("details").first.get_attribute("open") is None:
             expander.locator("summary").first.click()
@@ -83,12 +83,12 @@ class Walk:
             expander.evaluate(STILL)
 
     def button(self, key: str) -> Locator:
-        """By its key, which Streamlit turns into a class."""
+        """Find a button by its key, which Streamlit turns into a class."""
         name = re.sub(r"[^a-zA-Z0-9_-]", "-", key)
         return self.page.locator(f".st-key-{name}").get_by_role("button")
 
     def press(self, key: str, sees: Locator | re.Pattern[str] | str = "", starts: str = "") -> None:
-        """A button, and then what is to be seen. starts: the kind of a run that begins."""
+        """Press a button and wait for what it shows. starts: the kind of run that it starts."""
         before = {run.id for run in runs.listed(starts)} if starts else set()
         button = self.button(key)
         seen = sees if isinstance(sees, Locator) else self.page.get_by_text(sees)
@@ -103,7 +103,7 @@ class Walk:
         self.well(key)
 
     def begun(self, kind: str, before: set[str], key: str) -> None:
-        """Waits until a run of `kind` has begun; nobody waits for its end."""
+        """Wait until a run of `kind` has started, then end it."""
 
         def new() -> list[str]:
             self.well(key)
@@ -115,7 +115,7 @@ class Walk:
             end(runs.get(run_id))
 
     def download(self, key: str) -> bytes:
-        """What a button hands over."""
+        """Return the file that a button downloads."""
         button = self.button(key)
         settled(self.page)  # one that is drawn anew while it is pressed hands nothing over
         expect(button).to_be_enabled()
@@ -127,7 +127,7 @@ class Walk:
         return data
 
     def well(self, key: str) -> None:
-        """Nothing went wrong, and the button counts as pressed."""
+        """Assert that the page shows no error, and count the button as pressed."""
         for problem in ("This is a bug in Winnow", "This did not work"):
             expect(self.page.get_by_text(problem)).to_have_count(0)
         expect(self.page.get_by_test_id("stException")).to_have_count(0)
@@ -135,7 +135,7 @@ class Walk:
 
 
 def end(run: runs.Run) -> None:
-    """It is cancelled, and its worker does not live to hear of it; what it would do is not what a button does."""
+    """Cancel a run and kill its worker: the walks only test that a button starts the run."""
     until(lambda: run.worker() or not run.state().active, "a worker comes")
     runs.cancel(run.id)
     if worker := run.worker():
@@ -143,7 +143,7 @@ def end(run: runs.Run) -> None:
 
 
 def walk(one: Callable[[Walk], None]) -> Callable[[Walk], None]:
-    """A walk, under its name in `BUTTONS`."""
+    """Register a walk under its name in `BUTTONS`."""
     WALKS[one.__name__] = one
     return one
 
@@ -289,7 +289,7 @@ def runs_table(one: Walk) -> None:
 
 
 def _look_at(one: Walk, run_id: str) -> None:
-    """A small run, found by its id and ticked in the table."""
+    """Find a run by its id and tick it in the table."""
     one.go("Runs")
     one.page.get_by_text("Imports and checks", exact=True).click()
     settled(one.page)
@@ -307,7 +307,7 @@ def _look_at(one: Walk, run_id: str) -> None:
 
 @walk
 def road(one: Walk) -> None:
-    """On a home of its own, where nothing was found out yet."""
+    """Walk on a separate home that has no experiment yet."""
     place = one.server.home.parent / "road"
     (place / "data").mkdir(parents=True)
     with (
@@ -442,7 +442,7 @@ def explore(one: Walk) -> None:
 
 
 def _named(one: Walk) -> None:
-    """A lasso, which is given a name and loses it again."""
+    """Name a region of the map, and remove the name."""
     map_run = str(maps.of(one.runs.select))
     region: regions.Region = {"kind": "box", "value": [[-1e3, 1e3, -1e3, 1e3]]}
     regions.keep_region(map_run, region)
@@ -542,7 +542,7 @@ def results(one: Walk) -> None:
 
 @walk
 def no_models(one: Walk) -> None:
-    """The taggers of an experiment without their models, as in the finished sample."""
+    """Try a sentence with taggers whose models are gone, as in the finished sample."""
     models = [
         runs.get(run).artifacts / "model"
         for row in results_facade.board(one.runs.experiment).leaderboard
@@ -584,7 +584,7 @@ def bias(one: Walk) -> None:
 
 
 def _click_the_tallest_bar(one: Walk) -> None:
-    """The bars of all three bins are in one panel; the list below says how many mentions a clicked bar has."""
+    """Click the tallest bar: the list below gives the number of its mentions."""
     chart = one.page.locator("[class*=st-key-bias-ceim] .stPlotlyChart")
     bars = chart.locator(".bars .point path")
     expect(bars.first).to_be_visible()
@@ -646,7 +646,7 @@ def words(one: Walk) -> None:
 
 @walk
 def project(one: Walk) -> None:
-    """On a home of its own, which is moved when a second project is made."""
+    """Walk on a separate home, which is moved when a second project is created."""
     place = one.server.home.parent / "projects"
     (place / "data").mkdir(parents=True)
     with Server(home=place / "home", data=place / "data", forge=one.server.forge) as server:
@@ -660,7 +660,7 @@ def project(one: Walk) -> None:
         expect(rows.get_by_text("tenants")).to_be_visible()
 
         def menu() -> None:
-            """Open the switch, which a new name or a page anew has closed."""
+            """Open the project menu, which a new name or a new page closes."""
             settled(page)
             if not name.is_visible():
                 apart.press("project.menu", sees=name)

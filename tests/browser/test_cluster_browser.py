@@ -1,4 +1,4 @@
-"""A run on two nodes of a cluster, begun, seen, cancelled and resumed from the page."""
+"""A run on two nodes of a cluster, started, watched, cancelled and resumed from the page."""
 
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
@@ -20,7 +20,7 @@ pytestmark = [
 
 @pytest.fixture
 def cluster() -> Iterator[str]:
-    """Two nodes, and in this process's environment, which the server takes over, their token."""
+    """Start two nodes, with their token in the environment that the server inherits."""
     with token(), two_nodes() as (cluster, _):
         yield cluster
 

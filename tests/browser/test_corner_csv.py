@@ -1,4 +1,4 @@
-"""What a browser saves by the button in a table's own corner, which is Streamlit's: no cell of it is a formula."""
+"""The CSV that Streamlit's own button in the corner of a table saves: no cell is a formula."""
 
 import csv
 from pathlib import Path
@@ -16,7 +16,7 @@ FORMULAS = ("=cmd()", "@sum(1)", "+1+cmd()", "-2+3", "plain")
 
 
 def spoken(name: str, kind: str) -> Sentence:
-    """A sentence in which a name that is a formula is an entity."""
+    """Return a sentence whose first token is an entity."""
     tokens = (name, "came", "again", ".")
     text = " ".join(tokens)
     return Sentence(id=sentence_id(text), tokens=tokens, text=text, entities=(Entity(start=0, end=1, type=kind),))

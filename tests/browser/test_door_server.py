@@ -1,4 +1,4 @@
-"""The door of a real server: another account, another name, both addresses, and no look-up of its own address."""
+"""Access to a real server: another account, another name, both addresses, and no look-up of its own address."""
 
 import http.client
 import json
@@ -80,7 +80,7 @@ socket.getaddrinfo = silent
 
 @pytest.fixture(scope="module")
 def deaf(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A server that writes down, and refuses, every look-up and connection to elsewhere."""
+    """Start a server that records and refuses every look-up and every connection to another machine."""
     folder = tmp_path_factory.mktemp("watched")
     (folder / "sitecustomize.py").write_text(GUARD + SILENT, encoding="utf-8")
     environment = {"PYTHONPATH": str(folder), "TALKED": str(folder / "talked")}
@@ -90,14 +90,14 @@ def deaf(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 def program_of(program: str, *words: object, user: int | None = None) -> list[str]:
-    """The command of a client in a process of its own. user: the account that it becomes."""
+    """Return the command of a client process. user: the account that it switches to."""
     become = f"import os; os.setgid({user}); os.setuid({user})\n" if user else ""
     imports = "import encodings.idna, http.client, json, resource, socket, sys, time, urllib.request\n"
     return [sys.executable, "-c", f"{imports}{become}{program}", *map(str, words)]
 
 
 def asked(program: str, *words: object, user: int | None = None) -> dict[str, Any]:
-    """What such a client was answered."""
+    """Run a client process and return the answers that it received."""
     command = program_of(program, *words, user=user)
     return dict(
         json.loads(subprocess.run(command, capture_output=True, text=True, check=True, timeout=PATIENCE).stdout)
@@ -105,14 +105,14 @@ def asked(program: str, *words: object, user: int | None = None) -> dict[str, An
 
 
 def handshakes(server: Server, *origins: str, user: int | None = None) -> list[int]:
-    """The status that each was answered. Health, asked after each, answers at once: nothing keeps the server."""
+    """Return the status of each handshake; assert that no handshake blocks the server, which answers about its health."""
     answers = asked(HANDSHAKE, server.port, json.dumps(origins), user=user).values()
     assert all(seconds < SILENCE / 2 for _, seconds in answers), answers
     return [status for status, _ in answers]
 
 
 @as_another_account
-def test_another_account_is_answered_one_sentence_everywhere(deaf: Server) -> None:
+def test_another_account_gets_the_same_refusal_at_every_address(deaf: Server) -> None:
     paths = ("", "Corpora", "_stcore/host-config", "media/" + "0" * 56 + ".txt", "static/js/index.js")
     answers = asked(ASK, *(f"{deaf.url}/{path}" for path in paths), user=STRANGER)
     assert {json.dumps(answer) for answer in answers.values()} == {json.dumps(next(iter(answers.values())))}
@@ -154,7 +154,7 @@ print(json.dumps(found))
 
 
 def held(port: int) -> int:
-    """How many connections to a port there are."""
+    """Count the connections to a port."""
     with Path("/proc/net/tcp").open() as table:
         ends = [line.split() for line in table][1:]
     return sum(end[2].endswith(f":{port:04X}") and int(end[3], 16) == 1 for end in ends)
@@ -163,8 +163,8 @@ def held(port: int) -> int:
 @as_another_account
 @pytest.mark.parametrize("asleep", [False, True], ids=["awake", "all at once"])
 def test_another_account_cannot_keep_the_owner_out_by_holding_connections(tmp_path: Path, asleep: bool) -> None:
-    """As many as a process usually may have, on none of which a request is ever ended; all at once for a server that
-    was slow to take them."""
+    """The stranger holds 1,200 connections with unfinished requests, more than the server may have files. asleep: the
+    server accepts all of them at once."""
     with Server(home=tmp_path / "home", data=tmp_path) as server:
         before = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (1024, before[1]))
@@ -189,8 +189,8 @@ def test_another_account_cannot_keep_the_owner_out_by_holding_connections(tmp_pa
 
 @as_another_account
 @pytest.mark.parametrize("by_habit", [False, True], ids=["app.py", "streamlit run"])
-def test_another_account_cannot_pass_itself_off_as_a_connection_of_the_owners(tmp_path: Path, by_habit: bool) -> None:
-    """Whose connections there are everybody can see; a header that names one of them opens nothing."""
+def test_another_account_cannot_claim_a_connection_of_the_owner(tmp_path: Path, by_habit: bool) -> None:
+    """Every account can list the open connections; a header that names one of them gives no access."""
     with Server(home=tmp_path / "home", data=tmp_path) as server:
         words = ("-m", "streamlit", "run", "app.py", "--server.port", str(server.port))
         server.start(words if by_habit else ())
@@ -200,7 +200,7 @@ def test_another_account_cannot_pass_itself_off_as_a_connection_of_the_owners(tm
     assert set(answers.values()) == {403}
 
 
-def test_both_loopback_addresses_are_the_servers(deaf: Server) -> None:
+def test_the_server_holds_both_loopback_addresses(deaf: Server) -> None:
     with socket.socket(socket.AF_INET6) as probe, pytest.raises(OSError, match="in use"):
         probe.bind(("::1", deaf.port))
     answers = asked(ASK, f"http://[::1]:{deaf.port}/", f"http://127.0.0.1:{deaf.port}/")
@@ -208,8 +208,8 @@ def test_both_loopback_addresses_are_the_servers(deaf: Server) -> None:
 
 
 @as_another_account
-def test_an_impostor_on_the_other_address_is_named_at_the_start(tmp_path: Path) -> None:
-    """Another account listens on [::1] first: `localhost` would show its page, so the address is given in numbers."""
+def test_the_start_warns_if_another_account_holds_the_other_loopback_address(tmp_path: Path) -> None:
+    """If another account listens on [::1], `localhost` would show its page, so Winnow prints a numeric address."""
     program = (
         f"import os, socket, sys; os.setuid({STRANGER}); s = socket.socket(socket.AF_INET6); s.bind(('::1', int(sys.argv[1])));"
         "s.listen(); print('ready', flush=True); sys.stdin.read()"
@@ -227,7 +227,7 @@ def test_an_impostor_on_the_other_address_is_named_at_the_start(tmp_path: Path) 
     assert f"http://127.0.0.1:{port}" in log
 
 
-def test_started_by_habit_it_stands_behind_the_same_door(tmp_path: Path) -> None:
+def test_streamlit_run_refuses_foreign_pages_too(tmp_path: Path) -> None:
     with Server(home=tmp_path / "home", data=tmp_path) as server:
         server.start(["-m", "streamlit", "run", "app.py", "--server.port", str(server.port)])
         assert handshakes(server, server.url, "http://localhost:9999") == [101, 403]
@@ -248,7 +248,7 @@ def test_the_page_is_shown_under_both_names_and_through_a_forward_on_another_por
 
 
 def test_foreign_pages_open_no_websocket_and_the_server_looks_no_name_up(deaf: Server) -> None:
-    """Streamlit would look its own address up, and wait for the answer, before it refuses a foreign page."""
+    """Streamlit alone would look up its own address, and wait for the answer, before it refuses a foreign page."""
     foreign = (
         "http://localhost:9999",
         f"https://localhost:{deaf.port}",
@@ -275,7 +275,7 @@ def test_an_answer_does_not_wait_until_its_first_part_has_been_acknowledged(deaf
 
 
 @pytest.mark.road
-def test_with_a_key_alone_the_printed_address_opens_it(tmp_path: Path, browser: Browser) -> None:
+def test_without_the_key_the_server_refuses_and_the_printed_address_opens_it(tmp_path: Path, browser: Browser) -> None:
     words = {"WINNOW_DOOR": "key"}
     with (
         Server(home=tmp_path / "home", data=tmp_path, environment=words) as server,
@@ -315,7 +315,7 @@ print("{}")
 
 
 @as_another_account
-def test_clients_that_hang_up_at_once_leave_nothing_in_the_log(tmp_path: Path) -> None:
+def test_clients_that_disconnect_at_once_write_nothing_into_the_log(tmp_path: Path) -> None:
     with Server(home=tmp_path / "home", data=tmp_path) as server:
         server.start()
         for user in (STRANGER, None):
@@ -343,8 +343,8 @@ print("gone", flush=True)
 
 
 @as_another_account
-def test_a_request_of_a_connection_that_is_gone_is_not_taken_for_the_next_one_from_its_port(tmp_path: Path) -> None:
-    """Another account sends a request and resets; then the owner connects from the same port, and the server goes on."""
+def test_a_request_of_a_reset_connection_is_not_attributed_to_the_next_one_from_its_port(tmp_path: Path) -> None:
+    """Another account sends a request and resets; then the owner connects from the same port to the frozen server."""
     port, inside = free_port(), tmp_path / "inside"
     spy = f"""
 from pages.ui import door

@@ -1,4 +1,4 @@
-"""One's own documents dropped on Corpora: parts proposed, used in one press, and what a reload or a kill does to it."""
+"""Documents dropped on Corpora: proposed parts, import with one press, a reload, a killed server."""
 
 import re
 import tempfile
@@ -22,7 +22,7 @@ ALL = {"task", "domain", "train", "dev", "test"}
 
 
 class Person:
-    """Who drops files and clicks. clicks: how often, the drop and what is typed left out."""
+    """Drop files and click. clicks: number of clicks, without the drop and without typing."""
 
     def __init__(self, page: Page, server: Server) -> None:
         self.page, self.server, self.clicks = page, server, 0
@@ -38,7 +38,7 @@ class Person:
         settled(self.page)
 
     def drop_folder(self, folder: Path) -> None:
-        """As a hand drags it from the file manager: no field of a page takes a folder and files."""
+        """Drag a folder from the file manager: no input of a page accepts a folder and files."""
         box = still(self.page.get_by_test_id("stFileUploaderDropzone"))
         place = {"x": box["x"] + box["width"] / 2, "y": box["y"] + box["height"] / 2}
         dragged = {"items": [], "files": [str(folder)], "dragOperationsMask": 1}
@@ -49,7 +49,7 @@ class Person:
         settled(self.page)
 
     def _let_go(self, hand: CDPSession, what: dict[str, object]) -> bool:
-        """Whether the page was given it: a hand that is faster than the page has let go over no target."""
+        """Return True if the page received the drop; it is lost if the page was not ready."""
         for kind in ("dragEnter", "dragOver", "dragOver", "drop"):
             hand.send("Input.dispatchDragEvent", {"type": kind, **what})
         with suppress(TimeoutError):
@@ -62,13 +62,13 @@ class Person:
         self.clicks += 1
 
     def part(self, name: str | re.Pattern[str]) -> str:
-        """The part that a row's list shows."""
+        """Return the part that a row's list shows."""
         return self.page.get_by_role("combobox", name=name).input_value()
 
 
 @pytest.fixture
 def legal(real_data: Path, tmp_path: Path) -> list[Path]:
-    """A folder of documents in four formats, and labels of the same kind."""
+    """Write a folder of documents in four formats, and labelled sentences of the same domain."""
     folder = tmp_path / "matter"
     mixed(folder, plain(real_data / "unlabeled" / "legal.txt.gz", 250))
     conll(real_data / "inlegalner" / "train.conll", folder / "labels.conll", n=60)
@@ -77,13 +77,13 @@ def legal(real_data: Path, tmp_path: Path) -> list[Path]:
 
 @pytest.fixture
 def matter() -> Iterator[Path]:
-    """A folder that Chromium lets a page read: it hands over none below /dev, where the other tests' may lie."""
+    """Make a folder that Chromium lets a page read: none below /dev, where the folders of other tests may be."""
     with tempfile.TemporaryDirectory() as folder:
         yield Path(folder) / "matter"
 
 
 @pytest.mark.real
-def test_from_mixed_documents_and_labels_to_the_answer_in_five_clicks_and_to_its_report(
+def test_five_clicks_lead_from_mixed_documents_to_the_answer_and_its_report(
     server: Server, page: Page, legal: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WINNOW_HOME", str(server.home))
@@ -130,10 +130,10 @@ def test_from_mixed_documents_and_labels_to_the_answer_in_five_clicks_and_to_its
 
 
 @pytest.mark.road
-def test_a_dropped_folder_brings_the_folders_that_its_files_lie_in(
+def test_a_dropped_folder_keeps_the_subfolders_of_its_files(
     server: Server, page: Page, matter: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two contracts of one name, and a picture among them, which keeps neither out."""
+    """Import two contracts of the same name from two folders, although a picture is among them."""
     monkeypatch.setenv("WINNOW_HOME", str(server.home))
     for place, who in (("a", "Ada"), ("b", "Bo")):
         (matter / place).mkdir(parents=True)
@@ -153,10 +153,10 @@ def test_a_dropped_folder_brings_the_folders_that_its_files_lie_in(
     assert not list((server.home / "uploads").iterdir())
 
 
-def test_the_app_may_be_killed_while_they_are_imported(
+def test_an_import_finishes_although_the_server_is_killed(
     server: Server, page: Page, lines: Callable[[int, int], list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The roles are given by whoever imports, not by the page."""
+    """The worker that imports sets the roles, not the page."""
     monkeypatch.setenv("WINNOW_HOME", str(server.home))
     (server.data / "labels.conll").write_text(labels(120), encoding="utf-8")
     (server.data / "pile.txt").write_text("\n".join(lines(3_000, 1)), encoding="utf-8")

@@ -53,7 +53,7 @@ CUT = """() => [...document.querySelectorAll(
 
 @dataclass(frozen=True, slots=True)
 class Furnished:
-    """A server and, by page, the addresses at which it shows something."""
+    """A server, and the address at which each page shows a finished run."""
 
     server: Server
     addresses: dict[str, str]
@@ -71,14 +71,14 @@ def furnished(tmp_path_factory: pytest.TempPathFactory, forge: Forge) -> Iterato
 
 
 def loaded(page: Page, furnished: Furnished, name: str) -> None:
-    """The page, from its server, all of it painted."""
+    """Load a page and wait until it is painted."""
     page.goto(f"{furnished.server.url}/{furnished.addresses[name]}")
     settled(page)
     painted(page, name)
 
 
 def shown(page: Page, furnished: Furnished, name: str) -> None:
-    """The same within an app that is open."""
+    """Go to a page of the open app and wait until it is painted."""
     visit(page, furnished.addresses[name])
     painted(page, name)
 
@@ -92,7 +92,7 @@ def painted(page: Page, name: str) -> None:
 
 
 def tabs_of(page: Page) -> Iterator[str]:
-    """The page's name of what is shown, tab after tab, all that can be opened open."""
+    """Open each tab and all its expanders, and yield the name of the tab."""
     tabs = page.get_by_role("main").get_by_role("tab") if page.get_by_role("main").count() else page.get_by_role("tab")
     for number in range(max(tabs.count(), 1)):
         told = ""
@@ -118,7 +118,7 @@ def lasting(page: Page, look: Callable[[], list[str]]) -> list[str]:
 
 
 def wide(page: Page) -> list[str]:
-    """What is wider than the window, and what is cut in its box without a sign."""
+    """Return what is wider than the window or cut off without an ellipsis."""
     over = page.evaluate(
         "[document.documentElement, document.querySelector('[data-testid=stMain]')]"
         ".map(e => e.scrollWidth - e.clientWidth)"
@@ -139,7 +139,7 @@ def _numbers(node: dict[str, Any]) -> str:
 
 @pytest.fixture(scope="module", params=["light", "dark"])
 def themed(request: pytest.FixtureRequest, profile: BrowserContext, furnished: Furnished) -> Iterator[Page]:
-    """The app, open in a theme, for a visit to every page."""
+    """Open the app in a theme, to visit every page."""
     with held_to_account(profile.new_page()) as page:
         page.emulate_media(color_scheme=request.param, reduced_motion="reduce")
         page.set_viewport_size({"width": 1440, "height": 5000})  # what is scrolled out of sight is not judged
@@ -150,7 +150,9 @@ def themed(request: pytest.FixtureRequest, profile: BrowserContext, furnished: F
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_every_text_is_read_easily(furnished: Furnished, themed: Page, name: str) -> None:
+def test_every_page_follows_wcag_and_every_text_has_enough_contrast(
+    furnished: Furnished, themed: Page, name: str
+) -> None:
     shown(themed, furnished, name)
     texts = 0
     for tab in tabs_of(themed):
@@ -161,7 +163,7 @@ def test_every_text_is_read_easily(furnished: Furnished, themed: Page, name: str
     assert texts or name not in CHARTS
 
 
-def test_what_is_chosen_among_a_few_is_read_easily_while_pointed_at(furnished: Furnished, themed: Page) -> None:
+def test_a_chosen_segment_has_enough_contrast_under_the_mouse(furnished: Furnished, themed: Page) -> None:
     shown(themed, furnished, "Training")
     if themed.evaluate(OPEN):
         settled(themed)
@@ -171,7 +173,7 @@ def test_what_is_chosen_among_a_few_is_read_easily_while_pointed_at(furnished: F
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_an_empty_page_and_its_picture_are_read_easily_and_fit_a_narrow_window(
+def test_an_empty_page_and_its_picture_have_enough_contrast_and_fit_a_narrow_window(
     server: Server, page: Page, theme: Literal["light", "dark"]
 ) -> None:
     page.emulate_media(color_scheme=theme, reduced_motion="reduce")
@@ -196,7 +198,7 @@ def test_no_page_scrolls_sideways_or_cuts_text_in_a_narrow_window(furnished: Fur
 
 
 def test_the_menu_switches_the_theme_of_all_pages_and_a_reload_keeps_it(furnished: Furnished, page: Page) -> None:
-    """Charts go with it at once."""
+    """Charts change their colours at once."""
     page.emulate_media(color_scheme="light")
     loaded(page, furnished, "Selection")
     words = page.locator(".stVegaLiteChart svg.marks text").first

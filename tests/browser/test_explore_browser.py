@@ -1,4 +1,4 @@
-"""The map as a person uses it: a real mouse draws the lasso, and the stored coordinates say what is in it."""
+"""The map in a browser: the mouse draws a lasso, and the stored coordinates tell which sentences are inside."""
 
 import json
 import math
@@ -39,7 +39,7 @@ Points = dict[str, dict[str, Any]]  # rows as the map's file has them
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, Points]:
-    """A home with a selection and its map, and the map's file as `{corpus/row: row}`."""
+    """Make a home with a selection and its map; return the map's file too, as `{corpus/row: row}`."""
     home = tmp_path_factory.mktemp("explored")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("WINNOW_HOME", str(home))
@@ -64,7 +64,7 @@ def mapped(built: tuple[Path, str, Points], server: Server) -> tuple[str, Points
 
 @pytest.fixture(scope="module")
 def shared(built: tuple[Path, str, Points], tmp_path_factory: pytest.TempPathFactory, forge: Forge) -> Iterator[Server]:
-    """One server on one copy of the home, for tests that do not depend on each other's edits."""
+    """Start one server on one copy of the home, for tests that do not depend on each other's edits."""
     place = tmp_path_factory.mktemp("shared")
     shutil.copytree(built[0], place / "home")
     with Server(home=place / "home", data=place, forge=forge) as server:
@@ -75,11 +75,11 @@ def shared(built: tuple[Path, str, Points], tmp_path_factory: pytest.TempPathFac
 LISTEN = f"""() => {{
   const plot = document.querySelector("{MAP} .js-plotly-plot");
   plot.on("plotly_hover", event => window.late = () => plot.emit("plotly_hover", event));
-}}"""  # `late` says again what the map said of a point
+}}"""  # `late` repeats the last hover event of the map
 
 
 def lasso(page: Page, corners: int = 9, size: float = 0.3) -> None:
-    """Draw one around the middle of the map."""
+    """Draw a lasso around the middle of the map."""
 
     def border(box: Mapping[str, float]) -> list[tuple[float, float]]:
         x, y, r = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2, size * min(box["width"], box["height"])
@@ -92,7 +92,7 @@ def lasso(page: Page, corners: int = 9, size: float = 0.3) -> None:
 
 
 def tooltip(page: Page, row: Mapping[str, Any]) -> Locator:
-    """What the map tells where the mouse comes to a point; one that is drawn anew meanwhile forgets the mouse."""
+    """Move the mouse to a point until its tooltip is shown: a map that is redrawn meanwhile loses the mouse."""
     tip = page.get_by_role("tooltip")
 
     def shown() -> bool:
@@ -108,7 +108,7 @@ def tooltip(page: Page, row: Mapping[str, Any]) -> Locator:
 
 
 def crossings(x: float, y: float, corners: list[tuple[float, float]]) -> bool:
-    """Even-odd, one point at a time: how often a ray to the right meets the border."""
+    """Return True if a ray to the right of a point crosses the border an odd number of times."""
     odd = False
     for (x1, y1), (x2, y2) in zip(corners, corners[1:] + corners[:1], strict=True):
         if (y1 > y) != (y2 > y) and x < x1 + (y - y1) * (x2 - x1) / (y2 - y1):
@@ -117,7 +117,7 @@ def crossings(x: float, y: float, corners: list[tuple[float, float]]) -> bool:
 
 
 def lassoed(page: Page, points: Points) -> Points:
-    """What is inside, by the border that the browser shows and the coordinates on disk."""
+    """Return the points inside the border that the browser shows, by the coordinates on disk."""
     (path,) = page.evaluate(OUTLINE)
     numbers = [float(number) for number in re.findall(r"-?\d[\d.e+-]*", path)]
     corners = list(zip(numbers[::2], numbers[1::2], strict=True))
@@ -126,7 +126,7 @@ def lassoed(page: Page, points: Points) -> Points:
 
 
 def counts(page: Page, picked: Mapping[str, int]) -> None:
-    """The panel says {class: picked}, and of nothing else."""
+    """Assert that the panel lists {class: picked} and no other class."""
     rows = page.locator("[data-testid=stMarkdown] table tbody tr")
     expect(rows).to_have_count(len(picked))
     for row, (name, n) in enumerate(picked.items()):
@@ -146,7 +146,9 @@ def taken(page: Page, kind: str) -> bytes:
 
 
 @pytest.mark.road
-def test_lasso_add_remove_undo_reload_export(server: Server, page: Page, mapped: tuple[str, Points]) -> None:
+def test_a_lasso_adds_removes_undoes_and_exports_and_survives_a_reload(
+    server: Server, page: Page, mapped: tuple[str, Points]
+) -> None:
     select, points = mapped
     page.goto(f"{server.url}/Explore?run={select}")
     expect(page.locator(f"{MAP} .nsewdrag.drag").first).to_be_visible()
@@ -217,7 +219,7 @@ def test_lasso_add_remove_undo_reload_export(server: Server, page: Page, mapped:
 
 
 def pick(page: Page, name: str) -> None:
-    """Without a mouse."""
+    """Pick a topic or a class by keyboard."""
     box = page.get_by_role("combobox", name="Pick a topic or a class")
     box.focus()
     box.press_sequentially(name)
@@ -250,7 +252,7 @@ def test_a_drag_over_the_histogram_filters_list_and_address_and_tab_reaches_ever
     assert not unreached(page)
 
 
-def test_the_browser_fetches_what_draws_the_map_while_the_page_is_worked_out(
+def test_the_browser_fetches_the_scripts_of_the_map_while_the_page_is_computed(
     shared: Server, newcomer: Page, built: tuple[Path, str, Points]
 ) -> None:
     newcomer.goto(f"{shared.url}/Explore?run={built[1]}")
@@ -263,7 +265,7 @@ def test_the_browser_fetches_what_draws_the_map_while_the_page_is_worked_out(
         assert start < painted, part
 
 
-def test_a_corpus_is_never_markup_and_a_search_reaches_all(
+def test_a_search_reaches_all_sentences_and_their_markup_is_shown_as_text(
     shared: Server, page: Page, built: tuple[Path, str, Points]
 ) -> None:
     page.goto(shared.url + "/Explore")
@@ -288,7 +290,7 @@ def test_a_corpus_is_never_markup_and_a_search_reaches_all(
     assert page.locator("img[src=x], a[href*='evil.example']").count() == 0
 
 
-def test_zoom_outlives_a_redrawn_map(shared: Server, page: Page) -> None:
+def test_a_redrawn_map_keeps_its_zoom_and_lasso(shared: Server, page: Page) -> None:
     page.goto(shared.url + "/Explore")
     field = page.locator(f"{MAP} .nsewdrag.drag").first
     expect(field).to_be_visible()

@@ -1,4 +1,4 @@
-"""What a stranger made, in the running app: one sentence on the page, and a server that lives and stays small."""
+"""Hostile files in the running app: a message on the page, and a server that keeps running and stays small."""
 
 import os
 import re
@@ -18,7 +18,7 @@ MOST = 60_000_000  # bytes by which the server may grow; read by itself the dict
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Server]:
-    """One whose home has corpora in their parts."""
+    """Start a server whose home has a corpus for each part."""
     data = tmp_path / "data"
     data.mkdir()
     for role, corpus in fill(tmp_path / "home").items():
@@ -38,8 +38,8 @@ def healthy(server: Server, page: Page) -> bool:
 
 
 @pytest.mark.alone
-def test_a_bomb_is_a_row_or_a_sentence_and_the_server_stays_as_it_was(server: Server, page: Page) -> None:
-    """A text of 20 MB named a thousand times, and 200 MB in one page. What any preview takes is there before."""
+def test_previews_of_parquet_bombs_do_not_grow_the_server(server: Server, page: Page) -> None:
+    """Preview a text of 20 MB that is repeated a thousand times, and 200 MB in one page, after a harmless file."""
     (server.data / "fine.txt").write_text("one sentence here .\n", encoding="utf-8")
     dictionary, bomb = hostile.dictionary_bomb(server.data), hostile.page_bomb(server.data)
     page.goto(f"{server.url}/Corpora")
@@ -61,8 +61,8 @@ def test_a_bomb_is_a_row_or_a_sentence_and_the_server_stays_as_it_was(server: Se
     assert healthy(server, page)
 
 
-def test_an_encoder_whose_weights_are_a_pipe_is_a_sentence(server: Server, page: Page) -> None:
-    """Who opens a pipe waits until somebody writes into it."""
+def test_an_encoder_whose_weights_are_a_pipe_is_refused(server: Server, page: Page) -> None:
+    """Opening a pipe blocks until another process writes into it."""
     folder = server.data / "encoder"
     folder.mkdir()
     (folder / "config.json").write_text("{}", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What a mouse can press, the Tab key can reach: every control of every page."""
+"""The keyboard: Tab reaches every control of every page, and focus goes on after a control vanishes."""
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -37,7 +37,7 @@ REACHED = """() => {
 
 
 def unreached(page: Page) -> list[str]:
-    """The controls that a walk by Tab from the top does not come to."""
+    """Return the controls that Tab, pressed from the top, does not reach."""
     page.evaluate("document.querySelectorAll('[data-reached]').forEach(e => delete e.dataset.reached)")
     n = page.evaluate(f"({CONTROLS})().length")
     page.evaluate("document.activeElement?.blur?.(); window.getSelection().removeAllRanges()")
@@ -71,7 +71,7 @@ def test_the_tab_key_reaches_every_control(server: Server, page: Page, monkeypat
     assert len(unreached(page)) == 1, "a control out of the Tab key's reach is noticed"
 
 
-def test_a_command_is_opened_by_keyboard_and_fetches_what_colours_it_only_then(
+def test_the_syntax_highlighter_is_fetched_when_a_command_is_opened_by_keyboard(
     server: Server, newcomer: Page, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WINNOW_HOME", str(server.home))
@@ -91,8 +91,8 @@ def test_a_command_is_opened_by_keyboard_and_fetches_what_colours_it_only_then(
     expect(newcomer.get_by_test_id("stCode")).to_have_count(0)
 
 
-def test_who_presses_by_key_what_then_vanishes_goes_on_from_there(server: Server, page: Page) -> None:
-    """A browser alone begins at the page's top again, before all of the menu."""
+def test_focus_goes_on_where_a_pressed_button_vanished(server: Server, page: Page) -> None:
+    """Without this, a browser starts again at the top of the page, before the menu."""
     page.goto(server.url)
     settled(page)
     sample = page.get_by_role("button", name="Open the legal sample")

@@ -1,4 +1,4 @@
-"""Sentences of scripts that are written from right to left, by our own style alone: no server is needed."""
+"""Sentences in right-to-left scripts, by Winnow's style sheet alone: no server is needed."""
 
 from io import BytesIO
 
@@ -27,7 +27,7 @@ QUOTED = '<blockquote class="w-sentences" id="text">{}</blockquote>'
 
 
 @pytest.mark.parametrize("shown", [TABLE, LISTED, QUOTED])
-def test_a_sentence_begins_where_its_script_begins(page: Page, shown: str) -> None:
+def test_a_sentence_starts_at_the_side_of_its_script(page: Page, shown: str) -> None:
     style = (ROOT / "assets" / "style.css").read_text(encoding="utf-8")
     labelled = sentence(ARABIC, [(1, 2, "PER")])
     for text, leftwards in (
@@ -43,7 +43,7 @@ def test_a_sentence_begins_where_its_script_begins(page: Page, shown: str) -> No
         assert (first - box["x"] > box["width"] / 2) == leftwards  # and from the side where its readers begin
 
 
-def test_what_is_typed_into_a_line_begins_there_too(page: Page) -> None:
+def test_text_in_an_input_starts_at_the_side_of_its_script(page: Page) -> None:
     style = (ROOT / "assets" / "style.css").read_text(encoding="utf-8")
     field = '<div data-testid="stTextInput"><input style="width: 600px"></div>'
     page.set_content(f"<style>{style}</style>{field}")

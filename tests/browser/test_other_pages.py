@@ -1,4 +1,4 @@
-"""Pages that are not Winnow's, in a real browser: what they see of it, and what every answer tells browsers."""
+"""Pages of other servers in a real browser: what they can reach of Winnow, and the headers of every answer."""
 
 import http.server
 import threading
@@ -32,7 +32,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory, forge: Forge) -> Iterator[S
 
 @pytest.fixture(scope="module")
 def rebound(browser: Browser) -> Iterator[Browser]:
-    """A browser in which evil.example is a name of this machine, as its owner can make it (DNS rebinding)."""
+    """Start a browser in which evil.example resolves to this machine, as after DNS rebinding."""
     rules = "--host-resolver-rules=MAP evil.example 127.0.0.1"
     options = [*chromium.OPTIONS, rules]
     with browser.browser_type.launch(executable_path=chromium.find(), args=options, timeout=PATIENCE) as other:
@@ -41,7 +41,7 @@ def rebound(browser: Browser) -> Iterator[Browser]:
 
 @pytest.fixture
 def stranger(rebound: Browser) -> Iterator[Page]:
-    """A tab of it, in which nothing was opened before."""
+    """Open a tab of that browser in a new context."""
     with rebound.new_context() as context:
         page = context.new_page()
         page.set_default_timeout(PATIENCE)
@@ -50,7 +50,7 @@ def stranger(rebound: Browser) -> Iterator[Page]:
 
 @pytest.fixture
 def elsewhere(shared: Server) -> Iterator[str]:
-    """The address of another server of this machine, whose page frames Winnow's."""
+    """Start another server of this machine whose page frames Winnow, and yield its address."""
     page = f'<h1>Elsewhere</h1><iframe src="{shared.url}/Corpora"></iframe>'
 
     class Framing(http.server.BaseHTTPRequestHandler):
@@ -71,7 +71,9 @@ def elsewhere(shared: Server) -> Iterator[str]:
             server.shutdown()
 
 
-def test_a_page_elsewhere_frames_nothing_and_opens_no_websocket(shared: Server, elsewhere: str, stranger: Page) -> None:
+def test_another_page_can_neither_frame_winnow_nor_open_its_websocket(
+    shared: Server, elsewhere: str, stranger: Page
+) -> None:
     said: list[str] = []
     stranger.on("console", lambda message: said.append(message.text))
     with stranger.expect_event("console", lambda message: "frame-ancestors 'none'" in message.text):
@@ -89,10 +91,8 @@ def test_a_page_elsewhere_frames_nothing_and_opens_no_websocket(shared: Server, 
     assert stranger.evaluate(OPENS, socket) == "open"  # its own page does
 
 
-def test_a_page_elsewhere_keeps_no_hold_of_a_window_that_it_opened(
-    shared: Server, elsewhere: str, stranger: Page
-) -> None:
-    """Else it could send it messages, count its frames and lead it away later."""
+def test_another_page_has_no_handle_on_a_window_that_it_opened(shared: Server, elsewhere: str, stranger: Page) -> None:
+    """Otherwise it could send messages to Winnow, count its frames and navigate it away."""
     stranger.goto(elsewhere)
     with stranger.expect_popup() as caught:
         stranger.evaluate("address => { window.opened = window.open(address) }", shared.url)
@@ -101,7 +101,7 @@ def test_a_page_elsewhere_keeps_no_hold_of_a_window_that_it_opened(
     assert caught.value.evaluate("() => window.opener === null")
 
 
-def test_under_a_foreign_name_nothing_is_shown_and_no_websocket_opens(shared: Server, stranger: Page) -> None:
+def test_a_foreign_name_shows_nothing_and_opens_no_websocket(shared: Server, stranger: Page) -> None:
     answer = stranger.goto(f"http://evil.example:{shared.port}/Corpora")
     assert answer
     assert answer.status == 403
@@ -110,12 +110,12 @@ def test_under_a_foreign_name_nothing_is_shown_and_no_websocket_opens(shared: Se
         assert stranger.evaluate(OPENS, f"ws://{name}:{shared.port}/_stcore/stream") == "refused"
 
 
-def test_no_other_page_may_give_orders(shared: Server, page: Page) -> None:
+def test_no_other_page_may_send_commands(shared: Server, page: Page) -> None:
     assert page.request.get(f"{shared.url}/_stcore/host-config").json()["allowedOrigins"] == []
 
 
-def test_every_kind_of_answer_has_the_headers(shared: Server, newcomer: Page, tmp_path: Path) -> None:
-    """Page, script, upload and download as the browser is answered; then a file that is not there, a refusal."""
+def test_every_kind_of_answer_has_the_security_headers(shared: Server, newcomer: Page, tmp_path: Path) -> None:
+    """Answers to the browser: page, script, upload, download; then a missing file and a refusal."""
     found: dict[str, dict[str, str]] = {}
 
     def heard(answer: Response) -> None:

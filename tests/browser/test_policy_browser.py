@@ -94,14 +94,14 @@ def server(sample: projects.Project, tmp_path: Path, forge: Forge) -> Iterator[S
 
 @pytest.fixture
 def tab(browser: Browser) -> Iterator[Page]:
-    """A page that may report errors in its console, as each request that the policy blocks does."""
+    """Open a tab whose console may show errors, as each request that the policy blocks does."""
     with watched(browser) as context:
         yield context.new_page()
 
 
 @pytest.fixture
 def listener() -> Iterator[tuple[str, list[str]]]:
-    """The address of another server of this machine, and the requests that it has received."""
+    """Start another server of this machine; yield its address and the requests that it has received."""
     asked: list[str] = []
 
     class Listening(http.server.BaseHTTPRequestHandler):
@@ -145,9 +145,7 @@ def test_a_forged_project_makes_no_page_ask_another_server(
     assert set(asked) - {""} == {urlparse(server.url).netloc}
 
 
-def test_markup_that_gets_onto_a_page_fetches_nothing(
-    server: Server, tab: Page, listener: tuple[str, list[str]]
-) -> None:
+def test_markup_on_a_page_fetches_nothing(server: Server, tab: Page, listener: tuple[str, list[str]]) -> None:
     address, asked = listener
     tab.goto(server.url)
     settled(tab)

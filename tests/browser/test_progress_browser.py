@@ -1,4 +1,4 @@
-"""The strip of what is at work on a page that is not the run's own, and a run's end on its own, as a person sees them."""
+"""A running run in a browser: the strip on other pages, no jumps on its own page, and its end."""
 
 import re
 import threading
@@ -75,7 +75,7 @@ def roles(server: Server, monkeypatch: pytest.MonkeyPatch) -> dict[str, Corpus]:
     return made
 
 
-def test_the_strip_shows_a_run_on_another_page_moves_nothing_and_says_its_end(
+def test_the_strip_shows_a_run_and_its_end_on_other_pages_without_moving_them(
     server: Server, page: Page, roles: dict[str, Corpus]
 ) -> None:
     names = {role: corpus.fingerprint for role, corpus in roles.items()}
@@ -157,7 +157,7 @@ def test_nothing_jumps_while_a_run_is_live(server: Server, page: Page, roles: di
         thread.join()
 
 
-def test_at_the_end_of_a_run_nothing_stands_twice(
+def test_no_panel_is_shown_twice_when_a_run_ends(
     server: Server, page: Page, monkeypatch: pytest.MonkeyPatch, lines: Callable[[int, int], list[str]]
 ) -> None:
     monkeypatch.setenv("WINNOW_HOME", str(server.home))

@@ -13,7 +13,7 @@ LONG = "what was cooked and eaten in the kitchen of the house by the sea every s
 
 
 @pytest.mark.road
-def test_from_sources_to_a_matrix(server: Server, page: Page, home: Path) -> None:
+def test_a_comparison_runs_and_shows_its_matrix_after_a_guess(server: Server, page: Page, home: Path) -> None:
     for name, lines in {"law": contracts(300, 2) * 4, LONG: kitchen(300) * 4, "my-task": contracts(60, 1)}.items():
         path = server.data / f"{name}.txt"
         path.write_text("\n".join(lines), encoding="utf-8")

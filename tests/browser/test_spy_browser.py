@@ -1,5 +1,6 @@
-"""Nothing leaves this machine: what the server's and the workers' own sockets do, over a run of every kind and a visit to
-every page. The browser's traffic is watched by the fixture `page`."""
+"""Nothing leaves this machine: the sockets of server and workers during a run of every kind and a visit to every page.
+
+The fixture `page` watches the traffic of the browser."""
 
 import json
 import subprocess
@@ -25,7 +26,7 @@ FOREIGN = ("http://evil.example", "http://localhost:9999", "https://a.streamlit.
 
 @pytest.fixture
 def guard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Every process started from now on writes down here whom it would talk to, and is refused."""
+    """Make every process that starts from now on record its look-ups and connections in this folder and refuse them."""
     folder = tmp_path / "guard"
     folder.mkdir()
     (folder / "sitecustomize.py").write_text(GUARD, encoding="utf-8")
@@ -36,7 +37,7 @@ def guard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def talked(guard: Path) -> str:
-    """What was tried."""
+    """Return the look-ups and connections that were tried."""
     file = guard / "talked"
     return file.read_text(encoding="utf-8") if file.exists() else ""
 
@@ -65,7 +66,7 @@ for role, mark in made.items():
 
 
 def run_every_kind(guard: Path) -> None:
-    """One in a worker, as the pages start it; then the others in one more process that is watched."""
+    """Run one kind in a worker, as the pages do, then all others in one more watched process."""
     home = guard / "home"
     made = {name: corpus.fingerprint for name, corpus in fill(home).items()}
     again = Library(home).seal(labelled(contracts(20, seed=9)), name="again", origin={}, labelled=True).fingerprint
@@ -76,7 +77,7 @@ def run_every_kind(guard: Path) -> None:
     subprocess.run([sys.executable, "-c", ALL, words], cwd=ROOT, check=True)
 
 
-def test_a_run_of_every_kind_and_every_page_talk_to_nobody(
+def test_runs_of_every_kind_and_all_pages_connect_to_nobody(
     guard: Path, page: Page, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WINNOW_HOME", str(guard / "home"))  # the server's and the workers' too

@@ -1,4 +1,4 @@
-"""How the app starts: which address it prints and opens, and whose the files are that it writes."""
+"""The start of the app: the address that it prints and opens, and the owner of the files that it writes."""
 
 import os
 import re
@@ -30,7 +30,7 @@ TERMINALS = ("www-browser", "links", "elinks", "lynx", "w3m")  # what a browser 
 
 @pytest.fixture
 def blind(tmp_path: Path) -> dict[str, str]:
-    """What a server is told whose system does not show who connects."""
+    """Return the environment of a server whose system does not show which account connects."""
     (tmp_path / "blind").mkdir()
     (tmp_path / "blind" / "sitecustomize.py").write_text(BLIND, encoding="utf-8")
     return {"PYTHONPATH": str(tmp_path / "blind")}
@@ -38,7 +38,7 @@ def blind(tmp_path: Path) -> dict[str, str]:
 
 @pytest.fixture
 def opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A file to which every browser of this machine adds what it was told to open; nothing names a screen."""
+    """Replace all browsers by programs that append the address to a file; unset all screens; return the file."""
     for name in SCREENS:
         monkeypatch.delenv(name, raising=False)
     programs = tmp_path / "programs"
@@ -51,28 +51,28 @@ def opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def printed(server: Server) -> str:
-    """The address that a server gave at its start."""
+    """Return the address that a server printed at its start."""
     log = (server.data / "server.log").read_text(encoding="utf-8")
     [address] = re.findall(r"Winnow is at (\S+)", log)
     return str(address)
 
 
 def from_start_to_end(server: Server, *words: str) -> None:
-    """As `make app` and Ctrl-C do it; whatever was due in between is done when it has ended."""
+    """Start and stop a server as `make app` and Ctrl-C do."""
     with server:
         server.start(("app.py", "--port", str(server.port), *words))
         server.stop(signal.SIGINT)
 
 
 def leads_in(page: Page, address: str, server: Server) -> None:
-    """An address opens Home, and the key does not stay in the one that is shown."""
+    """Assert that an address opens Home and that the key is not in the address bar afterwards."""
     page.goto(address)
     expect(page.get_by_role("heading", name="Winnow", exact=True)).to_be_visible()
     settled(page)
     expect(page).to_have_url(f"{server.url}/")
 
 
-def test_where_nobody_sees_who_connects_the_printed_address_opens_it(
+def test_on_a_system_that_hides_accounts_only_the_printed_address_opens_the_app(
     tmp_path: Path, blind: dict[str, str], opened: Path, browser: Browser
 ) -> None:
     environment = {**blind, "BROWSER": f"{opened.parent}/programs/window %s"}
@@ -93,7 +93,7 @@ def test_where_nobody_sees_who_connects_the_printed_address_opens_it(
         leads_in(page, told, server)
 
 
-def test_where_a_screen_is_the_printed_address_is_opened_once(tmp_path: Path, opened: Path) -> None:
+def test_the_printed_address_is_opened_once_if_there_is_a_screen(tmp_path: Path, opened: Path) -> None:
     window = {"BROWSER": f"{opened.parent}/programs/window %s"}
     server = Server(home=tmp_path / "home", data=tmp_path, environment=window)
     from_start_to_end(server)
@@ -116,8 +116,8 @@ def wide_mask() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("wide_mask")
-def test_what_the_server_writes_is_its_owners_alone(tmp_path: Path, blind: dict[str, str], page: Page) -> None:
-    """Its key, an import from an upload with its run and its line of the audit log, and an upload that waits."""
+def test_only_the_owner_can_read_what_the_server_writes(tmp_path: Path, blind: dict[str, str], page: Page) -> None:
+    """Key, import of an upload with its run and audit log, and an upload that waits."""
     with Server(home=tmp_path / "home", data=tmp_path, environment=blind) as server:
         server.start()
         (tmp_path / "mine.txt").write_text("A clause is here .\nAnother one follows .\n", encoding="utf-8")

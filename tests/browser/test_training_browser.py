@@ -21,7 +21,7 @@ MOVED = re.compile(r"Step [\d,]+ · ([\d,]+) points")
 
 
 def labelled(home: Path, name: str, n: int) -> Corpus:
-    """Sentences whose capitalised names are told by their first letters."""
+    """Write labelled sentences whose entity types follow from the first letters of the names."""
 
     def sentence(i: int) -> Sentence:
         tokens = (f"Ada{i}", "of", f"Corp{i}", "signs", "the", "deed", name, ".")
@@ -45,7 +45,7 @@ def press(page: Page, name: str) -> None:
 
 
 def ask(page: Page, seeds: str, epochs: int) -> None:
-    """Fine-tune `tiny` for so many epochs, as a person would ask for it."""
+    """Fill in the form and fine-tune `tiny` for a number of epochs."""
     pick(page, "Start from", re.compile("tiny"), typed="tiny")
     expert(page)
     page.get_by_role("radio", name="Custom").click()
@@ -58,21 +58,23 @@ def ask(page: Page, seeds: str, epochs: int) -> None:
 
 
 def points(page: Page) -> int:
-    """How many the page says it has."""
+    """Return the number of points that the page shows."""
     told = MOVED.search(page.get_by_text(MOVED).inner_text())
     assert told
     return int(told[1].replace(",", ""))
 
 
 def worker(run_id: str) -> int:
-    """The process of the run's worker."""
+    """Return the process of the run's worker."""
     found = runs.get(run_id).worker()
     assert found
     return found.pid
 
 
 @pytest.mark.road
-def test_watch_reload_stop_queue_resume_result(server: Server, page: Page, parts: dict[str, str]) -> None:
+def test_a_training_shows_live_curves_and_can_be_reloaded_stopped_and_resumed(
+    server: Server, page: Page, parts: dict[str, str]
+) -> None:
     page.goto(server.url + "/Training")
     settled(page)
     ask(page, "1", 40)

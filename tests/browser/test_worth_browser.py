@@ -64,19 +64,19 @@ def test_home_results_and_reports_give_the_same_two_answers(
 
 
 def shown(part: Locator) -> str:
-    """What stands there, on one line, without what keeps it from becoming a link."""
+    """Return the text of an element on one line, without word joiners."""
     return " ".join(part.inner_text().replace("\u2060", "").split())
 
 
 def downloaded(page: Page, name: str) -> bytes:
-    """What a button hands over."""
+    """Return the file that a button downloads."""
     with page.expect_download() as caught:
         press(page, name)
     return Path(caught.value.path()).read_bytes()
 
 
 def answered(table: Locator) -> list[list[str]]:
-    """The two answers as a table has them, a variant a row."""
+    """Return the two answers of each row of a table."""
     heads = table.locator("thead th").all_text_contents()
     places = [heads.index(head) for head in ANSWERS]
     cells = [row.locator("td").all_text_contents() for row in table.locator("tbody tr").all()]
@@ -84,7 +84,7 @@ def answered(table: Locator) -> list[list[str]]:
 
 
 def bottom(part: Locator) -> float:
-    """Where it ends, in pixels from the top."""
+    """Return the lower edge of an element, in pixels from the top."""
     box = part.bounding_box()
     assert box
     return box["y"] + box["height"]
