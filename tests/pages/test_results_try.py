@@ -2,20 +2,24 @@
 
 import re
 import shutil
+from collections.abc import Mapping
 from html import unescape
 from pathlib import Path
+from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.corpora.library import Library
-from core.errors import CorpusError
+from core.errors import ConfigError, CorpusError
 from core.facade import corpora, deliver, runs
-from core.facade import taggers as taggers_facade
-from core.facade.home import home
+from core.recipes import RECIPES
+from core.recipes.base import register
+from core.runs.store import RunStore
 from pages.ui.results.take import NO_MODELS
 from pages.ui.results.trial import READ, TRIES
 from pages.ui.runs.words import title
+from tests.homes import Homes
 from tests.pages.test_pages import opened, texts
 from tests.pages.test_results import tab
 from tests.searched import holding
@@ -37,25 +41,21 @@ def two_taggers(home: Path) -> tuple[str, str]:
     return good.id, bad.id
 
 
-@pytest.fixture(scope="module")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, str]:
-    """A home with the two, and their runs."""
-    home = tmp_path_factory.mktemp("tried") / "home"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("WINNOW_HOME", str(home))
-        return home, *two_taggers(home)
+def build_tried(home: Path) -> dict[str, str]:
+    """Two taggers: `good` and `bad`."""
+    return dict(zip(("good", "bad"), two_taggers(home), strict=True))
 
 
 @pytest.fixture
-def taggers(trained: tuple[Path, str, str], home: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, str]:
-    """The two in a copy of that home, where a try is done at once and not in a process of its own."""
-    shutil.copytree(trained[0], home)
+def taggers(homes: Homes, home: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, str]:
+    """The two in a home of the test's own, where a try is done at once and not in a process of its own."""
     monkeypatch.setattr("core.facade.deliver.start", lambda kind, options: runs.execute(kind, options).id)
-    return trained[1:]
+    made = homes.copy(build_tried, home)
+    return made["good"], made["bad"]
 
 
 def typed(text: str, tagger: str, second: str | None = None) -> AppTest:
-    """The page after somebody has typed `text` and pressed the button."""
+    """Draw the page after somebody has typed `text` and pressed the button."""
     app = tab(opened(PAGE), "Try a sentence")
     app.selectbox(key="results.try.model").set_value(tagger)
     app.selectbox(key="results.try.other").set_value(second)
@@ -66,121 +66,79 @@ def typed(text: str, tagger: str, second: str | None = None) -> AppTest:
     return app
 
 
-def test_a_typed_sentence_comes_back_with_its_entities_in_colour(taggers: tuple[str, str]) -> None:
-    said = texts(typed("Px a Ly\nb <b> c", taggers[0]))
+def test_typed_sentences_are_read_by_two_taggers_and_no_file_holds_them_afterwards(
+    taggers: tuple[str, str], home: Path
+) -> None:
+    good, bad = taggers
+    app = typed("Px a Ly\nb <b> c Zyxname17\nb b Zyxname18", good, bad)
+    said = texts(app)
     assert re.search(r'<mark class="w-entity" style="--c:[^"]+">Px <small>PER</small></mark> a', said)
-    assert re.search(r'<mark class="w-entity" style="--c:[^"]+">Ly <small>LOC</small></mark>', said)
-    assert "&lt;" in said
+    assert said.count(">Ly <small>LOC</small></mark>") == 1
     assert "<b>" not in said
+    read = app.session_state[READ]
+    assert len(read[good][0].entities or ()) == 2
+    assert [s.tokens for s in read[good]] == [s.tokens for s in read[bad]]
+    assert read[good] != read[bad]
+    same = sum(a == b for a, b in zip(read[good], read[bad], strict=True))
+    assert f"{same} of 3 sentences" in said
+    assert "epochs (6 against 1)" in unescape(said)
+    assert holding(home, ["Zyxname17", "Zyxname18"]) == []
+    assert not runs.listed("predict")
+    assert not runs.listed("tag")
+    assert "Zyxname18" in texts(app.run())  # it is shown as long as the page is open
+    colour = re.findall(r'--c:([^"]+)">Ly', said)
+    app = typed("Ly a a", good, good)
+    assert re.findall(r'--c:([^"]+)">Ly', texts(app)) == colour[:1] != []  # a colour is a type, whatever is typed
+    assert list(app.session_state[TRIES]) == list(app.session_state[READ]) == [good]  # the same twice is one try
 
 
-def test_a_tagger_whose_model_is_gone_is_not_offered(taggers: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither to be tried nor to be exported; if none is left, one can be trained on the spot."""
+def test_a_tagger_whose_model_is_gone_is_not_offered_and_one_can_be_trained_again(
+    taggers: tuple[str, str], begun: list[tuple[str, Mapping[str, Any]]]
+) -> None:
     good, bad = taggers
     shutil.rmtree(deliver.model_folder(good))
-    for name, key in (("Try a sentence", "results.try.model"), ("Download", "results.take.model")):
-        app = tab(opened(PAGE), name)
-        box = app.selectbox(key=key)
-        assert len(box.options) == 1
-        assert box.value == bad
+    app = opened(PAGE)
+    for name, key in (("Try a sentence", "results.try.model"), ("Take away", "results.take.model")):
+        box = tab(app, name).selectbox(key=key)
+        assert (len(box.options), box.value) == (1, bad)
     shutil.rmtree(deliver.model_folder(bad))
-    for name in ("Try a sentence", "Download"):
-        app = tab(opened(PAGE), name)
+    for name in ("Try a sentence", "Take away"):
+        app = tab(app, name)
         assert [info.value for info in app.info] == [NO_MODELS]
         assert not app.error
         assert not app.get("download_button")
-    monkeypatch.setattr(runs, "start", lambda kind, options: runs.execute(kind, options).id)
-    again = app.button(key="results.again.start")
-    assert again.label.startswith("Train one tagger now")
-    again.click().run()
-    app = tab(opened(PAGE), "Try a sentence")
+    app.button(key="results.again.start").click().run()
     assert not app.exception
-    assert not app.info
-    assert len(app.selectbox(key="results.try.model").options) == 1
-    assert taggers_facade.here()
+    assert [kind for kind, _ in begun] == ["finetune"]
 
 
-def test_a_colour_is_a_type_whatever_is_typed(taggers: tuple[str, str]) -> None:
-    colour = [re.findall(r'--c:([^"]+)">Ly', texts(typed(text, taggers[0]))) for text in ("Px a Ly", "Ly a a")]
-    assert colour[0] == colour[1] != []
-
-
-def test_two_taggers_on_the_same_text_stand_beside_each_other(taggers: tuple[str, str]) -> None:
-    good, bad = taggers
-    app = typed("Px a Ly\nb b b", good, bad)
-    said = texts(app)
-    read = app.session_state[READ]
-    assert [len(s.entities or ()) for s in read[good]] == [2, 0]
-    assert [s.tokens for s in read[good]] == [s.tokens for s in read[bad]]
-    assert read[good] != read[bad]
-    assert '<th scope="col">A</th><th scope="col">B</th>' in said
-    same = sum(a == b for a, b in zip(read[good], read[bad], strict=True))
-    assert f"A and B agree on {same} of 2 sentences." in said
-    assert said.count(">Px <small>PER</small></mark>") == 1
-    assert "epochs (6 against 1)" in unescape(said)
-
-
-def test_the_same_tagger_twice_is_one_try(taggers: tuple[str, str]) -> None:
-    app = typed("Px a Ly", taggers[0], taggers[0])
-    assert "A and B agree" not in texts(app)
-    assert list(app.session_state[TRIES]) == list(app.session_state[READ]) == [taggers[0]]
-
-
-def test_what_was_typed_stays_until_both_have_read_it(
-    taggers: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+def test_a_try_is_stored_until_the_last_tagger_has_read_it_and_leaves_a_corpus_of_ones_own_alone(
+    taggers: tuple[str, str], home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from core.recipes import RECIPES
-    from core.recipes.base import register
-    from core.runs.store import RunStore
-
-    first = deliver.try_sentences(taggers[0], "Px a Ly")
+    first = deliver.try_sentences(taggers[0], "Zyxname17 a Ly")
+    assert title(runs.get(first)) == "Find entities with tiny on train"
+    files = {line.split("/")[-1] for line in holding(home, ["Zyxname17"])}
+    assert files == {"sentences.parquet: Zyxname17", "predictions.jsonl: Zyxname17", "predictions.conll: Zyxname17"}
     monkeypatch.setattr(
         "core.facade.deliver.start",
-        lambda kind, options: register(RECIPES[kind], RECIPES[kind].config.parse(options), RunStore(home())).id,
+        lambda kind, options: register(RECIPES[kind], RECIPES[kind].config.parse(options), RunStore(home)).id,
     )
-    second = deliver.try_sentences(taggers[1], "Px a Ly")  # registered, not begun
+    second = deliver.try_sentences(taggers[1], "Zyxname17 a Ly")  # registered, not begun
     corpus = runs.get(second).manifest.config["corpus"]
     deliver.forget_try(first)
     assert corpora.find(corpus)
     runs.go_on(second)
-    deliver.forget_try(second)
-    deliver.forget_try(second)
+    for _ in range(2):
+        deliver.forget_try(second)
     with pytest.raises(CorpusError):
         corpora.find(corpus)
-    assert not runs.listed("predict")
-
-
-def test_a_try_is_called_by_its_tagger(taggers: tuple[str, str]) -> None:
-    run = deliver.try_sentences(taggers[0], "Px a Ly")
-    deliver.forget_try(run)
-    run = deliver.try_sentences(taggers[0], "Px a Ly")
-    assert title(runs.get(run)) == "Find entities with tiny on train"
-
-
-@pytest.mark.parametrize("second", [False, True])
-def test_no_file_holds_a_try_once_it_was_shown(taggers: tuple[str, str], home: Path, second: bool) -> None:
-    app = typed("Zyxname17 a Ly\nb Zyxname18", taggers[0], taggers[1] if second else None)
-    assert "Zyxname18" in texts(app)
-    assert holding(home, ["Zyxname17", "Zyxname18"]) == []
-    assert not runs.listed("predict")
-    assert not runs.listed("tag")
-    app.run()  # it is shown as long as the page is open
-    assert "Zyxname18" in texts(app)
-    assert not app.error
-
-
-def test_a_try_on_disk_can_be_found(taggers: tuple[str, str], home: Path) -> None:
-    run = deliver.try_sentences(taggers[0], "Zyxname17 a Ly")
-    files = {line.split("/")[-1] for line in holding(home, ["Zyxname17"])}
-    assert files == {"sentences.parquet: Zyxname17", "predictions.jsonl: Zyxname17", "predictions.conll: Zyxname17"}
-    deliver.forget_try(run)
     assert holding(home, ["Zyxname17"]) == []
-
-
-def test_a_corpus_of_ones_own_is_no_try(taggers: tuple[str, str], home: Path) -> None:
-    run = deliver.try_sentences(taggers[0], "Px a Ly")
-    typed_corpus = corpora.find(runs.get(run).manifest.config["corpus"])
+    with pytest.raises(ConfigError, match="no sentence"):
+        deliver.try_sentences(taggers[0], "  \n ")
+    third = deliver.try_sentences(taggers[0], "Px a Ly")
+    runs.go_on(third)
+    typed_corpus = corpora.find(runs.get(third).manifest.config["corpus"])
     Library(home).seal(next(typed_corpus.batches()), name="mine", origin={"file": "mine.txt"})
-    deliver.forget_try(run)
+    deliver.forget_try(third)
     assert corpora.find("mine")
-    assert runs.get(run).state().state == "succeeded"
+    assert runs.get(third).state().state == "succeeded"

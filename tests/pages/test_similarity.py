@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -54,7 +55,7 @@ def test_the_form_starts_from_the_roles_without_what_winnow_made(
 ) -> None:
     task, near, far = (seal(lines(FRUIT, 30, n), name) for n, name in enumerate(("task", "near", "far")))
     corpora.set_role("task", task.fingerprint)
-    Library(home).subset(near, [0, 1, 2], name="S_C near", origin={"from": near.fingerprint})
+    Library(home).subset(near, np.arange(3), name="S_C near", origin={"from": near.fingerprint})
     press(well(opened(PAGE)), "Compare")
     [(kind, options)] = begun
     assert (kind, options["target"]) == ("similarity", [task.fingerprint])
