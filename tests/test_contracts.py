@@ -86,30 +86,29 @@ def case(request: pytest.FixtureRequest) -> tuple[str, dict[str, object]]:
     return chosen
 
 
-def test_one_float_a_sentence(case: tuple[str, dict[str, object]], sources: dict[Role, Source]) -> None:
-    scores = prepared(*case, sources).score(batch(WANTED[:7]))
-    assert scores.shape == (7,)
-    assert scores.dtype == np.float64
-    assert np.isfinite(scores).all()
-
-
-def test_a_score_depends_on_its_sentence_alone(
+def test_scores_are_one_float_per_sentence_and_depend_on_nothing_else(
     case: tuple[str, dict[str, object]], sources: dict[Role, Source]
 ) -> None:
+    """Nor on the other sentences of a batch; the same seed gives the same scores, and topical strategies find T_C."""
     strategy = prepared(*case, sources)
     a, b = WANTED[:5], UNWANTED[:9]
     together = strategy.score(batch([*a, *b]))
+    assert together.shape == (14,)
+    assert together.dtype == np.float64
+    assert np.isfinite(together).all()
     apart = np.concatenate([strategy.score(batch(a)), strategy.score(batch(b))])
     np.testing.assert_allclose(together, apart, rtol=1e-5, atol=1e-6)
-
-
-def test_same_seed_same_scores(case: tuple[str, dict[str, object]], sources: dict[Role, Source]) -> None:
-    first, second = (prepared(*case, sources).score(batch(WANTED)) for _ in range(2))
-    np.testing.assert_array_equal(first, second)
+    short = strategy.score(batch(["", "supplier", *WANTED[:2]]))
+    assert short.shape == (4,)
+    assert np.isfinite(short[1:]).all()  # the empty one may be NaN: it could not be scored
+    again = prepared(*case, sources).score(batch(WANTED))
+    np.testing.assert_array_equal(strategy.score(batch(WANTED)), again)
+    if strategy.topical:
+        assert contracts_first(strategy) > 0.85
 
 
 def test_a_worker_scores_as_this_process_does(case: tuple[str, dict[str, object]], sources: dict[Role, Source]) -> None:
-    """What it is given pickles: a prepared strategy, or what one whose model is loaded there is prepared from."""
+    """A worker gets a pickled strategy: prepared, or with its sources if its model is loaded in the worker."""
     strategy = make_strategy(*case, 3)
     slow = bool(strategy.models) and strategy.reads == "text"
     if not slow:
@@ -121,21 +120,6 @@ def test_a_worker_scores_as_this_process_does(case: tuple[str, dict[str, object]
     np.testing.assert_array_equal(opened.compute(batches, Silent()), expected)
 
 
-def test_empty_and_one_token_sentences_survive(
-    case: tuple[str, dict[str, object]], sources: dict[Role, Source]
-) -> None:
-    scores = prepared(*case, sources).score(batch(["", "supplier", *WANTED[:2]]))
-    assert scores.shape == (4,)
-    assert np.isfinite(scores[1:]).all()  # the empty one may be NaN: "could not be scored"
-
-
-def test_the_right_end_wins(case: tuple[str, dict[str, object]], sources: dict[Role, Source]) -> None:
-    """Of strategies that go by what a sentence is about; the others owe nothing here."""
-    strategy = prepared(*case, sources)
-    if strategy.topical:
-        assert contracts_first(strategy) > 0.85
-
-
 @pytest.mark.parametrize("name", ["random", "length-matched-random"])
 def test_a_control_that_found_contracts_would_be_no_control(name: str, sources: dict[Role, Source]) -> None:
     assert not STRATEGIES[name].topical
@@ -143,7 +127,7 @@ def test_a_control_that_found_contracts_would_be_no_control(name: str, sources: 
 
 
 def contracts_first(strategy: Strategy) -> float:
-    """The chance that a contract stands before a recipe (AUC)."""
+    """AUC of contracts against recipes."""
     wanted, unwanted = strategy.score(batch(WANTED)), strategy.score(batch(UNWANTED))
     better = (wanted[:, None] > unwanted) if strategy.prefer == "high" else (wanted[:, None] < unwanted)
     return float((better + 0.5 * (wanted[:, None] == unwanted)).mean())

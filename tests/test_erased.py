@@ -184,6 +184,7 @@ def every_run(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> It
     os.umask(mask)
 
 
+@pytest.mark.full
 def test_no_file_of_a_run_of_any_kind_holds_a_name_after_it(home: Path, every_run: list[str]) -> None:
     """Whatever keeps text is found by what it was made from: a new kind of run too."""
     kinds = {run.manifest.kind for run in runs.listed() if runs.state(run.id).state == "succeeded"}

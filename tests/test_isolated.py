@@ -133,6 +133,7 @@ def test_a_reader_knows_that_it_is_isolated_and_passes_on_its_limit() -> None:
     assert 0 < seconds_left <= 60
 
 
+@pytest.mark.full
 def test_a_preview_that_is_cut_off_leaves_no_process(
     tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

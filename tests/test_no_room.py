@@ -131,7 +131,9 @@ sys.exit(run_main())
 """
 
 
-@pytest.mark.parametrize("barred", ["home", "home/corpora", "."])
+@pytest.mark.parametrize(
+    "barred", ["home", *(pytest.param(name, marks=pytest.mark.full) for name in ("home/corpora", "."))]
+)
 def test_a_home_of_another_account_is_no_empty_home(barred: str, anywhere: Path) -> None:
     home = anywhere / "home"
     (home / "corpora").mkdir(parents=True)

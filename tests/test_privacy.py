@@ -6,7 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.planted import contracts, kitchen
+from tests.test_at_rest import wide_mask, wider  # noqa: F401
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -45,7 +48,8 @@ def guarded(folder: Path, *words: object) -> tuple[subprocess.CompletedProcess[s
     return done, talked.read_text(encoding="utf-8") if talked.exists() else ""
 
 
-def test_a_selection_talks_to_nobody(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("wide_mask")
+def test_a_selection_talks_to_nobody_and_writes_for_its_owner_alone(tmp_path: Path) -> None:
     task, domain = tmp_path / "task.txt", tmp_path / "domain.txt"
     task.write_text("\n".join(contracts(30, seed=1)), encoding="utf-8")
     domain.write_text("\n".join([*contracts(60, seed=2), *kitchen(60)]), encoding="utf-8")
@@ -55,6 +59,13 @@ def test_a_selection_talks_to_nobody(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["selected"] == 20
     assert talked == ""
+    home = tmp_path / "home"
+    assert len(list(home.rglob("*"))) > 20
+    assert wider(home) == []
+    for path in (home, *home.rglob("*")):  # as an older version left it
+        path.chmod(0o755 if path.is_dir() else 0o644)
+    guarded(tmp_path, "-m", "core", "corpus", "list")
+    assert wider(home) == []
 
 
 def test_an_encoder_that_is_not_here_is_told_not_fetched(tmp_path: Path) -> None:

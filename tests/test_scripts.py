@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from _pytest.mark import ParameterSet
 
 from core.corpora.corpus import Corpus
 from core.corpora.hygiene import audit
@@ -73,6 +74,7 @@ Wote wamejaliwa akili na dhamiri, hivyo yapasa watendeane kindugu.
 Kila mtu anayo haki ya kuishi, haki ya kuwa huru na haki ya kuwa salama nafsi yake.""",
 }
 REAL = {"German": "german-ep", "Spanish": "conll2002-es", "Dutch": "conll2002-nl", "Portuguese": "lener-br"}
+USUAL = {"Hindi", "Thai", "Chinese", "Arabic", "German"}
 DENSE = {"Thai", "Lao", "Khmer", "Burmese", "Chinese", "Japanese"}
 
 
@@ -93,7 +95,13 @@ def real_texts(name: str) -> list[str]:
     return list(dict.fromkeys(text for text in texts if 8 <= len(text.split()) <= 40))[:12]
 
 
-@pytest.fixture(params=[*SHORT, *(pytest.param(name, marks=pytest.mark.real) for name in REAL)])
+def param(name: str) -> ParameterSet:
+    """`make test` takes one language per way of writing, `make test-full` all."""
+    marks = [*([pytest.mark.real] * (name in REAL)), *([pytest.mark.full] * (name not in USUAL))]
+    return pytest.param(name, marks=marks)
+
+
+@pytest.fixture(params=map(param, [*SHORT, *REAL]))
 def language(request: pytest.FixtureRequest) -> Language:
     name = request.param
     texts = real_texts(REAL[name]) if name in REAL else SHORT[name].split("\n")

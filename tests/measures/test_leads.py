@@ -96,7 +96,7 @@ def test_parts_are_neighbours_and_make_up_the_whole() -> None:
     assert parts == [[2, 3], [5, 8, 13], [21, 34]]
 
 
-@pytest.mark.parametrize("setting", [SETTINGS[2], SETTINGS[3]])
+@pytest.mark.parametrize("setting", [SETTINGS[2], pytest.param(SETTINGS[3], marks=pytest.mark.full)])
 def test_simulated_text_of_equal_sources(setting: object) -> None:
     """A cut of `tests.lab.benchmarks.bench_leads`, which holds 5 in 100 in all its settings."""
     line = simulated(setting, ("ppl", "tvc"), 20)  # type: ignore[arg-type]

@@ -109,6 +109,7 @@ def test_arms_of_other_halves_are_not_compared() -> None:
         compare(system, other[:1])
 
 
+@pytest.mark.full
 def test_the_power_that_is_foretold_is_that_of_the_tables() -> None:
     """With its looks, on 600 sentences, from the spread of replicates on one split of them; and more of it than of that
     split."""

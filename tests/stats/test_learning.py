@@ -51,7 +51,7 @@ def share_that_learnt(guess: Guess, experiments: int = 200) -> float:
     return good / experiments
 
 
-@pytest.mark.parametrize("guess", [anywhere, every_word])
+@pytest.mark.parametrize("guess", [anywhere, pytest.param(every_word, marks=pytest.mark.full)])
 def test_who_guesses_learnt_nothing_but_for_one_in_20(guess: Guess) -> None:
     assert share_that_learnt(guess) <= 0.05
 
@@ -60,6 +60,7 @@ def test_a_little_skill_shows() -> None:
     assert share_that_learnt(with_some_skill) >= 0.95
 
 
+@pytest.mark.full
 def test_guesses_reach_what_is_foretold() -> None:
     """Two standard deviations above the mean are exceeded in few cases and not by much in the others."""
     rng, f1s, foretold = np.random.default_rng(1), [], []

@@ -87,8 +87,8 @@ class Agreeing(World):
     ("seeds", "spread", "sentence", "both"),
     [
         pytest.param(3, 0.3, 0.5, 0.3, id="3 seeds that differ much"),
-        pytest.param(3, 0.05, 0.7, 0.5, id="3 seeds that differ little"),
-        pytest.param(5, 0.15, 0.7, 0.3, id="5 seeds"),
+        pytest.param(3, 0.05, 0.7, 0.5, id="3 seeds that differ little", marks=pytest.mark.full),
+        pytest.param(5, 0.15, 0.7, 0.3, id="5 seeds", marks=pytest.mark.full),
     ],
 )
 def test_the_interval_holds_the_truth_in_95_of_100(seeds: int, spread: float, sentence: float, both: float) -> None:
@@ -121,10 +121,10 @@ def test_where_nothing_differs_improvement_is_cried_in_at_most_5_of_100() -> Non
 @pytest.mark.parametrize(
     ("seeds", "spread", "sentence", "both"),
     [
-        pytest.param(2, 0.05, 0.7, 0.5, id="2 seeds, most of it the sentences'"),
-        pytest.param(2, 0.15, 0.7, 0.3, id="2 seeds"),
+        pytest.param(2, 0.05, 0.7, 0.5, id="2 seeds, most of it the sentences'", marks=pytest.mark.full),
+        pytest.param(2, 0.15, 0.7, 0.3, id="2 seeds", marks=pytest.mark.full),
         pytest.param(3, 0.15, 0.7, 0.3, id="3 seeds"),
-        pytest.param(5, 0.05, 0.7, 0.5, id="5 seeds"),
+        pytest.param(5, 0.05, 0.7, 0.5, id="5 seeds", marks=pytest.mark.full),
     ],
 )
 def test_a_gain_that_a_plan_can_detect_is_shown_in_80_of_100_experiments(
@@ -325,7 +325,7 @@ def test_what_one_lot_lacks_is_pre_trainings() -> None:
         assert ("Lacking are test sentences" in found.why) != single_pretraining
 
 
-@pytest.mark.parametrize("n", [2, 3, 6, 10])
+@pytest.mark.parametrize("n", [6, *(pytest.param(n, marks=pytest.mark.full) for n in (2, 3, 10))])
 def test_replicates_cry_that_choosing_helped_in_at_most_5_of_100_and_taggers_of_one_lot_far_oftener(n: int) -> None:
     """Pre-trainings differ by .8 F1 (sd), taggers by about 1; choosing is worth nothing."""
     rng, experiments = np.random.default_rng(n), 400
@@ -389,7 +389,11 @@ def test_seeds_needed_is_the_papers_rule() -> None:
 
 @pytest.mark.parametrize(
     ("looks", "corpora", "gain", "experiments"),
-    [((3,), 1, 0.14, 1500), ((2, 4, 6), 1, 0.1, 300), ((2, 4, 6), 3, 0.06, 150)],
+    [
+        pytest.param((3,), 1, 0.14, 1500, marks=pytest.mark.full),
+        ((2, 4, 6), 1, 0.1, 300),
+        pytest.param((2, 4, 6), 3, 0.06, 150, marks=pytest.mark.full),
+    ],
 )
 def test_a_plan_shows_it_as_often_as_was_told_beforehand(
     looks: tuple[int, ...], corpora: int, gain: float, experiments: int
@@ -434,7 +438,7 @@ def ended(
     raise AssertionError("the last look is the end")
 
 
-@pytest.mark.parametrize("luck", [0.0, 0.03])
+@pytest.mark.parametrize("luck", [pytest.param(0.0, marks=pytest.mark.full), 0.03])
 def test_looks_at_the_tables_themselves_rarely_show_what_is_not_there(luck: float) -> None:
     """Test samples, taggers and pre-trainings drawn anew; luck: of a pre-training, .03 of skill being about .8 F1. The
     interval is that which stands beside the answer, at whatever look the experiment ended."""

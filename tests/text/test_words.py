@@ -2,7 +2,7 @@
 
 import re
 import sys
-from time import perf_counter
+from time import process_time
 
 import pytest
 from hypothesis import given
@@ -106,14 +106,15 @@ def test_words_with_marks_are_words() -> None:
 
 @pytest.mark.parametrize("char", ["\u0301", "\u200d", "ा", "年", "ที่", "n't ", "1 ", "-lrb-", "ﷺ", "é"])
 def test_hostile_text_takes_linear_time(char: str) -> None:
-    text = "x" + char * 200_000
-    started = perf_counter()
+    text = "x" + char * 50_000
+    started = process_time()
     assert len(clean(text)) > 100
     joined(fold(text))
     tokenize(text)
-    assert perf_counter() - started < 20
+    assert process_time() - started < 5
 
 
+@pytest.mark.full
 def test_every_character_can_be_folded() -> None:
     everything = "".join(chr(n) for n in range(sys.maxunicode + 1) if not 0xD800 <= n < 0xE000)
     assert fold(everything)
