@@ -12,7 +12,7 @@ from core.cli.options import CORPUS, config_options, given, several
 from core.cli.terminal import echo, echo_json, finish, json_option, note_spoilt, progress, remove_everything, report
 from core.facade import addresses, checks, corpora, intake, ratios, runs
 from core.facade.errors import ConfigError
-from core.shown import count
+from core.facade.shown import count
 
 PROBLEMS = 5  # rows that could not be used, of which the reason is printed
 

@@ -9,7 +9,7 @@ from core.cli.options import FILE
 from core.cli.terminal import echo, echo_json, json_option, report
 from core.facade import projects
 from core.facade.errors import ProjectError
-from core.shown import count
+from core.facade.shown import count
 
 
 @click.group("project")

@@ -11,8 +11,8 @@ from core.cli.terminal import finish, json_option, progress, report
 from core.facade import runs, similarity
 from core.facade import survey as surveys
 from core.facade.runs import Run
+from core.facade.shown import count
 from core.facade.similarity import Agreement, Judgement, Rule, SimilarityRow
-from core.shown import count
 
 CONFIG = runs.RECIPES["similarity"].config
 

@@ -13,7 +13,7 @@ from core.cli.terminal import Write, artifact, echo, echo_json, finish, json_opt
 from core.facade import choices, corpora, deliver, predicted, results, runs, selections
 from core.facade.errors import ConfigError
 from core.facade.runs import Run
-from core.shown import count
+from core.facade.shown import count
 
 NONE = "none"
 
