@@ -175,13 +175,13 @@ def test_a_running_selection_or_experiment_is_described_as_running(seal: Seal, h
     recipe = RECIPES["experiment"]
     with finished.at_work(register(recipe, recipe.config.parse({"arms": ["none"], **marks}), store())) as run:
         assert road.stops()[2].run in ("", run.id)
-        assert "now" in road.stops()[2].known
+        assert "running" in road.stops()[2].known
         assert not road.stops()[3].ready
     recipe = RECIPES["select"]
     options = {"task": marks["task"], "domain": marks["domain"], "strategy": "random"}
     with finished.at_work(register(recipe, recipe.config.parse(options), store())) as run:
         assert ("Selection", f"run={run.id}") in on_home()[1]
-        assert "now" in road.stops()[1].known
+        assert "running" in road.stops()[1].known
         corpora.set_role("domain", made["test"].fingerprint)  # of other corpora it is no selection of this road
         assert "now" not in road.stops()[1].known
     seal(["More text"], "third")
