@@ -1,4 +1,4 @@
-"""The commands `corpus add`, `propose`, `list`, `show`, `audit`, `split`, `rename`, `remove`, and `samples`."""
+"""The commands `corpus add`, `propose`, `list`, `show`, `audit`, `split`, `rename`, `export`, `remove`; `samples`."""
 
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -19,7 +19,7 @@ PROBLEMS = 5  # rows that could not be used, of which the reason is printed
 
 @click.group()
 def corpus() -> None:
-    """Add, propose, list, show, audit, split, rename and remove corpora."""
+    """Add, propose, list, show, audit, split, rename, export and remove corpora."""
     note_spoilt()
 
 
@@ -202,6 +202,20 @@ def _parts(result: Mapping[str, object]) -> list[str]:
 def corpus_rename(reference: str, name: str, as_json: bool) -> None:
     """Call a corpus otherwise; it is found by its old names too. Refused for a name that another corpus bears."""
     report(corpora.describe(corpora.rename(reference, name)), as_json)
+
+
+@corpus.command("export")
+@click.argument("reference")
+@click.option(
+    "--output", type=click.Path(), required=True, help="A file (.txt .jsonl .csv .parquet .conll); s3:// too."
+)
+@json_option
+def corpus_export(reference: str, output: str, as_json: bool) -> None:
+    """Write a corpus with its labels, documents, groups and further columns; .txt holds the text, .conll the labels."""
+    named, written = corpora.find(reference).fingerprint, addresses.named(output)
+    with addresses.outgoing(output) as path:
+        count = corpora.export(named, path)
+    report({"corpus": named, "sentences": count, "output": written}, as_json, written)
 
 
 @corpus.command("remove")

@@ -16,6 +16,7 @@ EXAMPLES = {
     "corpus audit": "corpus audit --task loans --domain contracts --labelled loans-dev,loans-test",
     "corpus split": "corpus split loans-labelled --by document",
     "corpus rename": "corpus rename loans loans-2026",
+    "corpus export": "corpus export loans-train --output loans-train.jsonl",
     "corpus remove": "corpus remove loans --with-runs",
     "check": "check",
     "similarity": "similarity --target loans --source contracts,news",

@@ -1,4 +1,4 @@
-"""Files that leave: a selection as txt, jsonl, csv or parquet with its data card, labelled sentences as CoNLL.
+"""Exports: a selection or a corpus as txt, jsonl, csv or parquet, a data card, labelled sentences as CoNLL.
 
 Every file is written beside its place and moved there when it is whole.
 """
@@ -55,6 +55,8 @@ _SCHEMA = pa.schema(
         ("group", pa.string()),
         ("file", pa.string()),
         ("page", pa.int32()),
+        ("tokens", pa.list_(pa.string())),
+        ("tags", pa.list_(pa.string())),
     ]
 )
 _Values = dict[str, object]  # of a row, by column
@@ -75,9 +77,11 @@ def format_of(path: Path) -> Format:
     return "folder"
 
 
-def further_names(names: Iterable[str], kept: Sequence[str] = ()) -> dict[str, str]:
+def further_names(
+    names: Iterable[str], kept: Sequence[str] = (), columns: Sequence[str] = (*COLUMNS, *PLACE)
+) -> dict[str, str]:
     """Return {further column: its name in an export}: a name that an export has already gets "column_" before it."""
-    taken = {*COLUMNS, *PLACE, *kept}
+    taken = {*columns, *kept}
     return {name: f"column_{name}" if name in taken else name for name in names}
 
 
@@ -103,6 +107,44 @@ def write_selection(
     columns = (*COLUMNS, *kept, *more)
     with _replacing(path) as file:
         return writers[format]((_values(row, columns) for row in rows), file, columns)
+
+
+def write_corpus(
+    sentences: Iterable[Sentence], path: Path, *, labelled: bool, kept: Sequence[str] = (), names: Sequence[str] = ()
+) -> int:
+    """Write the sentences of a corpus to a file and return their number.
+
+    Labelled sentences have their tokens, and IOB2 tags, in two further columns. kept, names: as `kept_names` and
+    `value_names` of the corpus have them. Errors: ConfigError for another ending and for labels in a .csv; CorpusError,
+    PathError.
+    """
+    if path.suffix.lower() == ".conll":
+        return write_conll(sentences, path)
+    format = format_of(path)
+    if format == "folder" or (labelled and format == "csv"):
+        why = "cannot hold labels" if labelled and format == "csv" else "names no format"
+        endings = ".jsonl, .parquet or .conll" if labelled else ", ".join(FORMATS)
+        raise ConfigError(f"output: {path.name!r} {why}; end it in {endings}.")
+    columns = ("id", "text", *(("tokens", "tags") if labelled else ()))
+    further = further_names(names, kept, columns)
+    rows = (_of_sentence(sentence, (*columns, *kept), further) for sentence in sentences)
+    writers = {"txt": _txt, "jsonl": _jsonl, "csv": _csv, "parquet": _parquet}
+    with _replacing(path) as file:
+        return writers[format](rows, file, (*columns, *kept, *further.values()))
+
+
+def _of_sentence(sentence: Sentence, columns: Sequence[str], further: Mapping[str, str]) -> _Values:
+    """The columns of a sentence as plain Python values. further: {further column: its name in the export}."""
+    tags = None if sentence.entities is None else encode(sentence.entities, len(sentence.tokens), "iob2")
+    known: _Values = {
+        "id": sentence.id,
+        "text": sentence.text,
+        "tokens": list(sentence.tokens),
+        "tags": tags and list(tags),
+        **{name: getattr(sentence, name) for name in KEPT},
+    }
+    own = dict(sentence.columns)
+    return {name: known[name] for name in columns} | {new: own.get(name) for name, new in further.items()}
 
 
 def write_conll(sentences: Iterable[Sentence], path: Path, scheme: Scheme = "iob2") -> int:

@@ -1,9 +1,11 @@
 """Corpora: adding, looking at, giving roles."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
+from functools import wraps
 from itertools import islice
 from pathlib import Path
+from typing import Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -18,11 +20,13 @@ from core.artifacts.usage import Usage as Usage
 from core.artifacts.usage import usage
 from core.corpora import preview as previews
 from core.corpora import readers
+from core.corpora.columns import kept_names, value_names
 from core.corpora.contradictions import Contradictions as Contradictions
 from core.corpora.corpus import Corpus as Corpus
 from core.corpora.formats.folders import listing
 from core.corpora.formats.source import DOCUMENTS
 from core.corpora.hygiene import FLAGS as FLAGS
+from core.corpora.writers import write_corpus
 from core.errors import CorpusError, PathError
 from core.facade.audit import noted
 from core.facade.home import home, library, store
@@ -38,6 +42,8 @@ from core.terms import DEV, DOMAIN, TASK, TEST, TRAIN, plainly
 from core.text.sentence import Entity as Entity
 from core.text.sentence import Sentence as Sentence
 
+P = ParamSpec("P")
+T = TypeVar("T")
 ROLES = {"task": TASK, "domain": DOMAIN, "train": TRAIN, "dev": DEV, "test": TEST}
 warm_preview = previews.ready  # starts what makes the next `preview` quick, and returns at once
 CUT_ANYWAY = frozenset(format for format, _ in DOCUMENTS.values()) - {"xlsx"}  # formats whose text has no rows
@@ -127,6 +133,28 @@ def import_listing(text: str) -> tuple[str, dict[str, Path]]:
 
 def _allowed(path: Path, roots: Sequence[Path]) -> bool:
     return any(path.is_relative_to(root.resolve()) for root in roots)
+
+
+def _exporting(function: Callable[Concatenate[str, P], T]) -> Callable[Concatenate[str, P], T]:
+    """Write one line in the audit log for each call. The first argument is a corpus."""
+
+    @wraps(function)
+    def written_down(reference: str, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        with noted("export", corpora=[find(reference).fingerprint]):
+            return function(reference, *args, **kwargs)
+
+    return written_down
+
+
+@_exporting
+def export(reference: str, path: Path) -> int:
+    """Write a corpus as .txt, .jsonl, .csv, .parquet or .conll and return its number of sentences.
+
+    Errors: CorpusError; ConfigError for another ending and for labels in a .csv; PathError.
+    """
+    corpus = find(reference)
+    sentences = (sentence for batch in corpus.batches() for sentence in batch)
+    return write_corpus(sentences, path, labelled=corpus.labelled, kept=kept_names(corpus), names=value_names(corpus))
 
 
 def samples() -> Sequence[SampleSet]:

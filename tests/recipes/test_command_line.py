@@ -115,18 +115,35 @@ def test_document_group_and_further_columns_survive_import_selection_export_and_
         "select", "--task", "task", "--domain", "pile", "--strategy", "random", "--budget", 12, "--json"
     )
     assert code == 0, err
-    file = tmp_path / f"chosen.{ending}"
+    file, all_of_it = tmp_path / f"chosen.{ending}", tmp_path / f"all.{ending}"
     assert command("export", json.loads(out)["run"], "--output", file)[0] == 0
-    assert command(*add, "group", file, "--name", "again")[0] == 0
+    assert command("corpus", "export", "pile", "--output", all_of_it)[0] == 0
+    for name, exported in (("again", file), ("whole", all_of_it)):
+        assert command(*add, "group", exported, "--name", name)[0] == 0
 
     def kept(name: str) -> dict[str, tuple[str | None, str | None, str]]:
         sentences = (sentence for batch in corpora.find(name).batches() for sentence in batch)
         return {each.id: (each.doc, each.group, dict(each.columns)["year"]) for each in sentences}
 
     whole, again = kept("pile"), kept("again")
-    assert len(again) == 12
+    assert (len(again), kept("whole")) == (12, whole)
     assert again == {id: whole[id] for id in again}
     assert all(group and group.startswith("deed ") for _, group, _ in again.values())
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "parquet", "conll"])
+def test_labels_survive_an_export_of_a_corpus(command: Command, home: Path, tmp_path: Path, ending: str) -> None:
+    labelled = "Alpha\tB-ORG\nBank\tI-ORG\npays\tO\n.\tO\n\nThe\tO\nLender\tO\nleft\tO\n.\tO\n\n"
+    (tmp_path / "labels.conll").write_text(labelled, encoding="utf-8")
+    assert command("corpus", "add", tmp_path / "labels.conll", "--name", "labels")[0] == 0
+    file = tmp_path / f"out.{ending}"
+    assert command("corpus", "export", "labels", "--output", file)[0] == 0
+    assert command("corpus", "add", file, "--name", "again")[0] == 0
+    once, again = ([s for batch in corpora.find(name).batches() for s in batch] for name in ("labels", "again"))
+    assert [(s.tokens, s.entities) for s in again] == [(s.tokens, s.entities) for s in once]
+    code, _, err = command("corpus", "export", "labels", "--output", tmp_path / "out.csv")
+    assert code == 2
+    assert "cannot hold labels; end it in .jsonl, .parquet or .conll" in err
 
 
 @pytest.mark.parametrize(
