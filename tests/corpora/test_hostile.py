@@ -44,7 +44,7 @@ def in_time(work: Callable[[], Result], seconds: float = 5.0) -> Result:
     return result
 
 
-@pytest.mark.parametrize("split", [False, True])
+@pytest.mark.parametrize("split", [False, pytest.param(True, marks=pytest.mark.full)])
 def test_sixty_thousand_spans_on_a_line(tmp_path: Path, split: bool) -> None:
     path, options = hostile.many_spans(tmp_path), ReadOptions(split=split)
     (sentence,) = in_time(lambda: list(read(path, options)))
@@ -249,7 +249,7 @@ def test_a_page_that_unpacks_to_a_gigabyte(tmp_path: Path) -> None:
         sniff(path)
 
 
-@pytest.mark.parametrize("packed", [True, False])
+@pytest.mark.parametrize("packed", [True, pytest.param(False, marks=pytest.mark.full)])
 def test_a_hundred_million_empty_lines(tmp_path: Path, packed: bool) -> None:
     path = hostile.empty_lines(tmp_path)
     if not packed:

@@ -383,23 +383,6 @@ def test_what_is_written_is_read_again(
     assert load(path, scheme=scheme)[0] == sentences
 
 
-@pytest.mark.real
-def test_real_corpora_have_the_counts_of_their_table(real_data: Path) -> None:
-    seen = 0
-    for row in (real_data / "DATA.md").read_text(encoding="utf-8").splitlines():
-        cells = [cell.strip() for cell in row.split("|")]
-        path = real_data / cells[1] / f"{cells[2]}.conll" if len(cells) == 8 else None
-        if path is None or not path.exists():
-            continue
-        found, report = load(path)
-        counts = (len(found), sum(len(s.tokens) for s in found), sum(len(entities_of(s)) for s in found))
-        assert counts == tuple(map(int, cells[3:6])), path
-        assert report.scheme == ("io" if cells[1] == "german-ep" else "iob2")
-        assert (report.repaired, report.rejected) == (0, 0)
-        seen += 1
-    assert seen == 34
-
-
 def test_a_span_of_an_accent_alone_is_counted(tmp_path: Path) -> None:
     path = write(tmp_path / "a.jsonl", json.dumps({"text": "aaa\u0301", "label": [[3, 4, "X"]]}) + "\n")
     (sentence,), report = load(path, keep_lost=True)

@@ -47,7 +47,14 @@ def seen(proposal: Proposal, file: str) -> str:
 
 
 @pytest.mark.real
-@pytest.mark.parametrize(("labels", "pile"), [("inlegalner", "legal"), ("bc5cdr", "pubmed"), ("conll2003", "news")])
+@pytest.mark.parametrize(
+    ("labels", "pile"),
+    [
+        ("inlegalner", "legal"),
+        pytest.param("bc5cdr", "pubmed", marks=pytest.mark.full),
+        pytest.param("conll2003", "news", marks=pytest.mark.full),
+    ],
+)
 def test_one_labelled_file_and_one_large_text(labels: str, pile: str, real_data: Path, tmp_path: Path) -> None:
     conll(real_data / labels / "train.conll", tmp_path / "mine.conll")
     text(tmp_path / "other.txt.gz", plain(real_data / "unlabeled" / f"{pile}.txt.gz", 9_000))
@@ -62,7 +69,14 @@ def test_one_labelled_file_and_one_large_text(labels: str, pile: str, real_data:
 
 
 @pytest.mark.real
-@pytest.mark.parametrize(("labels", "pile"), [("inlegalner", "legal"), ("bc5cdr", "pubmed"), ("crossner-ai", "news")])
+@pytest.mark.parametrize(
+    ("labels", "pile"),
+    [
+        ("inlegalner", "legal"),
+        pytest.param("bc5cdr", "pubmed", marks=pytest.mark.full),
+        pytest.param("crossner-ai", "news", marks=pytest.mark.full),
+    ],
+)
 def test_task_text_is_known_by_its_words_and_by_its_name(
     labels: str, pile: str, real_data: Path, tmp_path: Path
 ) -> None:

@@ -49,7 +49,7 @@ def dropped(files: Mapping[str, Content]) -> AppTest:
     return app
 
 
-@pytest.mark.parametrize("name", READ)
+@pytest.mark.parametrize("name", [*READ[:2], *(pytest.param(name, marks=pytest.mark.full) for name in READ[2:])])
 def test_the_page_imports_what_it_was_given(name: str, home: Path) -> None:
     app = dropped(shape(name).files)
     assert not app.exception
@@ -61,7 +61,7 @@ def test_the_page_imports_what_it_was_given(name: str, home: Path) -> None:
     assert problems(right, Outcome(0, tuple(corpora.listed()), said)) == []
 
 
-@pytest.mark.parametrize("name", REFUSED)
+@pytest.mark.parametrize("name", [*REFUSED[:2], *(pytest.param(name, marks=pytest.mark.full) for name in REFUSED[2:])])
 def test_the_page_refuses_with_the_cure(name: str, home: Path) -> None:
     app = dropped(shape(name).files)
     if any(button.key == "corpora.submit" for button in app.button):
