@@ -1,9 +1,9 @@
-"""Reports: two pages, the answer on the first, the same words in HTML, PDF and DOCX, and nobody's markup."""
+"""Reports: two pages, the answer on the first, the same words in HTML, PDF and DOCX, markup escaped."""
 
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from io import BytesIO
 from pathlib import Path
 from types import SimpleNamespace
@@ -30,10 +30,20 @@ from core.reports.parts import Picture, Text
 from core.stats.mistakes import mistakes
 from core.text.sentence import Entity, Sentence, sentence_id
 from tests import finished
+from tests.conftest import elsewhere
 from tests.finished import ARM_ROW
 
 TEXT = pypdfium2.raw.FPDF_PAGEOBJ_TEXT
 COVER = Cover(firm="Meyer & Söhne", project="Leases <2026>", author="A. Lawyer", date="1 May 2026")
+
+
+@dataclass(frozen=True)
+class Reported:
+    """A run and two of its reports."""
+
+    run: str
+    pdf: bytes
+    docx: bytes
 
 
 def pages(data: bytes) -> list[str]:
@@ -74,68 +84,62 @@ def report(**fields: Any) -> Report:
 
 
 @pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, str]:
-    """A home with a finished experiment and a finished study."""
-    home = tmp_path_factory.mktemp("reports") / "home"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("WINNOW_HOME", str(home))
+def kept(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Reported]]:
+    """A home with a finished experiment and a finished study, and their reports."""
+    with elsewhere(tmp_path_factory.mktemp("reports") / "home") as home:
         experiment = finished.experiment(home, finished.corpora(home), finished.LINES)
-        return home, experiment.id, finished.study(home, (0.2, 2.0, 0.8)).id
+        ids = (experiment.id, finished.study(home, (0.2, 2.0, 0.8)).id)
+        return home, [
+            Reported(run=run, pdf=reports.report(run, "pdf", COVER), docx=reports.report(run, "docx", COVER))
+            for run in ids
+        ]
 
 
 @pytest.fixture
-def runs(kept: tuple[Path, str, str], monkeypatch: pytest.MonkeyPatch) -> tuple[str, str]:
+def both(kept: tuple[Path, list[Reported]], monkeypatch: pytest.MonkeyPatch) -> list[Reported]:
+    """Reports of an experiment and of a study, in their home."""
     monkeypatch.setenv("WINNOW_HOME", str(kept[0]))
-    return kept[1], kept[2]
+    return kept[1]
 
 
-def test_the_answer_stands_below_the_title_and_nothing_but_the_title_is_larger(runs: tuple[str, str]) -> None:
-    for run_id in runs:
-        with pypdfium2.PdfDocument(reports.report(run_id, "pdf", COVER)) as file:
+def test_the_first_half_page_answers_every_question_and_only_the_title_is_larger_than_the_answer(
+    both: list[Reported],
+) -> None:
+    for one in both:
+        with pypdfium2.PdfDocument(one.pdf) as file:
+            assert len(file) == 2
             page = file[0]
-            lines = [each for each in page.get_objects(textpage=page.get_textpage()) if each.type == TEXT]
+            shown = page.get_textpage()
+            half = " ".join(shown.get_text_bounded(bottom=page.get_height() / 2).split())
+            lines = [each for each in page.get_objects(textpage=shown) if each.type == TEXT]
             texts = [(round(line.get_font_size(), 1), line.extract()) for line in lines]
         larger, large = sorted({size for size, _ in texts}, reverse=True)[:2]
         answer = [text for size, text in texts if size == large]
         assert texts[: 1 + len(answer)] == [(larger, TITLE), *((large, text) for text in answer)]
-        assert " ".join(" ".join(answer).split()) == answer_of(run_id)
+        assert " ".join(" ".join(answer).split()) == answer_of(one.run)
+        for words in (answer_of(one.run), "Asked", "How sure", "What to do", "Cost", *COVER.line.split(" · ")):
+            assert words in half
+        assert not re.search(r"\b(T_C|D_C|S_C|L_C|F1|Holm|arm)\b", half)
 
 
-def test_a_reader_finds_every_answer_in_the_first_half_of_the_first_page(runs: tuple[str, str]) -> None:
-    for run_id in runs:
-        data = reports.report(run_id, "pdf", COVER)
-        with pypdfium2.PdfDocument(data) as file:
-            assert len(file) == 2
-            page = file[0]
-            half = page.get_textpage().get_text_bounded(bottom=page.get_height() / 2)
-        said = " ".join(half.split())
-        for words in (answer_of(run_id), "Asked", "How sure", "What to do", "Cost"):
-            assert words in said
-        assert not re.search(r"\b(T_C|D_C|S_C|L_C|F1|Holm|arm)\b", said)
-        for part in COVER.line.split(" · "):
-            assert part in said
-
-
-def test_the_verdict_is_word_for_word_the_same_in_every_format(runs: tuple[str, str]) -> None:
-    for run_id in runs:
-        page = finished.html_report(run_id)
+def test_the_verdict_is_the_same_in_every_format_and_fonts_author_and_picture_are_inside(both: list[Reported]) -> None:
+    for one in both:
+        page = finished.html_report(one.run)
         verdict = [" ".join(part.split()) for part in re.findall(r"<dd>(.*?)</dd>", page)[1:3]]
-        text = pages(reports.report(run_id, "pdf"))[0]
-        word = docx.Document(BytesIO(reports.report(run_id, "docx")))
-        cells = [cell.text for cell in word.tables[0].columns[1].cells]
-        assert all(part in text for part in [answer_of(run_id), *verdict])
-        assert cells[1:3] == verdict
-        assert word.paragraphs[1].text == answer_of(run_id)
-
-
-def test_the_fonts_are_embedded_and_the_word_document_has_its_author_and_its_picture(runs: tuple[str, str]) -> None:
-    data = reports.report(runs[0], "pdf", COVER)
-    assert data.count(b"/FontFile2") == 2
-    assert b"/Helvetica" not in data
-    word = docx.Document(BytesIO(reports.report(runs[0], "docx", COVER)))
-    assert word.core_properties.author == "A. Lawyer"
-    [picture] = word.inline_shapes
+        assert all(part in pages(one.pdf)[0] for part in [answer_of(one.run), *verdict])
+        word = docx.Document(BytesIO(one.docx))
+        assert [cell.text for cell in word.tables[0].columns[1].cells][1:3] == verdict
+        assert answer_of(one.run) in [paragraph.text for paragraph in word.paragraphs[:4]]
+        assert word.core_properties.author == "A. Lawyer"
+    assert both[0].pdf.count(b"/FontFile2") == 2
+    assert b"/Helvetica" not in both[0].pdf
+    [picture] = docx.Document(BytesIO(both[0].docx)).inline_shapes
     assert "points" in picture._inline.docPr.get("descr") or "without" in picture._inline.docPr.get("descr")
+
+
+def test_sentences_of_the_test_set_are_left_out_on_request(both: list[Reported]) -> None:
+    assert "In the text" in pages(both[0].pdf)[0]
+    assert "In the text" not in pages(reports.report(both[0].run, "pdf", examples=False))[0]
 
 
 def test_after_an_early_end_it_counts_what_was_trained(home: Path) -> None:
@@ -162,21 +166,16 @@ def test_after_an_early_end_it_counts_what_was_trained(home: Path) -> None:
     assert "was trained 2 times, since chance plays a part (seeds 1, 2); none 3 times." in page
 
 
-def test_sentences_of_the_test_text_are_left_out_where_that_is_asked(runs: tuple[str, str]) -> None:
-    assert "In the text" in pages(reports.report(runs[0], "pdf"))[0]
-    assert "In the text" not in pages(reports.report(runs[0], "pdf", examples=False))[0]
-
-
-def test_the_command_writes_what_the_ending_says(
-    runs: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_the_command_writes_the_format_of_the_file_name(
+    both: list[Reported], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for suffix, begins in ((".pdf", b"%PDF"), (".docx", b"PK"), (".HTML", b"<!doctype")):
         file = tmp_path / f"out{suffix}"
-        main(["report", runs[0], "--output", str(file), "--firm", "Meyer", "--json"], standalone_mode=False)
+        main(["report", both[0].run, "--output", str(file), "--firm", "Meyer", "--json"], standalone_mode=False)
         assert json.loads(capsys.readouterr().out) == {"output": str(file)}
         assert file.read_bytes().startswith(begins)
     with pytest.raises(ConfigError, match=r"let it end in \.pdf, \.docx, \.html"):
-        reports.write(runs[0], tmp_path / "out.txt", COVER)
+        reports.write(both[0].run, tmp_path / "out.txt", COVER)
     assert not (tmp_path / "out.txt").exists()
 
 
