@@ -133,6 +133,7 @@ def test_a_byte_that_was_changed_in_a_model_is_told(
         load(folder)
 
 
+@pytest.mark.full
 def test_every_page_is_drawn_beside_it(selected: Run) -> None:
     scored = runs.get(selections.result(selected.id).score_run)
     for file in (scored.artifacts / "order.npy", scored.artifacts / "scores.npy"):

@@ -69,7 +69,7 @@ def test_it_says_what_speaks_of_code() -> None:
     assert "FileNotFoundError: [Errno 2] No such file or directory" in for_the_log(missing.value)
 
 
-@pytest.mark.parametrize("fails", QUOTING)
+@pytest.mark.parametrize("fails", [*(pytest.param(each, marks=pytest.mark.full) for each in QUOTING[:-1]), QUOTING[-1]])
 def test_neither_log_of_the_home_holds_it(
     fails: Callable[[], None], home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,7 +5,7 @@ from io import BytesIO
 from zipfile import ZipFile
 
 import pypdfium2
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.reports.as_docx import docx
@@ -50,6 +50,7 @@ def test_a_long_name_is_broken_between_words_and_pushes_the_next_row_down() -> N
     assert max(stroke.y2 for stroke in drawn.shapes if isinstance(stroke, Stroke)) < drawn.height
 
 
+@settings(max_examples=40)
 @given(st.lists(st.text(st.characters(codec="utf-8"), max_size=120), min_size=1, max_size=4))
 def test_no_name_is_cut(names: list[str]) -> None:
     lines = labels(*names)

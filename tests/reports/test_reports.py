@@ -195,10 +195,10 @@ def test_nobodys_markup_is_obeyed_and_figures_are_said_once() -> None:
 
 
 def test_a_report_that_is_long_takes_more_pages_and_loses_nothing() -> None:
-    many = rows(60)
+    many = rows(40)
     text = pages(pdf(experiment_document(report(rows=many, main=many[1]), COVER)))
     assert len(text) > 2
-    assert all(f"a<b>{i} 10%" in " ".join(text) for i in range(60))
+    assert all(f"a<b>{i} 10%" in " ".join(text) for i in range(40))
 
 
 def test_control_characters_of_a_corpus_do_not_spoil_a_file() -> None:
