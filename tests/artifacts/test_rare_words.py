@@ -1,7 +1,5 @@
 """A recurrent tagger's folder lists its training words: that is said, and a copy without those seen once is a tagger."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +10,7 @@ from core.facade import deliver, runs
 from core.models.taggers import load_tagger
 from core.models.word_features import Vectors, build_vocabulary
 from core.runs.store import Run
-from tests.conftest import Seal, sentence
+from tests.conftest import Command, Seal, sentence
 from tests.recipes.test_skl_recipe import HOME
 from tests.searched import holding
 
@@ -29,58 +27,30 @@ def tuned(seal: Seal) -> Run:
     return runs.execute("finetune", options)
 
 
-def folders(run: Run, *words: str) -> Path:
-    target = run.home.parent / "taken"
-    config = run.manifest.config
-    command = [
-        sys.executable,
-        "-m",
-        "core",
-        "finetune",
-        "--network",
-        "charcnn",
-        "--train",
-        config["train"],
-        "--dev",
-        config["dev"],
-        "--seeds",
-        "1",
-        "--hidden",
-        "4",
-        "--epochs",
-        "1",
-        "--output",
-        str(target),
-    ]
-    subprocess.run([*command, *words], check=True, capture_output=True)
-    assert len(runs.listed("finetune")) == 1  # the finished one
-    return target
-
-
-def test_the_folder_holds_every_word_and_says_so(tuned: Run) -> None:
-    folder = deliver.export_model(tuned.id)
-    assert {line.split()[-1] for line in holding(folder, [*ONCE, OFTEN])} == {*ONCE, OFTEN}
-    words, once = deliver.words_held(tuned.id)
-    assert words >= once >= len(ONCE)
-    assert "holds every word of the training text" in (folder / "README.md").read_text()
-
-
-def test_a_copy_without_the_words_seen_once_loads_and_predicts(tuned: Run) -> None:
+def test_the_folder_holds_every_word_and_a_copy_without_those_seen_once_predicts_the_same(
+    tuned: Run, command: Command, tmp_path: Path
+) -> None:
     whole, short = deliver.export_model(tuned.id), deliver.export_model(tuned.id, rare=False)
-    assert holding(short, ONCE) == []
-    assert {line.split()[-1] for line in holding(short, [OFTEN])} == {OFTEN}
+    assert {line.split()[-1] for line in holding(whole, [*ONCE, OFTEN])} == {*ONCE, OFTEN}
+    assert {line.split()[-1] for line in holding(short, [*ONCE, OFTEN])} == {OFTEN}
+    words, once = deliver.words_held(tuned.id)  # the run's own tagger keeps them
+    assert words >= once >= len(ONCE)
+    says = "holds every word of the training text"
+    assert says in (whole / "README.md").read_text()
     card = (short / "README.md").read_text()
     assert "Words seen once were left out" in card
-    assert "holds every word of the training text" not in card
-    assert deliver.words_held(tuned.id)[1] > 0  # the run's own is as it was
+    assert says not in card
     ours, theirs = load_tagger(short), load_tagger(whole)
     assert ours.predict(KNOWN) == theirs.predict(KNOWN)
-    test = tuned.manifest.config["dev"]
-    assert runs.execute("evaluate", {"model": str(short), "test": test}).result()["test"]
-
-
-def test_the_command_line_leaves_them_out_too(tuned: Run) -> None:
-    assert holding(folders(tuned, "--without-rare-words"), ONCE) == []
+    config, taken = tuned.manifest.config, tmp_path / "taken"
+    assert runs.execute("evaluate", {"model": str(short), "test": config["dev"]}).result()["test"]
+    network = ("--network", "charcnn", "--hidden", 4, "--seeds", 1, "--epochs", 1)
+    finetune = ("finetune", *network, "--train", config["train"], "--dev", config["dev"])
+    code, _, said = command(*finetune, "--output", taken, "--without-rare-words")
+    assert code == 0, said
+    assert len(runs.listed("finetune")) == 1  # the command reuses the finished run
+    assert holding(taken, ONCE) == []
+    assert holding(taken, [OFTEN])
 
 
 def test_a_word_seen_once_that_had_a_vector_goes_too(tmp_path: Path) -> None:

@@ -1,7 +1,5 @@
 """What needs a corpus, and that nothing at work loses one."""
 
-import subprocess
-import sys
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +20,7 @@ from core.runs.context import RunContext
 from core.runs.events import EventLog
 from core.runs.store import Run, RunStore
 from core.runs.worker import execute
-from tests.conftest import Seal
+from tests.conftest import Command, Seal
 from tests.finished import SELECTED, at_work, corpora, finish
 
 
@@ -82,7 +80,8 @@ def test_a_run_that_was_just_asked_for_counts_as_at_work(home: Path, made: dict[
 
 def test_what_was_made_from_its_corpus_is_kept_for_a_run_at_work(home: Path, made: dict[str, Corpus]) -> None:
     chosen(home, made)
-    with at_work(begun(home, "audit", corpus=made["domain"].fingerprint)), pytest.raises(CorpusError, match="at work"):
+    audit = begun(home, "audit", corpus=made["domain"].fingerprint)
+    with at_work(audit) as run, pytest.raises(CorpusError, match=run.id):
         facade_corpora.remove("S_C 10%")
     facade_corpora.remove("S_C 10%")
 
@@ -136,18 +135,18 @@ def test_resume_says_which_corpus_is_gone(home: Path, made: dict[str, Corpus]) -
         runs.resume(run.id)
 
 
-def test_the_command_line_refuses_says_and_forces(home: Path, made: dict[str, Corpus]) -> None:
+def test_the_command_refuses_to_remove_a_corpus_in_use_unless_forced(
+    home: Path, made: dict[str, Corpus], command: Command
+) -> None:
     def remove(*words: str) -> tuple[int, str]:
-        done = subprocess.run(
-            [sys.executable, "-m", "core", "corpus", "remove", *words], capture_output=True, text=True, check=False
-        )
-        return done.returncode, done.stderr
+        code, _, said = command("corpus", "remove", *words)
+        return code, said
 
     chosen(home, made)
     with at_work(begun(home, "finetune", init="minilm", train="my train", dev="my dev")) as run:
         code, said = remove("my train")
         assert code == 2
-        assert f"is needed by a run at work ({run.id})" in said
+        assert f"my train: is needed by a running run ({run.id})" in said
         code, said = remove("my train", "--force")
         assert (code, said) == (0, f"note: {run.id} is at work and will fail without my train\n")
     code, said = remove("my domain")

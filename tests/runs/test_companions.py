@@ -34,6 +34,7 @@ from tests.recipes.test_fan import TRAINED, TWO
 # Alone: one engine at a time, whose processes take both cores as they begin.
 pytestmark = [
     pytest.mark.alone,
+    pytest.mark.full,
     pytest.mark.skipif(find_spec("ray") is None, reason="needs Ray: pip install -r requirements-cluster.txt"),
 ]
 

@@ -38,6 +38,7 @@ from tests.runs.works import Squares, begun, made
 # Alone: one engine at a time, whose processes take both cores as they begin.
 pytestmark = [
     pytest.mark.alone,
+    pytest.mark.full,
     pytest.mark.skipif(find_spec("ray") is None, reason="needs Ray: pip install -r requirements-cluster.txt"),
 ]
 N, SIZE = 40, 4

@@ -151,7 +151,7 @@ def test_no_zombie_is_left(store: RunStore) -> None:
 # --- death ---
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.full) for seed in range(2, 8))])
 def test_killed_anywhere_and_resumed(store: RunStore, undisturbed: dict[str, bytes], seed: int) -> None:
     """At a random moment of its work; every other time the disk keeps half an event as well."""
     rng, run = random.Random(seed), create(store)
@@ -434,7 +434,8 @@ def test_sigterm_is_a_wish_to_cancel(store: RunStore, gate: Path) -> None:
     assert ended(run) == "cancelled"
 
 
-@pytest.mark.alone  # it takes the time of that grace
+@pytest.mark.alone  # it waits for the grace period of one second
+@pytest.mark.full
 def test_a_worker_that_does_not_listen_is_killed_after_the_grace(store: RunStore) -> None:
     run = start(create(store, kind="deaf"))
     until(lambda: run.state().stage == "deaf")
@@ -447,6 +448,7 @@ def test_a_worker_that_does_not_listen_is_killed_after_the_grace(store: RunStore
 
 
 @pytest.mark.alone
+@pytest.mark.full
 def test_whoever_cancels_need_not_wait_for_it_to_be_killed(store: RunStore) -> None:
     run = start(create(store, kind="deaf"))
     until(lambda: run.state().stage == "deaf")
