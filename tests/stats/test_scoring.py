@@ -111,9 +111,16 @@ def test_what_cannot_be_counted_is_refused() -> None:
         evaluate([sentence("a", [])], [])
 
 
-def test_saved_and_loaded(tmp_path: Path) -> None:
-    table = evaluate([labelled(GOLD)], [prediction_of(GOLD)])
+def test_counts_are_read_back_as_they_were_saved(tmp_path: Path) -> None:
+    missed = Prediction(entities=prediction_of(GOLD).entities[:2], confidence=())
+    table = evaluate([labelled(GOLD), sentence("a", [])], [missed, prediction_of(["O"])])
     table.save(tmp_path / "e.npz")
     again = Evaluation.load(tmp_path / "e.npz")
-    assert again.types == table.types
-    assert np.array_equal(again.tp, table.tp)
+    assert again.types == table.types == ("LOC", "ORG", "PER")
+    assert again.by_type() == {"LOC": 100.0, "ORG": 0.0, "PER": 100.0}
+    assert all(np.array_equal(getattr(again, name), getattr(table, name)) for name in ("tp", "predicted", "gold"))
+
+
+def test_f1_of_nothing_is_zero() -> None:
+    assert evaluate([sentence("a b", [])], [Prediction(entities=(), confidence=())], ["X"]).f1() == 0
+    assert evaluate([sentence("a b", [(0, 1, "X")])], [Prediction(entities=(), confidence=())]).f1() == 0

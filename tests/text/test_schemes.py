@@ -99,21 +99,6 @@ def test_an_inside_tag_without_a_beginning_begins_a_span() -> None:
 
 
 @pytest.mark.parametrize(
-    ("tags", "f1"),
-    [
-        ("B-PER I-PER O S-LOC O B-ORG I-ORG I-ORG", 0.5),
-        ("B-PER E-PER O I-LOC O B-ORG I-ORG E-ORG", 0.8),
-        ("B-PER E-PER O S-LOC O B-ORG O E-ORG", 0.8),
-        ("B-PER E-PER O S-LOC O B-ORG I-LOC E-ORG", 0.8),
-    ],
-)
-def test_strict_decoding_gives_golden_g9(tags: str, f1: float) -> None:
-    gold = set(decode(["B-PER", "E-PER", "O", "S-LOC", "O", "B-ORG", "I-ORG", "E-ORG"], "bioes")[0])
-    found = set(decode(tags.split(), "bioes", strict=True)[0])
-    assert 2 * len(gold & found) / (len(gold) + len(found)) == pytest.approx(f1)
-
-
-@pytest.mark.parametrize(
     ("tags", "scheme", "index"),
     [("O PER", "iob2", 1), ("S-PER", "iob2", 0), ("O O E-X", "bilou", 2), ("B-X", "io", 0), ("B-", "iob1", 0)],
 )
