@@ -14,6 +14,10 @@ RAW = "The U.S. buyer, he said, didn't pay.\n" * 12
 OWN = ("The", "U.S.", "buyer", ",", "he", "said", ",", "did", "n't", "pay", ".")
 
 
+def added(path: Path, **options: str) -> runs.Run:
+    return runs.execute("add", {"path": str(path), **options})
+
+
 @pytest.mark.parametrize(
     ("text", "asked", "rule", "n"),
     [
@@ -27,7 +31,7 @@ def test_a_text_is_cut_as_it_came_or_as_asked(
     home: Path, tmp_path: Path, text: str, asked: str, rule: str, n: int
 ) -> None:
     (tmp_path / "a.jsonl").write_text("".join(json.dumps({"text": row}) + "\n" for row in text.splitlines()))
-    run = runs.execute("add", {"path": str(tmp_path / "a.jsonl"), "tokens": asked})
+    run = added(tmp_path / "a.jsonl", tokens=asked)
     result = corpora.import_result(run.id)
     corpus = Library(home).find(result.corpus)
     assert result.cut is not None
@@ -43,9 +47,9 @@ def test_spans_of_a_tokenised_text_are_over_its_tokens_and_tokens_of_a_file_are_
 ) -> None:
     row, name = CUT.splitlines()[0], tmp_path / "a.jsonl"
     name.write_text(f"{json.dumps({'text': row, 'label': [[4, 8, 'GPE']]})}\n" * 12)
-    results = [corpora.import_result(runs.execute("add", {"path": str(name)}).id)]
+    results = [corpora.import_result(added(name).id)]
     (tmp_path / "b.conll").write_text("".join(f"{token}\tO\n" for token in OWN) + "\n")
-    results.append(corpora.import_result(runs.execute("add", {"path": str(tmp_path / "b.conll")}).id))
+    results.append(corpora.import_result(added(tmp_path / "b.conll").id))
     assert [result.cut.rule for result in results if result.cut] == ["blanks", "own"]
     for result in results:
         (first, *_) = next(Library(home).find(result.corpus).batches())
@@ -54,7 +58,7 @@ def test_spans_of_a_tokenised_text_are_over_its_tokens_and_tokens_of_a_file_are_
 
 def test_the_page_proposes_what_cuts_a_text_and_the_report_says_it(home: Path, tmp_path: Path) -> None:
     (tmp_path / "cut.txt").write_text(CUT)
-    app = opened_on("pages/1_Corpora.py", runs.execute("add", {"path": str(tmp_path / "cut.txt")}).id)
+    app = opened_on("pages/1_Corpora.py", added(tmp_path / "cut.txt").id)
     app.file_uploader[0].upload("cut.txt", CUT.encode()).run()
     box = next(box for box in app.selectbox if box.label == "Its tokens are")
     assert (box.value, "100% of 36 commas" in box.help) == ("blanks", True)

@@ -47,6 +47,10 @@ def expected(home: Path, options: Options) -> Audit:
     return hygiene.audit(library.find(str(options["corpus"])), [library.find(mark) for mark in held], Silent())
 
 
+def audited(options: Options) -> Run:
+    return runs.execute("audit", options)
+
+
 def same(run: Run, audit: Audit) -> None:
     left = Audit.load(run.artifacts / "audit")
     assert left.mask.tolist() == audit.mask.tolist()
@@ -85,9 +89,9 @@ def test_what_was_broken_off_in_any_phase_makes_no_chunk_again(
     with monkeypatch.context() as patch:
         patch.setattr(Chunks, "keep", broken_off)
         with pytest.raises(Cancelled):
-            runs.execute("audit", options)
+            audited(options)
     assert kept[-1] == f"{phase}-000000"
-    same(runs.execute("audit", options), undisturbed)
+    same(audited(options), undisturbed)
     assert max(Counter(kept).values()) == 1
     assert {name.rpartition("-")[0] for name in kept} == set(PHASES)
     assert min(Counter(name.rpartition("-")[0] for name in kept if name.startswith(("pairs", "words"))).values()) > 1
@@ -108,7 +112,7 @@ def test_who_helps_goes_from_phase_to_phase_and_all_that_it_made_is_taken(
     assert {name.rpartition("-")[0] for name in kept} == set(PHASES)
     made = list(kept)
     monkeypatch.setenv("WINNOW_SHARE", "0/2")
-    same(runs.execute("audit", options), expected(home, options))
+    same(audited(options), expected(home, options))
     assert kept == made
 
 
@@ -135,5 +139,5 @@ def test_who_helps_is_over_when_the_chunks_are_gone(
 def test_few_sentences_are_few_files(home: Path, seal: Seal, kept: list[str]) -> None:
     """Each is written to the disk, which takes some disks longer than all of the search."""
     rng = Random(2)
-    runs.execute("audit", {"corpus": seal(variants(rng, sentences(rng, 300, 3, 40), 300)).fingerprint})
+    audited({"corpus": seal(variants(rng, sentences(rng, 300, 3, 40), 300)).fingerprint})
     assert len(kept) == 6

@@ -1,8 +1,9 @@
 """`finetune --layers`: what the run leaves, what its card says of loading it without us, what is refused."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from safetensors.torch import load_file
@@ -24,8 +25,16 @@ def parts(seal: Callable[..., Corpus]) -> dict[str, str]:
     return {"train": train.fingerprint, "dev": dev.fingerprint}
 
 
+def tuned(options: Mapping[str, object]) -> runs.Run:
+    return runs.execute("finetune", {**FAST, **options, "seeds": (1,)})
+
+
+def evaluated(run: runs.Run, parts: Mapping[str, str]) -> Any:
+    return runs.execute("evaluate", {"model": run.id, "test": parts["dev"]}).result()
+
+
 def test_a_mix_says_what_plain_loading_gives(parts: dict[str, str]) -> None:
-    run = runs.execute("finetune", {**FAST, **parts, "seeds": (1,), "layers": "mix"})
+    run = tuned({**parts, "layers": "mix"})
     outcome = evaluations.read_outcome(run, 1)
     assert outcome
     assert outcome.last_layer is not None
@@ -37,12 +46,12 @@ def test_a_mix_says_what_plain_loading_gives(parts: dict[str, str]) -> None:
     assert "(`argmax` above, which reads the mix of layers too)" in " ".join(card.split())
     alone = next(what for what in training.loading(run.id) if what.startswith("With transformers"))
     assert f"and the mix of layers (score {outcome.last_layer:.1f} on" in alone
-    tested = runs.execute("evaluate", {"model": run.id, "test": parts["dev"]}).result()
+    tested = evaluated(run, parts)
     assert tested["test"]["micro_f1"] == [pytest.approx(outcome.dev.micro_f1)]
 
 
 def test_neighbours_that_a_pipeline_does_not_read_are_named_beside_its_score(parts: dict[str, str]) -> None:
-    run = runs.execute("finetune", {**FAST, **parts, "seeds": (1,), "epochs": 1, "context": 4})
+    run = tuned({**parts, "epochs": 1, "context": 4})
     alone = next(what for what in training.loading(run.id) if what.startswith("With transformers"))
     assert alone.endswith("on the dev set, reading the neighbouring sentences, which a pipeline does not)")
     card = " ".join((run.artifacts / "model" / "README.md").read_text(encoding="utf-8").split())
@@ -52,7 +61,7 @@ def test_neighbours_that_a_pipeline_does_not_read_are_named_beside_its_score(par
 
 def test_a_named_layer_is_a_plain_folder_by_lora_too(parts: dict[str, str]) -> None:
     light = {"lora": 4, "checkpointing": True, "stages": "lpft"}
-    run = runs.execute("finetune", {**FAST, **parts, "seeds": (1,), "layers": "1", **light})
+    run = tuned({**parts, "layers": "1", **light})
     outcome = evaluations.read_outcome(run, 1)
     assert outcome
     assert outcome.last_layer is None
@@ -66,7 +75,7 @@ def test_a_named_layer_is_a_plain_folder_by_lora_too(parts: dict[str, str]) -> N
     tagger = load_tagger(Path(model), precision="fp32")
     assert tagger.tags
     assert not [name for name in load_file(model / "model.safetensors") if "lora" in name]
-    tested = runs.execute("evaluate", {"model": run.id, "test": parts["dev"]}).result()
+    tested = evaluated(run, parts)
     assert tested["test"]["micro_f1"] == [pytest.approx(outcome.dev.micro_f1)]  # B A is in what was written
 
 
@@ -85,7 +94,7 @@ def test_what_cannot_be_is_a_sentence(
 ) -> None:
     given = {**FAST, **parts, **options}
     with pytest.raises(ConfigError, match=words):
-        runs.execute("finetune", {**given, "seeds": (1,)})
+        tuned(given)
     flags = [word for name, value in given.items() for word in (f"--{name}".replace("_", "-"), value)]
     code, _, err = command("finetune", *flags)
     assert code == 2

@@ -2,7 +2,7 @@
 
 import json
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +19,14 @@ from tests.homes import SELECTION, Names
 from tests.planted import contracts
 
 OPTIONS = SELECTION
+
+
+def mapped(options: Mapping[str, object], listener: Callable[[Event], None] | None = None) -> runs.Run:
+    return runs.execute("map", options, listener)
+
+
+def selection(options: Mapping[str, object]) -> runs.Run:
+    return runs.execute("select", {**OPTIONS, **options})
 
 
 @pytest.fixture
@@ -56,7 +64,7 @@ def test_the_map_holds_everything_and_its_file_says_the_same(select: str, map_ru
 def test_the_same_seed_gives_the_same_bytes(select: str) -> None:
     found = []
     for _ in range(2):
-        run = runs.execute("map", maps.options(select, sample=120, seed=3))
+        run = mapped(maps.options(select, sample=120, seed=3))
         found.append([(run.artifacts / name).read_bytes() for name in ("coordinates.npy", "cluster.npy", "fitted.npy")])
         removals.remove_run(run.id)
     assert found[0] == found[1]
@@ -67,10 +75,10 @@ def test_another_selection_of_the_same_corpora_takes_the_layout_over(
 ) -> None:
     other = selected["random"]
     options = maps.options(other, sample=300, clusters=4)  # 300: all are fitted, whatever is selected
-    first = runs.execute("map", maps.options(select, sample=300, clusters=4))
+    first = mapped(maps.options(select, sample=300, clusters=4))
     with monkeypatch.context() as patch:
         patch.setattr(recipe, "_fit", lambda *_: pytest.fail("laid out anew"))
-        second = runs.execute("map", options)
+        second = mapped(options)
     for name in ("coordinates.npy", "cluster.npy", "rows.npy", "fitted.npy"):
         assert (first.artifacts / name).read_bytes() == (second.artifacts / name).read_bytes()
     assert maps.get(second.id).clusters == maps.get(first.id).clusters
@@ -79,7 +87,7 @@ def test_another_selection_of_the_same_corpora_takes_the_layout_over(
     assert drawn == sorted(selections.chosen(other).rows)  # which are selected is the view's own
     assert any(first.id in note for note in second.state().notes)
     changed = [
-        runs.execute("map", {**options, **change}).result()["layout"]
+        mapped({**options, **change}).result()["layout"]
         for change in ({"seed": 1}, {"neighbours": 9}, {"clusters": 3}, {"sample": 150})
     ]
     assert len({first.result()["layout"], *changed}) == 5
@@ -101,15 +109,15 @@ def test_the_map_of_another_selection_of_the_same_corpora_is_drawn_with_this_one
     assert row["score"] == selections.scored(other).scores.values[row["row"]]
     regions.keep_region(laid_over, {"kind": "topic", "value": 1})
     assert regions.kept_region(laid_over) == {"kind": "topic", "value": 1}
-    assert runs.execute("map", maps.config(laid_over)).id == maps.of(other)  # its own, from now on
+    assert mapped(maps.config(laid_over)).id == maps.of(other)  # its own, from now on
     seal([*contracts(60, seed=5)], "elsewhere")
-    assert maps.of(runs.execute("select", {**OPTIONS, "domain": "elsewhere", "strategy": "random"}).id) is None
-    assert maps.of(runs.execute("select", {**OPTIONS, "max_length": 64, "strategy": "random"}).id) is None
+    assert maps.of(selection({"domain": "elsewhere", "strategy": "random"}).id) is None
+    assert maps.of(selection({"max_length": 64, "strategy": "random"}).id) is None
 
 
 def test_three_dimensions_a_limit_and_fast(select: str) -> None:
     options = maps.options(select, sample=60, limit=100, dimensions=3, fast=True, clusters=2)
-    run = runs.execute("map", options)
+    run = mapped(options)
     found = maps.get(run.id)
     assert (found.xy.shape, found.of) == ((3, 100), 282)
     counts = maps.class_counts(np.arange(100), maps.classes(run.id))
@@ -129,7 +137,7 @@ def test_a_cancelled_map_goes_on_with_the_layout_it_had(select: str, monkeypatch
             raise Cancelled("stop")
 
     with pytest.raises(Cancelled):
-        runs.execute("map", options, stop)
+        mapped(options, stop)
     run = runs.listed("map")[0]
     assert run.state().state == "cancelled"
     assert run.id not in {other.id for other in maps.finished(select)}
@@ -146,13 +154,13 @@ def test_the_command_line_makes_the_same_map(select: str, tmp_path: Path, comman
     code, out, _ = command(*words, "--output", tmp_path / "map.parquet", "--json")
     assert code == 0
     result = json.loads(out)
-    assert result["run"] == runs.execute("map", options).id
+    assert result["run"] == mapped(options).id
     assert len(pq.read_table(tmp_path / "map.parquet")) == result["points"] == 282
 
 
 def test_only_a_finished_selection_is_mapped(map_run: str, select: str) -> None:
     with pytest.raises(ConfigError, match="select run"):
-        runs.execute("map", {"selection": map_run})
+        mapped({"selection": map_run})
 
 
 def test_lasso_box_counts_and_table(select: str, map_run: str) -> None:
@@ -335,7 +343,7 @@ def test_health_of_a_selection(select: str, seal: Seal) -> None:
     found = insights.health(select)
     assert found.sentences == 40
     assert None not in (found.coverage, found.variety)
-    bare = insights.health(runs.execute("select", {**OPTIONS, "max_length": 64, "strategy": "random"}).id)
+    bare = insights.health(selection({"max_length": 64, "strategy": "random"}).id)
     assert (bare.coverage, bare.variety) == (None, None)  # nothing was embedded with windows of this length
     lengths = selections.scored(select).lengths
     rows = selections.chosen(select).rows

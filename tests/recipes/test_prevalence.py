@@ -22,20 +22,25 @@ Seal = Callable[..., Corpus]
 GIVEN = {"task": "task", "domain": "domain", "encoder": "tiny"}
 
 
+def counted() -> str:
+    """Count in a run; return its id."""
+    return runs.execute("prevalence", GIVEN).id
+
+
 @pytest.mark.parametrize("planted", [0, 60, pytest.param(150, marks=pytest.mark.full)])
 def test_what_is_planted_is_counted_and_said(home: Path, seal: Seal, command: Command, planted: int) -> None:
     seal(contracts(200, seed=1), "task")
     others = [text for text in contracts(500, seed=2) if text not in set(contracts(200, seed=1))]
     seal([*others[:planted], *kitchen(600)], "domain")
-    run = runs.execute("prevalence", GIVEN)
-    found = prevalence.result(run.id)
+    run_id = counted()
+    found = prevalence.result(run_id)
     assert found.about == pytest.approx(planted, rel=0.2, abs=5)
     assert found.low <= planted <= found.high
     assert (found.task, found.domain) == (200, planted + 600)
     assert [above.quantile for above in found.quantiles] == [0.25, 0.5]
     words = ("prevalence", "--task", "task", "--domain", "domain", "--encoder", "tiny")
     told = json.loads(command(*words, "--json")[1])
-    assert (told["run"], told["low"], told["about"], told["high"]) == (run.id, found.low, found.about, found.high)
+    assert (told["run"], told["low"], told["about"], told["high"]) == (run_id, found.low, found.about, found.high)
     assert {"task", "domain", "quantiles"} <= told.keys()
     assert prevalence.in_words(found) in command(*words)[1]
 
@@ -43,7 +48,7 @@ def test_what_is_planted_is_counted_and_said(home: Path, seal: Seal, command: Co
 def test_a_sentence_counts_once(home: Path, seal: Seal) -> None:
     seal(contracts(100, seed=1), "task")
     seal([*contracts(100, seed=1)[:50] * 4, *kitchen(400)], "domain")
-    found = prevalence.result(runs.execute("prevalence", GIVEN).id)
+    found = prevalence.result(counted())
     assert found.domain == 450
     assert found.high < 100
 
@@ -52,7 +57,7 @@ def test_few_sentences_tell_nothing(home: Path, seal: Seal) -> None:
     seal(contracts(19, seed=1), "task")
     seal(kitchen(100), "domain")
     with pytest.raises(CorpusError, match=r"task: 19 different sentences are too few.*give 20 or more"):
-        runs.execute("prevalence", GIVEN)
+        counted()
 
 
 def test_no_model_scores_what_it_saw(seal: Seal) -> None:
@@ -90,7 +95,7 @@ def documents(n: int, seed: int) -> list[str]:
 def test_sentences_of_one_document_do_not_vouch_for_each_other(home: Path, seal: Seal) -> None:
     seal(documents(300, seed=1), "task")
     seal([*documents(100, seed=2), *kitchen(600)], "domain")
-    found = prevalence.result(runs.execute("prevalence", GIVEN).id)
+    found = prevalence.result(counted())
     assert found.about == pytest.approx(100, rel=0.2)
 
 

@@ -15,6 +15,7 @@ from core.recipes import calibrate
 from core.runs.store import Run, RunStore
 from tests import every_kind
 from tests.conftest import sentence
+from tests.homes import link
 from tests.planted import contracts
 
 ALONE = (
@@ -26,7 +27,6 @@ ALONE = (
     "vectors",
     "vectors-import",
 )  # kinds for which nothing is trained: their home is made at once
-LINKED = {".safetensors", ".parquet", ".npy", ".npz", ".bin"}  # never written to once they are there
 PARTS = ("chunks", "checkpoints", "artifacts")
 
 
@@ -59,7 +59,7 @@ def furnish(home: Path, kinds: Collection[str]) -> None:
 def begun(source: Path, kind: str, home: Path) -> Run:
     """A copy of a furnished home in which a run of `kind` has yet to begin; without what it and its parts had left."""
     shutil.rmtree(home, ignore_errors=True)
-    shutil.copytree(source, home, copy_function=_link)
+    shutil.copytree(source, home, copy_function=link)
     store = RunStore(home)
     found = store.list(kind)
     assert found, f"{kind}: has no run in {source}; give it options in tests/every_kind.py, and begin in a new folder"
@@ -87,13 +87,6 @@ def _below(run_id: str, store: RunStore) -> set[str]:
     """The runs that were made for a run."""
     children = {run.id for run in store.list() if run.manifest.parent == run_id}
     return children.union(*(_below(child, store) for child in children))
-
-
-def _link(source: str, target: str) -> None:
-    if Path(source).suffix in LINKED:
-        os.link(source, target)
-    else:
-        shutil.copy2(source, target)
 
 
 def made_in(folder: Path, kinds: Collection[str]) -> Path:
