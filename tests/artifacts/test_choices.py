@@ -2,7 +2,6 @@
 
 import io
 import json
-import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -12,37 +11,33 @@ import numpy as np
 import pytest
 
 from core.cli.main import run_main
-from core.corpora.library import Library
 from core.errors import ConfigError, CorpusError, RunError
 from core.facade import choices, corpora, insights, labels, maps, projects, runs, selections
 from core.facade.home import store, unreadable
 from tests import finished
-from tests.conftest import Seal, elsewhere, sentence
+from tests.conftest import Seal, sealer
+from tests.homes import Homes, Names
 
 Options = dict[str, str]
 Json = Callable[..., Any]
 
 
-@pytest.fixture(scope="module")
-def laid(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """A home with T_C and D_C in their parts and a finished selection of 10 of 60 sentences; the run."""
+def chosen(home: Path) -> Names:
+    """Import T_C and D_C with their roles; select 10 of 60 sentences."""
     lines = {
         "task": [f"The tenant of house {i} shall pay ." for i in range(9)],
         "domain": [f"House number {i} has {i % 7} rooms and a garden of {i * i} feet ." for i in range(60)],
     }
-    with elsewhere(tmp_path_factory.mktemp("chosen")) as home:
-        for role, texts in lines.items():
-            made = Library(home).seal(map(sentence, texts), name=f"my {role}", origin={}, labelled=False)
-            corpora.set_role(role, made.fingerprint)
-        options = {**corpora.roles(), "strategy": "random", "budget": "10", "keep": corpora.FLAGS}
-        return home, runs.execute("select", options).id
+    for role, texts in lines.items():
+        corpora.set_role(role, sealer(home)(texts, f"my {role}").fingerprint)
+    options = {**corpora.roles(), "strategy": "random", "budget": "10", "keep": corpora.FLAGS}
+    return {"select": runs.execute("select", options).id}
 
 
 @pytest.fixture
-def select(laid: tuple[Path, str], home: Path) -> str:
-    """The finished selection, in a copy of that home."""
-    shutil.copytree(laid[0], home, dirs_exist_ok=True)
-    return laid[1]
+def select(homes: Homes, home: Path) -> str:
+    """Copy that home; the finished selection."""
+    return homes.copy(chosen, home)["select"]
 
 
 @pytest.fixture
