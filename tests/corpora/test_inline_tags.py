@@ -1,34 +1,10 @@
-"""A sentence per line with its tags between the words is labelled text, and ordinary text is not."""
+"""Ordinary text with slashes or markup is not read as tags; tests/imports has text with tags between its words."""
 
 from pathlib import Path
 
 import pytest
 
 from core.corpora.readers import ReadOptions, read, sniff
-from core.text.sentence import Sentence
-from tests.conftest import entities_of
-
-
-def mentions(sentence: Sentence) -> list[tuple[str, str]]:
-    return [(" ".join(sentence.tokens[e.start : e.end]), e.type) for e in entities_of(sentence)]
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "Mara/PERSON Lind/PERSON left/O Lyon/PLACE ./O",
-        "Mara_PERSON Lind_PERSON left_O Lyon_PLACE ._O",
-        "Mara|NNP|B-PERSON Lind|NNP|I-PERSON left|VBD|O Lyon|NNP|B-PLACE .|.|O",
-        "<PERSON>Mara Lind</PERSON> left <PLACE>Lyon</PLACE>.",
-        '<ENAMEX TYPE="PERSON">Mara Lind</ENAMEX> left <ENAMEX TYPE="PLACE">Lyon</ENAMEX>.',
-    ],
-)
-def test_tags_between_words_are_labels(line: str, tmp_path: Path) -> None:
-    path = tmp_path / "notes.txt"
-    path.write_text(f"{line}\n\n{line}\n")
-    found = list(read(path))
-    assert [mentions(sentence) for sentence in found] == [[("Mara Lind", "PERSON"), ("Lyon", "PLACE")]] * 2
-    assert found[0].text.replace(" ", "") == "MaraLindleftLyon."
 
 
 @pytest.mark.parametrize(

@@ -33,11 +33,6 @@ def test_numbers_of_sentences_may_begin_again(tmp_path: Path) -> None:
     assert len(loaded(tmp_path / "a.csv", HEAD + BODY * 3)) == 6
 
 
-def test_empty_rows_end_sentences_where_no_column_does(tmp_path: Path) -> None:
-    text = "Word,Tag\nAnn,B-PER\nowes,O\n,\nBo,B-PER\npays,O\n"
-    assert [s.tokens for s in loaded(tmp_path / "a.csv", text)] == [("Ann", "owes"), ("Bo", "pays")]
-
-
 def test_one_token_per_row_without_sentences_is_refused(tmp_path: Path) -> None:
     with pytest.raises(OptionsError, match=r"a.csv line 1: it has one token per row \(Word and Tag\).*empty row"):
         loaded(tmp_path / "a.csv", "Word,Tag\nAnn,B-PER\nowes,O\nBo,B-PER\npays,O\n")
