@@ -1,47 +1,29 @@
-"""Encoders ranked on the page Training: asked in one click, and the answer in a table with a reason."""
+"""The page Training before a start: encoders ranked, a larger one fetched, and what it says of a GPU."""
 
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
-from streamlit.testing.v1 import AppTest
+import torch
 
+from core import cards
 from core.artifacts.rank import EncoderRank, LayerScores, NotRanked, Proposal, RankResult
-from core.corpora.corpus import Corpus
-from core.facade import corpora, preferences, runs
+from core.facade import machine, preferences, runs
 from core.models.vocabulary_fit import VocabularyFit
 from core.recipes.rank import RankConfig
+from core.training import events
 from pages.ui.widgets import plain
+from tests.fake_cards import H100, T4, Driver
 from tests.finished import finish
-from tests.pages.test_pages import opened, texts
-from tests.training.test_finetune import labelled
+from tests.packages import NAME, offer_small
+from tests.pages.test_pages import commands_on, opened, texts
+from tests.pages.test_training import PAGE, POINTS, charts, choose, labels, metric, metrics, parts, tuned
 
-PAGE, LABEL = "pages/5_Training.py", "Rank them (seconds each)"
-
-
-@pytest.fixture
-def parts(seal: Callable[..., Corpus]) -> dict[str, str]:
-    for seed, role in enumerate(("train", "dev", "test")):
-        corpora.set_role(role, seal(labelled(20, seed), f"my-{role}", labelled=True).fingerprint)
-    return corpora.roles()
-
-
-@pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Mapping[str, Any]]]:
-    started: list[tuple[str, Mapping[str, Any]]] = []
-
-    def start(kind: str, options: Mapping[str, Any]) -> str:
-        started.append((kind, options))
-        return ""
-
-    monkeypatch.setattr(runs, "start", start)
-    return started
-
-
-def button(app: AppTest) -> Any:
-    return next(button for button in app.button if button.label == LABEL)
+__all__ = ["parts"]  # a fixture
+Begun = list[tuple[str, Mapping[str, Any]]]
+LABEL, GET = "Rank them (seconds each)", f"Get {NAME}"
 
 
 def scores(layer: int, f1: float) -> LayerScores:
@@ -64,31 +46,37 @@ def ranked(name: str, proposal: Proposal) -> EncoderRank:
 RANK = ranked("tiny", Proposal(layers="last", why="No layer is ahead."))
 
 
-def test_one_click_asks_for_the_bundled_one_and_what_was_picked(
-    parts: dict[str, str], asked: list[tuple[str, Mapping[str, Any]]]
-) -> None:
+def test_one_click_ranks_the_bundled_encoder(parts: dict[str, str], begun: Begun) -> None:
     app = opened(PAGE)
     assert not app.exception
-    button(app).click().run()
-    [(kind, options)] = asked
+    next(button for button in app.button if button.label == LABEL).click().run()
+    [(kind, options)] = begun
     assert (kind, options["train"], options["dev"]) == ("rank", parts["train"], parts["dev"])
-    assert list(options["encoders"]) == ["minilm"]
-    assert RankConfig.parse(options).encoders == ("minilm",)
+    assert RankConfig.parse(dict(options)).encoders == ("minilm",)
 
 
-def test_the_answer_is_a_table_and_a_reason(home: Path, parts: dict[str, str]) -> None:
+def test_a_ranking_is_a_table_with_a_proposal_that_one_click_takes_over(
+    home: Path, parts: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reason = "m: its tokenizer has 196 entries but its embedding table only 193 rows"
+    monkeypatch.setattr("core.recipes.parts.preflight._problem", lambda *_: reason)
     why = "Within train a linear probe reads 30.5 F1 from layer 2 and 21.5 from the last of 3 (+9.0, +4.0 to +13.0)."
     ranks = [ranked("tiny", Proposal(layers="2", why=why)), ranked("minilm", Proposal(layers="last", why="No layer."))]
-    result = RankResult(train=20, dev=20, words=90, encoders=ranks)
+    broken = [NotRanked(encoder="m", reason=reason)]
+    result = RankResult(train=20, dev=20, words=90, encoders=ranks, not_ranked=broken)
+    other = RankResult(train=1, dev=1, words=1, encoders=[ranked("tiny", Proposal(layers="last", why="Nothing."))])
     options = {"train": parts["train"], "dev": parts["dev"], "encoders": ("tiny", "minilm")}
     finish(home, "rank", options, lambda context: result)
+    finish(home, "rank", {**options, "train": parts["test"]}, lambda _: other)
     app = opened(PAGE)
     assert not app.exception
-    shown = " ".join([texts(app), *(str(html.proto.body) for html in app.get("html"))])
+    shown = texts(app)
     for cell in ("31.2", "21.5", "30.5 (layer 2)", "1.38", "1.5%", "1.25", "4.25", "97%", "12%", "4.5"):
         assert cell in shown, cell
-    assert '<td class="w-number">31.2</td>' in shown
     assert plain(why) in shown
+    assert "Nothing." not in shown  # a ranking of other labels
+    assert [error.value for error in app.error] == [plain(reason)]
+    assert plain(reason) in " ".join(warning.value for warning in app.warning)
     [use] = [button for button in app.button if button.label.startswith("Use layer")]
     app.session_state["training.command"] = True
     use.click().run()
@@ -99,21 +87,73 @@ def test_the_answer_is_a_table_and_a_reason(home: Path, parts: dict[str, str]) -
     assert preferences.expert()
 
 
-def test_a_ranking_of_other_labels_is_not_shown(home: Path, parts: dict[str, str]) -> None:
-    result = RankResult(train=1, dev=1, words=1, encoders=[ranked("tiny", Proposal(layers="last", why="Nothing."))])
-    finish(home, "rank", {"train": parts["test"], "dev": parts["dev"], "encoders": ("tiny",)}, lambda _: result)
-    assert "Nothing." not in texts(opened(PAGE))
-
-
-def test_an_encoder_that_cannot_be_read_is_named_beside_the_others_and_before_a_start(
-    home: Path, parts: dict[str, str], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.usefixtures("parts")
+def test_a_larger_encoder_is_fetched_only_with_consent_and_can_be_tried_again(
+    tmp_path: Path, at_once: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    reason = "m: its tokenizer has 196 entries but its embedding table only 193 rows"
-    monkeypatch.setattr("core.recipes.parts.preflight._problem", lambda *_: reason)
-    broken = [NotRanked(encoder="m", reason=reason)]
-    result = RankResult(train=20, dev=20, words=100, encoders=[RANK], not_ranked=broken)
-    options = {"train": parts["train"], "dev": parts["dev"], "encoders": ("tiny",)}
-    finish(home, "rank", options, lambda _: result)
+    index = offer_small(tmp_path, monkeypatch)
+    index.lay()
     app = opened(PAGE)
-    assert [error.value for error in app.error] == [plain(reason)]
-    assert plain(f"Not ranked: {reason}") in [warning.value for warning in app.warning]
+    assert GET not in labels(app)  # whom pip would ask is not asked for a user who does not want to know
+    app.session_state["training.larger"] = True
+    app.run()
+    assert not app.exception
+    for words in (plain(str(index.folder)), "Apache"):
+        assert words in texts(app), words
+    [get] = [button for button in app.button if button.label == GET]
+    assert get.disabled
+    packages = index.package(0).read_bytes()
+    index.package(0).unlink()
+    choose(app, "training.larger.agreed", True)
+    next(button for button in app.button if button.label == GET).click().run()
+    app = opened(PAGE)
+    assert any("could not be fetched" in error.value for error in app.error)
+    assert "Resume" in labels(app)
+    assert GET not in labels(app)
+    index.package(0).write_bytes(packages)
+    [failed] = runs.listed("fetch")
+    assert dict(failed.manifest.config) == {"encoder": NAME, "allow_download": True}
+    runs.go_on(failed.id)
+    app = choose(opened(PAGE), "training.finetune.init", NAME)
+    assert f"--init {NAME}" in commands_on(app)[-1]
+
+
+@pytest.mark.usefixtures("parts")
+def test_a_machine_kept_offline_offers_no_larger_encoder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    offer_small(tmp_path, monkeypatch)
+    monkeypatch.setenv("WINNOW_OFFLINE", "1")
+    assert not [expander for expander in opened(PAGE).expander if "larger encoder" in expander.label]
+
+
+def test_a_gpu_that_cannot_be_used_is_named_with_the_reason(driver: Driver, parts: dict[str, str]) -> None:
+    driver.shows((*H100[:2], "550.54", "9.0"))
+    assert "driver 550, this build needs 580" in machine.hindrance()
+    for page in ("home.py", PAGE):
+        assert plain(machine.hindrance()) in [warning.value for warning in opened(page).warning]
+    cards.forget()
+    driver.shows(H100)
+    assert not machine.hindrance()
+    assert not any("No GPU here" in info.value for info in opened(PAGE).info)
+
+
+def test_the_memory_and_use_of_a_gpu_are_points_of_curves(
+    driver: Driver, parts: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    driver.tells(H100, busy=lambda: 83)
+    monkeypatch.setattr(torch.cuda, "max_memory_allocated", lambda device: 5_500_000_000)
+    points = events._of_card(torch.device("cuda"))
+    assert points == {"gpu_memory_gb": 5.5, "gpu_used_gb": 10.0, "gpu_busy": 83.0}
+    assert events._of_card(torch.device("cpu")) == {}
+    tuned(parts, *POINTS, *(metric(f"{name}@1", value, 40) for name, value in points.items()), ("cancelled", {}))
+    app = opened(PAGE)
+    assert len([alt for alt in charts(app) if "GPU" in alt]) == 3
+    assert "83%" in metrics(app).values()
+    cards.forget()
+    driver.tells(H100, T4)
+    assert "NVIDIA H100 (70 GB of 80 GB free) and 1 more" in texts(opened("home.py"))
+
+
+def test_without_the_driver_library_torch_s_own_number_is_left(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+    driver.shows(H100)
+    monkeypatch.setattr(torch.cuda, "max_memory_allocated", lambda device: 5_500_000_000)
+    assert events._of_card(torch.device("cuda")) == {"gpu_memory_gb": 5.5}

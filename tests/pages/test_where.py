@@ -1,19 +1,26 @@
-"""Where a run computes, asked beside its button where there is a choice."""
+"""On Corpora and Selection: where a run computes, what is like the task is counted, and a corpus is divided."""
 
+import json
 from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from core.facade import corpora, runs
+from core.facade import corpora, prevalence, runs, selections
 from tests.conftest import Seal
-from tests.pages.test_pages import opened
+from tests.homes import Names
+from tests.pages.test_pages import keys, opened
 from tests.planted import contracts, kitchen
+from tests.recipes.test_split import unlike
 
-BUTTONS = {"pages/1_Corpora.py": ("corpora.check", "audit"), "pages/3_Selection.py": ("selection.start", "select")}
+PLACES = {"pages/1_Corpora.py": ("corpora.check", "audit"), "pages/3_Selection.py": ("selection.start", "select")}
 
 
-@pytest.mark.parametrize("page", list(BUTTONS))
-def test_a_press_begins_where_it_was_asked_to(page: str, seal: Seal, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("page", list(PLACES))
+def test_a_run_starts_where_it_was_asked_to_if_there_is_a_choice(
+    page: str, seal: Seal, monkeypatch: pytest.MonkeyPatch
+) -> None:
     corpora.set_role("task", seal(contracts(20, seed=1), "task").fingerprint)
     corpora.set_role("domain", seal([*contracts(40, seed=2), *kitchen(40)], "domain").fingerprint)
     begun = list[tuple[str, str]]()
@@ -22,17 +29,48 @@ def test_a_press_begins_where_it_was_asked_to(page: str, seal: Seal, monkeypatch
         begun.append((kind, on))
         return runs.execute("audit", {"corpus": corpora.roles()["task"]}).id
 
-    monkeypatch.setattr(runs, "places", lambda: ("local", "ray"))
     monkeypatch.setattr(runs, "start", start)
-    key, kind = BUTTONS[page]
-    app = opened(page)
-    app.selectbox(key=f"{key.removesuffix('.start')}.where").select("ray")
+    key, kind = PLACES[page]
+    where = f"{key.removesuffix('.start')}.where"
+    for places in (("local",), ("local", "ray")):
+        monkeypatch.setattr(runs, "places", lambda places=places: places)
+        app = opened(page)
+        assert bool([box for box in app.selectbox if box.key == where]) == (len(places) > 1)
+    app.selectbox(key=where).select("ray")
     app.button(key=key).click().run()
     assert not app.exception
     assert set(begun) == {(kind, "ray")}
 
 
-def test_where_there_is_no_choice_nothing_is_asked(seal: Seal, monkeypatch: pytest.MonkeyPatch) -> None:
-    corpora.set_role("task", seal(contracts(20, seed=1), "task").fingerprint)
-    monkeypatch.setattr(runs, "places", lambda: ("local",))
-    assert not [box for box in opened("pages/1_Corpora.py").selectbox if box.key == "corpora.check.where"]
+def test_what_is_like_the_task_is_counted_on_request_and_taken_as_the_budget(
+    selected: Names, begun: list[tuple[str, Mapping[str, Any]]]
+) -> None:
+    select = selected["select"]
+    opened("pages/3_Selection.py", run=select).button(key="selection.count").click().run()
+    [(kind, options)] = begun
+    assert (kind, options["encoder"]) == ("prevalence", "tiny")
+    count = prevalence.result(runs.execute(kind, options).id)
+    app = opened("pages/3_Selection.py", run=select)
+    assert any(f"{count.about:,} of the " in part.value for part in app.markdown)
+    app.button(key="selection.counted").click().run()
+    assert not app.exception
+    assert selections.kept_budget(select) == str(count.about)
+    assert "selection.counted" not in keys(app)
+
+
+@pytest.mark.usefixtures("at_once")
+def test_sentences_are_divided_by_the_values_of_a_column(home: Path, tmp_path: Path) -> None:
+    rows = [{"text": text, "ward": "abc"[i % 3]} for i, text in enumerate(unlike(12))]
+    file = tmp_path / "notes.jsonl"
+    file.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    notes = str(runs.execute("add", {"path": str(file), "group_column": "ward"}).result()["corpus"])
+    app = opened("pages/1_Corpora.py")
+    app.selectbox(key="corpora.split.corpus").select(notes).run()
+    app.selectbox(key=f"corpora.split.by.{notes}").select("column").run()
+    app.multiselect(key="corpora.split.values").select("b")
+    app.button(key="corpora.split.start").click().run()
+    assert not app.exception
+    app.button(key="corpora.split.roles").click().run()
+    task = corpora.find(corpora.roles()["task"])
+    assert {s.group for s in next(task.batches())} == {"b"}
+    assert corpora.find(corpora.roles()["domain"]).name == "notes-domain"
