@@ -55,7 +55,7 @@ def test_layouts_are_the_papers() -> None:
     assert (LAYOUTS["charcnn"].layers, LAYOUTS["bilstm"].layers) == (1, 2)
 
 
-def test_turning_round_is_a_packed_bilstm() -> None:
+def test_reversed_places_give_the_states_of_a_packed_bilstm() -> None:
     torch.manual_seed(0)
     ours = BiLstm(5, 7)
     usual = nn.LSTM(5, 7, batch_first=True, bidirectional=True)
@@ -74,7 +74,7 @@ def test_turning_round_is_a_packed_bilstm() -> None:
         assert torch.allclose(found[row, :n], expected[row, :n], atol=1e-6)
 
 
-def test_a_sentence_is_read_alike_alone_and_in_a_batch() -> None:
+def test_a_sentence_has_the_same_emissions_alone_and_in_a_batch() -> None:
     model = tagger().eval()
     with torch.no_grad():
         together = model.emissions(model.features(ROWS), (3, 6))
@@ -142,7 +142,7 @@ def test_an_assisting_sentence_of_the_same_types_uses_the_same_output() -> None:
     assert same.item() == pytest.approx(model(**model.batch(ROWS))["loss"].item())
 
 
-def test_written_and_read_again(tmp_path: Path) -> None:
+def test_a_saved_tagger_predicts_the_same(tmp_path: Path) -> None:
     model = tagger(assisting_types=["GPE"])
     model.write(tmp_path / "model")
     again = load_tagger(tmp_path / "model", device="cpu")
@@ -152,7 +152,7 @@ def test_written_and_read_again(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "model" / "config.json").read_text())["winnow"]["network"] == "bilstm"
 
 
-def test_a_torn_folder_is_told(tmp_path: Path) -> None:
+def test_a_folder_with_torn_weights_is_refused(tmp_path: Path) -> None:
     tagger().write(tmp_path)
     (tmp_path / "model.safetensors").write_bytes(b"torn")
     with pytest.raises(ModelError, match="no whole tagger"):
@@ -172,7 +172,7 @@ def test_vectors_are_found_as_written_or_lower_cased_and_the_rest_keep_theirs() 
     assert words.trained.weight.grad is not None
 
 
-def test_a_word_without_a_vector_has_that_of_the_longest_word_in_it_where_our_rule_cut_the_text() -> None:
+def test_a_word_without_a_vector_takes_that_of_its_longest_part_under_the_word_rule() -> None:
     values = np.arange(8, dtype=np.float32).reshape(2, 4)
     texts = [replace(sentence("x"), tokens=tokens) for tokens in (("Rome-born", "U.S."), ("pre-Rome", "Rome-like"))]
     rules: dict[Tokens, bool] = {"words": True, "blanks": False}
@@ -240,7 +240,7 @@ def test_frozen_states_join_at_the_second_layer_and_are_mixed() -> None:
     assert states.model.device.type == model.device.type == "meta"  # the encoder moves with the tagger
 
 
-def test_states_of_a_card_s_batch_are_those_of_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_states_of_a_padded_batch_equal_those_of_single_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
     """Padded and read together, as on a card."""
     one_by_one = tagger(replace(SMALL, states="tiny"))._states
     together = tagger(replace(SMALL, states="tiny"))._states

@@ -20,7 +20,7 @@ def letters(words: list[str]) -> list[int]:
 
 
 @given(WORDS, WORDS)
-def test_a_context_is_what_is_nearest_to_its_one_mask(before: list[str], behind: list[str]) -> None:
+def test_a_context_keeps_the_words_nearest_to_its_mask(before: list[str], behind: list[str]) -> None:
     ids = list(TINY.context(before, behind))
     left, right = letters(before), letters(behind)
     at = ids.index(MASK)

@@ -31,7 +31,7 @@ def within(words: Sequence[str], before: Sequence[str] = (), after: Sequence[str
 
 @given(words=WORDS, before=WORDS, after=WORDS, context=st.integers(0, 40), max_length=st.integers(6, 60))
 @settings(max_examples=80, deadline=None)
-def test_neighbours_stand_around_the_words_and_every_word_is_where_it_is_said_to_be(
+def test_neighbours_surround_the_words_and_every_word_is_at_its_place(
     tiny: PreTrainedTokenizerBase,
     words: list[str],
     before: list[str],
@@ -77,7 +77,7 @@ def emissions(tagger: EncoderTagger, rows: Sequence[Sentence]) -> torch.Tensor:
     return tagger.emissions(tagger.features(rows), (len(rows), max(len(row.tokens) for row in rows)))
 
 
-def test_neighbours_change_what_is_read_and_only_where_context_is_asked_for(document: list[Sentence]) -> None:
+def test_neighbours_change_emissions_only_with_context(document: list[Sentence]) -> None:
     torch.manual_seed(0)
     tagger = new_tagger("tiny", ["PER"], precision="fp32", max_length=64, context=6).eval()
     first = document[:1]
@@ -92,7 +92,7 @@ def test_neighbours_change_what_is_read_and_only_where_context_is_asked_for(docu
     assert tagger.size(first[0]) == tagger.size(alone[0])
 
 
-def test_tags_are_of_the_sentence_alone_in_any_batch(document: list[Sentence]) -> None:
+def test_only_the_words_of_the_sentence_are_tagged_in_any_batch(document: list[Sentence]) -> None:
     torch.manual_seed(1)
     tagger = new_tagger("tiny", ["PER"], precision="fp32", max_length=64, context=6).eval()
     assert [len(tags.best) for tags in tagger.tag(document)] == [len(one.tokens) for one in document]
@@ -104,7 +104,7 @@ def test_tags_are_of_the_sentence_alone_in_any_batch(document: list[Sentence]) -
         assert all(entity.end <= len(one.tokens) for entity in alone.entities)
 
 
-def test_a_saved_tagger_reads_as_far_as_it_was_trained_to(tmp_path: Path, document: list[Sentence]) -> None:
+def test_a_saved_tagger_keeps_its_context_and_temperature(tmp_path: Path, document: list[Sentence]) -> None:
     torch.manual_seed(2)
     tagger = new_tagger("tiny", ["PER"], precision="fp32", max_length=64, context=6).eval()
     tagger.crf.temperature = 2.5

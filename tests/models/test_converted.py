@@ -57,7 +57,7 @@ def assert_read(folder: Path, older: Path) -> None:
     assert model.keys() - saved.keys() <= {"cls.predictions.decoder.weight", "cls.predictions.decoder.bias"}  # tied
 
 
-def test_it_is_converted_once_and_read_as_what_it_was(folder: Path, older: Path, home: Path) -> None:
+def test_a_pickle_is_converted_once_with_the_same_weights(folder: Path, older: Path, home: Path) -> None:
     before = fingerprint(str(folder))
     assert not kept(home)  # a page that asks which one it is converts nothing
     assert_read(folder, older)
@@ -71,7 +71,7 @@ def test_it_is_converted_once_and_read_as_what_it_was(folder: Path, older: Path,
     assert {path.name for path in folder.iterdir()} == {path.name for path in older.iterdir()}
 
 
-def test_a_run_says_so_once(folder: Path, home: Path, tmp_path: Path) -> None:
+def test_one_note_of_the_first_run_tells_of_the_conversion(folder: Path, home: Path, tmp_path: Path) -> None:
     (tmp_path / "text.txt").write_text("\n".join(contracts(20)), encoding="utf-8")
     corpus = runs.execute("add", {"path": str(tmp_path / "text.txt")}).result()["corpus"]
     first = runs.execute("embed", {"corpus": corpus, "encoder": str(folder)})
@@ -82,7 +82,7 @@ def test_a_run_says_so_once(folder: Path, home: Path, tmp_path: Path) -> None:
     assert not [note for note in second.state().notes if PICKLE in note]
 
 
-def test_one_that_was_fetched_before_is_converted_too(
+def test_a_downloaded_model_is_converted_too(
     folder: Path, older: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def snapshot(name: str, *, local_files_only: bool, allow_patterns: list[str]) -> str:
@@ -96,7 +96,7 @@ def test_one_that_was_fetched_before_is_converted_too(
     assert len(kept(home)) == 1
 
 
-def test_the_pickle_is_fetched_only_where_there_is_nothing_else(
+def test_the_pickle_is_fetched_only_without_safetensors(
     folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     asked: list[list[str]] = []
@@ -133,7 +133,9 @@ def legacy(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("written", [tied, legacy])
-def test_shared_tensors_and_older_files_are_taken(folder: Path, older: Path, written: Callable[[Path], None]) -> None:
+def test_shared_tensors_and_older_formats_are_converted(
+    folder: Path, older: Path, written: Callable[[Path], None]
+) -> None:
     written(folder)
     assert_read(folder, older)
 
@@ -201,7 +203,7 @@ SPOILT: dict[str, Callable[[Path], None]] = {
 
 
 @pytest.mark.parametrize("spoil", SPOILT.values(), ids=SPOILT)
-def test_what_is_more_than_tensors_is_a_sentence_and_nothing_runs_or_stays(
+def test_a_pickle_of_more_than_tensors_is_refused_and_nothing_runs_or_stays(
     folder: Path, home: Path, tmp_path: Path, spoil: Callable[[Path], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -216,7 +218,7 @@ def test_what_is_more_than_tensors_is_a_sentence_and_nothing_runs_or_stays(
     assert not kept(home)
 
 
-def test_what_is_swapped_while_it_is_read_is_not_kept(
+def test_a_file_swapped_while_it_is_read_is_refused(
     folder: Path, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     usual, other = torch.load, tmp_path / "other"
@@ -233,7 +235,7 @@ def test_what_is_swapped_while_it_is_read_is_not_kept(
     assert not kept(home)
 
 
-def test_safetensors_go_before_a_pickle(folder: Path, home: Path) -> None:
+def test_safetensors_are_preferred_to_a_pickle(folder: Path, home: Path) -> None:
     hub.load_model("tiny").save_pretrained(folder)
     plain_pickle(folder)
     hub.load_model(str(folder))
@@ -246,7 +248,7 @@ def test_a_name_that_is_no_folder_is_left_alone() -> None:
         assert hub.converted(name) == ""
 
 
-def test_a_folder_as_deberta_is_published_is_read(home: Path, tmp_path: Path) -> None:
+def test_a_folder_in_the_published_form_of_deberta_is_read(home: Path, tmp_path: Path) -> None:
     """Its pieces in `spm.model` alone, its weights in a pickle."""
     config = DebertaV2Config(
         vocab_size=99, hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=48

@@ -235,7 +235,7 @@ def test_a_long_sentence_beside_a_short_one_in_float32() -> None:
     torch.testing.assert_close(ours, tuple(one.float() for one in exact), rtol=1e-6, atol=1e-4)
 
 
-def test_a_transition_that_is_all_but_forbidden_counts_where_there_is_no_other() -> None:
+def test_an_almost_forbidden_transition_counts_if_there_is_no_other() -> None:
     """`exp(-10,000)` is 0 beside `exp(10)`, yet here every sequence has such a transition, or two."""
     crf = chain(6, bioes_tags(["A", "B"]))
     with torch.no_grad():
@@ -359,7 +359,7 @@ def test_any_tag_is_reached_from_any_other_in_three_steps() -> None:
 
 
 @pytest.mark.usefixtures("way")
-def test_what_lies_behind_a_sentence_does_not_matter() -> None:
+def test_padding_does_not_change_losses_gradients_or_sequences() -> None:
     crf = chain(1)
     emissions = torch.randn(3, 6, len(TAGS), dtype=torch.float64)
     lengths = [6, 3, 1]

@@ -18,7 +18,7 @@ def threads() -> Iterator[None]:
     torch.set_num_threads(before)
 
 
-def test_a_thread_that_had_nothing_to_do_yet_computes_alone_when_others_were_asked_for_more() -> None:
+def test_an_idle_thread_of_a_pool_keeps_one_thread() -> None:
     """A thread of a pool may stay idle for a step, while dev is evaluated; its sums must not depend on that."""
     with single_threads(1) as pool:
         pool.submit(lambda: None).result()  # the thread is there and has computed nothing
@@ -27,7 +27,7 @@ def test_a_thread_that_had_nothing_to_do_yet_computes_alone_when_others_were_ask
         assert torch.get_num_threads() == 2
 
 
-def test_on_a_card_the_next_batch_is_begun_before_the_last_is_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_gpu_starts_the_next_batch_before_the_last_is_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
     happened: list[str] = []
 
     def work(i: int) -> tuple[int, torch.Tensor]:
@@ -43,14 +43,14 @@ def test_on_a_card_the_next_batch_is_begun_before_the_last_is_fetched(monkeypatc
     assert happened == ["begun 0", "begun 1", "fetched 0", "begun 2", "fetched 1", "fetched 2"]
 
 
-def test_what_is_not_trained_is_computed_in_float16_where_there_is_no_bf16(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_frozen_models_use_float16_without_bf16(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: False)
     card = torch.device("cuda")
     assert pick_dtype("auto", card, frozen=True) == torch.float16
     assert pick_dtype("auto", card) == pick_dtype("fp32", card, frozen=True) == torch.float32
 
 
-def test_text_is_cut_while_what_came_before_it_is_read() -> None:
+def test_text_is_tokenized_ahead_of_the_batch_that_is_computed() -> None:
     """One at a time, in one thread, in the order in which it is asked for."""
     begun, at_work = Event(), list[tuple[int, int]]()
 

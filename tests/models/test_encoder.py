@@ -78,7 +78,7 @@ def cosine(a: FloatArray, b: FloatArray) -> float:
 
 
 @pytest.mark.parametrize(("pooling", "layer"), [("mean", -1), ("mean", 1), ("mean", 0), ("cls", -1), ("last4", -1)])
-def test_vectors_are_the_definition(pooling: Pooling, layer: int) -> None:
+def test_vectors_equal_those_of_the_definition(pooling: Pooling, layer: int) -> None:
     encoder = Encoder.load("tiny", precision="fp32", pooling=pooling, layer=layer)
     unit, norms = encoder.encode(TEXTS)
     assert unit.dtype == np.float16
@@ -125,7 +125,7 @@ def test_empty_sentences_are_zero_never_nan(tiny: Encoder) -> None:
 
 @given(st.lists(st.text(max_size=60), max_size=12))
 @settings(max_examples=25, deadline=None)
-def test_neighbours_do_not_matter_and_repeats_are_identical(tiny: Encoder, texts: list[str]) -> None:
+def test_vectors_do_not_depend_on_the_batch_and_repeats_are_identical(tiny: Encoder, texts: list[str]) -> None:
     together, norms = tiny.encode(texts)
     again, norms_again = tiny.encode(texts)
     assert together.tobytes() == again.tobytes()
@@ -228,7 +228,7 @@ def test_nothing_is_downloaded_without_being_asked_for(monkeypatch: pytest.Monke
     assert asked == [True, False]
 
 
-def test_refusals_say_what_to_give(folder: Path) -> None:
+def test_errors_say_what_to_give(folder: Path) -> None:
     with pytest.raises(ModelError, match="neither a folder nor a Hugging Face id"):
         Encoder.load(str(folder / "nowhere" / "at all"))
     with pytest.raises(ResourceError, match="give auto"):
@@ -238,7 +238,7 @@ def test_refusals_say_what_to_give(folder: Path) -> None:
             Encoder.load("tiny", **options)
 
 
-def test_cancel_is_honoured(tiny: Encoder) -> None:
+def test_encode_can_be_cancelled(tiny: Encoder) -> None:
     class Stop(Silent):
         def check(self) -> None:
             raise Cancelled("stopped")
@@ -247,7 +247,7 @@ def test_cancel_is_honoured(tiny: Encoder) -> None:
         tiny.encode(["a", "b"], Stop())
 
 
-def test_packing_is_given_up_where_it_differs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_packed_weights_are_not_used_if_they_give_other_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         "core.models.encoder._packed_linear", lambda weight, bias, x: torch.zeros(*x.shape[:-1], weight.shape[0])
     )

@@ -106,7 +106,7 @@ def without_head(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
 
 
 @pytest.mark.parametrize("pooling", ["mean", "last4"])
-def test_neighbours_do_not_change_a_vector(folder: Path, pooling: Any) -> None:
+def test_a_vector_does_not_depend_on_its_batch(folder: Path, pooling: Any) -> None:
     encoder = Encoder.load(str(folder), pooling=pooling, precision="fp32")
     together, norms = encoder.encode(TEXTS)
     alone = np.concatenate([encoder.encode([text])[0] for text in TEXTS])
@@ -117,7 +117,7 @@ def test_neighbours_do_not_change_a_vector(folder: Path, pooling: Any) -> None:
     assert encoder.encode(["y " * 300])[1] > 0  # longer than its position table
 
 
-def test_a_language_model_learns_and_is_read_again_as_it_was(folder: Path, tmp_path: Path) -> None:
+def test_a_language_model_learns_and_loads_with_the_same_weights(folder: Path, tmp_path: Path) -> None:
     lm = MaskedLM.load(str(folder), device="cpu")
     assert lm.has_head
     outcome = pretrain(lm, piles(lm), replace(MLM, learning_rate=3e-3), folder=tmp_path / "work", report=Silent())
@@ -125,7 +125,7 @@ def test_a_language_model_learns_and_is_read_again_as_it_was(folder: Path, tmp_p
     assert_same_language_model(lm, tmp_path)
 
 
-def test_a_head_is_fitted_where_there_is_none(without_head: Path, tmp_path: Path) -> None:
+def test_a_missing_head_is_fitted(without_head: Path, tmp_path: Path) -> None:
     lm = MaskedLM.load(str(without_head), device="cpu")
     assert not lm.has_head
     outcome = pretrain(lm, piles(lm), replace(MLM, epochs=1), folder=tmp_path / "work", report=Silent())
@@ -199,7 +199,7 @@ def unmoved(lm: MaskedLM) -> MaskedLM:
 
 
 @pytest.mark.parametrize("stages", ["one stage", "lpft"])
-def test_a_tagger_learns_and_is_read_again_as_it_was(without_head: Path, tmp_path: Path, stages: str) -> None:
+def test_a_tagger_learns_and_loads_with_the_same_predictions(without_head: Path, tmp_path: Path, stages: str) -> None:
     set_seed(1)
     tagger = new_tagger(str(without_head), TYPES, precision="fp32", max_length=64)
     trained = lpft if stages == "lpft" else finetune
@@ -219,7 +219,7 @@ def test_a_tagger_learns_and_is_read_again_as_it_was(without_head: Path, tmp_pat
 
 
 @pytest.mark.parametrize("with_head", [False, True])
-def test_only_what_its_file_holds_counts_as_encoder(folder: Path, without_head: Path, *, with_head: bool) -> None:
+def test_only_weights_in_the_file_count_as_encoder(folder: Path, without_head: Path, *, with_head: bool) -> None:
     path = folder if with_head else without_head
     model = (tagger := new_tagger(str(path), TYPES, precision="fp32", max_length=64)).model
     begin = f"{model.base_model_prefix}."

@@ -98,7 +98,7 @@ def used(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("spoil", SPOILT.values(), ids=SPOILT)
-def test_whatever_is_wrong_is_a_sentence_and_nothing_runs(
+def test_a_spoilt_folder_is_refused_and_nothing_runs(
     folder: Path, spoil: Callable[[Path], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fetched: list[object] = []
@@ -115,7 +115,7 @@ def test_whatever_is_wrong_is_a_sentence_and_nothing_runs(
     assert str(folder) in str(raised.value)
 
 
-def test_a_sound_folder_in_shards_is_taken(sound: Path, tmp_path: Path) -> None:
+def test_a_sound_folder_in_shards_is_loaded(sound: Path, tmp_path: Path) -> None:
     hub.load_model(str(sound)).save_pretrained(tmp_path, max_shard_size="100KB")
     assert len(list(tmp_path.glob("*.safetensors"))) > 1
     sharded = hub.load_model(str(tmp_path)).state_dict()
@@ -129,13 +129,13 @@ def test_a_folder_does_not_choose_the_attention(folder: Path, asked: str) -> Non
         hub.load_model(str(folder))
 
 
-def test_transformers_fetches_no_native_code_whoever_asks() -> None:
+def test_transformers_fetches_no_native_code() -> None:
     from transformers.integrations import hub_kernels
 
     assert hub_kernels._TRANSFORMERS_USE_HUB_KERNELS == "0"
 
 
-def test_a_masked_language_model_or_tagger_of_such_a_folder_is_a_sentence_too(folder: Path) -> None:
+def test_a_masked_language_model_or_tagger_of_a_spoilt_folder_is_refused(folder: Path) -> None:
     for spoil in (attention(hidden_size="many"), replaced("config.json", b'{"a":' * 50_000)):
         spoil(folder)
         with pytest.raises(ModelError):
@@ -154,7 +154,7 @@ def test_a_masked_language_model_or_tagger_of_such_a_folder_is_a_sentence_too(fo
     "about",
     [{}, {"head": "none"}, {"head": "crf", "constrained": False, "max_length": 9, "types": 3}, {"network": "span"}],
 )
-def test_a_tagger_whose_description_is_forged_is_a_sentence(folder: Path, about: dict[str, object]) -> None:
+def test_a_tagger_with_a_forged_description_is_refused(folder: Path, about: dict[str, object]) -> None:
     from transformers import AutoModelForTokenClassification
 
     hub.load_model("tiny", AutoModelForTokenClassification, num_labels=5).save_pretrained(folder)
@@ -199,7 +199,7 @@ def swapped_whole(folder: Path, other: Path) -> Callable[[], object]:
 
 
 @pytest.mark.parametrize("swap", [replaced_and_put_back, linked, written_over_in_its_own_time, joined, swapped_whole])
-def test_what_is_swapped_between_the_look_and_the_loading_is_not_used(
+def test_a_file_swapped_between_check_and_load_is_not_used(
     swap: Callable[[Path, Path], Callable[[], object]], folder: Path, sound: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from transformers import AutoModel, AutoTokenizer

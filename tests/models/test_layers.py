@@ -83,7 +83,7 @@ def entities(tagger: Tagger) -> list[tuple[Entity, ...]]:
 
 
 @pytest.mark.parametrize("text", ["", "first", "0", "-1", "reinit", "reinit:0", "reinit:x", "1.5", "mix:2", "last "])
-def test_what_is_no_choice_is_a_sentence(text: str) -> None:
+def test_an_unknown_layer_choice_is_refused(text: str) -> None:
     with pytest.raises(ConfigError, match="is not understood; give last, mix, a layer's number"):
         LayerChoice.parse(text)
 
@@ -142,7 +142,7 @@ def test_a_mix_learns_with_the_head_and_under_a_frozen_encoder() -> None:
         assert parameter.grad.abs().sum() > 0
 
 
-def test_layers_drawn_anew_are_the_top_ones_by_the_seed(init: str) -> None:
+def test_the_top_layers_are_reinitialised_by_the_seed(init: str) -> None:
     whole, one, again, other = (
         make(init, "last"),
         make(init, "reinit:2"),
@@ -157,19 +157,19 @@ def test_layers_drawn_anew_are_the_top_ones_by_the_seed(init: str) -> None:
 
 
 @pytest.mark.parametrize("layers", ["5", "reinit:5"])
-def test_a_layer_that_is_not_there_is_a_sentence(layers: str, tmp_path: Path) -> None:
+def test_a_missing_layer_is_refused(layers: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="has 4, so 5 is none of them; give a number from 1 to 4"):
         make(saved(FAMILIES["bert"], tmp_path / "bert"), layers)
 
 
-def test_layers_that_are_one_cannot_be_told_apart(tmp_path: Path) -> None:
+def test_layers_with_shared_weights_are_refused(tmp_path: Path) -> None:
     albert = saved(AlbertConfig(num_hidden_layers=4, embedding_size=16, **SIZE), tmp_path / "albert")
     with pytest.raises(ModelError, match="share one set of weights"):
         make(albert, "2")
     assert entities(make(albert, "mix")) is not None
 
 
-def test_last_is_what_it_was(tmp_path: Path) -> None:
+def test_last_adds_no_weight_and_no_setting(tmp_path: Path) -> None:
     """No further weight, no further word in the configuration."""
     tagger = make("tiny", "last")
     assert tagger.mix is None

@@ -132,7 +132,7 @@ def test_no_masked_position_costs_nothing(tokenizer: Any) -> None:
     assert loss.item() == 0.0
 
 
-def test_a_missing_head_is_told_and_begun_from_identity_embeddings_and_frequencies(tmp_path: Path) -> None:
+def test_a_missing_head_starts_from_identity_embeddings_and_frequencies(tmp_path: Path) -> None:
     lm = MaskedLM.load("tiny", device="cpu")
     assert not lm.has_head
     AutoModel.from_config(lm.model.config).save_pretrained(tmp_path)
@@ -179,7 +179,7 @@ def test_pseudo_perplexity_is_one_mask_at_a_time(pieces: list[int], budget: int)
     assert found == pytest.approx(float(np.exp(np.mean(losses))), rel=1e-4)
 
 
-def test_pseudo_perplexity_is_bounded_in_time_and_knows_nothing_of_nothing() -> None:
+def test_pseudo_perplexity_is_bounded_in_time_and_not_a_number_without_rows() -> None:
     lm = MaskedLM.load("tiny", device="cpu")
     rows = [np.array([2, 10, 11, 3], dtype=np.int32)] * 5
     assert pseudo_perplexity(lm, rows, pieces=100, report=Silent(), seconds=0.0)[1] == 1

@@ -314,7 +314,7 @@ class TestWrongInput:
         with pytest.raises(ConfigError, match="own 12 words"):
             KneserNey.fit(TRAIN, vocabulary_size=11)
 
-    def test_a_wish_to_stop_is_heard(self) -> None:
+    def test_fit_and_score_can_be_cancelled(self) -> None:
         class Stop(Silent):
             def check(self) -> None:
                 raise Cancelled

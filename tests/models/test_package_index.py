@@ -26,11 +26,11 @@ def without_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     return file
 
 
-def test_it_is_pips_own_where_nothing_is_set() -> None:
+def test_the_default_index_is_pypi() -> None:
     assert hosts()[0] == "pypi.org"
 
 
-def test_a_file_sets_it_and_the_environment_goes_before(
+def test_the_environment_overrides_the_configuration_file(
     without_settings: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     without_settings.write_text(
@@ -50,7 +50,7 @@ def test_without_an_index_only_folders_are_asked(monkeypatch: pytest.MonkeyPatch
     assert hosts() == ("/srv/a", "/srv/b")
 
 
-def test_without_pip_it_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_pip_is_an_error_with_advice(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "false")
     with pytest.raises(ModelError, match="no pip that works"):
         hosts()

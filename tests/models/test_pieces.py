@@ -63,7 +63,7 @@ def test_a_long_word_keeps_its_first_pieces_and_its_neighbours(tiny: PreTrainedT
     assert short == pieces.of(["y"])[0]
 
 
-def test_a_word_of_which_nothing_is_left_is_unknown(tiny: PreTrainedTokenizerBase) -> None:
+def test_a_word_without_pieces_is_unknown(tiny: PreTrainedTokenizerBase) -> None:
     pieces = Pieces(tiny, 10)
     assert pieces.of(["\u200b", "\x00", "猫"]) == [(tiny.unk_token_id,)] * 3
     assert pieces.windows([]) == []

@@ -68,7 +68,7 @@ CURE = r"model\.resize_token_embeddings\(196\) and save model and tokenizer agai
         ("finetune", ["--train", "labels", "--dev", "labels", "--test", "labels", "--init"]),
     ],
 )
-def test_no_run_starts_from_it(
+def test_no_run_starts_from_an_encoder_with_too_few_embeddings(
     typed: Typed, misfit: str, files: dict[str, Path], command: str, flags: list[str]
 ) -> None:
     code, _, err = typed(command, *(files.get(flag, flag) for flag in flags), misfit)
@@ -102,7 +102,7 @@ def test_a_broken_encoder_is_listed_and_the_others_are_ranked(
     assert (code, "196 entries" in err) == (2, True)
 
 
-def test_the_cure_is_one(misfit: str) -> None:
+def test_resized_embeddings_are_accepted(misfit: str) -> None:
     with pytest.raises(ModelError, match=SAYS + CURE):
         fingerprint(misfit)
     model = hub.load_model("tiny")

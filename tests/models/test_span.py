@@ -52,7 +52,7 @@ def test_the_surest_spans_win_and_none_overlap() -> None:
         assert [(e.start, e.end, kind) for e, kind in best_disjoint(scores)] == by_removal(scores)
 
 
-def test_the_loss_is_that_of_every_span_and_none_counts_half() -> None:
+def test_the_loss_sums_all_spans_and_spans_without_entity_count_half() -> None:
     torch.manual_seed(1)
     tagger = new_span_tagger("tiny", ["LOC", "PER"], precision="fp32").eval()
     both = [LONG, sentence("Bob met Ann", [(0, 1, "PER"), (2, 3, "PER")])]
@@ -69,7 +69,7 @@ def test_the_loss_is_that_of_every_span_and_none_counts_half() -> None:
     assert beyond(both) == (1, 4)
 
 
-def test_it_learns_and_is_read_again_as_it_was(tmp_path: Path) -> None:
+def test_a_span_tagger_learns_and_loads_with_the_same_predictions(tmp_path: Path) -> None:
     set_seed(1)
     tagger = new_span_tagger("tiny", TYPES, precision="fp32", max_length=64)
     settings = replace(SETTINGS, epochs=6, patience=6)

@@ -41,7 +41,7 @@ PER = sentence("Bob met Ann in Rome", [(0, 1, "PER"), (2, 3, "PER"), (4, 5, "LOC
 ODD = [sentence(""), sentence("x" * 300 + " y"), sentence("\u200b a \u200d"), sentence("a b c " * 60), PER]
 
 
-def test_every_sentence_gets_a_prediction_whatever_it_is(tagger: EncoderTagger) -> None:
+def test_every_sentence_gets_a_prediction(tagger: EncoderTagger) -> None:
     predictions = tagger.predict(ODD)
     tags = tagger.tag(ODD)
     assert [len(one.viterbi) for one in tags] == [len(s.tokens) for s in ODD]
@@ -68,7 +68,7 @@ def test_every_parameter_learns_at_one_rate(head: Head) -> None:
         assert sorted(everyone) == sorted(id(p) for p in tagger.parameters() if p.requires_grad)
 
 
-def test_one_pass_says_what_each_way_of_asking_says(tagger: EncoderTagger) -> None:
+def test_one_pass_gives_the_results_of_separate_calls(tagger: EncoderTagger) -> None:
     heats = (1.0, 0.5, 3.0)
     tags, columns = tagger.read(heats, ODD)
     assert tags == tagger.tag(ODD)
@@ -79,7 +79,7 @@ def test_one_pass_says_what_each_way_of_asking_says(tagger: EncoderTagger) -> No
     assert sure[1] > sure[0] > sure[2]  # the hotter, the less sure
 
 
-def test_neighbours_do_not_matter(tagger: EncoderTagger) -> None:
+def test_predictions_do_not_depend_on_the_batch(tagger: EncoderTagger) -> None:
     for one, together in zip(ODD, tagger.predict(ODD), strict=True):
         (alone,) = tagger.predict([one])
         assert alone.entities == together.entities
@@ -125,7 +125,7 @@ def test_an_entity_across_the_edge_of_a_window_is_found() -> None:
         assert prediction.confidence[0] > 0.9
 
 
-def test_a_wish_to_stop_is_heard(tagger: EncoderTagger) -> None:
+def test_predict_can_be_cancelled(tagger: EncoderTagger) -> None:
     class Stop(Silent):
         def check(self) -> None:
             raise Cancelled("now")

@@ -15,7 +15,7 @@ from tests.conftest import sentence
 ROWS = [sentence("Bob met Ann in Rome"), sentence(""), sentence("a b c " * 60), sentence("x" * 300 + " y")]
 
 
-def test_as_another_reader_of_the_same_layers_has_them() -> None:
+def test_states_equal_those_of_the_frozen_reader() -> None:
     """Sentence by sentence and without padding; a long one in windows."""
     states = word_states("tiny", ROWS, Silent(), max_length=64)
     frozen = FrozenStates("tiny", max_length=64)
@@ -24,7 +24,7 @@ def test_as_another_reader_of_the_same_layers_has_them() -> None:
     assert np.abs(states.transpose(1, 0, 2) - expected).max() < 0.05
 
 
-def test_a_wish_to_stop_is_heard() -> None:
+def test_word_states_can_be_cancelled() -> None:
     class Stop(Silent):
         def check(self) -> None:
             raise Cancelled("now")
@@ -58,14 +58,14 @@ def test_the_shares_are_those_of_the_text() -> None:
         (BOTH, False, 0.0, True, ""),
     ],
 )
-def test_lost_capitals_are_said(pieces: str, lower: bool, lost: float, cased: bool, words: str) -> None:
+def test_remarks_tell_of_lost_capitals(pieces: str, lower: bool, lost: float, cased: bool, words: str) -> None:
     fit = vocabulary_fit(tokenizer(pieces, lower=lower), TEXT[:2], 128)
     assert (fit.case_lost, fit.cased) == (lost, cased)
     assert words in " ".join(remarks("a", fit))
     assert bool(remarks("a", fit)) == bool(words)
 
 
-def test_words_in_many_pieces_are_said() -> None:
+def test_remarks_tell_of_words_in_many_pieces() -> None:
     fit = vocabulary_fit(
         hub.load_tokenizer("minilm"), [sentence("Donaudampfschifffahrt Bundesverfassungsgericht")], 128
     )
@@ -73,7 +73,7 @@ def test_words_in_many_pieces_are_said() -> None:
     assert "cuts a word into" not in " ".join(remarks("a", vocabulary_fit(hub.load_tokenizer("minilm"), TEXT, 128)))
 
 
-def test_the_bundled_one_is_said_to_be_uncased_and_english() -> None:
+def test_remarks_call_the_bundled_encoder_uncased_and_english() -> None:
     fit = vocabulary_fit(hub.load_tokenizer("minilm"), TEXT, 128)
     assert (fit.case_lost, fit.cased) == (1, False)
     assert "Uncased and English" in " ".join(remarks("minilm", fit))
