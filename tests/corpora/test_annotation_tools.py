@@ -219,14 +219,36 @@ BEN: list[list[Item]] = [[MARA, HALL], [[0, 9, "PER"]]]
 TEXTS: list[str] = [TEXT, "Otto Barr signs."]
 
 
-def brat_folder(folder: Path) -> Path:
-    """Write the same texts by two people, each in a folder of their own."""
-    for name, answers in (("ana", ANA), ("ben", BEN)):
-        for i, (text, label) in enumerate(zip(TEXTS, answers, strict=True)):
-            write(folder / "b" / name / f"{i}.txt", text)
-            notes = "".join(f"T{n}\t{t} {s} {e}\t{text[s:e]}\n" for n, (s, e, t) in enumerate(label))
-            write(folder / "b" / name / f"{i}.ann", notes)
-    return folder / "b"
+def two_people(folder: Path, tool: str) -> Path:
+    """Write the same texts by two people, as a tool exports them."""
+    if tool == "doccano":
+        with ZipFile(folder / "d.zip", "w") as archive:
+            for name, answers in (("ana", ANA), ("ben", BEN)):
+                rows = [{"text": text, "label": label} for text, label in zip(TEXTS, answers, strict=True)]
+                archive.writestr(f"{name}.jsonl", lines(rows))
+        return folder / "d.zip"
+    if tool == "brat":
+        for name, answers in (("ana", ANA), ("ben", BEN)):
+            for i, (text, label) in enumerate(zip(TEXTS, answers, strict=True)):
+                write(folder / "b" / name / f"{i}.txt", text)
+                notes = "".join(f"T{n}\t{t} {s} {e}\t{text[s:e]}\n" for n, (s, e, t) in enumerate(label))
+                write(folder / "b" / name / f"{i}.ann", notes)
+        return folder / "b"
+    tasks: list[dict[str, Any]] = [
+        {
+            "data": {"text": text},
+            "annotations": [
+                {"completed_by": {"email": who}, "result": [{"value": each} for each in spans(*label, kind="labels")]}
+                for who, label in (("ana", ANA[i]), ("ben", BEN[i]))
+            ],
+        }
+        for i, text in enumerate(TEXTS)
+    ]
+    for task in tasks:
+        for answer in task["annotations"]:
+            for item in answer["result"]:
+                item["value"]["labels"] = [item["value"]["labels"]]
+    return write(folder / "ls.json", json.dumps(tasks))
 
 
 BY_TWO = {
@@ -253,7 +275,7 @@ def tagged_by_two(folder: Path, how: str) -> Path:
 # Exports of doccano, Prodigy and Label Studio by several annotators are in tests/imports.
 @pytest.mark.parametrize("tool", ["brat", "CoNLL column", "lists in Parquet"])
 def test_people_who_disagree_are_asked_for_and_their_agreement_is_told(tmp_path: Path, tool: str) -> None:
-    path = brat_folder(tmp_path) if tool == "brat" else tagged_by_two(tmp_path, tool)
+    path = two_people(tmp_path, tool) if tool == "brat" else tagged_by_two(tmp_path, tool)
     with pytest.raises(ReadError, match=r"agree on 1 of the 2 texts.*F1 0\.67.*--annotator NAME.*\(ana, ben\)"):
         load(path)
     for who, second in (("ana", ("Lyon", "LOC")), ("ben", ("hall 7", "LOC"))):
