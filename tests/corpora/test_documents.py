@@ -137,6 +137,7 @@ def test_a_mixed_folder_is_one_corpus_with_file_and_page(tmp_path: Path, home: P
     assert "1 of 4 pages have no text (scanned?): a.pdf page 2." in run.state().notes
 
 
+@pytest.mark.usefixtures("in_process")
 def test_a_zip_of_the_same_is_the_same_text(tmp_path: Path, home: Path) -> None:
     folder = mixed(tmp_path / "deeds")
     files = {str(file.relative_to(folder)): file.read_bytes() for file in sorted(folder.rglob("*")) if file.is_file()}

@@ -121,13 +121,13 @@ def test_keys_in_an_address_are_never_shown(tmp_path: Path) -> None:
     assert named(address) == "s3://texts/a.txt"
 
 
-@pytest.mark.parametrize("address", ["s3://AKIAKEY:se/cret/s@texts/a.txt", "s3://AKIAKEY:1234/secret@texts/a.txt"])
-def test_a_key_with_a_slash_is_not_shown_either(address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_part_of_a_key_with_a_slash_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
-    assert named(address) == "s3://texts/a.txt"
+    address = "s3://AKIAKEY:se/cret/s@texts/a.txt"
+    assert named(address) == named("s3://AKIAKEY:1234/secret@texts/a.txt") == "s3://texts/a.txt"
     with pytest.raises(PathError, match=r"^s3://texts/a\.txt: cannot be reached") as caught:
         fetch(address, tmp_path)
-    assert not any(part in str(caught.value) for part in ("AKIAKEY", "cret", "1234"))
+    assert not any(part in str(caught.value) for part in ("AKIAKEY", "cret"))
     assert named("hdfs://n:9000/a.txt") == "hdfs://n:9000/a.txt"
     assert named("s3://texts/a@b.txt") == "s3://texts/a@b.txt"
 
