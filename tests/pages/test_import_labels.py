@@ -11,11 +11,7 @@ from core.facade import corpora, runs
 from tests.corpora.test_annotation_tools import LYON, MARA, TEXT, lines, two_people
 from tests.pages.test_pages import opened, texts
 
-
-@pytest.fixture(autouse=True)
-def here(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Work that workers would do is done by this process, before the page goes on."""
-    monkeypatch.setattr(runs, "start", lambda kind, options: runs.execute(kind, options).id)
+pytestmark = pytest.mark.usefixtures("at_once")  # of conftest.py
 
 
 def test_the_page_asks_for_one_annotator_and_reports_the_agreement(home: Path, tmp_path: Path) -> None:

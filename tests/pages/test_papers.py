@@ -4,7 +4,6 @@ import re
 import shlex
 
 import click
-import pytest
 
 from core.cli.main import main
 from core.facade import papers
@@ -25,9 +24,10 @@ def understood(command: str) -> None:
     group.make_context(command, words)
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_a_command_of_the_list_is_understood(command: str) -> None:
-    understood(command)
+def test_every_command_of_the_list_and_of_the_benchmark_is_understood() -> None:
+    run = {command for items in RUNS.values() for commands in items.values() for command in commands}
+    for command in sorted({*COMMANDS, *run}):
+        understood(command)
 
 
 def test_every_item_says_where_it_is_made_or_that_it_is_not() -> None:
@@ -52,14 +52,6 @@ def test_the_page_shows_them_all_a_paper_at_a_time() -> None:
         assert shown == {f"python -m core {command}" for item in paper.items for command in item.commands}
         commands |= shown
     assert commands == {f"python -m core {command}" for command in COMMANDS}
-
-
-RUN = sorted({command for items in RUNS.values() for commands in items.values() for command in commands})
-
-
-@pytest.mark.parametrize("command", RUN)
-def test_what_the_benchmark_runs_is_understood(command: str) -> None:
-    understood(command)
 
 
 def test_the_file_beside_the_results_is_that_of_the_list_and_of_what_was_run() -> None:
