@@ -98,11 +98,11 @@ def test_a_tagger_whose_model_is_gone_is_not_offered_and_one_can_be_trained_agai
     good, bad = taggers
     shutil.rmtree(deliver.model_folder(good))
     app = opened(PAGE)
-    for name, key in (("Try a sentence", "results.try.model"), ("Take away", "results.take.model")):
+    for name, key in (("Try a sentence", "results.try.model"), ("Download", "results.take.model")):
         box = tab(app, name).selectbox(key=key)
         assert (len(box.options), box.value) == (1, bad)
     shutil.rmtree(deliver.model_folder(bad))
-    for name in ("Try a sentence", "Take away"):
+    for name in ("Try a sentence", "Download"):
         app = tab(app, name)
         assert [info.value for info in app.info] == [NO_MODELS]
         assert not app.error
