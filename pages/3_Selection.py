@@ -93,8 +93,8 @@ def _form() -> None:
         options = {"strategy": name, **_corpora(), **_budget()}
         if expert():
             options |= _more(name, strategy)
-        may_start, anyway = _checked(options)
         on = where("selection")
+        may_start, anyway = _checked(options)
         icon = ":material/filter_alt:"
         if pressed("Score and select", "selection.start", type="primary", icon=icon, disabled=not may_start):
             attach(runs.start("select", options, on, run_anyway=anyway), choice.VISIT)
@@ -157,9 +157,9 @@ def _corpora() -> dict[str, Any]:
 
 def _budget() -> dict[str, Any]:
     left, right = st.columns(2)
+    st.session_state.setdefault("selection.budget", FITS)  # no default of the field: a button sets it too
     budget = left.text_input(
         "Budget",
-        FITS,
         key="selection.budget",
         help="A number of sentences (1000) or tokens (50000tokens), a share of the domain corpus (20%), or all "
         "sentences from a score on (threshold:0.75).",

@@ -104,7 +104,7 @@ def test_the_first_project_stays_the_usual_one_beside_the_sample(home: Path) -> 
     assert projects.usual().name == "My first project"
 
 
-def test_a_sample_beside_corpora_in_use_opens_in_a_project_of_its_own(home: Path, seal: Seal) -> None:
+def test_a_sample_beside_corpora_in_use_opens_in_a_separate_project(home: Path, seal: Seal) -> None:
     mine = seal(["One ."], "mine").fingerprint
     corpora.set_role("task", mine)
     app = opened("home.py")

@@ -246,10 +246,8 @@ def corpus_remove(reference: str, force: bool, with_runs: bool, as_json: bool) -
 def samples(as_json: bool) -> None:
     """Add the sample corpora that ship with Winnow, to a project that has no corpora yet."""
     if corpora.listed():  # the user chose what is here and which roles it has
-        echo(
-            "note: nothing was added, because this project has corpora. Make another project for the samples:", err=True
-        )
-        echo("      python -m core project new Samples && python -m core --project Samples samples", err=True)
+        note = "note: no sample was added, because this project has corpora; `project new NAME` makes one for them"
+        echo(note, err=True)
         report({"samples": []}, as_json, "")
         return
     added = list(reversed(corpora.samples()))  # the first one keeps the roles

@@ -57,7 +57,7 @@ def picture(name: str) -> None:
 def sample_buttons(key: str, then: str) -> None:
     """Draw a button per sample set, which leads to the page `then`.
 
-    A sample that would take roles from other corpora opens in a project of its own, on Home.
+    A sample that would take roles from other corpora opens in a separate project, on Home.
     """
     held = corpora.roles()
     with st.container(horizontal=True):
@@ -71,4 +71,4 @@ def sample_buttons(key: str, then: str) -> None:
                     corpora.open_sample(sample.name)
                 switch_page(then)
     if held and any(corpora.sample_replaces(sample.name) for sample in corpora.samples()):
-        st.caption("A sample opens in a project of its own: this project has corpora in use, and they stay.")
+        st.caption("A sample opens in a separate project: this project has corpora in use, and they stay.")

@@ -103,7 +103,7 @@ def take(page: Page, view: View, file: Path) -> None:
 def furnish(home: Path) -> None:
     """The finished sample, and what pages show that it has nothing for."""
     os.environ["WINNOW_HOME"] = str(home)
-    projects.open_finished_sample()
+    os.environ["WINNOW_PROJECT"] = projects.open_finished_sample().slug  # a bare address opens an own project
     for words in COMMANDS:
         subprocess.run([sys.executable, "-m", "core", *words.split()], cwd=ROOT, check=True)
 
