@@ -88,8 +88,8 @@ def test_scores_by_type_are_means_over_all_replicates_and_say_of_how_many(home: 
         assert results.type_scores(replicates, replicates)[0].a == pytest.approx(sum(each) / 3)
         assert "Mean of 3 trainings of each." in finished.html_report(run)
         app = tab(opened("pages/6_Results.py", project=projects.current().slug), "By type")
-    assert "Score of A (3 replicates)" in texts(app)
-    assert "Score of B (3 seeds)" in texts(app)
+    assert "A (3 replicates)" in texts(app)
+    assert "B (3 seeds)" in texts(app)
 
 
 def test_it_is_opened_once(home: Path) -> None:

@@ -224,7 +224,7 @@ def test_two_arms_are_compared_by_type_with_intervals_and_by_decoding_for_expert
     assert "<td>50.25</td>" not in said
     a, b = (str(app.selectbox(key=f"results.types.{side}.{next(iter(rows(run_id)))}").value) for side in "ab")
     assert b == arm(run_id, "none")
-    assert "Score of A (3 seeds)" in said
+    assert "A (3 seeds)" in said
     for score in results.type_scores((a,), (b,)):
         low, high = score.interval_a or (0.0, 0.0)
         assert 0 <= low < score.a < high <= 100

@@ -109,7 +109,7 @@ def types(run_labels: Mapping[str, str], run_id: str | None = None) -> None:
     rows = results.type_scores(a, b)
     f1: dict[str, str] = {"a": f"Score ({results.of_how_many(a)})"}
     if a != b:
-        f1 = {"a": f"Score of A ({results.of_how_many(a)})", "b": f"Score of B ({results.of_how_many(b)})"}
+        f1 = {"a": f"A ({results.of_how_many(a)})", "b": f"B ({results.of_how_many(b)})"}
         alt = f"Test score of every entity type under A, {one}, and B, {other}; the table below has the numbers"
         chart(figures.type_differences(rows, f"A: {one}", f"B: {other}"), "results.types.chart", alt)
     scores: list[dict[str, object]] = [
