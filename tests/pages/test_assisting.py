@@ -57,7 +57,9 @@ def test_types_of_one_corpus_are_mapped_by_hand_or_by_a_file(
     made: Mapping[str, str], begun: list[tuple[str, Mapping[str, Any]]]
 ) -> None:
     app = opened(PAGE)
-    app.selectbox(key=f"assisting.assisting.{made['primary']}").select(made["assisting"]).run()
+    borrowed = app.selectbox(key=f"assisting.assisting.{made['primary']}")
+    assert len(borrowed.options) == sum(bool(corpus.types) for corpus in corpora.listed()) - 1  # not the primary corpus
+    borrowed.select(made["assisting"]).run()
     assert not app.exception
     least = app.number_input(key="assisting.floor")
     assert (least.value, least.step) == pytest.approx((1e-4, 1e-5))

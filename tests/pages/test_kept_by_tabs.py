@@ -35,6 +35,6 @@ def test_fields_keep_names_and_no_corpora(seal: Seal, monkeypatch: pytest.Monkey
     monkeypatch.setattr(st, "selectbox", field)
     monkeypatch.setattr(st, "multiselect", field)
     seal(["One sentence of it."], "contracts")
-    assert corpus_picker("Corpus", "test.corpus", None).startswith("contracts (1 ")
+    assert str(corpus_picker("Corpus", "test.corpus", None)).startswith("contracts (1 ")
     assert "".join(several("Corpora", "test.corpora", "")).startswith("contracts (1 ")
     assert not [each for each in held(kept, 4) if isinstance(each, Corpus)]

@@ -173,7 +173,6 @@ def test_a_running_selection_or_experiment_is_described_as_running(seal: Seal, h
     made = finished.corpora(home)
     marks = {role: corpus.fingerprint for role, corpus in made.items()}
     recipe = RECIPES["experiment"]
-    known = [stop.known for stop in road.stops()]
     with finished.at_work(register(recipe, recipe.config.parse({"arms": ["none"], **marks}), store())) as run:
         assert road.stops()[2].run in ("", run.id)
         assert "running" in road.stops()[2].known
