@@ -68,7 +68,7 @@ def _held_out(typed: object) -> object:
 @run_anyway_option
 @json_option
 def finetune(output: str | None, without_rare_words: bool, run_anyway: bool, as_json: bool, **values: object) -> None:
-    """Train taggers on labelled data (L_C), one a seed; the best epoch is chosen on dev and tested once.
+    """Train taggers on labelled data (L_C), one per seed; the best epoch is chosen on dev and tested once.
 
     \b
     On several GPUs, a seed on each: torchrun --nproc-per-node 3 -m core finetune --seeds 1,2,3 --train ...

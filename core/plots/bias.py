@@ -115,7 +115,7 @@ class Informed:
 
 def v_information_bars(rows: Sequence[Informed]) -> go.Figure:
     """V-information of names and of contexts, data set by data set, with 95% intervals (Ma et al. 2023, Fig. 3)."""
-    fig = figure(110 + 74 * len(rows), x="V-information, bits a mention", y="")
+    fig = figure(110 + 74 * len(rows), x="V-information, bits per mention", y="")
     names = [plain(row.name) for row in rows]
     sides = (
         ("by the context alone", CONTEXT, "/", [(row.bits.context, row.intervals.context) for row in rows]),

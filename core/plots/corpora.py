@@ -34,7 +34,9 @@ def length_histogram(lengths: IntArray, role: str, *, dark: bool = False) -> Spe
         "data": {"values": rows},
         "mark": {"type": "bar", "color": shade(COLOURS[role], dark=dark)},
         "encoding": {
-            "x": number("low", "tokens a sentence", bin={"binned": True}, scale={"nice": False}, axis={"grid": False}),
+            "x": number(
+                "low", "tokens per sentence", bin={"binned": True}, scale={"nice": False}, axis={"grid": False}
+            ),
             "x2": {"field": "high"},
             "y": number("n", "sentences", scale={"domain": [0, HEADROOM * max(*counts, 1)]}),
             "tooltip": [{"field": "span", "title": "tokens"}, number("n", "sentences", format=",d")],

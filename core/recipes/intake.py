@@ -57,7 +57,7 @@ class IntakeConfig(Config):
     @model_validator(mode="after")
     def _fitting(self) -> Self:
         if not self.files:
-            raise ValueError("no file plays any part; give at least one a part")
+            raise ValueError("no file has a part; give at least one file a part")
         if self.divide and self.train:
             raise ValueError("divide gives a train part, and train is given too; take one of them out")
         names = [name for files in self.files.values() for name in files]

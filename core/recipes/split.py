@@ -59,7 +59,7 @@ class SplitConfig(Config):
             raise ValueError("values are of a column; say --by column, or leave them out")
         parts = 2 if self.values else len(self.shares)
         if self.names and (len(self.names) != parts or len(set(self.names)) != parts or not all(self.names)):
-            raise ValueError(f"expected {parts} different names, one a part")
+            raise ValueError(f"expected {parts} different names, one per part")
         if not self.names and not self.values and parts not in USUAL_NAMES:
             raise ValueError(f"say the names of {parts} parts")
         return self

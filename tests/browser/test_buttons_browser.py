@@ -536,7 +536,7 @@ def results(one: Walk) -> None:
         one.download(f"results.take.{kind}")
     one.press("results.take.copy", sees=re.compile("-model$"))
     one.tab("Try a sentence")
-    one.page.get_by_role("textbox", name="Sentences, one a line").fill("Acme pays .")
+    one.page.get_by_role("textbox", name="Sentences, one per line").fill("Acme pays .")
     one.press("results.try.start", starts="predict", sees=re.compile("^Find entities with"))
 
 

@@ -213,7 +213,7 @@ def test_a_run_of_which_nothing_can_be_imported_fails(files: Path, home: Path) -
 @pytest.mark.parametrize(
     ("parts", "words"),
     [
-        ({}, "no file plays any part"),
+        ({}, "no file has a part"),
         ({"train": ("a",), "divide": ("b",)}, "divide gives a train part"),
         ({"train": ("a",), "dev": ("a",)}, "a is in two parts"),
     ],

@@ -36,7 +36,7 @@ def card(config: "PretrainConfig", corpora: Sequence[Corpus], result: PretrainRe
             f"# {config.init}, pre-trained on",
             *data,
             "",
-            f"{result.sentences:,} sentences an epoch, {result.epochs:g} epochs, {result.steps:,} steps.",
+            f"{result.sentences:,} sentences per epoch, {result.epochs:g} epochs, {result.steps:,} steps.",
             "",
             _FITTED if result.head_fitted else "The vocabulary head is the encoder's own, trained on with it.",
             "",

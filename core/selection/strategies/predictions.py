@@ -24,7 +24,7 @@ class PredictionOptions(AdaptedOptions):
 
     rank: Rank = option(
         "count",
-        "By how many entities were found (count), by entities a token (density), by turns so that every type gets "
+        "By how many entities were found (count), by entities per token (density), by turns so that every type gets "
         "its share (type-balanced), or by entities that count more the rarer their type is (rarity).",
     )
     folds: int = option(
@@ -118,7 +118,7 @@ class NerSelected(Strategy):
         mean = sum(float(spans.confidence()[0]) for spans in counting) / max(len(entities), 1)
         density = len(entities) / len(counting) / (len(tokens) + 1)
         fraction = float(tie_break(np.array([mean]), np.array([density]))[0]) / len(evidence.spans)
-        tie = "how sure the tagger is, then entities a token: a tie-break"
+        tie = "confidence of the tagger, then entities per token: a tie-break"
         rank = evidence.options["rank"]
         if rank == "type-balanced":
             rounds = round(fraction - evidence.score)

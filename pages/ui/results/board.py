@@ -206,7 +206,7 @@ def curves(run_id: str) -> None:
     if not board.curve:
         st.caption("Give the experiment several train sizes to see how the gain shrinks as labels grow.")
         return
-    alt = "Score by number of labelled training sentences, a line a variant; the table below has the numbers"
+    alt = "Score by number of labelled training sentences, one line per variant; the table below has the numbers"
     chart(figures.label_curve(board.curve), "results.labels", alt)
     rows = [
         {
@@ -226,10 +226,11 @@ def curves(run_id: str) -> None:
 def _further_curves(rows: Sequence[ArmRow]) -> None:
     """Ma et al. 2023, Fig. 4 and 5; Dai et al. 2019, Fig. 2."""
     drawn = {
-        ("Score by share of names that their context tells, a panel a test set", "results.shares"): figures.share_curve(
-            rows
-        ),
-        ("Score by tokens read of the source, a line a variant", "results.sources"): figures.source_curve(rows),
+        (
+            "Score by share of names that their context reveals, one panel per test set",
+            "results.shares",
+        ): figures.share_curve(rows),
+        ("Score by tokens of the source, one line per variant", "results.sources"): figures.source_curve(rows),
     }
     for (alt, key), curve in drawn.items():
         if curve:
@@ -241,7 +242,7 @@ def _budgets(run_id: str, rows: Sequence[ArmRow]) -> None:
     st.subheader("Score by sentences pre-trained on", anchor=False)
     alt = "Test score by sentences pre-trained on, a line a strategy; the table on Leaderboard has the numbers"
     chart(figures.budget_curve(rows), "results.budgets", alt)
-    worth = st.number_input("Worth going on for, in points an hour", 0.0, value=0.1, step=0.1, key="results.worth")
+    worth = st.number_input("Worth going on for, in points per hour", 0.0, value=0.1, step=0.1, key="results.worth")
     advice = results.budget_advice(run_id, worth)
     if not advice:
         st.caption("With three budgets or more of one strategy you get advice here on whether to go on.")
@@ -269,7 +270,7 @@ def _budgets(run_id: str, rows: Sequence[ArmRow]) -> None:
 
 
 def _go_on(row: NextBudget) -> str:
-    return "cannot be told from one pre-training a size" if math.isinf(row.upper) else "may be worth it"
+    return "unknown with one pre-training per size" if math.isinf(row.upper) else "may be worth it"
 
 
 def _labels(run_id: str) -> None:

@@ -34,7 +34,7 @@ def overlay(run_labels: Mapping[str, str]) -> None:
         return
     title = TAGGER_CURVES[curve]
     figure = figures.curves(drawn, y=title, height=380, dots=curve == "dev_f1", dark=is_dark())
-    st.altair_chart(figure, key="results.overlay", alt=f"{title} over optimizer steps, a line a training and seed")
+    st.altair_chart(figure, key="results.overlay", alt=f"{title} over optimizer steps, one line per training and seed")
     st.caption("Each seed is a line of its variant's colour; steps are those of the optimizer.")
 
 

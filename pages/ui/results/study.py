@@ -43,7 +43,7 @@ def study(run_id: str) -> None:
 def _forest(result: StudyResult, of: figures.Asked) -> None:
     st.markdown(f"**{HEADINGS[of]}**")
     rows = "; ".join(f"{row.name} {row.points}" for row in figures.forest_rows(result, of))
-    name = f"Points of the score over {figures.over(result, of)}, a row a task, below them the means: {rows}"
+    name = f"Points of the score over {figures.over(result, of)}, one row per task, then the means: {rows}"
     chart(figures.forest(result, of), f"results.forest.{of}", name)
     if lacking := figures.question(result, of).lacking:
         st.info(plain(lacking), icon=":material/straighten:")

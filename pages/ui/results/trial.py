@@ -32,7 +32,7 @@ def try_it(run_labels: Mapping[str, str]) -> None:
             key="results.try.other",
             placeholder="no second tagger",
         )
-        text = st.text_area("Sentences, one a line", key="results.try.text", max_chars=20_000)
+        text = st.text_area("Sentences, one per line", key="results.try.text", max_chars=20_000)
         st.caption("What you type is deleted from this machine's disk as soon as it has been shown.")
         sent = submitted("Find entities", "results.try.start", type="primary", icon=":material/search:")
     if sent:

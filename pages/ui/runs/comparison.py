@@ -77,6 +77,6 @@ def _chart(names: dict[str, str], curve: str) -> None:
     with guard():
         drawn = [line for run_id, name in names.items() for line in lines(run_id, name, curve)]
         figure = figures.curves(drawn, y=CURVES[curve], height=360, dots=curve == "dev_f1", dark=is_dark())
-        label = f"{CURVES[curve]} over optimizer steps, a line a training and seed: {', '.join(names.values())}"
+        label = f"{CURVES[curve]} over optimizer steps, one line per training and seed: {', '.join(names.values())}"
         st.altair_chart(figure, key="runs.chart", alt=label)
         st.caption("Each seed is a line of its training's colour; new points come in while it trains.")
