@@ -1,5 +1,6 @@
 """Curves: every point once, in order of its step, whatever the reader's pauses and the run's restarts."""
 
+import threading
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import strategies as st
 
 from core.runs import RunContext, RunStore, execute, run_or_reuse
 from core.runs.curves import Curve, Curves
-from core.runs.events import EventLog
+from core.runs.events import Event, EventLog
 from core.runs.run import Run
 
 points = st.lists(st.tuples(st.integers(0, 9), st.floats(-1, 1)), max_size=30)
@@ -59,6 +60,25 @@ def test_a_resumed_run_goes_on_with_the_same_curve(run: Run) -> None:
 def test_a_metric_without_steps_is_counted(run: Run) -> None:
     log(run, ("speed", 1.0, None), ("speed", 2.0, None))
     assert Curves(run).read()["speed"] == Curve([0, 1], [1.0, 2.0])
+
+
+def test_two_pages_that_read_at_once_count_each_point_once(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    log(run, ("speed", 1.0, None), ("speed", 2.0, None))
+    curves, events = Curves(run), Run.events
+    other = threading.Thread(target=curves.read)
+
+    def while_the_other_reads(run: Run, offset: int = 0) -> tuple[list[Event], int]:
+        read = events(run, offset)
+        if threading.current_thread() is not other:
+            other.start()
+            other.join(0.2)  # it ends only if the lock does not stop it
+        return read
+
+    monkeypatch.setattr(Run, "events", while_the_other_reads)
+    curves.children()
+    other.join()
+    monkeypatch.undo()
+    assert curves.read()["speed"] == Curve([0, 1], [1.0, 2.0])
 
 
 def test_a_run_names_those_it_needs_made_or_found(run: Run, tmp_path: Path) -> None:
