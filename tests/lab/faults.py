@@ -1,6 +1,7 @@
 """Apply single-line faults to `core` and `pages`, one at a time, and report which of them the tests catch.
 
-    python -m tests.lab.faults [--seed N] [--count 40] [--only PACKAGE ...] [--full] [--to FILE] [--list]
+    python -m tests.lab.faults [--seed N] [--count 40] [--only PACKAGE ...] [--full] [--processes 2] [--to FILE]
+        [--list]
 
 Each fault is written into a temporary copy of the tree; the working tree stays as it is. The tests of the touched package
 (tests/lab/touched.py) run in that copy until the first failure: first the test files that import the faulty module, then
@@ -371,11 +372,11 @@ class Outcome:
         return self.said in ("caught", "hangs")
 
 
-def tried(fault: Fault, tree: Path, full: bool) -> Outcome:
+def tried(fault: Fault, tree: Path, full: bool, processes: int = 1) -> Outcome:
     """Run the tests of the touched package with the fault in place."""
     began = time.monotonic()
     unreliable: list[str] = []
-    for words in plan(fault.path, tree, full):
+    for words in plan(fault.path, tree, full, processes):
         while True:
             with applied(fault, tree):
                 said, by = _tests(words, tree, unreliable, began + LIMIT)
@@ -387,16 +388,17 @@ def tried(fault: Fault, tree: Path, full: bool) -> Outcome:
     return Outcome("survived", "", time.monotonic() - began)
 
 
-def plan(path: str, tree: Path, full: bool) -> Iterator[list[str]]:
+def plan(path: str, tree: Path, full: bool, processes: int = 1) -> Iterator[list[str]]:
     """Yield the words of each call of pytest for a fault in `path`: likely catchers first."""
+    split = ["-n", str(processes), "--dist", "worksteal"] if processes > 1 else []
     left_out = "" if full else " and not full"
     close = importing(path, tree)
     whole = existing(TESTS[package(path)], tree)
     quiet = [name for name in whole if name != "tests/browser"]
     if close:
-        yield [*close, "-m", f"not browser and not alone{left_out}"]
+        yield [*close, *split, "-m", f"not browser and not alone{left_out}"]
     if quiet:
-        yield [*quiet, *(f"--deselect={name}" for name in close), "-m", f"not browser and not alone{left_out}"]
+        yield [*quiet, *(f"--deselect={name}" for name in close), *split, "-m", f"not browser and not alone{left_out}"]
     yield [*dict.fromkeys([*close, *whole]), "-m", f"(browser or alone){left_out}"]
 
 
@@ -490,6 +492,7 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=40)
     parser.add_argument("--only", nargs="+", choices=sorted(TESTS), help="packages that faults are drawn from")
     parser.add_argument("--full", action="store_true", help="run tests marked `full` too")
+    parser.add_argument("--processes", type=int, default=1, help="of pytest, for tests that need not run alone")
     parser.add_argument("--list", action="store_true", help="print the faults without running a test")
     parser.add_argument(
         "--to", type=Path, default=ROOT / "build" / "faults.jsonl", help="file that results are added to"
@@ -514,7 +517,7 @@ def main() -> None:
             if _key(line) in known:
                 line = known[_key(line)]
             else:
-                outcome = tried(fault, tree, asked.full)
+                outcome = tried(fault, tree, asked.full, asked.processes)
                 line |= {"caught": outcome.caught, **asdict(outcome), "seconds": round(outcome.seconds, 1)}
                 with asked.to.open("a", encoding="utf-8") as file:
                     file.write(json.dumps(line) + "\n")
