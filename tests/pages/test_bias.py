@@ -162,16 +162,16 @@ def test_labels_look_wrong_by_either_view_and_types_with_few_mentions_come_last(
 
 
 @pytest.mark.parametrize(
-    ("types", "bits", "clean"),
+    ("types", "bits", "clean", "heading"),
     [
-        (("<b>PARTY</b>",), (0.0, 0.0), False),  # a single type: nothing was trained
-        (("PARTY", "DATE"), (0.0, 2e-16), False),  # nothing was found
-        (("PARTY", "DATE"), (-0.001, -0.5), False),  # nothing but for rounding has no sign
-        (("PARTY", "DATE"), (1.0, -1.0), True),
+        (("<b>PARTY</b>",), (0.0, 0.0), False, "only one type"),  # a single type: nothing was trained
+        (("PARTY", "DATE"), (0.0, 2e-16), False, "Nothing shows"),  # nothing was found
+        (("PARTY", "DATE"), (-0.001, -0.5), False, "Names tell more"),  # nothing but for rounding has no sign
+        (("PARTY", "DATE"), (1.0, -1.0), True, "Names tell more"),
     ],
 )
 def test_labels_get_a_clean_bill_only_if_something_was_measured(
-    types: tuple[str, ...], bits: tuple[float, float], clean: bool, home: Path
+    types: tuple[str, ...], bits: tuple[float, float], clean: bool, heading: str, home: Path
 ) -> None:
     rows = [sentence(f"Acme{i} pays .", [(0, 1, types[i % len(types)])]) for i in range(30)]
     corpus = Library(home).seal(rows, name="labels", origin={}, labelled=True)
@@ -179,6 +179,7 @@ def test_labels_get_a_clean_bill_only_if_something_was_measured(
     app = opened(PAGE)
     assert not app.exception
     assert bool(app.success) == clean
+    assert heading in app.subheader[0].value
     said = texts(app) + raw_html(app)
     assert "<b>PARTY" not in said
     assert "−0.00" not in said

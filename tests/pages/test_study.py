@@ -46,6 +46,11 @@ def test_a_single_task_says_nothing_of_others_like_it(home: Path) -> None:
     app = opened_on(PAGE, run.id)
     assert not app.exception
     assert "others like it" in seen(app)
+    for tab in ("Download", "All trainings"):
+        app.session_state["results.tab.study"] = tab
+        assert not app.run().exception
+    app.session_state["results.tab.study"] = "Study"
+    app.run()
     assert len(app.get("plotly_chart")) == 1
     assert finished.html_report(run.id).count("<svg") == 1
 

@@ -469,6 +469,8 @@ def test_a_stopped_training_says_what_is_kept_and_is_resumed(parts: Parts, monke
     assert "checkpoint of step 12" in said
     assert plain(str(run.artifacts / "model")) in said
     assert len(charts(app)) >= 2
+    assert any("Stopped" in badge.value for badge in app.markdown)
+    assert SMALLER not in labels(app)  # memory did not run out
     app.button(key="training.run.resume").click().run()
     assert resumed == [run.id]
 
@@ -546,6 +548,7 @@ def test_a_finished_tagger_says_how_good_it_is_and_how_to_load_it(parts: Parts) 
     app = opened(PAGE)
     assert not app.exception
     assert not app.error
+    assert not any("Stopped" in badge.value for badge in app.markdown)
     assert {"62.0", "59.5"} <= set(metrics(app).values())  # test F1, micro and macro
     said = texts(app)
     for part in ("55.5, 56.5", "60.0, 64.0", "0.163 as it came, 0.021 at the temperature 1.75", "87.5", "33.2"):
