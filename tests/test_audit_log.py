@@ -265,22 +265,18 @@ def test_curves_of_several_runs_are_one_line_that_names_them_all(
     assert sorted(told["corpora"]) == sorted(marks.values())
 
 
-def test_a_line_says_when_and_who(new: Log, log: Log, home: Path) -> None:
-    audit.note_look(["f" * 24])
-    (told,) = log()
-    assert datetime.fromisoformat(told["time"]).utcoffset() is not None
-    assert told["time"].endswith("Z")
-    assert told["uid"] == os.getuid()
-    assert told["account"]
-
-
-def test_the_log_is_its_owners_alone(home: Path) -> None:
+def test_a_line_has_time_and_account_and_the_log_is_its_owners_alone(log: Log, home: Path) -> None:
     before = os.umask(0)
     try:
         audit.note_look(["f" * 24])
     finally:
         os.umask(before)
     assert stat.S_IMODE((home / "audit.jsonl").stat().st_mode) == 0o600
+    (told,) = log()
+    assert datetime.fromisoformat(told["time"]).utcoffset() is not None
+    assert told["time"].endswith("Z")
+    assert told["uid"] == os.getuid()
+    assert told["account"]
 
 
 def test_a_torn_line_is_survived(log: Log, home: Path) -> None:
@@ -299,20 +295,19 @@ def test_two_processes_write_whole_lines(home: Path) -> None:
     assert len((home / "audit.jsonl").read_bytes().splitlines()) == 200
 
 
-def test_it_can_be_off(monkeypatch: pytest.MonkeyPatch, home: Path, command: Command) -> None:
+def test_the_log_can_be_off_or_in_another_place(
+    monkeypatch: pytest.MonkeyPatch, home: Path, tmp_path: Path, command: Command
+) -> None:
     monkeypatch.setenv("WINNOW_AUDIT", "off")
     audit.note_look(["f" * 24])
     assert not (home / "audit.jsonl").exists()
     assert json.loads(command("audit", "--json")[1]) == {"log": None, "lines": []}
-
-
-def test_it_can_be_elsewhere(monkeypatch: pytest.MonkeyPatch, home: Path, tmp_path: Path) -> None:
     monkeypatch.setenv("WINNOW_AUDIT", str(tmp_path / "elsewhere.jsonl"))
     audit.note_look(["f" * 24])
     assert not (home / "audit.jsonl").exists()
     assert audit.lines()[0] == tmp_path / "elsewhere.jsonl"
     assert len(audit.lines()[1]) == 1
-    monkeypatch.setenv("WINNOW_AUDIT", "here.jsonl")  # of which folder? A worker stands in another one
+    monkeypatch.setenv("WINNOW_AUDIT", "here.jsonl")  # a worker has another working folder
     with pytest.raises(ConfigError, match="WINNOW_AUDIT"):
         audit.note_look(["f" * 24])
 

@@ -55,28 +55,23 @@ def test_the_door(verdict: Verdict, monkeypatch: pytest.MonkeyPatch) -> None:
     assert verdict("door").startswith("look: This system does not show who connects")
 
 
-@pytest.mark.parametrize("wide", ["", "runs", "runs/a.json"])
-def test_a_wide_file_or_folder_is_named(wide: str, verdict: Verdict, home: Path) -> None:
-    (home / wide).chmod(0o750)
-    assert verdict("modes").startswith(f"bad: {home / wide}: ")
-
-
-def test_a_link_in_the_home_has_no_mode_of_its_own(verdict: Verdict, home: Path, tmp_path: Path) -> None:
+def test_modes_are_checked_for_all_but_links(verdict: Verdict, home: Path, tmp_path: Path) -> None:
     (home / "link").symlink_to(tmp_path)
+    for wide in ("", "runs", "runs/a.json"):
+        mode = (home / wide).stat().st_mode
+        (home / wide).chmod(0o750)
+        assert verdict("modes").startswith(f"bad: {home / wide}: ")
+        (home / wide).chmod(mode)
     assert verdict("modes").startswith("ok")
 
 
-def test_another_accounts_home(verdict: Verdict, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_owner_the_offline_switch_and_the_allowed_folders_are_checked(
+    verdict: Verdict, home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setattr(os, "getuid", lambda: home.stat().st_uid + 1)
     assert verdict("owner").startswith(f"bad: {home}: belongs to another account")
-
-
-def test_the_offline_switch(verdict: Verdict, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("WINNOW_OFFLINE")
     assert verdict("offline").startswith("look")
-
-
-def test_the_whole_disk_as_a_root(verdict: Verdict, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("WINNOW_DATA_DIRS", str(tmp_path / "texts"))
     assert str(tmp_path / "texts") in verdict("roots")
     monkeypatch.setattr(privacy, "allowed_roots", lambda: [tmp_path, Path("/")])
@@ -130,18 +125,17 @@ def test_streamlits_settings_are_the_projects(
     assert verdict("streamlit").startswith("bad: A config.toml of Streamlit cannot be read")
 
 
-@pytest.mark.parametrize(("found", "due"), [(True, "ok"), (False, "look"), (None, "look")])
-def test_the_disk(found: bool | None, due: str, verdict: Verdict, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(disks, "encrypted", lambda path: found)
-    assert verdict("disk").startswith(due)
-    assert ("not known" in verdict("disk")) == (found is None)
-
-
-@pytest.mark.parametrize(("found", "due"), [([], "ok"), (["/dev/sda2"], "look"), (None, "look")])
-def test_the_swap(found: list[str] | None, due: str, verdict: Verdict, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(disks, "open_swaps", lambda: found)
-    assert verdict("swap").startswith(due)
-    assert all(name in verdict("swap") for name in found or ())
+def test_disk_and_swap_are_fine_only_if_known_to_be_encrypted(
+    verdict: Verdict, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for encrypted in (True, False, None):
+        monkeypatch.setattr(disks, "encrypted", lambda path, encrypted=encrypted: encrypted)
+        assert verdict("disk").startswith("ok" if encrypted else "look")
+        assert ("not known" in verdict("disk")) == (encrypted is None)
+    for swaps in ([], ["/dev/sda2"], None):
+        monkeypatch.setattr(disks, "open_swaps", lambda swaps=swaps: swaps)
+        assert verdict("swap").startswith("ok" if swaps == [] else "look")
+        assert all(name in verdict("swap") for name in swaps or ())
 
 
 def device(folder: Path, name: str, *below: Path, uuid: str = "") -> Path:
