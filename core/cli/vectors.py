@@ -1,4 +1,4 @@
-"""The commands `vectors add` and `vectors list`: word vectors of elsewhere, for taggers to begin with."""
+"""The commands `vectors add` and `vectors list`: external word vectors that taggers start from."""
 
 from dataclasses import asdict
 from pathlib import Path

@@ -28,7 +28,7 @@ from tests.patience import until, within
 
 STILL = """e => Promise.all(e.getAnimations({subtree: true}).filter(a => a.effect.getComputedTiming().endTime < 1e6)
     .map(a => a.finished.catch(() => 0)))"""
-VECTORS = "Word vectors of elsewhere (GloVe, word2vec, fastText)"
+VECTORS = "External word vectors (GloVe, word2vec, fastText)"
 LARGER = "Start from a larger encoder: slower, and better at most tasks"
 ROAD = {"bias", "project", "selection"}  # walks of `make test`; the others run in `make test-full`
 WALKS: dict[str, Callable[["Walk"], None]] = {}

@@ -75,4 +75,4 @@ def test_a_source_that_knows_no_word_is_noted() -> None:
     found = measure.compare(learnt, sample(["a b c"], "latin"), ear)
     assert found.columns["oov"] == 100
     assert np.isfinite(found.value)
-    assert ear.notes == ["surprise: the source knows no word of latin; its perplexity says nothing but that."]
+    assert ear.notes == ["perplexity: the source knows no word of latin; the value says only that."]
