@@ -20,6 +20,7 @@ import os
 import random
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -454,7 +455,7 @@ def _tests(words: Sequence[str], tree: Path, unreliable: list[str], until: float
 
 def _end(process: "subprocess.Popen[bytes]") -> None:
     if process.poll() is None:
-        os.killpg(process.pid, 9)
+        os.killpg(process.pid, signal.SIGKILL)
         process.wait()
 
 
@@ -506,6 +507,7 @@ def main() -> None:
         for fault in chosen:
             print(f"{fault.kind}: {fault.path}:{fault.line}\n  - {fault.before}\n  + {fault.after}")
         return
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the copy is removed and pytest ended
     asked.to.parent.mkdir(parents=True, exist_ok=True)
     stored = [json.loads(line) for line in asked.to.read_text("utf-8").splitlines()] if asked.to.exists() else []
     known = {_key(line): line for line in stored}
