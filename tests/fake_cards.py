@@ -9,6 +9,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 from core import cards
+from core.facade import machine
 
 H100 = ("GPU-aaaa-1111", "NVIDIA H100", "580.65.06", "9.0")
 T4 = ("GPU-bbbb-2222", "Tesla T4", "580.65.06", "7.5")
@@ -72,6 +73,7 @@ class Driver:
 
     def _ready(self, torch: str | None) -> None:
         cards.forget()
+        machine._load.cache_clear()  # it keeps what another driver said some seconds ago
         self._patch.setattr(cards, "built_for", lambda: torch)
 
 

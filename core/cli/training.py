@@ -130,7 +130,7 @@ def predict(input: str, output: str | None, as_json: bool, **values: object) -> 
             echo_json(asdict(sentence))
     if read.rejected:
         name = Path(input).name
-        words = f"{count(read.rejected, 'row')} of {name} could not be read and have no predictions"
+        words = f"{count(read.rejected, 'row')} of {name} could not be read, so no entities were predicted there"
         echo(f"note: {words}; python -m core corpus add {name} lists them.", err=True)
 
 

@@ -209,7 +209,7 @@ def test_from_the_command_line(command: Command, tmp_path: Path, corpora: Corpor
     damaged.write_text('{"text": "Px meets La"}\n{"text": 7}\n{"text": "ax bx"}\n', encoding="utf-8")
     code, out, err = command("predict", "--model", output, damaged)
     assert [json.loads(line)["line"] for line in out.splitlines()] == [1, 3]
-    assert "note: 1 rows of damaged.jsonl could not be read and have no predictions" in err
+    assert "note: 1 row of damaged.jsonl could not be read, so no entities were predicted there" in err
     code, _, err = command("predict", "--model", output, raw, "--output", tmp_path / "p.txt", "--json")
     assert (code, "'p.txt' ends in none of .jsonl, .csv, .conll" in err) == (2, True)
     code, out, _ = command("evaluate", "--model", output, "--test", corpora["test"][0], "--json")

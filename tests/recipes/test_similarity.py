@@ -139,7 +139,7 @@ def test_sources_of_one_law_are_not_told_apart(piles: dict[str, str], seal: Seal
     twins = [seal(texts(chained(FRUIT, 300, seed)), f"twin-{seed}").fingerprint for seed in (31, 32)]
     found = compared(piles, source=twins, measure=("ppl",), parts=8)
     assert found["leads"][0]["holds"] is False
-    assert "the lead may be chance by surprise, so other text of fruit-task" in found["recommendation"]["fruit-task"]
+    assert "the lead may be chance by perplexity, so other text of fruit-task" in found["recommendation"]["fruit-task"]
 
 
 def test_a_text_that_is_too_short_for_parts_is_told(piles: dict[str, str], seal: Seal) -> None:
@@ -363,7 +363,7 @@ def test_the_command_prints_the_table(command: Command, tmp_path: Path) -> None:
     assert (tmp_path / "table.csv").read_text(encoding="utf-8-sig").startswith("target,source,measure,value")
     code, out, _ = command(*words)
     assert "PPL (low)" in out
-    assert "surprise" in out.splitlines()[1]
+    assert "perplexity" in out.splitlines()[1]
     assert "law is closest to task by 2 of 2 measures" in out
     assert "*" in out.splitlines()[3]
     code, out, err = command(*words, "--output", "table.docx")
