@@ -60,7 +60,7 @@ def reads(row: ArmRow) -> bool:
 def held_against(row: ArmRow) -> str:
     """Name of what an arm must beat beside nothing."""
     _, control = _CONTROLS.get(_head(row.arm), ("", ""))
-    return control or ("as much random text" if row.sentences else "a part taken by lot")
+    return control or ("as much random text" if row.sentences else "a random part")
 
 
 def asked_by_control(arm: str) -> str:

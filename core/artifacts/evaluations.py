@@ -135,7 +135,7 @@ class TrainInTest:
         """Sentence with their number, exact and near."""
         n = self.exact + self.near
         return (
-            f"{n:,} training sentence{'s stand' if n > 1 else ' stands'} in the dev or test set "
+            f"{n:,} training sentence{'s are' if n > 1 else ' is'} in the dev or test set "
             f"too ({self.exact:,} word for word, {self.near:,} nearly)."
         )
 

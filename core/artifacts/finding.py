@@ -225,7 +225,7 @@ def _next(row: ArmRow, unsettled: Open) -> str:
         "below control": f"Next: leave it; {_under_control(row)} the tagger is better.",
     }
     if row.verdict == "helped" and row.delta_random is None:
-        return "Next: the same beside as much of it taken by lot, which tells whether it is the selection that helps."
+        return "Next: repeat it with a random baseline of the same size, to see whether the selection is what helps."
     if row.verdict == "improves" and n < SEEDS:
         return f"Next: {unsettled.more(SEEDS)}, before you rely on it."
     if row.verdict == "helped":

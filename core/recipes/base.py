@@ -218,7 +218,7 @@ def refuse_red(recipe: Recipe, config: Config, store: RunStore, *, run_anyway: b
 def register(recipe: Recipe, config: Config, store: RunStore, *, run_anyway: bool = False) -> Run:
     """Return the run that does this work: a finished one, else one that was begun, else a new one.
 
-    Every run that is nobody's child is made here, so the data check refuses it here, before there is a run.
+    Every run without a parent run is made here, so the data check can refuse it before it exists.
     run_anyway: overrule its red items; the run notes them.
     Errors: CorpusError; ConfigError for a download on a machine kept offline and for a red item of the data check.
     """

@@ -26,7 +26,7 @@ class PrevalenceConfig(EncoderOptions):
 
     task: str = option(..., "Task corpus (T_C): sentences like the tagger's, unlabelled.", corpus=True)
     domain: str = option(..., "Domain corpus (D_C), which may have more of the kind.", corpus=True)
-    seed: int = option(0, "Seed of the sample of the domain corpus that the task corpus is told from.", ge=0)
+    seed: int = option(0, "Seed of the sample of the domain corpus that the task corpus is compared with.", ge=0)
 
 
 def run(config: PrevalenceConfig, job: Job) -> PrevalenceResult:

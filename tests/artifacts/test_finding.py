@@ -71,7 +71,7 @@ ROWS: Mapping[str, tuple[ArmRow, tuple[str, str, str]]] = {
     ),
     "no control": (
         line("helped", "tapt"),
-        ("It helped: after reading the task's own text", "+3.9 points of 100", "Next: the same beside as much"),
+        ("It helped: after reading the task's own text", "+3.9 points of 100", "Next: repeat it with a random baseline"),
     ),
     "choosing helped": (
         line("improves", delta_random=2.9, interval_random=(1.0, 4.8), chose="yes"),
@@ -84,9 +84,9 @@ ROWS: Mapping[str, tuple[ArmRow, tuple[str, str, str]]] = {
     "below by lot": (
         line("below control", "skl:2", delta_random=-2.0, interval_random=(-3.0, -1.0)),
         (
-            "No: with a part taken by lot the tagger does better than with borrowed labels",
-            "-2.0 over a part taken by lot (-3.0 to -1.0)",
-            "Next: leave it; with a part taken by lot the tagger is better.",
+            "No: with a random part the tagger does better than with borrowed labels",
+            "-2.0 over a random part (-3.0 to -1.0)",
+            "Next: leave it; with a random part the tagger is better.",
         ),
     ),
     "harm": (
@@ -113,7 +113,7 @@ def test_what_how_sure_and_what_next_follow_from_the_verdict(case: str) -> None:
         ("classifier", 1333, "choosing", "after as much random text"),
         ("tapt", 1333, "choosing", "after as much random text"),
         ("lm:law", 1333, "reading the source", "with the language model as it came"),
-        ("skl:2", 0, "choosing", "with a part taken by lot"),
+        ("skl:2", 0, "choosing", "with a random part"),
         ("dataaug", 0, "changing the copies", "with unchanged copies"),
         ("random2low:20%", 0, "changing the copies", "with unchanged copies"),
         ("highc2low:20%", 0, "changing the copies", "with unchanged copies"),

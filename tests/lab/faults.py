@@ -434,8 +434,7 @@ def _tests(words: Sequence[str], tree: Path, unreliable: list[str], until: float
         )
         began = time.monotonic()
         try:
-            while process.poll() is None:
-                time.sleep(0.2)
+            while not _ended(process, within=0.2):
                 files = list((tree.parent / "durations").glob("*.jsonl"))
                 quiet = time.time() - max((file.stat().st_mtime for file in files), default=0.0)
                 if min(quiet, time.monotonic() - began) > HANGS:
@@ -451,6 +450,14 @@ def _tests(words: Sequence[str], tree: Path, unreliable: list[str], until: float
     if not failed and process.returncode not in (1, 2) and "Error while loading conftest" not in said:
         raise RuntimeError(f"pytest ended with {process.returncode}:\n{said[-3000:]}")
     return "caught", failed[1] if failed else ""
+
+
+def _ended(process: "subprocess.Popen[bytes]", within: float) -> bool:
+    try:
+        process.wait(within)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:

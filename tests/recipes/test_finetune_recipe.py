@@ -105,7 +105,7 @@ def test_training_sentences_in_dev_and_test_are_counted_and_f1_given_without_the
     run = tuned({**sealed, "test": (sealed["test"],), "seeds": (1,)})
     result = run.result()
     assert result["train_in_test"] == {"exact": 2, "near": 1}
-    words = "3 training sentences stand in the dev or test set too (2 word for word, 1 nearly)."
+    words = "3 training sentences are in the dev or test set too (2 word for word, 1 nearly)."
     assert [note for note in notes(run) if note.startswith(words)]
     for split, held in (("dev", 1), ("test", 2)):
         table = Evaluation.load(run.artifacts / f"evaluation-{split}-1.npz")

@@ -48,7 +48,7 @@ class Layout:
 
     @property
     def notes(self) -> list[str]:
-        """What a user should know about how the columns were read."""
+        """Notes for the user on how the columns were read."""
         notes = []
         if self.style.kind == "untyped":
             notes.append(self.style.note)

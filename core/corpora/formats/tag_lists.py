@@ -46,7 +46,7 @@ class _Column:
 
     @property
     def what(self) -> str:
-        """What the values look like, for an error."""
+        """Kind of the values, as an error names it."""
         if self.style is not None and self.style.syntax:
             return "chunks or roles"
         if all(value.isdecimal() for value in self.counts):

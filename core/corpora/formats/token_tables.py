@@ -47,7 +47,7 @@ class Cells:
 
     @property
     def notes(self) -> list[str]:
-        """What a user should know about how the columns were read."""
+        """Notes for the user on how the columns were read."""
         notes = [self.style.note] if self.style is not None and self.style.kind == "untyped" else []
         if self.further:
             notes.append(further_note(self.tags, self.further))

@@ -209,8 +209,8 @@ def _judged(verdict: Verdict, cell: Cell) -> Judgement:
         return replace(judgement, word="improves", why=f"{gain}: above 0.{few_seeds(none)}")
     if not arm.strategy:
         why = (
-            f"{gain}: above 0, but nobody can tell what the task corpus is worth from what any text of its size is; "
-            "give a domain corpus, and the variant random-only reads as many sentences of that."
+            f"{gain}: above 0, but any text of the same size might help as much as the task corpus; "
+            "give a domain corpus, and the variant random-only reads as many sentences of it."
         )
         return replace(judgement, word="helped", why=why)
     return judgement

@@ -32,7 +32,7 @@ def run(config: ExperimentConfig, job: Job) -> ExperimentResult:
     cells = config.cells
     _check_budgets(config, job)
     if added := [name for name in dict.fromkeys(cell.arm.plain_name for cell in cells) if name not in config.arms]:
-        job.context.note(f"Added {' and '.join(added)}: without them nobody can tell what a variant is worth.")
+        job.context.note(f"Added {' and '.join(added)}: a variant can only be judged against them.")
     with helpers(job) as helping:
         stages, finished, test = _finished(config, job, helping)
     if test:

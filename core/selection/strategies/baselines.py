@@ -48,7 +48,7 @@ class LengthMatchedRandom(Strategy):
     in_short: ClassVar[str] = "by lot, as long as yours: a control"
     topical: ClassVar[bool] = False
     unit: ClassVar[str] = "log weight"
-    summary: ClassVar[str] = "Picks by lot, but long and short sentences in the shares that the task corpus has them."
+    summary: ClassVar[str] = "Picks at random, with the same distribution of sentence lengths as the task corpus."
     trust: ClassVar[str] = "The control for strategies that favour long or short sentences."
 
     _log_weight: FloatArray  # (15,) of each bin of lengths

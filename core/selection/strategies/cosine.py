@@ -22,7 +22,7 @@ class CosineOptions(Config):
 
     query: Query = option(
         "raw-mean",
-        "What stands for the task corpus: the mean of its embeddings (raw-mean, as printed), the mean of their "
+        "Query vectors for the task corpus: the mean of its embeddings (raw-mean, as printed), the mean of their "
         "directions (unit-mean), the nearest of several means (k-means), or the mean of the task corpus against that "
         "of the domain corpus (contrastive).",
     )

@@ -28,9 +28,7 @@ class Neighbours(Strategy):
     in_short: ClassVar[str] = "near a few sentences of yours"
     unit: ClassVar[str] = "cosine"
     reads: ClassVar[Reads] = "vectors"
-    summary: ClassVar[str] = (
-        "Prefers sentences that are close to a few sentences of the task corpus, whichever they are."
-    )
+    summary: ClassVar[str] = "Prefers sentences that are close to their nearest few sentences of the task corpus."
     trust: ClassVar[str] = (
         "Trust it when the task corpus covers several topics; odd sentences of the task corpus draw odd neighbours."
     )
