@@ -250,8 +250,9 @@ def samples(as_json: bool) -> None:
         echo(note, err=True)
         report({"samples": []}, as_json, "")
         return
-    added = list(reversed(corpora.samples()))  # the first one keeps the roles
-    for sample in added:
-        corpora.open_sample(sample.name)
+    added = list(reversed(corpora.samples()))
+    for sample in added[:-1]:
+        corpora.add_sample(sample.name)
+    corpora.open_sample(added[-1].name)  # one change of roles, so there is no earlier one to go back to
     rows = [{"name": sample.name, "title": sample.title} for sample in added]
     report({"samples": rows}, as_json, [f"{row['name']}: {row['title']}" for row in rows])

@@ -243,6 +243,7 @@ def test_what_only_does_something_says_in_json_what_it_did(
         return json.loads(capsys.readouterr().out)
 
     assert [row["name"] for row in run("samples")["samples"]] == [s.name for s in reversed(corpora.samples())]
+    assert not corpora.former_roles()
     assert run("samples") == {"samples": []}
     made = run("select", "--task", "legal-task", "--domain", "legal-domain", "--strategy", "random", "--budget", "9")
     output = str(tmp_path / "S_C.txt")
