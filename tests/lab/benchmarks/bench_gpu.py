@@ -45,8 +45,9 @@ CARRIED = (
     "pynndescent",
     "defusedxml",
 )
+SOURCE = ("seqeval",)  # pure Python, and on the index as source only: built here
 # Too large to be carried: a card's machine has them.
-THERE = ("torch", "transformers", "accelerate", "numpy", "scipy", "scikit-learn", "numba", "pyarrow")
+THERE = ("torch", "transformers", "accelerate", "numpy", "scipy", "scikit-learn", "numba", "pyarrow", "pandas")
 ENCODER = "minilm"
 MOST = 60 * 2**20  # bytes
 WHOLE, MISSING = 0, 3  # how a part's process ends, but for one that died
@@ -62,6 +63,9 @@ def prepare(folder: Path, python: str) -> None:
     pip = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
     pip += ["--only-binary=:all:", f"--python-version={python}", "--implementation=cp", *platforms]
     subprocess.run([*pip, f"--dest={folder}", *pinned], check=True)
+    source = [f"{name}=={importlib.metadata.version(name)}" for name in SOURCE]
+    build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--disable-pip-version-check", "--no-deps"]
+    subprocess.run([*build, f"--wheel-dir={folder}", *source], check=True)
     _halve(folder / ENCODER)
     size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
     print(f"{folder}: {size / 2**20:.0f} MiB")
