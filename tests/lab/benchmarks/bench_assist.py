@@ -17,7 +17,7 @@ from statistics import mean
 from typing import Any
 
 from core.facade import corpora, runs
-from tests.lab.benchmarks.bench_hidden import DATA
+from tests.lab.benchmarks.data import DATA
 
 PAIRS = ("german-ep:conll2002-nl", "conll2002-es:conll2003", "conll2002-es:conll2002-nl")
 SCHEMES = {"german-ep": "io"}

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from core.facade import runs
-from tests.lab.benchmarks.bench_hidden import DATA
+from tests.lab.benchmarks.data import DATA
 
 SPLITS = {"crossner-literature": ("train", "dev")}  # others: the training split alone
 SAMPLE = {"conll2003": 4000}

@@ -47,9 +47,9 @@ from core.runs import durations
 from core.runs.store import Run
 from core.stats.bootstrap import Difference, compare
 from core.stats.pooled import Estimate, pooled
-from tests.lab.benchmarks.bench_hidden import DATA, sentences
 from tests.lab.benchmarks.bench_ner import splits
 from tests.lab.benchmarks.bench_worth import write_corpora
+from tests.lab.benchmarks.data import DATA, sentences
 
 CORPORA = ("crossner-ai", "crossner-literature", "crossner-music")
 

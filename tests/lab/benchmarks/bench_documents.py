@@ -29,7 +29,7 @@ from core.corpora.documents.office import read_docx
 from core.corpora.documents.pdf import read_pdf
 from core.corpora.split import sentences
 from tests import documents as make
-from tests.lab.benchmarks.bench_hidden import DATA
+from tests.lab.benchmarks.data import DATA
 
 SIZE, LEADING, TOP, BOTTOM = 10, 12.5, 740, 80
 LAYOUTS = ("one column", "two columns", "two, line by line")

@@ -19,7 +19,7 @@ from typing import Any
 
 from core.facade import corpora, experiments, runs, similarity
 from tests.lab.benchmarks.bench_assist import added
-from tests.lab.benchmarks.bench_hidden import DATA
+from tests.lab.benchmarks.data import DATA
 
 TARGETS, SOURCES = ("bc5cdr", "conll2003"), ("pubmed", "news", "wikipedia")
 FIRST = {"train": 500, "dev": 300, "test": 1000}  # sentences

@@ -15,8 +15,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from core.facade import runs, selections
+from tests.lab.benchmarks.data import DATA, sentences
 
-DATA = Path(__file__).resolve().parents[4] / "shared" / "data"
 OTHERS = {"legal": 9000, "reviews": 9000, "pubmed": 9000, "news": 6000, "wikipedia": 5000, "wikipedia-people": 2000}
 DOMAINS = ("crossner-ai", "crossner-music", "crossner-literature")
 ARMS: tuple[tuple[str, dict[str, object]], ...] = (
@@ -33,12 +33,6 @@ ARMS: tuple[tuple[str, dict[str, object]], ...] = (
     ("knn", {}),
     ("classifier", {}),
 )
-
-
-def sentences(path: Path) -> list[str]:
-    """The sentences of a two-column file, tokens joined by one blank."""
-    blocks = path.read_text(encoding="utf-8").strip().split("\n\n")
-    return [" ".join(line.split("\t")[0] for line in block.split("\n")) for block in blocks]
 
 
 def sample(data: Path, name: str, n: int) -> list[str]:

@@ -27,8 +27,8 @@ from core.facade import runs
 from core.models import hub
 from core.results import Evaluation
 from core.stats.bootstrap import compare
-from tests.lab.benchmarks.bench_hidden import DATA
 from tests.lab.benchmarks.bench_ner import splits
+from tests.lab.benchmarks.data import DATA
 
 CORPORA = ("crossner-music", "crossner-ai", "crossner-literature")
 LAST, MINILM = "last", "minilm"

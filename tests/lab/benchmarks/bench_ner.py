@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from core.facade import runs
-from tests.lab.benchmarks.bench_hidden import DATA
+from tests.lab.benchmarks.data import DATA
 
 CORPORA = ("crossner-ai", "crossner-music", "crossner-literature", "inlegalner", "bc5cdr")
 FIRST = {"bc5cdr": 1000, "conll2003": 1000}

@@ -22,7 +22,7 @@ from core.artifacts.evaluations import FinetuneResult
 from core.corpora.library import Library
 from core.facade import runs
 from tests.lab.benchmarks.bench_assist import added
-from tests.lab.benchmarks.bench_hidden import DATA
+from tests.lab.benchmarks.data import DATA
 
 SMALLER = (
     "Smaller than Murthy et al. 2018: {train:,} primary and {assist:,} assisting training sentences where theirs are "

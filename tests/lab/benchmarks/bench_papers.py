@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from core.facade import papers
-from tests.lab.benchmarks.bench_hidden import DATA
+from tests.lab.benchmarks.data import DATA
 
 HERE = Path(__file__).parent
 ROOT, LINES, PAGE = HERE.parents[2], HERE / "papers.jsonl", HERE / "PAPERS.md"

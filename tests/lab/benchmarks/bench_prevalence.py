@@ -29,7 +29,8 @@ from core.selection.strategies.cross_fitted import CrossFitted
 from core.stats.prevalence import prevalence
 from core.text.sentence import Sentence, sentence_id
 from core.text.words import tokenize
-from tests.lab.benchmarks.bench_hidden import DATA, DOMAINS, OTHERS, sample, sentences
+from tests.lab.benchmarks.bench_hidden import DOMAINS, OTHERS, sample
+from tests.lab.benchmarks.data import DATA, sentences
 
 PAPERS, ENCYCLOPEDIA = ("pubmed",), ("wikipedia", "wikipedia-people")
 Case = tuple[str, Sequence[str], Sequence[str], Sequence[str]]  # its name, T_C, what is planted, the others

@@ -20,7 +20,7 @@ from core.facade import experiments, runs
 from core.facade.home import library
 from core.recipes.experiment.further_tests import rows_of
 from tests.lab.benchmarks.bench_assist import added
-from tests.lab.benchmarks.bench_hidden import DATA
+from tests.lab.benchmarks.data import DATA
 
 ARMS = ("base", "highc2low:20%", "low2high:20%", "dataaug")
 FURTHER = ("ood/oov", "ood/cross_category")

@@ -29,7 +29,7 @@ from core.stats.scoring import cited_spans, evaluate
 from core.text.sentence import Sentence
 from core.training.settings import CHAIN, TaggerSettings
 from tests.lab.benchmarks import bench_ner
-from tests.lab.benchmarks.bench_hidden import DATA
+from tests.lab.benchmarks.data import DATA
 
 CORPORA = ("crossner-music", "crossner-ai", "crossner-literature", "conll2003")
 BEFORE = "as it was"

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import yaml
 
-from tests.lab.benchmarks.bench_hidden import DATA, sentences
+from tests.lab.benchmarks.data import DATA, sentences
 
 WHOLE, SHARED, EACH = ("wikipedia", "wikipedia-people"), ("news", "reviews", "pubmed", "legal"), 15_000
 ARMS = ("none", "tapt", "random", "cos-pretrained", "classifier", "ner-selected")

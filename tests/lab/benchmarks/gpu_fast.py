@@ -42,6 +42,31 @@ def share(flops: float, scope: Scope) -> float:
     return flops / 1e12 / float(rates(scope)["bf16" if dtype == torch.bfloat16 else "fp32"])
 
 
+def launches(scope: Scope) -> Values:
+    """What a GPU waits for where batches are small: microseconds of one operation on one number, and milliseconds of a
+    plain training step of a BERT-base on 64, 256, and 1,024 sequences of 24 pieces."""
+    number = torch.zeros(1, device=scope.device)
+    times = 200 * scope.steps
+    values: dict[str, Any] = {"operation_us": 1e6 / times * seconds(lambda: [number.add_(1) for _ in range(times)], 2)}
+    size = {"num_hidden_layers": 1} if scope.rehearsal else {}
+    model = AutoModelForMaskedLM.from_config(BertConfig(**size)).to(scope.device).train()
+    optimizer = torch.optim.AdamW(model.parameters(), fused=True)
+
+    def steps(n: int) -> None:
+        for _ in range(n):
+            with torch.autocast(ids.device.type, torch.bfloat16):
+                loss = model(input_ids=ids, labels=ids).loss
+            torch.autograd.backward(loss)
+            optimizer.step()
+            optimizer.zero_grad()
+
+    for batch in (2,) if scope.rehearsal else (64, 256, 1024):
+        ids = torch.randint(5, 30_000, (batch, 24), device=scope.device)
+        steps(3)
+        values[f"step_ms_{batch}"] = 100 * seconds(lambda: steps(10))
+    return values
+
+
 def embedding(scope: Scope) -> Values:
     """Sentences a second beside `SentenceTransformer.encode` with the same weights, both in the same precision."""
     texts = scope.written[: scope.fast]
@@ -153,6 +178,7 @@ def together(scope: Scope) -> Values:
 
 FIGURES: dict[str, Callable[[Scope], Mapping[str, Any]]] = {
     "fast rates": rates,
+    "fast launches": launches,
     "fast embedding": embedding,
     "fast mlm": mlm,
     "fast seed": seed,

@@ -83,7 +83,7 @@ class Scope:
         folder = self.data and self.data / "crossner-music"
         if not folder or not folder.is_dir():
             return {"task": LEGAL.task, **{split: getattr(LEGAL, split) for split in SPLITS}}
-        from tests.lab.benchmarks.bench_hidden import sentences
+        from tests.lab.benchmarks.data import sentences
 
         task = self.out / "task.txt"
         lines = [line for split in ("train", "dev") for line in sentences(folder / f"{split}.conll")]
