@@ -22,7 +22,6 @@ from core.runs.context import RunContext
 from core.runs.executors import hello
 from core.runs.executors.companions import Companions, companions
 from core.runs.store import Run, RunStore
-from core.runs.versions import versions
 from core.runs.where import ON, Where
 from core.runs.worker import execute
 from tests.clusters import token, two_nodes
@@ -134,18 +133,11 @@ def test_a_node_that_does_not_see_the_home_is_named_and_left_idle(cluster: str, 
     os.close(folder)
 
 
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        (("versions", lambda: {**versions(), "numpy": "0.1"}), "this machine 0.1; install numpy 0.1 there"),
-        (("cards.machine", lambda: "Abacus"), "this machine on Abacus; use nodes of one kind"),
-    ],
-)
 def test_a_node_that_would_make_other_numbers_is_named_and_left_idle(
-    home: Path, cluster: str, change: tuple[str, Any], words: str, monkeypatch: pytest.MonkeyPatch
+    home: Path, cluster: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = idle(home, words)
-    monkeypatch.setattr(f"{hello.__name__}.{change[0]}", change[1])
+    run, words = idle(home, "other"), "this machine on Abacus; use nodes of one kind"
+    monkeypatch.setattr(f"{hello.__name__}.cards.machine", lambda: "Abacus")
 
     def named(context: RunContext) -> dict[str, object]:
         with companions(context, cluster):

@@ -138,25 +138,20 @@ def test_one_worker_that_differs_is_left_idle_and_named(
     assert not any("the one on" in note for note in run.state().notes)
 
 
-def test_most_workers_that_differ_end_the_run(home: Path) -> None:
-    engine = Engine(3, {(1, "hello"): older(1), (2, "hello"): older(2)})
-    with pytest.raises(ResourceError, match=r"^worker on ward2: has numpy 0\.1, this machine .*, or give --mixed\.$"):
-        on(engine, begun(home, "run"))
-
-
-def test_who_differs_is_named_where_nobody_else_is_left(home: Path) -> None:
+def test_a_run_ends_if_most_workers_differ_or_no_other_is_left(home: Path) -> None:
     def node_dies(engine: Engine) -> None:
         engine.room = 1
         raise Lost
 
-    engine = Engine(2, {(1, "hello"): older(1), (2, "make"): node_dies})
+    most = Engine(3, {(1, "hello"): older(1), (2, "hello"): older(2)})
+    with pytest.raises(ResourceError, match=r"^worker on ward2: has numpy 0\.1, this machine .*, or give --mixed\.$"):
+        on(most, begun(home, "most"))
+    last = Engine(2, {(1, "hello"): older(1), (2, "make"): node_dies})
     with pytest.raises(ResourceError, match=r"^worker on ward1: has numpy 0\.1"):
-        on(engine, begun(home, "run"))
+        on(last, begun(home, "last"))
 
 
-def test_the_place_of_who_was_refused_is_free_again_with_its_node(home: Path) -> None:
-    """The engine says nothing of the death of a worker that is asked nothing."""
-
+def test_the_place_of_a_refused_worker_is_free_again_with_its_node(home: Path) -> None:
     class Moved(Engine):
         def nodes(self) -> list[dict[str, Any]]:
             return [node for node in super().nodes() if node["NodeID"] != "n2" or self.computed[1] < 3]

@@ -53,13 +53,8 @@ def test_curves_are_read_on_and_not_anew(run: Run) -> None:
 
 def test_a_resumed_run_goes_on_with_the_same_curve(run: Run) -> None:
     log(run, *(("loss", 3 - step / 10, step) for step in range(1, 8)))
-    log(run, ("loss", 2.4, 5), ("loss", 2.3, 6))  # its checkpoint lay at step 4
+    log(run, ("loss", 2.4, 5), ("loss", 2.3, 6))  # its checkpoint was written at step 4
     assert Curves(run).read()["loss"].steps == [1, 2, 3, 4, 5, 6]
-
-
-def test_a_metric_without_steps_is_counted(run: Run) -> None:
-    log(run, ("speed", 1.0, None), ("speed", 2.0, None))
-    assert Curves(run).read()["speed"] == Curve([0, 1], [1.0, 2.0])
 
 
 def test_two_pages_that_read_at_once_count_each_point_once(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ import re
 import sys
 import time
 import tracemalloc
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -175,13 +175,15 @@ def at(times: Sequence[float], *parts: Entry) -> list[Event]:
     return [replace(event, time=time) for event, time in zip(log_of(*parts), times, strict=True)]
 
 
-def test_no_time_left_is_given_before_there_is_something_to_judge_it_by() -> None:
+def test_time_left_is_given_only_after_enough_progress() -> None:
     stage: Entry = ("stage", {"name": "tagging"})
-    slow_first_batch = at((0, 0, 0, 34, 35), STARTED, stage, progress(0, 100), progress(1, 100), progress(20, 100))
-    assert fold(slow_first_batch, locked=True).eta is None
-    soon = at((0, 0, 0, 1, 2, 3), STARTED, stage, *(progress(done, 100) for done in (0, 11, 22, 33)))
-    assert fold(soon, locked=True).eta is None
-    later = at((0, 0, 0, 4, 8, 12), STARTED, stage, *(progress(done, 100) for done in (0, 20, 40, 60)))
+
+    def told(times: Sequence[float], *done: int) -> list[Event]:
+        return at(times, STARTED, stage, *(progress(n, 100) for n in done))
+
+    assert fold(told((0, 0, 0, 34, 35), 0, 1, 20), locked=True).eta is None  # a slow first batch
+    assert fold(told((0, 0, 0, 1, 2, 3), 0, 11, 22, 33), locked=True).eta is None  # too early
+    later = told((0, 0, 0, 4, 8, 12), 0, 20, 40, 60)
     assert fold(later, locked=True).eta == pytest.approx(8)
     again = fold([*later, Event(seq=9, time=13.0, kind="stage", data={"name": "saving"})], locked=True)
     assert (again.eta, again.rate, again.reports) == (None, None, 0)
@@ -197,12 +199,8 @@ def test_a_run_knows_where_in_its_whole_it_is_and_what_is_left_of_it() -> None:
     state = fold(events, locked=True)
     assert state.part is not None
     assert (state.part.number, state.part.of, state.part.name, state.stage) == (2, 3, "the 2.", "training")
-    assert [state.left(now) for now in (110, 120, 150, 400)] == [
-        90,
-        80,
-        50,
-        40,
-    ]  # a late part leaves the next as it was
+    left = [state.left(now) for now in (110, 120, 150, 400)]
+    assert left == [90, 80, 50, 40]  # a late part leaves the estimate of the next part as it was
     assert state.elapsed(130) == 30
     resumed = fold([*events, *at((300, 310), STARTED, part(2, 3))], locked=True)
     assert (resumed.elapsed(330), resumed.left(330)) == (20 + 30, None)
@@ -214,12 +212,20 @@ def test_parts_are_judged_by_those_that_have_passed(run: Run, monkeypatch: pytes
     now = [0.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
 
+    def child(context: RunContext) -> dict[str, object]:
+        context.part(2, 2, "within")
+        return {}
+
     def recipe(context: RunContext) -> dict[str, object]:
         parts = Parts(context, [10, 10, 20, 40])
         for i in (0, 2, 3):  # the second was there already
             parts.next(i, f"part {i}")
             now[0] += 30 if i else 15
         Parts(context, [5]).next(0, "the only one")
+        run_or_reuse(context, "child", {}, {}, child, versions={}, key="c")
+        part = run.state().part
+        assert part is not None
+        assert (part.number, part.of) == (4, 4)  # a child's parts are not its parent's
         return {}
 
     execute(run, recipe)
@@ -229,48 +235,38 @@ def test_parts_are_judged_by_those_that_have_passed(run: Run, monkeypatch: pytes
     assert [one["after"] for one in told] == [None, 1.5 * 40, 0]
 
 
-def test_a_childs_parts_are_not_its_parents(run: Run) -> None:
-    def child(context: RunContext) -> dict[str, object]:
-        context.part(2, 2, "within")
-        return {}
-
-    def recipe(context: RunContext) -> dict[str, object]:
-        context.part(1, 7, "the first")
-        run_or_reuse(context, "child", {}, {}, child, versions={}, key="c")
-        part = run.state().part
-        assert part is not None
-        assert (part.number, part.of) == (1, 7)
-        return {}
-
-    execute(run, recipe)
-
-
-def test_what_it_took_counts_every_attempt_and_not_the_time_between() -> None:
+def test_a_new_attempt_keeps_notes_metrics_and_seconds_but_no_progress() -> None:
     failed: Entry = ("failed", {"error": "x"})
+    note: Entry = ("note", {"text": "n"})
+    metric: Entry = ("metric", {"name": "loss", "value": 2.0, "step": 1})
+    state = fold(log_of(STARTED, note, metric, progress(3), STARTED, note), locked=True)
+    assert (state.notes, state.metrics, state.done, state.attempts) == (("n",), {"loss": 2.0}, 0, 2)
     events = at((100, 160, 500, 530, 900, 911), STARTED, failed, STARTED, progress(3), STARTED, ("succeeded", {}))
     assert fold(events, locked=False).seconds == 60 + 30 + 11  # the second was killed after its last event
     assert fold(events[:4], locked=True).seconds == 60 + 30
     assert fold([], locked=False).seconds == 0
+    wait: Entry = ("note", {"text": "waiting for r", "waiting_for": "r"})
+    over: Entry = ("note", {"text": "the wait is over", "waiting_for": None})
+    assert fold(log_of(STARTED, wait, progress(1)), locked=True).waiting_for == "r"
+    ended = fold(log_of(STARTED, wait, over), locked=True)
+    assert (ended.waiting_for, ended.notes) == (None, ())
+    assert fold(log_of(STARTED, wait), locked=False).waiting_for is None
 
 
-def noting(text: str) -> Callable[[RunContext], dict[str, object]]:
-    def recipe(context: RunContext) -> dict[str, object]:
-        context.note(text)
-        return {}
-
-    return recipe
-
-
-def test_a_note_that_holds_until_resumed_does_not_outlive_its_attempt(run: Run) -> None:
+def test_a_passing_note_does_not_outlive_its_attempt(run: Run) -> None:
     def stopped(context: RunContext) -> dict[str, object]:
         context.note("reads well")
         context.note("stopped; something is kept", passing=True)
         raise Cancelled("enough")
 
+    def resumed(context: RunContext) -> dict[str, object]:
+        context.note("done")
+        return {}
+
     with pytest.raises(Cancelled):
         execute(run, stopped)
     assert run.state().notes == ("reads well", "stopped; something is kept")
-    execute(run, noting("done"))
+    execute(run, resumed)
     assert run.state().notes == ("reads well", "done")
 
 
@@ -303,22 +299,6 @@ def test_a_failure_says_whether_going_on_can_help(run: Run, error: Exception, re
     assert not run.state().resumable
 
 
-def test_notes_and_metrics_outlive_an_attempt_but_progress_does_not() -> None:
-    note: Entry = ("note", {"text": "n"})
-    metric: Entry = ("metric", {"name": "loss", "value": 2.0, "step": 1})
-    state = fold(log_of(STARTED, note, metric, progress(3), STARTED, note), locked=True)
-    assert (state.notes, state.metrics, state.done, state.attempts) == (("n",), {"loss": 2.0}, 0, 2)
-
-
-def test_a_wait_shows_until_it_is_over() -> None:
-    wait: Entry = ("note", {"text": "waiting for r", "waiting_for": "r"})
-    over: Entry = ("note", {"text": "the wait is over", "waiting_for": None})
-    assert fold(log_of(STARTED, wait, progress(1)), locked=True).waiting_for == "r"
-    assert fold(log_of(STARTED, wait, over), locked=True).waiting_for is None
-    assert fold(log_of(STARTED, wait), locked=False).waiting_for is None
-    assert fold(log_of(STARTED, wait, over), locked=True).notes == ()
-
-
 # --- the context ---
 
 
@@ -327,6 +307,12 @@ def test_progress_is_thinned_but_the_last_of_a_stage_is_written(run: Run, monkey
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
 
     def recipe(context: RunContext) -> dict[str, object]:
+        context.progress(0, 9, "rows")
+        context.progress(5, 9, "rows")
+        assert run.state().done == 0
+        now[0] += 1
+        context.check()
+        assert run.state().done == 5  # a later check writes what was held back
         for stage in ("a", "b"):
             context.stage(stage)
             for i in range(1000):
@@ -337,25 +323,9 @@ def test_progress_is_thinned_but_the_last_of_a_stage_is_written(run: Run, monkey
     execute(run, recipe)
     events, _ = run.events()
     written = [event.data["done"] for event in events if event.kind == "progress"]
-    assert len(written) <= 2 * 20 + 3
+    assert len(written) <= 2 * 20 + 5
     stages = [i for i, event in enumerate(events) if event.kind in ("stage", "succeeded")]
     assert [events[i - 1].data["done"] for i in stages[1:]] == [999, 999]
-
-
-def test_progress_held_back_is_written_by_a_later_check(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    now = [0.0]
-    monkeypatch.setattr(time, "monotonic", lambda: now[0])
-
-    def recipe(context: RunContext) -> dict[str, object]:
-        context.progress(0, 9, "rows")
-        context.progress(5, 9, "rows")
-        assert run.state().done == 0
-        now[0] += 1
-        context.check()
-        assert run.state().done == 5
-        return {}
-
-    execute(run, recipe)
 
 
 def test_threads_of_one_process_write_whole_lines_in_one_order(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -382,18 +352,6 @@ def test_threads_of_one_process_write_whole_lines_in_one_order(run: Run, monkeyp
     assert sum(event.kind == "note" for event in events) == 800
 
 
-def test_a_listener_hears_every_event(run: Run) -> None:
-    heard: list[Event] = []
-
-    def recipe(context: RunContext) -> dict[str, object]:
-        context.metric("loss", 1.5, 3)
-        return {}
-
-    execute(run, recipe, listener=heard.append)
-    assert heard == run.events()[0]
-    assert [event.kind for event in heard] == ["started", "metric", "succeeded"]
-
-
 @pytest.mark.parametrize(
     ("error", "raised", "sentence"),
     [
@@ -418,9 +376,14 @@ def test_a_failure_is_one_sentence(run: Run, error: BaseException, raised: type[
         execute(run, recipe)
     state = run.state()
     assert state.state == "failed"
-    assert state.error is not None
-    assert re.search(sentence, state.error)
+    assert re.search(sentence, state.error or "")
     assert state.out_of_memory == ("memory ran out" in sentence)
+    with pytest.raises(TypeError):  # nor is a result that is no JSON kept
+        execute(run, lambda context: {"x": object()})
+    assert (run.state().state, run.result_file.exists()) == ("failed", False)
+    with pytest.raises(Cancelled):
+        execute(run, lambda context: (_ for _ in ()).throw(KeyboardInterrupt()))
+    assert run.state().state == "cancelled"
 
 
 def test_a_bug_leaves_its_traceback_in_the_log_and_no_text_of_a_corpus(run: Run) -> None:
@@ -437,24 +400,16 @@ def test_a_bug_leaves_its_traceback_in_the_log_and_no_text_of_a_corpus(run: Run)
     assert not any("wohnt hier" in text for text in told)
 
 
-def test_a_result_that_is_no_json_is_a_failure(run: Run) -> None:
-    with pytest.raises(TypeError):
-        execute(run, lambda context: {"x": object()})
-    assert run.state().state == "failed"
-    assert not run.result_file.exists()
+def test_a_listener_gets_every_event_and_each_is_a_line_of_plain_json(run: Run) -> None:
+    heard: list[Event] = []
 
-
-def test_ctrl_c_cancels(run: Run) -> None:
     def recipe(context: RunContext) -> dict[str, object]:
-        raise KeyboardInterrupt
+        context.metric("loss", 1.5, 3)
+        return {}
 
-    with pytest.raises(Cancelled):
-        execute(run, recipe)
-    assert run.state().state == "cancelled"
-
-
-def test_events_are_plain_json_lines(run: Run) -> None:
-    execute(run, noting("n"))
+    execute(run, recipe, listener=heard.append)
+    assert heard == run.events()[0]
+    assert [event.kind for event in heard] == ["started", "metric", "succeeded"]
     for line in run.events_file.read_text().splitlines():
         assert list(json.loads(line)) == ["seq", "time", "kind", "data"]
 

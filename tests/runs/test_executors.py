@@ -24,7 +24,7 @@ from core.facade.cluster import checked
 from core.recipes.parts.works import EmbedWork
 from core.reporter import Silent
 from core.runs.context import RunContext
-from core.runs.executors import checkup, engine, hello, on_ray
+from core.runs.executors import checkup, engine, on_ray
 from core.runs.store import Run
 from core.runs.versions import versions
 from core.runs.where import Where
@@ -204,16 +204,6 @@ def test_a_busy_node_answers_as_an_idle_one_does(home: Path, cluster: str, monke
         assert [checkup._asked(ray, node, home).answers for node in nodes] == [True] * 2
         for each in busy:
             ray.kill(each)
-
-
-def test_a_cluster_without_winnow_s_versions_is_refused(
-    home: Path, cluster: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(hello, "versions", lambda: {**versions(), "numpy": "0.1"})
-    with pytest.raises(
-        ResourceError, match=r"worker on \S+: has numpy .*, this machine 0\.1; install numpy 0\.1 there"
-    ):
-        squares(begun(home, "other"), cluster)
 
 
 def test_what_was_begun_here_is_not_finished_by_workers_of_another_kind(home: Path, cluster: str) -> None:

@@ -3,13 +3,16 @@
 import os
 import re
 import socket
+import threading
+from collections.abc import Mapping
 from pathlib import Path
-from signal import SIGKILL
+from signal import SIGKILL, Signals
 
 import psutil
 import pytest
 
 from core.artifacts import reviews as review_log
+from core.artifacts import roles
 from core.audit_log import account
 from core.errors import CorpusError, Overtaken, RunBusy, RunError
 from core.facade import corpora, removals, runs
@@ -17,6 +20,7 @@ from core.facade.home import store
 from core.runs import Run, execute, journal, launch
 from core.runs.lock import Lock, Worker, locked
 from tests.conftest import Seal
+from tests.patience import until
 
 HOLDER = (
     re.escape(f"{account()}, process {os.getpid()} on {socket.gethostname()}, since ") + r"\d{4}-\d\d-\d\d \d\d:\d\d"
@@ -73,6 +77,44 @@ def test_a_holder_s_file_that_was_forged_is_no_holder(run: Run) -> None:
     for forged in (b'{"pid": 1, "created": 1e300}', b'{"pid": 1, "created": 1, "account": 3}'):
         run.lock.path.write_bytes(forged)
         assert run.held_by() == ""
+
+
+def test_a_look_signals_nobody_and_the_app_that_starts_ends_a_cancelled_run(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[Signals] = []
+    monkeypatch.setattr(Worker, "signal", lambda self, number: sent.append(number))
+    assert run.cancel()
+    os.utime(run.cancel_file, (0, 0))  # its grace is long over
+    assert runs.state(run.id).cancelling
+    assert sent == []
+    removals.sweep()
+    assert until(lambda: sent)[0] == SIGKILL
+    run.cancel_file.unlink()
+    run.lock.release()
+
+
+def test_a_role_given_while_another_is_written_waits_for_it(seal: Seal, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = (seal([f"sentence {i} ."], f"c{i}").fingerprint for i in range(2))
+    write, given = roles._write, threading.Event()
+
+    def give() -> None:
+        corpora.set_role("dev", second)
+        given.set()
+
+    other = threading.Thread(target=give)
+
+    def slowly(home: Path, after: Mapping[str, str], former: Mapping[str, str] | None = None) -> None:
+        """Write only after the other window had time to come between."""
+        monkeypatch.setattr(roles, "_write", write)
+        other.start()
+        assert not given.wait(0.5), "the other window did not wait"
+        write(home, after, former)
+
+    monkeypatch.setattr(roles, "_write", slowly)
+    corpora.set_role("task", first)
+    other.join(10)
+    assert corpora.roles() == {"task": first, "dev": second}
 
 
 def test_what_another_window_did_is_not_taken_back_unseen(run: Run) -> None:

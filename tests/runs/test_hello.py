@@ -1,7 +1,6 @@
 """Where chunks may be made, and which workers are taken: all of it that needs no engine."""
 
 import os
-import sys
 import tempfile
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,11 +10,9 @@ import psutil
 import pytest
 
 from core import cards
-from core.cli.main import run_main
 from core.errors import ConfigError, ModelError, ResourceError
 from core.files import read_object
 from core.reporter import Reporter
-from core.runs import executors
 from core.runs.chunks import Array
 from core.runs.executors import engine
 from core.runs.executors.hand import Hand
@@ -24,31 +21,6 @@ from core.runs.store import Run
 from core.runs.versions import versions
 from tests.fake_cards import H100, Driver
 from tests.runs.works import Squares, begun, made
-
-
-def test_one_chunk_is_made_here(home: Path) -> None:
-    """No engine begins sooner than that."""
-    run = begun(home, "one")
-    assert len(made(run, "ray", Squares(run.path), 3, 4)) == 1
-    assert (run.path / f"process-{os.getpid()}").exists()
-
-
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        (["--on", "ray"], "Ray is not installed; give local, or pip install -r requirements-cluster.txt"),
-        (["--on", "the moon"], "'the moon' is nowhere to compute; give local, ray (this machine) or ray:HOST:PORT"),
-        (["--on", "ray:head"], "'ray:head' is nowhere to compute"),
-    ],
-)
-def test_where_nothing_can_be_computed_is_a_sentence(
-    words: list[str], sentence: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(executors, "find_spec", lambda name: None)
-    monkeypatch.setattr(sys, "argv", ["winnow", *words, "samples"])
-    monkeypatch.setenv("WINNOW_ON", "local")  # and put back afterwards
-    assert run_main() == 2
-    assert sentence in capsys.readouterr().err
 
 
 def test_a_cluster_is_joined_with_its_token_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -79,23 +51,17 @@ def test_what_a_killed_process_left_is_removed(monkeypatch: pytest.MonkeyPatch, 
     assert folder.stat().st_mode & 0o777 == 0o700
 
 
-def roll(*, mixed: bool) -> tuple[Roll, list[str]]:
+def test_a_worker_on_another_processor_is_refused_by_name_or_taken_with_a_note() -> None:
+    one, other = (Hello(versions=versions(), node=node, guarded=True) for node in ("ward3", "ward4"))
     notes = list[str]()
     context: Any = SimpleNamespace(note=notes.append)
-    return Roll(context, mixed=mixed), notes
-
-
-def test_a_worker_of_another_processor_is_refused_by_name_or_taken_with_a_word() -> None:
-    one, other = (Hello(versions=versions(), node=node, guarded=True) for node in ("ward3", "ward4"))
-    strict, _ = roll(mixed=False)
+    strict, lenient = (Roll(context, mixed=mixed) for mixed in (False, True))
     strict.admit(one)
     strict.probed(one, "ab")
     strict.probed(one, "ab")
-    with pytest.raises(
-        ResourceError, match=r"worker on ward4: makes other numbers .* ward3 .*; use nodes of one kind, .*, or give"
-    ):
+    says = r"worker on ward4: makes other numbers .* ward3 .*; use nodes of one kind, .*, or give"
+    with pytest.raises(ResourceError, match=says):
         strict.probed(other, "cd")
-    lenient, notes = roll(mixed=True)
     lenient.admit(Hello(versions={}, node="ward4", guarded=True))
     lenient.probed(one, "ab")
     lenient.probed(other, "cd")
@@ -113,15 +79,14 @@ def half_made(home: Path, *, exact: bool = False) -> Run:
 
 
 @pytest.mark.parametrize("share", ["", "0/2"])
-def test_what_was_begun_on_one_kind_of_processor_is_not_finished_on_another(
+def test_another_kind_of_processor_does_not_finish_a_run_unless_mixed(
     home: Path, share: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = half_made(home)
     probe = (run.chunks / "chunk.probe").read_bytes()
     monkeypatch.setenv("WINNOW_SHARE", share)
-    with pytest.raises(
-        ResourceError, match=r"makes other numbers .* resume the run where it was begun, remove it .* or give --mixed\."
-    ):
+    says = r"makes other numbers .* resume the run where it was begun, remove it .* or give --mixed\."
+    with pytest.raises(ResourceError, match=says):
         made(run, "local", Squares(run.path, off=1), 40, 4)
     assert len(list(run.chunks.glob("chunk-*.npy"))) == 2
     assert (run.chunks / "chunk.probe").read_bytes() == probe
@@ -148,7 +113,7 @@ def test_what_was_begun_is_finished_by_the_same_kind_or_taken_as_it_is(home: Pat
     assert made(anew, "local", Squares(anew.path, off=1), 40, 4) != expected
 
 
-def test_one_chunk_is_not_probed(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_chunk_is_computed_here_without_an_engine_or_a_probe(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     computed, compute = list[tuple[int, ...]](), Squares._compute
 
     def counted(work: Squares, rows: tuple[int, ...], report: Reporter) -> Array:
@@ -157,7 +122,7 @@ def test_one_chunk_is_not_probed(home: Path, monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(Squares, "_compute", counted)
     run = begun(home, "one")
-    made(run, "local", Squares(run.path), 3, 4)
+    assert len(made(run, "ray", Squares(run.path), 3, 4)) == 1
     assert computed == [(0, 1, 2)]
 
 

@@ -90,32 +90,31 @@ def kinds(run: Run) -> list[str]:
 # --- an undisturbed life ---
 
 
-def test_a_worker_of_its_own_does_the_same_as_this_process(store: RunStore, undisturbed: dict[str, bytes]) -> None:
-    run = create(store)
+def test_a_worker_gives_the_result_of_this_process_and_leaves_no_zombie(
+    store: RunStore, undisturbed: dict[str, bytes]
+) -> None:
+    run, offset, seen = create(store), 0, list[str]()
     assert (run.state().state, store.finished("k"), store.unfinished("k")) == ("queued", None, run)
-    assert ended(start(run)) == "succeeded"
-    assert outcome(run) == undisturbed
-    assert (store.finished("k"), store.unfinished("k")) == (run, None)
-    assert run.state().metrics == {}
-    assert run.state().done == run.state().total == 24
-    with pytest.raises(RunError, match="succeeded already"):
-        start(run)
+    worker, reader = Worker.read(start(run).launched_file), RunStore(store.home).get(run.id)
+    assert worker is not None
+    assert worker.pid in psutil.pids()
 
-
-def test_whoever_sees_succeeded_can_read_the_result(store: RunStore) -> None:
-    run, reader, offset, seen = create(store, seconds=0), RunStore(store.home), 0, list[str]()
-    start(run)
-    other = reader.get(run.id)
-
-    def result_is_out() -> bool:
+    def succeeded() -> bool:
         nonlocal offset
-        events, offset = other.events(offset)
+        events, offset = reader.events(offset)
         seen.extend(event.kind for event in events)
         return "succeeded" in seen
 
-    until(result_is_out)
-    assert other.result()["n"] == 12000
+    until(succeeded)
+    assert reader.result()["n"] == 12000  # the result is written before the event
     assert seen.count("succeeded") == 1
+    assert outcome(run) == undisturbed
+    assert (store.finished("k"), store.unfinished("k")) == (run, None)
+    state = run.state()
+    assert (state.metrics, state.done, state.total) == ({}, 24, 24)
+    with pytest.raises(RunError, match="succeeded already"):
+        start(run)
+    until(lambda: not psutil.pid_exists(worker.pid))
 
 
 def gone(pid: int) -> bool:
@@ -137,15 +136,6 @@ def test_a_worker_outlives_whoever_started_it(store: RunStore, undisturbed: dict
     assert launcher.returncode == -SIGKILL
     assert ended(run) == "succeeded"
     assert outcome(run) == undisturbed
-
-
-def test_no_zombie_is_left(store: RunStore) -> None:
-    run = start(create(store, seconds=0))
-    worker = Worker.read(run.launched_file)
-    assert worker is not None
-    assert worker.pid in psutil.pids()
-    assert ended(run) == "succeeded"
-    until(lambda: not psutil.pid_exists(worker.pid))
 
 
 # --- death ---
@@ -407,31 +397,33 @@ def test_cancel_then_resume(store: RunStore, undisturbed: dict[str, bytes], gate
     assert outcome(run) == undisturbed
 
 
-def test_a_cancelled_run_can_be_resumed_in_the_foreground(
-    store: RunStore, undisturbed: dict[str, bytes], gate: Path
+def test_a_run_about_to_begin_is_not_removed_or_started_again_and_never_works_if_cancelled(
+    store: RunStore, gate: Path
 ) -> None:
-    run = start(create(store, gate=str(gate)))
-    assert launch.stop(run).state == "cancelled"
-    gate.touch()
-    run.cancel_file.touch()
-    execute(run, crunch)
-    assert outcome(run) == undisturbed
-
-
-def test_a_run_cancelled_before_its_worker_is_there_never_works(store: RunStore, gate: Path) -> None:
     run = start(create(store, gate=str(gate)))
     with frozen(worker_of(run).pid):
         assert run.state().state == "queued"
+        with pytest.raises(RunError, match="about to begin"):
+            store.remove(run.id)
+        with pytest.raises(RunBusy, match="about to begin"):
+            start(run)
         assert run.cancel()
     assert ended(run) == "cancelled"
     assert not worked(run, 2)
 
 
-def test_sigterm_is_a_wish_to_cancel(store: RunStore, gate: Path) -> None:
+def test_sigterm_cancels_and_a_cancelled_run_can_be_resumed_in_the_foreground(
+    store: RunStore, undisturbed: dict[str, bytes], gate: Path
+) -> None:
     run = start(create(store, gate=str(gate)))
     until(lambda: worked(run))
     psutil.Process(worker_of(run).pid).terminate()
     assert ended(run) == "cancelled"
+    assert launch.stop(start(run)).state == "cancelled"
+    gate.touch()
+    run.cancel_file.touch()
+    execute(run, crunch)
+    assert outcome(run) == undisturbed
 
 
 @pytest.mark.alone  # it waits for the grace period of one second
@@ -507,19 +499,16 @@ def test_a_worker_is_given_its_grace(
     assert sent == expected
 
 
-def test_a_wish_to_cancel_from_before_the_clock_was_set_back_has_its_grace_anew(store: RunStore) -> None:
+def test_a_clock_that_was_set_back_restarts_the_grace_and_ends_the_wait_for_a_worker(store: RunStore) -> None:
     run = create(store)
+    assert run.state().state == "queued"
     assert run.lock.acquire(run.id)
     assert run.cancel()
     os.utime(run.cancel_file, (time.time() + 3600,) * 2)
     launch.escalate_if_due(run, grace=10)
     assert run.cancel_file.stat().st_mtime <= time.time()
     run.lock.release()
-
-
-def test_a_run_that_nobody_began_before_the_clock_was_set_back_is_not_waited_for(store: RunStore) -> None:
-    run = create(store)
-    assert run.state().state == "queued"
+    run.cancel_file.unlink()
     file = run.path / "manifest.json"
     later = (run.began + timedelta(hours=1)).isoformat()
     file.write_text(json.dumps({**json.loads(file.read_text()), "created": later}))
@@ -564,17 +553,3 @@ def test_a_run_that_was_killed_while_cancelled_can_be_resumed(
     gate.touch()
     assert ended(start(run)) == "succeeded"
     assert outcome(run) == undisturbed
-
-
-def test_a_run_about_to_begin_is_neither_removed_nor_started_again(store: RunStore) -> None:
-    run = start(create(store))
-    psutil.Process(worker_of(run).pid).suspend()
-    try:
-        assert run.state().state == "queued"
-        with pytest.raises(RunError, match="about to begin"):
-            store.remove(run.id)
-        with pytest.raises(RunBusy, match="about to begin"):
-            start(run)
-    finally:
-        psutil.Process(worker_of(run).pid).resume()
-    assert ended(run) == "succeeded"

@@ -5,8 +5,8 @@ import gc
 import json
 import shutil
 import weakref
-from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -86,45 +86,31 @@ def test_a_kind_must_make_a_folder_name(store: RunStore, kind: str) -> None:
     assert list(store.folder.iterdir()) == []
 
 
-def test_nothing_is_held_of_a_run_that_another_process_removed(store: RunStore) -> None:
+def test_a_run_that_another_process_removed_is_gone_from_disk_list_and_memory(store: RunStore) -> None:
     kept, gone = create(store), weakref.ref(removed := create(store))
-    RunStore(store.home).remove(removed.id)
+    execute(removed, lambda context: {})
+    RunStore(store.home).remove(name := removed.id)
     del removed
     assert store.list() == [kept]
+    assert [path.name for path in store.folder.iterdir()] == [kept.id]
+    with pytest.raises(RunError, match="There is no run"):
+        store.remove(name)
     gc.collect()
     assert gone() is None
 
 
-def test_remove_takes_all_of_it(store: RunStore) -> None:
-    run, other = create(store), create(store)
-    execute(run, lambda context: {})
-    RunStore(store.home).remove(run.id)
-    assert [path.name for path in store.folder.iterdir()] == [other.id]
-    assert store.list() == [other]
-    with pytest.raises(RunError, match="There is no run"):
-        store.remove(run.id)
-
-
-def test_finished_and_unfinished_are_told_by_key(store: RunStore) -> None:
+def test_a_finished_run_is_found_by_its_key_and_not_done_again(store: RunStore) -> None:
     first, second, _ = create(store), create(store), create(store, key="other")
     assert (store.finished("k"), store.unfinished("k")) == (None, second)
-    execute(second, lambda context: {"x": 1})
+    with pytest.raises(RunError, match="has no result, it is queued"):
+        second.result()
+    execute(second, lambda context: {"pair": (1, 2)})
     assert (store.finished("k"), store.unfinished("k")) == (second, first)
+    assert execute(second, lambda context: {"pair": 1 / 0}) == second.result() == {"pair": [1, 2]}
+    assert [event.kind for event in second.events()[0]] == ["started", "succeeded"]
     execute(first, lambda context: {"x": 1})
     assert (store.finished("k"), store.unfinished("k")) == (second, None)
     assert store.finished("none") is None
-
-
-def test_a_finished_run_is_not_done_again(store: RunStore) -> None:
-    run = create(store)
-    execute(run, lambda context: {"pair": (1, 2)})
-    assert execute(run, lambda context: {"pair": 1 / 0}) == run.result() == {"pair": [1, 2]}
-    assert [event.kind for event in run.events()[0]] == ["started", "succeeded"]
-
-
-def test_a_run_without_a_result_says_so(store: RunStore) -> None:
-    with pytest.raises(RunError, match="has no result, it is queued"):
-        create(store).result()
 
 
 def test_log_tail(store: RunStore) -> None:
@@ -139,27 +125,18 @@ def test_log_tail(store: RunStore) -> None:
 
 
 def test_a_key_changes_with_everything_a_result_depends_on() -> None:
-    def key(
-        *,
-        kind: str = "select",
-        config: Mapping[str, object] = CONFIG,
-        inputs: Mapping[str, str] = INPUTS,
-        seed: int | None = 0,
-        code_version: str = "1",
-    ) -> str:
-        return run_key(kind, config, inputs, seed=seed, code_version=code_version)
-
-    variants = [
-        key(),
-        key(kind="map"),
-        key(config={"budget": "20%", "k": 4}),
-        key(config={}),
-        key(inputs={"T_C": "bb", "D_C": "aa"}),
-        key(seed=1),
-        key(seed=None),
-        key(code_version="2"),
+    usual: dict[str, Any] = {"kind": "select", "config": CONFIG, "inputs": INPUTS, "seed": 0, "code_version": "1"}
+    changes: list[dict[str, object]] = [
+        {},
+        {"kind": "map"},
+        {"config": {"budget": "20%", "k": 4}},
+        {"config": {}},
+        {"inputs": {"T_C": "bb", "D_C": "aa"}},
+        {"seed": 1},
+        {"seed": None},
+        {"code_version": "2"},
     ]
-    assert len(set(variants)) == len(variants)
+    assert len({run_key(**{**usual, **change}) for change in changes}) == len(changes)
 
 
 words = st.text('aä\n"\U0001f600', max_size=3)

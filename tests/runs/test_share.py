@@ -50,9 +50,8 @@ def test_three_processes_make_the_bytes_of_one_also_when_one_is_killed(
     run = begun(home, "shared")
     processes = shared(home, run, monkeypatch, fate)
     outputs = [process.communicate(timeout=240) for process in processes]
-    assert sorted(process.returncode for process in processes) == ([-9, 0, 0] if fate == "killed" else [0, 0, 0]), (
-        outputs
-    )
+    codes = sorted(process.returncode for process in processes)
+    assert codes == ([-9, 0, 0] if fate == "killed" else [0, 0, 0]), outputs
     results = [out for out, _ in outputs if out]
     assert all(out.startswith("{'model': 'none', 'chunks': 10}") for out in results)
     assert len(results) == 3 - (fate == "killed")  # whoever made it, each of them returns it
@@ -63,7 +62,6 @@ def test_three_processes_make_the_bytes_of_one_also_when_one_is_killed(
     assert [node.name for node in nodes] == [f"{socket.gethostname()} (share {number})" for number in range(3)]
     assert sum(node.chunks for node in nodes) in ((9, 10) if fate == "killed" else (10,))  # it may not have counted one
     assert not any(node.workers for node in nodes)
-    # The last to look may put its claim where all were swept away just then; nobody has one any more.
     assert not [path for path in (run.path / share.CLAIMS).glob("*") if Lock(path).held()]
 
 
@@ -82,14 +80,6 @@ def test_who_shares_a_run_is_seen_while_it_does_and_what_it_made_afterwards(home
     assert shares(run.path)[0].chunks == 3
     (run.path / "shares" / "2.json").write_text("[")
     assert [node.name for node in shares(run.path)] == [f"{socket.gethostname()} (share 10)"]
-
-
-def test_one_share_alone_makes_all_of_it(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The others may come later, or never."""
-    run = begun(home, "one")
-    monkeypatch.setenv("WINNOW_SHARE", "2/16")
-    assert len(made(run, "local", Squares(run.path), N, SIZE)) == N // SIZE
-    assert not (run.path / share.CLAIMS).exists()
 
 
 def test_what_another_has_claimed_is_left_to_it_and_what_is_there_is_not_made_again(
@@ -143,53 +133,38 @@ def test_who_helps_is_tied_to_who_began_it_where_that_is_asked(home: Path) -> No
     run.lock.release()
 
 
-def test_a_failure_is_told_by_every_share_and_not_tried_again(home: Path) -> None:
-    run, tried = begun(home, "failing"), list[str]()
-
-    def refuse(context: RunContext) -> dict[str, object]:
-        tried.append("here")
-        raise AssertionError
-
-    def help_then_fail(context: RunContext) -> object:
-        run.lock.release()
-        with pytest.raises(ConfigError):
-            execute(run, fail)
-        raise Over
-
-    def fail(context: RunContext) -> dict[str, object]:
-        raise ConfigError("budget: is nothing.")
-
-    assert run.lock.acquire(run.id)
-    with pytest.raises(RunError, match="budget: is nothing"):
-        share.take_part(run, refuse, RunStore(home), lambda each: help_then_fail)
-    assert not tried
-
-
-def stopped(context: RunContext) -> dict[str, object]:
-    """SIGTERM comes, as from a scheduler at a time limit."""
-    os.kill(os.getpid(), signal.SIGTERM)
-    context.check()
-    raise AssertionError
-
-
-def test_the_others_go_on_where_the_process_that_has_the_run_is_stopped(
-    home: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("end", ["stopped", "failed"])
+def test_the_other_shares_go_on_if_the_owner_is_stopped_and_report_its_failure(
+    home: Path, end: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = begun(home, "stopped")
+    run, made_here = begun(home, end), list[str]()
     monkeypatch.setenv("WINNOW_SHARE", "1/2")
 
-    def help_with_who_is_stopped(context: RunContext) -> object:
+    def owner(context: RunContext) -> dict[str, object]:
+        if end == "failed":
+            raise ConfigError("budget: is nothing.")
+        os.kill(os.getpid(), signal.SIGTERM)  # from a scheduler, at a time limit
+        context.check()
+        raise AssertionError
+
+    def help_until_it_ends(context: RunContext) -> object:
         run.lock.release()
-        with pytest.raises(Cancelled):
-            execute(run, stopped)
-        assert run.state().state == "interrupted"
+        with pytest.raises((Cancelled, ConfigError)):
+            execute(run, owner)
+        assert run.state().state == ("interrupted" if end == "stopped" else "failed")
         raise Over
 
+    def make(context: RunContext) -> dict[str, object]:
+        made_here.append("here")
+        return {"made": "here"}
+
     assert run.lock.acquire(run.id)
-    result = share.take_part(
-        run, lambda context: {"made": "here"}, RunStore(home), lambda each: help_with_who_is_stopped
-    )
-    assert result == {"made": "here"}
+    if end == "stopped":
+        assert share.take_part(run, make, RunStore(home), lambda each: help_until_it_ends) == {"made": "here"}
+    else:
+        with pytest.raises(RunError, match="budget: is nothing"):
+            share.take_part(run, make, RunStore(home), lambda each: help_until_it_ends)
+        assert not made_here
 
 
 @pytest.mark.parametrize(
@@ -238,12 +213,13 @@ def test_what_is_begun_anew_has_not_failed_yet(home: Path, monkeypatch: pytest.M
     assert share.take_part(run, fail, RunStore(home), lambda each: None) == {"made": "there"}
 
 
-def test_who_finds_nothing_to_help_with_loads_no_model_and_looks_again_later(
+def test_one_share_makes_all_chunks_and_a_helper_without_work_loads_no_model(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run, opened, sleeps = begun(home, "made"), list[str](), list[float]()
     monkeypatch.setenv("WINNOW_SHARE", "0/2")
-    made(run, "local", Squares(run.path), N, SIZE)
+    assert len(made(run, "local", Squares(run.path), N, SIZE)) == N // SIZE
+    assert not (run.path / share.CLAIMS).exists()
     monkeypatch.setattr(Squares, "open", lambda self, report: opened.append("model"))
     monkeypatch.setattr("core.runs.executors.share.time.sleep", sleeps.append)
 
@@ -256,12 +232,6 @@ def test_who_finds_nothing_to_help_with_loads_no_model_and_looks_again_later(
     assert (opened, len(sleeps)) == ([], 1)
 
 
-@pytest.mark.parametrize(("text", "expected"), [("0/16", Share(0, 16)), ("16/16", Share(0, 16)), ("3/4", Share(3, 4))])
-def test_shares_are_counted_from_nought_or_one(text: str, expected: Share, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("WINNOW_SHARE", text)
-    assert share.share() == expected
-
-
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
@@ -269,13 +239,18 @@ def test_shares_are_counted_from_nought_or_one(text: str, expected: Share, monke
         (["--share", "5/4"], "share: '5/4' is none"),
         (["--share", "0/0"], "share: '0/0' is none"),
         (["--on", "ray", "--share", "0/2"], "give --on or --share, not both"),
+        (["--on", "the moon"], "'the moon' is nowhere to compute; give local, ray (this machine) or ray:HOST:PORT"),
+        (["--on", "ray:head"], "'ray:head' is nowhere to compute"),
     ],
 )
-def test_what_is_no_share_is_a_sentence(
+def test_an_invalid_share_or_place_is_an_error_of_one_sentence(
     words: list[str], sentence: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    for text, expected in (("0/16", Share(0, 16)), ("16/16", Share(0, 16)), ("3/4", Share(3, 4))):
+        monkeypatch.setenv("WINNOW_SHARE", text)
+        assert share.share() == expected
     for name in ("WINNOW_SHARE", "WINNOW_ON"):
-        monkeypatch.setenv(name, "")  # and put back afterwards
+        monkeypatch.setenv(name, "")  # restored after the test
     monkeypatch.setattr("core.runs.executors.find_spec", lambda name: name)
     monkeypatch.setattr(sys, "argv", ["winnow", *words, "samples"])
     assert run_main() == 2

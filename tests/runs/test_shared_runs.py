@@ -25,9 +25,17 @@ def children(store: RunStore) -> list[Run]:  # noqa: F811
     return [run for run in store.list() if run.manifest.kind == "crunch"]
 
 
-def test_a_child_is_made_once_and_reused(store: RunStore) -> None:  # noqa: F811
+def test_a_child_is_made_once_and_reused(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
+    creating, held = RunStore.create, list[bool]()
+
+    def watched(self: RunStore, *arguments: Any, **options: Any) -> Run:
+        held.append(Lock(store.home / "locks" / "store.lock").held())
+        return creating(self, *arguments, **options)
+
     first, second = parent(store, "1"), parent(store, "2")
+    monkeypatch.setattr(RunStore, "create", watched)
     result = execute(first, parent_recipe)
+    assert held == [True]  # no other process can create the same child between the search and this
     [child] = children(store)
     assert (child.manifest.parent, child.state().state) == (first.id, "succeeded")
     events = child.events_file.read_bytes()
@@ -37,19 +45,24 @@ def test_a_child_is_made_once_and_reused(store: RunStore) -> None:  # noqa: F811
     assert second.state().notes == (f"crunch: reusing {child.id}",)
 
 
-def test_what_happens_in_a_child_is_told_by_its_parent(store: RunStore) -> None:  # noqa: F811
+def test_a_parent_shows_what_happens_in_its_child_and_fails_with_it(store: RunStore) -> None:  # noqa: F811
     def child(context: RunContext) -> dict[str, object]:
         context.stage("embedding")
         context.progress(7, 9, "sentences")
         context.metric("loss", 2.0, 1)
         context.note("a note")
-        return {}
+        raise RunError("the child's sentence.")
 
     run = create(store)
-    execute(run, lambda context: {"id": run_or_reuse(context, "b1", {}, {}, child, versions={}, key="c").id})
+    with pytest.raises(RunError, match="the child's sentence"):
+        execute(run, lambda context: run_or_reuse(context, "b1", {}, {}, child, versions={}, key="c").result())
     state = run.state()
     assert (state.stage, state.done, state.total) == ("b1: embedding", 7, 9)
     assert (dict(state.metrics), state.notes) == ({"b1/loss": 2.0}, ("b1: a note",))
+    assert state.error == "the child's sentence."
+    unfinished = store.unfinished("c")
+    assert unfinished is not None
+    assert unfinished.state().state == "failed"
 
 
 def test_two_parents_at_once_share_one_child(store: RunStore) -> None:  # noqa: F811
@@ -84,19 +97,6 @@ def test_cancelling_either_ends_both(store: RunStore, whom: str, gate: Path) -> 
     (run if whom == "parent" else child).cancel()
     assert (ended(run), ended(child)) == ("cancelled", "cancelled")
     assert kinds(run)[-1] == kinds(child)[-1] == "cancelled"
-
-
-def test_a_child_that_fails_fails_its_parent(store: RunStore) -> None:  # noqa: F811
-    def child(context: RunContext) -> dict[str, object]:
-        raise RunError("the child's sentence.")
-
-    run = create(store)
-    with pytest.raises(RunError, match="the child's sentence"):
-        execute(run, lambda context: run_or_reuse(context, "b1", {}, {}, child, versions={}, key="c").result())
-    assert run.state().error == "the child's sentence."
-    unfinished = store.unfinished("c")
-    assert unfinished is not None
-    assert unfinished.state().state == "failed"
 
 
 def test_a_second_training_waits_for_the_first(store: RunStore, gate: Path) -> None:  # noqa: F811
@@ -134,19 +134,11 @@ def test_the_next_part_of_a_run_goes_before_a_run_that_began_later(
     assert trains >= (second.state().ended or 0.0)
 
 
-def test_a_device_is_free_after_any_end(store: RunStore) -> None:  # noqa: F811
+def test_a_device_is_free_after_any_end_and_a_wait_without_end_is_refused(store: RunStore) -> None:  # noqa: F811
     def recipe(context: RunContext) -> dict[str, object]:
-        with device_lock(store.home, "gpu0", context):
+        with device_lock(store.home, "cpu", context):
             raise Cancelled("x")
 
-    for key in "ab":
-        run = create(store, key=key)
-        with pytest.raises(Cancelled):
-            execute(run, recipe)
-        assert not any("waiting_for" in event.data for event in run.events()[0])
-
-
-def test_what_would_wait_for_ever_is_refused(store: RunStore) -> None:  # noqa: F811
     def twice(context: RunContext) -> dict[str, object]:
         with device_lock(store.home, "cpu", context), device_lock(store.home, "cpu", context):
             return {}
@@ -155,19 +147,11 @@ def test_what_would_wait_for_ever_is_refused(store: RunStore) -> None:  # noqa: 
         with device_lock(store.home, "cpu", context):
             return run_or_reuse(context, "b1", {}, {}, crunch, versions={}, key="c").result()
 
-    for recipe in (twice, child_within):
+    for key in "ab":
+        run = create(store, key=key)
+        with pytest.raises(Cancelled):
+            execute(run, recipe)
+        assert not any("waiting_for" in event.data for event in run.events()[0])
+    for waits in (twice, child_within):
         with pytest.raises(RunError, match="for ever"):
-            execute(create(store), recipe)
-
-
-def test_finding_and_creating_a_child_is_one_moment(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
-    creating, held = RunStore.create, list[bool]()
-
-    def create_watched(self: RunStore, *arguments: Any, **options: Any) -> Run:
-        held.append(Lock(store.home / "locks" / "store.lock").held())
-        return creating(self, *arguments, **options)
-
-    run = parent(store, "1")
-    monkeypatch.setattr(RunStore, "create", create_watched)
-    execute(run, parent_recipe)
-    assert held == [True]
+            execute(create(store), waits)

@@ -48,30 +48,27 @@ def options(made: dict[str, Corpus]) -> dict[str, object]:
     return {"task": made["task"].fingerprint, "domain": made["domain"].fingerprint, "strategy": "random"}
 
 
-def test_a_run_is_sent_where_it_was_asked_to_and_goes_back_there(
+def test_a_run_is_sent_where_it_was_asked_to_and_resumed_there_or_here(
     made: dict[str, Corpus], spawned: list[dict[str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("WINNOW_ON", raising=False)
     run_id = runs.start("select", options(made), CLUSTER)
     assert spawned == [{"WINNOW_ON": CLUSTER, "WINNOW_MIXED": ""}]
+    run = runs.get(run_id)
     assert runs.place(run_id).on == CLUSTER
-    assert "where" not in runs.get(run_id).manifest.config
+    assert "where" not in run.manifest.config
     runs.resume(run_id)
     assert spawned[-1]["WINNOW_ON"] == CLUSTER
-    assert runs.start("select", options(made)) == run_id  # the same key, wherever it is made
+    assert runs.start("select", options(made)) == run_id  # the place is not part of the key
     assert spawned[-1]["WINNOW_ON"] == "local"
-    assert not (runs.get(run_id).path / "where.json").exists()
-
-
-def test_a_run_from_a_cluster_can_be_resumed_here_and_keeps_its_machines(
-    made: dict[str, Corpus], spawned: list[dict[str, str]]
-) -> None:
-    run_id = runs.start("select", options(made), CLUSTER)
+    assert not (run.path / "where.json").exists()
     node = Node(name="ward3", cores=8, cards=2, chunks=3)
-    Where(on=CLUSTER, nodes=(node,)).keep(runs.get(run_id).path)
+    Where(on=CLUSTER, nodes=(node,)).keep(run.path)
     runs.resume(run_id, "local")
     assert spawned[-1]["WINNOW_ON"] == "local"
     assert runs.place(run_id) == Where(nodes=(node,))
+    launch.start(begun(run.home, "here"))
+    assert spawned[-1] == {"WINNOW_ON": "local", "WINNOW_MIXED": ""}
 
 
 def test_this_process_s_own_place_is_the_usual_one(
@@ -153,17 +150,12 @@ def test_machines_say_who_made_what_and_what_died(home: Path) -> None:
         Node(name="ward3 cd34", cores=8, cards=2, lost=2, gone=True),
     )
     assert not notes
-
-
-def test_workers_of_a_process_that_was_killed_are_not_there_any_more(home: Path) -> None:
-    run = begun(home, "killed")
-    Where(on="ray", nodes=(Node(name="ward1", cores=8, cards=2, workers=3, chunks=5),)).keep(run.path)
-    context: Any = SimpleNamespace(root=run)
+    killed = begun(home, "killed")
+    Where(on="ray", nodes=(Node(name="ward1", cores=8, cards=2, workers=3, chunks=5),)).keep(killed.path)
+    context.root = killed
     Machines(context, "ray", mixed=False).seen([WARD])
-    assert [(node.name, node.workers, node.chunks) for node in Where.read(run.path).nodes] == [
-        ("ward1", 0, 5),
-        ("ward3", 0, 0),
-    ]
+    left = [(node.name, node.workers, node.chunks) for node in Where.read(killed.path).nodes]
+    assert left == [("ward1", 0, 5), ("ward3", 0, 0)]  # the workers of a killed process are gone
 
 
 def test_two_that_write_it_at_once_are_not_in_each_other_s_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -179,9 +171,3 @@ def test_two_that_write_it_at_once_are_not_in_each_other_s_way(tmp_path: Path, m
     Where(on=CLUSTER).keep(tmp_path)
     assert len(placed) == 2
     assert Where.read(tmp_path).on == CLUSTER
-
-
-def test_a_worker_is_told_of_its_place_alone(home: Path, spawned: list[dict[str, str]]) -> None:
-    """An app that is told of a cluster sends no run there that was begun here."""
-    launch.start(begun(home, "here"))
-    assert spawned == [{"WINNOW_ON": "local", "WINNOW_MIXED": ""}]
