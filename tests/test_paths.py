@@ -157,14 +157,7 @@ def linked_description_above(root: Path, secret: Path) -> Path:
     return root / "set"
 
 
-LINKED = (
-    linked_text,
-    linked_notes,
-    linked_notes_in_a_folder,
-    linked_folder,
-    linked_card,
-    linked_description_above,
-)
+LINKED = (linked_text, linked_notes, linked_notes_in_a_folder, linked_folder, linked_card, linked_description_above)
 
 
 @pytest.mark.parametrize("there", [True, False], ids=["there", "nothing there"])

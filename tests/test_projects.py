@@ -209,10 +209,7 @@ def test_projects_by_the_command_line(
     assert called(monkeypatch, capsys, "--project", "Leases", "project", "list")[1] == f"  {FIRST}\n* Leases\n"
     assert called(monkeypatch, capsys, "project", "export", FIRST, "--output", file) == (0, f"{file}\n", "")
     code, _, err = called(monkeypatch, capsys, "project", "import", file)
-    assert (code, err) == (
-        2,
-        f"project '{FIRST}': is there already; call this one '{FIRST} 2', say.\n",
-    )
+    assert (code, err) == (2, f"project '{FIRST}': is there already; call this one '{FIRST} 2', say.\n")
     assert called(monkeypatch, capsys, "project", "import", file, "--name", "Copy")[0] == 0
     assert "tenants" in called(monkeypatch, capsys, "--project", "Copy", "corpus", "list")[1]
     assert called(monkeypatch, capsys, "project", "archive", "copy")[0] == 0

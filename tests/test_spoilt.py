@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from core.cli.main import run_main
 from core.corpora.corpus import Corpus
 from core.corpora.hygiene import Audit
 from core.difficulty import mentions
@@ -17,29 +16,13 @@ from core.errors import CorpusError, RunError
 from core.facade import corpora, runs
 from core.facade.home import store_of, unreadable
 from core.results import Evaluation
-from core.runs.store import Run
-from tests.conftest import Seal
+from core.runs.store import Run, RunStore
+from tests.conftest import ROOT, Command, Seal
 from tests.finished import SELECTED, finish
+from tests.homes import Names
 from tests.pages.test_pages import opened, texts
-from tests.planted import contracts, kitchen
 
-ROOT = Path(__file__).resolve().parents[1]
-PAGES = (
-    "home.py",
-    *(f"pages/{path.name}" for path in sorted((ROOT / "pages").glob("*.py"))),
-)
-Command = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
-    """`run("corpus", "list")` -> (exit code, stdout, stderr), in this process."""
-
-    def call(*words: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["core", *map(str, words)])
-        return (run_main(), *capsys.readouterr())
-
-    return call
+PAGES = ("home.py", *(f"pages/{path.name}" for path in sorted((ROOT / "pages").glob("*.py"))))
 
 
 @pytest.fixture
@@ -54,17 +37,6 @@ def sound(seal: Seal, home: Path) -> tuple[Corpus, Corpus, Run, Run]:
         return finish(home, "select", options, lambda context: SELECTED)
 
     return task, domain, select(1), select(2)
-
-
-@pytest.fixture
-def real(seal: Seal) -> tuple[Corpus, Corpus, Run, Run]:
-    """As `sound`, the runs real ones that every page has something to show of."""
-    task, domain = seal(contracts(20, seed=1), "sound"), seal([*contracts(40, seed=2), *kitchen(20)], "other")
-    corpora.set_role("task", task.fingerprint)
-    corpora.set_role("domain", domain.fingerprint)
-    options = {"task": task.fingerprint, "domain": domain.fingerprint, "strategy": "random", "budget": "5"}
-    first, second = (runs.execute("select", {**options, "seed": seed}) for seed in (1, 2))
-    return task, domain, first, second
 
 
 RUBBISH = {
@@ -156,7 +128,7 @@ def spoil(file: Path, how: str) -> None:
 
 @pytest.mark.parametrize(("name", "how"), KINDS, ids=[f"{name} {how}" for name, how in KINDS])
 def test_a_spoilt_file_is_named_and_the_rest_is_listed(
-    name: str, how: str, sound: tuple[Corpus, Corpus, Run, Run], home: Path, run: Command
+    name: str, how: str, sound: tuple[Corpus, Corpus, Run, Run], home: Path, command: Command
 ) -> None:
     corpus, other, spoilt, whole = sound
     file = {"about.json": corpus.path, "roles.json": home}.get(name, spoilt.path) / name
@@ -164,12 +136,15 @@ def test_a_spoilt_file_is_named_and_the_rest_is_listed(
     assert unreadable() == [file]
     shown = str(file.relative_to(home))
     for words, listed in ((("corpus", "list"), other.fingerprint), (("runs", "list"), whole.id)):
-        code, out, said = run(*words)
+        code, out, said = command(*words)
         assert (code, listed in out, shown in said) == (0, True, True)
         assert (corpus.fingerprint in out) == (name != "about.json") or words[0] == "runs"
-        code, out, said = run(*words, "--json")
-        assert code == 0
-        assert listed in json.dumps(json.loads(out))
+        if how == "a folder":
+            code, out, said = command(*words, "--json")
+            assert code == 0
+            assert listed in json.dumps(json.loads(out))
+    if name == "events.jsonl" and how != "a folder":  # the events around it still count
+        assert RunStore(home).get(spoilt.id).state().state == "succeeded"
 
 
 @pytest.mark.parametrize(
@@ -180,9 +155,10 @@ def test_a_spoilt_file_is_named_and_the_rest_is_listed(
     ],
 )
 def test_every_page_is_drawn_and_every_command_says_which_file(
-    name: str, real: tuple[Corpus, Corpus, Run, Run], home: Path, run: Command
+    name: str, selected: Names, home: Path, command: Command
 ) -> None:
-    corpus, other, spoilt, whole = real
+    corpus, other = (corpora.find(role) for role in ("task", "domain"))
+    spoilt, whole = (runs.get(selected[each]) for each in ("select", "random"))
     file = {"about.json": corpus.path, "roles.json": home}.get(name, spoilt.path) / name
     spoil(file, "zeros")
     store_of.cache_clear()  # as after a restart: handles remember what they have read
@@ -196,35 +172,24 @@ def test_every_page_is_drawn_and_every_command_says_which_file(
         "manifest.json": (("runs", "show", spoilt.id), ("runs", "remove", spoilt.id)),
     }
     for words in asked.get(name, ()):
-        code, _, said = run(*words)
+        code, _, said = command(*words)
         assert code == 2
         assert f"{file} cannot be read" in said
     lasting: list[tuple[str, ...]] = [
         ("corpus", "show", other.fingerprint),
-        ("corpus", "rename", "other", "renamed"),
+        ("corpus", "rename", "domain", "renamed"),
         ("runs", "show", whole.id),
         ("runs", "remove", whole.id),
         ("samples",),
         ("audit",),
         ("corpus", "remove", other.fingerprint, "--with-runs"),
     ]
-    for command in lasting:
-        code, _, said = run(*command)
+    for typed in lasting:
+        code, _, said = command(*typed)
         assert code == 0, said
-        assert (str(file.relative_to(home)) in said) == (command[0] in ("corpus", "runs"))
+        assert (str(file.relative_to(home)) in said) == (typed[0] in ("corpus", "runs"))
     # What can be read of a run says what it was made from, so that it went too; roles were written anew.
     assert unreadable() == ([file] if name in ("about.json", "manifest.json") else [])
-
-
-def test_a_spoilt_corpus_that_is_added_again_is_whole_again(seal: Seal) -> None:
-    before = seal(["a sound sentence ."], "mine")
-    for data in (b"", b"{}"):
-        (before.path / "about.json").write_bytes(data)
-        (before.path / "sentences.parquet").write_bytes(data)
-        again = seal(["a sound sentence ."], "again")
-        assert again.fingerprint == before.fingerprint
-        assert [each.text for each in again.take([0])] == ["a sound sentence ."]
-        assert unreadable() == []
 
 
 @pytest.mark.parametrize("spoilt", [b"", b"PAR1", b"PAR1" + bytes(100) + b"PAR1", b"half"])
@@ -236,6 +201,12 @@ def test_a_corpus_whose_sentences_are_spoilt_says_so_and_is_mended_by_the_same_t
         with pytest.raises(CorpusError, match=r"mine: .*sentences\.parquet cannot be read; add the same text again"):
             read()
     assert [each.text for each in seal(["a sound sentence ."], "again").take([0])] == ["a sound sentence ."]
+    for path in (file, before.path / "about.json"):
+        path.write_bytes(b"{}")
+    again = seal(["a sound sentence ."], "again")
+    assert again.fingerprint == before.fingerprint
+    assert [each.text for each in again.take([0])] == ["a sound sentence ."]
+    assert unreadable() == []
 
 
 def test_a_footer_that_says_it_holds_a_million_things_takes_no_memory_for_them(seal: Seal) -> None:
@@ -269,9 +240,9 @@ def test_a_spoilt_file_of_a_run_is_a_sentence(load: Callable[[Path], object], sp
 
 
 def test_a_spoilt_line_of_the_audit_log_is_counted_and_the_rest_listed(
-    sound: tuple[Corpus, Corpus, Run, Run], home: Path, run: Command
+    sound: tuple[Corpus, Corpus, Run, Run], home: Path, command: Command
 ) -> None:
-    run("corpus", "remove", "other")
+    command("corpus", "remove", "other")
     log = home / "audit.jsonl"
     lines = [
         b"\x00\x00",
@@ -281,7 +252,7 @@ def test_a_spoilt_line_of_the_audit_log_is_counted_and_the_rest_listed(
         b'{"time": "2026", "corpora": nu',
     ]
     log.write_bytes(b"\n".join([*lines, log.read_bytes()]))
-    code, out, said = run("audit")
+    code, out, said = command("audit")
     assert code == 0
     assert sound[1].fingerprint in out
     assert f"{log}: 5 of its lines cannot be read" in said
