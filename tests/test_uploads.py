@@ -11,19 +11,20 @@ import pytest
 
 from core.corpora.library import Library
 from core.corpora.uploads import keep_only
-from core.errors import Cancelled, WinnowError
+from core.errors import Cancelled, ReadError, WinnowError
 from core.facade import corpora, intake, runs, uploads
 from core.recipes import RECIPES
 from core.recipes.base import register
 from core.runs.events import Event
 from core.runs.store import RunStore
-from tests.conftest import Seal, sentence
+from tests.conftest import Command, Seal, sentence
 from tests.finished import at_work
 from tests.pages.test_pages import opened, texts
 from tests.searched import holding
 
 ROOT = Path(__file__).resolve().parents[1]
 DAYS = 3 * 24 * 3600
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(200)
 
 
 def upload(name: str, data: bytes, age: float = 0) -> str:
@@ -194,7 +195,7 @@ def test_what_is_not_read_keeps_no_folder_out(home: Path) -> None:
     path = dropped(photo_png=b"\x89PNG\r\n", lease_txt=b"%PDF-1.7", _hidden_txt=b"Zyxname1")
     seen = {row.name: row.seen for row in intake.proposal([path]).rows}
     assert seen.keys() == {"a/lease.html", "b/lease.html", "photo.png", "lease.txt"}
-    assert "no kind of file that is read" in seen["photo.png"]
+    assert "not a text file but a picture" in seen["photo.png"]
     assert "a PDF; end its name in .pdf" in seen["lease.txt"]
 
 
@@ -248,3 +249,32 @@ def test_an_import_that_was_killed_when_all_was_sealed_ends_as_if_not(
     result = runs.go_on(run.id)
     assert (result["was_here"], result["name"], result["sentences"]) == (False, "x", 1)
     assert list((home / "uploads").iterdir()) == []
+
+
+def test_one_unreadable_file_of_several_is_left_out_and_named_with_the_reason(
+    home: Path, tmp_path: Path, command: Command
+) -> None:
+    given = {"notes.txt": b"The party shall pay .\nThe lessee leaves .\n", "scan.png": PNG, "deed.txt": PNG}
+    token = uploads.spool_all([(name, io.BytesIO(content)) for name, content in given.items()])
+    proposal = intake.proposal([folder := uploads.spooled(token)])
+    assert {row.name: row.part for row in proposal.rows} == {"notes.txt": "domain", "scan.png": "", "deed.txt": ""}
+    assert all("not a text file but a picture" in row.seen for row in proposal.rows if not row.part)
+    runs.execute("intake", intake.options(proposal, [folder], move=True))
+    assert [(corpus.name, len(corpus)) for corpus in corpora.listed()] == [("notes", 2)]
+    assert uploads.waiting() == {}
+
+    for name, content in given.items():
+        (tmp_path / name).write_bytes(content)
+    more = tmp_path / "more.txt"
+    more.write_text("A third clause .\n")
+    words = [str(tmp_path / "scan.png"), str(tmp_path / "notes.txt"), str(more)]
+    _, added, _ = command("corpus", "add", *words)
+    assert "notes and 1 more: 3 sentences" in added
+    assert "1 file left out\n  scan.png: not a text file but a picture\n" in added
+
+    before = corpora.listed()
+    with pytest.raises(ReadError, match=r"scan\.png: not a text file but a picture"):
+        uploads.spool_all([("scan.png", io.BytesIO(PNG)), ("deed.txt", io.BytesIO(PNG))])
+    with pytest.raises(ReadError, match=r"deed\.txt: not a text file but a picture"):
+        runs.execute("add", {"path": str(tmp_path / "deed.txt"), "others": (words[0],)})
+    assert (corpora.listed(), list((home / "uploads").iterdir())) == (before, [])

@@ -21,7 +21,7 @@ from core.text.marks import Marks, marks
 from core.text.schemes import SCHEMES, Detector, Proposal, Scheme
 from core.text.sentence import Sentence
 
-__all__ = ["Preview", "Problem", "ReadOptions", "ReadReport", "labelled", "read", "sniff"]
+__all__ = ["Preview", "Problem", "ReadOptions", "ReadReport", "labelled", "read", "reason_for", "sniff"]
 
 
 _DEFAULT = ReadOptions()
@@ -231,11 +231,11 @@ def _noting_errors(sentences: Iterator[Sentence], kind: Kind, ledger: Ledger) ->
     except (ReadError, ResourceError) as error:
         if kind.container not in ("document", "xlsx"):
             raise
-        ledger.reject(None, _reason(error, ledger.file))
+        ledger.reject(None, reason_for(error, ledger.file))
 
 
-def _reason(error: Exception, file: str) -> str:
-    """Message of an error about a file, which is named beside it."""
+def reason_for(error: Exception, file: str) -> str:
+    """Return the message of an error without the name of its file."""
     reason = error.problem if isinstance(error, ReadError) else str(error)
     return reason.removeprefix(f"{Path(file).name}: ").removesuffix(".")
 
@@ -244,7 +244,7 @@ def _kinds(path: Path, listing: Listing, options: ReadOptions, ledger: Ledger) -
     """The kind of each file, which goes into the report; None for what cannot be read among documents, where it counts
     as a rejected row. Errors: ReadError where labelled ones lie among others."""
     kinds, report = list[Kind | None](), ledger.report
-    report.left_out = len(listing.left_out)
+    report.left_out += len(listing.left_out)
     for ledger.file, why in listing.left_out.items():
         ledger.remark(why)
     for file in listing.files:
@@ -254,7 +254,7 @@ def _kinds(path: Path, listing: Listing, options: ReadOptions, ledger: Ledger) -
             if len(listing.files) == 1 or not _among_documents(listing):
                 raise
             ledger.file = listing.names[file]
-            ledger.reject(None, _reason(error, ledger.file))
+            ledger.reject(None, reason_for(error, ledger.file))
             kinds.append(None)
     known = [kind for kind in kinds if kind is not None]
     report.format = "+".join(dict.fromkeys(kind.format for kind in known))

@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 from core.corpora import uploads
 from core.corpora.formats.source import refuse_known
-from core.errors import PathError, ResourceError
+from core.errors import PathError, ReadError, ResourceError
 from core.facade.home import home, store
 
 _LONGEST_NAME = 240  # bytes; a file system takes 255
@@ -25,16 +25,14 @@ def spool(name: str, stream: BinaryIO) -> str:
 
 
 def spool_all(files: Sequence[tuple[str, BinaryIO]]) -> str:
-    """The same for several files at once; one token for all. Those of a dropped folder bring the folders they lie in.
+    """Copy several uploads to disk; return one token for all. Files of a dropped folder keep its inner folders.
 
-    A name that comes twice is numbered.
+    A name that comes twice is numbered. Errors: as of `spool`, of the first file, if none of them is text; the listing
+    of the copies gives the reason for each file that is not read.
     """
-    for name, stream in files:
-        # All of them before any is copied, which takes long. A folder's were not picked one by one: what of them is not
-        # read, its listing says.
-        if "/" not in name:
-            refuse_known(file_name(name), stream.read(1024))
-            stream.seek(0)
+    refusals = [refusal for name, stream in files if (refusal := _refusal(name, stream))]
+    if refusals and len(refusals) == len(files):  # before any is copied, because that takes long
+        raise refusals[0]
     folder = home() / "uploads" / os.urandom(6).hex()
     name = ""
     try:
@@ -50,6 +48,19 @@ def spool_all(files: Sequence[tuple[str, BinaryIO]]) -> str:
             f"{name}: cannot be kept in {folder.parent} ({error.strerror}); make room there."
         ) from error
     return folder.name
+
+
+def _refusal(name: str, stream: BinaryIO) -> ReadError | None:
+    """Reason that an upload is not taken; None for text, and for a file of a folder, which nobody picked alone."""
+    if "/" in name:
+        return None
+    try:
+        refuse_known(file_name(name), stream.read(1024))
+    except ReadError as error:
+        return error
+    finally:
+        stream.seek(0)
+    return None
 
 
 def free_name(folder: Path, name: str) -> str:

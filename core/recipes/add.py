@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 from functools import partial
+from itertools import zip_longest
 from pathlib import Path
 from typing import Literal
 
@@ -16,16 +17,19 @@ from core.config import Config, option
 from core.corpora.contradictions import ContradictionCounter, Contradictions
 from core.corpora.corpus import Corpus
 from core.corpora.dry_run import dry_run
+from core.corpora.formats.detect import kind_of
+from core.corpora.formats.folders import files_of
 from core.corpora.formats.ledger import Format
-from core.corpora.readers import ReadOptions, ReadReport, read, sniff
+from core.corpora.formats.source import ARCHIVE
+from core.corpora.readers import Problem, ReadOptions, ReadReport, read, reason_for, sniff
 from core.corpora.uploads import forget, forget_unpacked, still_needed, sweep, uploaded
-from core.errors import OptionsError, ReadError
+from core.errors import EncodingError, OptionsError, ReadError, ResourceError
 from core.files import read_object, write_atomic
 from core.models import hub, unknown
 from core.paths import user_path
 from core.recipes.base import Job, Result
 from core.reporter import Reporter
-from core.shown import in_utf8, shown
+from core.shown import count, in_utf8, shown
 from core.text.marks import Marks
 from core.text.sentence import Sentence
 from core.text.words import unspaced
@@ -168,13 +172,13 @@ def reading(config: AddConfig) -> ReadOptions:
 
 
 def _sealed(config: AddConfig, job: Job, path: Path, rejects: Path) -> AddResult:
+    config, path, unread = _readable(config, path)
     name = shown(config.name) or proposed_name(path, len(config.others))
     options = reading(config)
-    dry_run(path, options)
     preview = sniff(path, options)
     cut = _cut(config, preview.marks)
     options = replace(options, tokens="blanks" if cut.rule == "blanks" else "words")
-    report, scripts, labels = ReadReport(), _Scripts(), ContradictionCounter()
+    report, scripts, labels = ReadReport(problems=unread, left_out=len(unread)), _Scripts(), ContradictionCounter()
     sentences = read(
         path,
         options,
@@ -211,6 +215,43 @@ def _sealed(config: AddConfig, job: Job, path: Path, rejects: Path) -> AddResult
     return result
 
 
+def _readable(config: AddConfig, path: Path) -> tuple[AddConfig, Path, list[Problem]]:
+    """Leave out files that cannot be read, if the user gave several.
+
+    Return the config with the other files, the first of them, and a problem per file that is left out.
+    Errors: that of the first file if none can be read; OptionsError if another option would make a file readable.
+    """
+    options = reading(config)
+    if not config.others:
+        dry_run(path, options)
+        return config, path, []
+    alone = replace(options, others=(), names=())
+    kept, problems, first = list[tuple[str, str]](), list[Problem](), None
+    for given, name in zip_longest((config.path, *config.others), config.names):
+        try:
+            _try(user_path(given), alone)
+        except (ReadError, ResourceError) as error:
+            if isinstance(error, OptionsError) and not isinstance(error, EncodingError):
+                raise
+            first, called = first or error, name or Path(given).name
+            problems.append(Problem(kind="skipped", file=called, line=None, reason=reason_for(error, given)))
+        else:
+            kept.append((given, name))
+    if not kept:
+        assert first
+        raise first
+    paths, names = zip(*kept, strict=True)
+    update = {"path": paths[0], "others": paths[1:], "names": names if config.names else ()}
+    return config.model_copy(update=update), user_path(paths[0]), problems
+
+
+def _try(path: Path, options: ReadOptions) -> None:
+    """Look at the beginning of a file. Errors: ReadError or ResourceError if it cannot be read."""
+    dry_run(path, options)
+    if path.is_file() and path.suffix.lower() != ARCHIVE:
+        kind_of(files_of(path, options)[0], options)
+
+
 def _called(path: Path, config: AddConfig) -> str:
     """Name of what was read: a file's name, or the first's and how many more."""
     files = uploaded(path) or [path, *map(Path, config.others)]
@@ -231,7 +272,7 @@ def _of_documents(report: ReadReport) -> Iterator[str]:
             " words" + (f", {left:,} stay unreadable: the report names the files." if left else ".")
         )
     if report.left_out:
-        yield f"{report.left_out:,} files among them are of no kind that is read; the report names them."
+        yield f"{count(report.left_out, 'file')} left out; the report gives the reason."
 
 
 def _cut(config: AddConfig, marks: Marks | None) -> Cut:

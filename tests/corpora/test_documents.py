@@ -132,7 +132,7 @@ def test_a_mixed_folder_is_one_corpus_with_file_and_page(tmp_path: Path, home: P
         ("a.pdf", "1 of 4 pages have no text (scanned?): page 2"),
         ("d.eml", "1 attachments were not read: x.pdf"),
         ("i.pdf", "is not what the end of its name says but a zip archive or an Office document"),
-        ("j.png", "no kind of file that is read"),
+        ("j.png", "not a text file but a picture"),
     }
     assert "1 of 4 pages have no text (scanned?): a.pdf page 2." in run.state().notes
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from core.corpora.formats.archives import unpacked
 from core.corpora.formats.ledger import ReadOptions
-from core.corpora.formats.source import ARCHIVE, DOCUMENTS
+from core.corpora.formats.source import ARCHIVE, DOCUMENTS, open_bytes, refuse_known
 from core.errors import PathError, ReadError
 from core.paths import allowed_path, is_there, user_path
 from core.shown import in_utf8
@@ -151,8 +151,19 @@ def _inside(names: Mapping[Path, str], called: str, options: ReadOptions, left_o
     files = _of_part(files, names, called, options)
     if options.part == ALL_PARTS or any(file.suffix.lower() in DOCUMENTS for file in files):
         unread = [file for file in names if not (readable(file) or is_brat(file.with_suffix(".txt")))]
-        left_out = {**left_out, **{names[file]: "no kind of file that is read" for file in unread}}
+        left_out = {**left_out, **{names[file]: _why_unread(file) for file in unread}}
     return Listing(files, {file: names[file] for file in files}, left_out)
+
+
+def _why_unread(file: Path) -> str:
+    """Reason that a file is left out because of its ending: its content, if its first bytes tell."""
+    with suppress(OSError, PathError):
+        try:
+            with open_bytes(file) as stream:
+                refuse_known(file.name, stream.read(1024))
+        except ReadError as error:
+            return error.problem.removesuffix(".")
+    return "no kind of file that is read"
 
 
 def _of_part(files: list[Path], names: Mapping[Path, str], called: str, options: ReadOptions) -> list[Path]:

@@ -65,6 +65,7 @@ def _row(each: Taken) -> dict[str, object]:
         return {**row, "note": "removed"}
     notes = [count(result.files, "file")] if result.files > 1 else []
     notes += [f"{result.blank_pages:,} of {count(result.pages, 'page')} without text"] if result.blank_pages else []
+    notes += [f"{count(result.left_out, 'file')} left out"] if result.left_out else []
     notes += ["was here already"] if result.was_here else []
     name = results.corpus_name(result.corpus)
     return {**row, "name": name, "n": result.sentences, "rejected": result.rejected, "note": "; ".join(notes)}
