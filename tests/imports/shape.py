@@ -110,7 +110,7 @@ def refused(*patterns: str) -> Refused:
     return Refused(patterns)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Shape:
     """One export.
 

@@ -24,153 +24,40 @@ def words(each: Clause) -> list[str]:
     return [each.text[s:e] for s, e in each.tokens()]
 
 
+# A table: ruff would give each field its own line.
+# fmt: off
 SHAPES = (
-    Shape(
-        name="argilla-1-json",
-        report="Argilla 1.x, DatasetForTokenClassification to_pandas().to_json(orient='records'): annotation as [type, start, end]",
-        files={
-            "records.json": as_json(
-                [
-                    {
-                        "text": c.text,
-                        "tokens": words(c),
-                        "prediction": [["LOC", 0, 4, 0.3]],
-                        "prediction_agent": "model-v1",
-                        "annotation": [[k, s, e] for s, e, k in c.spans],
-                        "annotation_agent": "argilla",
-                        "id": f"id-{n}",
-                        "metadata": {},
-                        "status": "Validated",
-                        "event_timestamp": None,
-                        "metrics": {},
-                    }
-                    for n, c in enumerate(GERMAN)
-                ]
-            )
-        },
-        right=read_right(GERMAN),
-    ),
-    Shape(
-        name="argilla-1-dataset",
-        report="Argilla 1.x, to_datasets().to_json(): annotation as dictionaries; status Default has no answer",
-        files={
-            "records.jsonl": as_jsonl(
-                [
-                    *(
-                        {
-                            "text": c.text,
-                            "tokens": words(c),
-                            "prediction": None,
-                            "annotation": spans(c),
-                            "status": "Validated",
-                            "id": str(n),
-                        }
-                        for n, c in enumerate(FRENCH)
-                    ),
-                    {
-                        "text": "Paul Morel part.",
-                        "tokens": ["Paul", "Morel", "part", "."],
-                        "prediction": [{"label": "PER", "start": 0, "end": 4, "score": 0.4}],
-                        "annotation": None,
-                        "status": "Default",
-                        "id": "99",
-                    },
-                ]
-            )
-        },
-        right=read_right(FRENCH),
-    ),
-    Shape(
-        name="argilla-2-records",
-        report="Argilla 2.x, dataset.records.to_json(): fields, suggestions, responses by question",
-        files={
-            "records.json": as_json(
-                [
-                    *(
-                        {
-                            "id": f"id-{n}",
-                            "fields": {"text": c.text},
-                            "metadata": {},
-                            "suggestions": {"span_label": {"value": [], "score": None, "agent": None}},
-                            "responses": {"span_label": [{"value": spans(c), "user_id": "4e9588d6"}]},
-                            "vectors": {},
-                            "status": "completed",
-                            "_server_id": f"s-{n}",
-                        }
-                        for n, c in enumerate(SPANISH)
-                    ),
-                    {
-                        "id": "id-99",
-                        "fields": {"text": "Raúl Peña espera."},
-                        "metadata": {},
-                        "suggestions": {
-                            "span_label": {
-                                "value": [{"label": "PER", "start": 0, "end": 4}],
-                                "score": None,
-                                "agent": "m",
-                            }
-                        },
-                        "responses": {},
-                        "vectors": {},
-                        "status": "pending",
-                        "_server_id": "s-99",
-                    },
-                ]
-            )
-        },
-        right=read_right(SPANISH),
-    ),
-    Shape(
-        name="argilla-2-flat",
-        report="Argilla 2.x, records.to_list(flatten=True): span_label.responses, one list per user",
-        files={
-            "records.json": as_json(
-                [
-                    {
-                        "id": str(n),
-                        "status": "completed",
-                        "_server_id": f"s-{n}",
-                        "text": c.text,
-                        "span_label.responses": [spans(c)],
-                        "span_label.responses.users": ["4e9588d6"],
-                        "span_label.responses.status": ["submitted"],
-                    }
-                    for n, c in enumerate(POLISH)
-                ]
-            )
-        },
-        right=read_right(POLISH),
-    ),
-    Shape(
-        name="argilla-2-two-users",
-        report="Argilla 2.x with two users: two responses to a record, which differ",
-        files={
-            "records.json": as_json(
-                [
-                    {
-                        "id": str(n),
-                        "fields": {"text": c.text},
-                        "metadata": {},
-                        "suggestions": {},
-                        "responses": {
-                            "span_label": [
-                                {"value": spans(c), "user_id": "user-ana"},
-                                {
-                                    "value": spans(
-                                        clause("Mara [LOC Lind] rents hall 7 in [LOC Lyon].") if n == 0 else c
-                                    ),
-                                    "user_id": "user-ben",
-                                },
-                            ]
-                        },
-                        "status": "completed",
-                    }
-                    for n, c in enumerate(ENGLISH)
-                ]
-            )
-        },
-        options={"annotator": "user-ana"},
-        asks="user-ana",
-        right=Right(sentences=4, mentions=read_right(ENGLISH).mentions, says=("agree",)),
-    ),
+    Shape("argilla-1-json",
+        "Argilla 1.x, DatasetForTokenClassification to_pandas().to_json(orient='records'): annotation as [type, start, end]",
+        {"records.json": as_json([{"text": c.text, "tokens": words(c), "prediction": [["LOC", 0, 4, 0.3]],
+                "prediction_agent": "model-v1", "annotation": [[k, s, e] for s, e, k in c.spans],
+                "annotation_agent": "argilla", "id": f"id-{n}", "metadata": {}, "status": "Validated",
+                "event_timestamp": None, "metrics": {}} for n, c in enumerate(GERMAN)])}, read_right(GERMAN)),
+    Shape("argilla-1-dataset",
+        "Argilla 1.x, to_datasets().to_json(): annotation as dictionaries; status Default has no answer",
+        {"records.jsonl": as_jsonl([*({"text": c.text, "tokens": words(c), "prediction": None, "annotation": spans(c),
+                    "status": "Validated", "id": str(n)} for n, c in enumerate(FRENCH)),
+            {"text": "Paul Morel part.", "tokens": ["Paul", "Morel", "part", "."],
+                "prediction": [{"label": "PER", "start": 0, "end": 4, "score": 0.4}], "annotation": None,
+                "status": "Default", "id": "99"}])}, read_right(FRENCH)),
+    Shape("argilla-2-records", "Argilla 2.x, dataset.records.to_json(): fields, suggestions, responses by question",
+        {"records.json": as_json([*({"id": f"id-{n}", "fields": {"text": c.text}, "metadata": {},
+                    "suggestions": {"span_label": {"value": [], "score": None, "agent": None}},
+                    "responses": {"span_label": [{"value": spans(c), "user_id": "4e9588d6"}]}, "vectors": {},
+                    "status": "completed", "_server_id": f"s-{n}"} for n, c in enumerate(SPANISH)),
+            {"id": "id-99", "fields": {"text": "Raúl Peña espera."}, "metadata": {},
+                "suggestions": {"span_label": {"value": [{"label": "PER", "start": 0, "end": 4}], "score": None,
+                    "agent": "m"}}, "responses": {}, "vectors": {}, "status": "pending", "_server_id": "s-99"}])},
+        read_right(SPANISH)),
+    Shape("argilla-2-flat", "Argilla 2.x, records.to_list(flatten=True): span_label.responses, one list per user",
+        {"records.json": as_json([{"id": str(n), "status": "completed", "_server_id": f"s-{n}", "text": c.text,
+                "span_label.responses": [spans(c)], "span_label.responses.users": ["4e9588d6"],
+                "span_label.responses.status": ["submitted"]} for n, c in enumerate(POLISH)])}, read_right(POLISH)),
+    Shape("argilla-2-two-users", "Argilla 2.x with two users: two responses to a record, which differ",
+        {"records.json": as_json([{"id": str(n), "fields": {"text": c.text}, "metadata": {}, "suggestions": {},
+                "responses": {"span_label": [{"value": spans(c), "user_id": "user-ana"},
+                    {"value": spans(clause("Mara [LOC Lind] rents hall 7 in [LOC Lyon].") if n == 0 else c),
+                        "user_id": "user-ben"}]}, "status": "completed"} for n, c in enumerate(ENGLISH)])},
+        Right(sentences=4, mentions=read_right(ENGLISH).mentions, says=("agree",)), options={"annotator": "user-ana"},
+        asks="user-ana"),
 )

@@ -19,84 +19,38 @@ NOTE_RIGHT = Right(
     mentions={"PER": ["Mara Lind", "Otto Barr"], "LOC": ["Lyon"], "ORG": ["Harbour Board"]},
 )
 
+# A table: ruff would give each field its own line.
+# fmt: off
 SHAPES = (
-    Shape(
-        name="brat-standard",
-        report="brat 1.3: entities, relations, attributes, notes, events and equivalences",
-        files={"note.txt": NOTE, "note.ann": NOTE_ANN},
-        right=NOTE_RIGHT,
-    ),
-    Shape(
-        name="brat-fragments-over-a-line-end",
-        report="nlplab/brat#1042: a mention over the end of a line is written as two fragments",
-        files={
-            "a.txt": "The lease was granted by the Dock\nTrust of Lyon last week.\nNo rent is due.\n",
-            "a.ann": "T1\tORG 29 33;34 39\tDock Trust\nT2\tLOC 43 47\tLyon\n",
-        },
-        right=Right(sentences=2, mentions={"ORG": ["Dock Trust"], "LOC": ["Lyon"]}),
-    ),
-    Shape(
-        name="brat-crlf",
-        report="nlplab/brat#853: text with CRLF, offsets counted with LF",
-        files={
-            "a.txt": "Jule signs.\r\nShe pays Otto.\r\nEmden wins.\r\n",
-            "a.ann": "T1\tPER 0 4\tJule\nT2\tPER 21 25\tOtto\nT3\tLOC 27 32\tEmden\n",
-        },
-        right=Right(sentences=3, mentions={"PER": ["Jule", "Otto"], "LOC": ["Emden"]}),
-    ),
-    Shape(
-        name="brat-discontinuous",
-        report="brat 1.3 and later: a mention with a gap, left and right arm",
-        files={
-            "a.txt": "His left and right knee hurt.\nMara Lind left Lyon.\nNo rent is due.\n",
-            "a.ann": "T1\tBODY 4 8;19 23\tleft knee\nT2\tBODY 13 23\tright knee\nT3\tPER 30 39\tMara Lind\nT4\tLOC 45 49\tLyon\n",
-        },
-        right=Right(
-            sentences=2, mentions={"PER": ["Mara Lind"], "LOC": ["Lyon"]}, says=("discontinuous|gap|fragment|span",)
-        ),
-    ),
-    Shape(
-        name="brat-annotation-alone",
-        report="brat: the .ann file without its text",
-        files={"note.ann": NOTE_ANN},
-        right=refused(r"\.txt|folder"),
-    ),
-    Shape(
-        name="brat-collection-zip",
-        report="brat collections: annotation.conf and several documents, packed as zip",
-        files={
-            "collection.zip": zipped(
-                {
-                    "collection/annotation.conf": "[entities]\nPER\nLOC\nORG\n[relations]\n[events]\n[attributes]\n",
-                    "collection/a.txt": NOTE,
-                    "collection/a.ann": NOTE_ANN,
-                    "collection/b.txt": "Ines Holm left Emden.\n",
-                    "collection/b.ann": "T1\tPER 0 9\tInes Holm\nT2\tLOC 15 20\tEmden\n",
-                }
-            )
-        },
-        right=Right(
-            sentences=4,
-            mentions={
-                "PER": ["Mara Lind", "Otto Barr", "Ines Holm"],
-                "LOC": ["Lyon", "Emden"],
-                "ORG": ["Harbour Board"],
-            },
-        ),
-    ),
-    Shape(
-        name="brat-tar-gz",
-        report="brat, a collection as it is exported: a .tar.gz",
-        files={"collection.tar.gz": tarred({"note.txt": NOTE, "note.ann": NOTE_ANN})},
-        right=refused("tar", "unpack|zip"),
-    ),
-    Shape(
-        name="brat-text-was-changed",
-        report="brat: the text was edited after it was annotated, offsets no longer fit",
-        files={
-            "a.txt": "Today Mara Lind rents hall 7 in Lyon.\nThe Harbour Board met.\n",
-            "a.ann": "T1\tPER 0 9\tMara Lind\nT2\tLOC 26 30\tLyon\nT3\tORG 36 49\tHarbour Board\n",
-        },
-        right=refused("text", "fit|match|not the one"),
-    ),
+    Shape("brat-standard", "brat 1.3: entities, relations, attributes, notes, events and equivalences",
+        {"note.txt": NOTE, "note.ann": NOTE_ANN}, NOTE_RIGHT),
+    Shape("brat-fragments-over-a-line-end",
+        "nlplab/brat#1042: a mention over the end of a line is written as two fragments",
+        {"a.txt": "The lease was granted by the Dock\nTrust of Lyon last week.\nNo rent is due.\n",
+            "a.ann": "T1\tORG 29 33;34 39\tDock Trust\nT2\tLOC 43 47\tLyon\n"},
+        Right(sentences=2, mentions={"ORG": ["Dock Trust"], "LOC": ["Lyon"]})),
+    Shape("brat-crlf", "nlplab/brat#853: text with CRLF, offsets counted with LF",
+        {"a.txt": "Jule signs.\r\nShe pays Otto.\r\nEmden wins.\r\n",
+            "a.ann": "T1\tPER 0 4\tJule\nT2\tPER 21 25\tOtto\nT3\tLOC 27 32\tEmden\n"},
+        Right(sentences=3, mentions={"PER": ["Jule", "Otto"], "LOC": ["Emden"]})),
+    Shape("brat-discontinuous", "brat 1.3 and later: a mention with a gap, left and right arm",
+        {"a.txt": "His left and right knee hurt.\nMara Lind left Lyon.\nNo rent is due.\n",
+            "a.ann": "T1\tBODY 4 8;19 23\tleft knee\nT2\tBODY 13 23\tright knee\nT3\tPER 30 39\tMara Lind\nT4\tLOC 45 49\tLyon\n"},
+        Right(sentences=2, mentions={"PER": ["Mara Lind"], "LOC": ["Lyon"]},
+            says=("discontinuous|gap|fragment|span",))),
+    Shape("brat-annotation-alone", "brat: the .ann file without its text",
+        {"note.ann": NOTE_ANN}, refused(r"\.txt|folder")),
+    Shape("brat-collection-zip", "brat collections: annotation.conf and several documents, packed as zip",
+        {"collection.zip": zipped({"collection/annotation.conf": "[entities]\nPER\nLOC\nORG\n[relations]\n[events]\n[attributes]\n",
+            "collection/a.txt": NOTE, "collection/a.ann": NOTE_ANN, "collection/b.txt": "Ines Holm left Emden.\n",
+            "collection/b.ann": "T1\tPER 0 9\tInes Holm\nT2\tLOC 15 20\tEmden\n"})},
+        Right(sentences=4,
+            mentions={"PER": ["Mara Lind", "Otto Barr", "Ines Holm"], "LOC": ["Lyon", "Emden"],
+                "ORG": ["Harbour Board"]})),
+    Shape("brat-tar-gz", "brat, a collection as it is exported: a .tar.gz",
+        {"collection.tar.gz": tarred({"note.txt": NOTE, "note.ann": NOTE_ANN})}, refused("tar", "unpack|zip")),
+    Shape("brat-text-was-changed", "brat: the text was edited after it was annotated, offsets no longer fit",
+        {"a.txt": "Today Mara Lind rents hall 7 in Lyon.\nThe Harbour Board met.\n",
+            "a.ann": "T1\tPER 0 9\tMara Lind\nT2\tLOC 26 30\tLyon\nT3\tORG 36 49\tHarbour Board\n"},
+        refused("text", "fit|match|not the one")),
 )

@@ -39,86 +39,44 @@ def webanno(given: Sequence[Clause], *, version: str, features: str, before: str
     return out
 
 
+# A table: ruff would give each field its own line.
+# fmt: off
 SHAPES = (
-    Shape(
-        name="webanno-tsv-3.3",
-        report="INCEpTION 20 and later, WebAnno TSV v3.3: NamedEntity with identifier and value",
-        files={"note.tsv": webanno(GERMAN, version="3.3", features=NAMED + "identifier|value", identifier="*")},
-        right=read_right(GERMAN),
-    ),
-    Shape(
-        name="webanno-tsv-3.2-with-part-of-speech",
-        report="WebAnno 3.4, TSV v3.2: part of speech and lemma layers before NamedEntity",
-        files={
-            "note.tsv": webanno(
-                FRENCH,
-                version="3.2",
-                features="#T_SP=de.tudarmstadt.ukp.dkpro.core.api.lexmorph.type.pos.POS|PosValue|coarseValue\n"
-                + NAMED
-                + "value",
-                before="NN\tNOUN\t",
-            )
-        },
-        right=read_right(FRENCH),
-    ),
-    Shape(
-        name="webanno-tsv-own-layer",
-        report="INCEpTION, WebAnno TSV v3.3: a custom span layer, webanno.custom.Party|role",
-        files={"note.tsv": webanno(SPANISH, version="3.3", features="#T_SP=webanno.custom.Party|role")},
-        right=read_right(SPANISH),
-    ),
-    Shape(
-        name="webanno-tsv-stacked",
-        report="INCEpTION, WebAnno TSV v3.3: two mentions on one token, ORG[1]|LOC[2]",
-        files={
-            "note.tsv": "#FORMAT=WebAnno TSV 3.3\n" + NAMED + "value\n\n\n"
-            "#Text=The Port of Lyon pays Otto Barr.\n"
-            "1-1\t0-3\tThe\t_\t\n1-2\t4-8\tPort\tORG[1]\t\n1-3\t9-11\tof\tORG[1]\t\n1-4\t12-16\tLyon\tORG[1]|LOC\t\n"
-            "1-5\t17-21\tpays\t_\t\n1-6\t22-26\tOtto\tPER[2]\t\n1-7\t27-31\tBarr\tPER[2]\t\n1-8\t31-32\t.\t_\t\n"
-            "\n#Text=Ines Holm left.\n"
-            "2-1\t33-37\tInes\tPER[3]\t\n2-2\t38-42\tHolm\tPER[3]\t\n2-3\t43-47\tleft\t_\t\n2-4\t47-48\t.\t_\t\n"
-        },
-        right=Right(sentences=1, mentions={"PER": ["Ines Holm"]}, says=("overlap|stacked|nested|span",)),
-    ),
-    Shape(
-        name="webanno-tsv-2",
-        report="WebAnno 2.x, TSV 2: # webanno.custom or NamedEntity | value, B- and I- tags",
-        files={
-            "note.tsv": " # de.tudarmstadt.ukp.dkpro.core.api.ner.type.NamedEntity | value\n"
-            + conll(ENGLISH, "{s}-{i}\t{token}\t{tag}", before="#id={s}\n#text={text}")
-        },
-        right=read_right(ENGLISH),
-    ),
-    Shape(
-        name="inception-conll-2002",
-        report="INCEpTION, export as CoNLL 2002: token, blank, tag",
-        files={"note.conll": conll(SPANISH, "{token} {tag}")},
-        right=read_right(SPANISH),
-    ),
-    Shape(
-        name="uima-xmi",
-        report="INCEpTION, export as UIMA CAS XMI (XML 1.0)",
-        files={
-            "note.xmi": block("""
-                <?xml version="1.0" encoding="UTF-8"?>
-                <xmi:XMI xmlns:xmi="http://www.omg.org/XMI" xmlns:cas="http:///uima/cas.ecore" xmlns:type5="http:///de/tudarmstadt/ukp/dkpro/core/api/ner/type.ecore" xmi:version="2.0">
-                <cas:NULL xmi:id="0"/>
-                <type5:NamedEntity xmi:id="9" sofa="1" begin="0" end="9" value="PER"/>
-                <cas:Sofa xmi:id="1" sofaNum="1" sofaID="_InitialView" mimeType="text" sofaString="Mara Lind left Lyon."/>
-                </xmi:XMI>
-            """)
-        },
-        right=refused("XMI|UIMA", "TSV|CoNLL"),
-    ),
-    Shape(
-        name="uima-cas-json",
-        report="INCEpTION 24 and later, export as UIMA CAS JSON 0.4",
-        files={
-            "note.json": '{"%TYPES":{},"%FEATURE_STRUCTURES":[{"%ID":1,"%TYPE":"uima.cas.Sofa","sofaNum":1,'
+    Shape("webanno-tsv-3.3", "INCEpTION 20 and later, WebAnno TSV v3.3: NamedEntity with identifier and value",
+        {"note.tsv": webanno(GERMAN, version="3.3", features=NAMED + "identifier|value", identifier="*")},
+        read_right(GERMAN)),
+    Shape("webanno-tsv-3.2-with-part-of-speech",
+        "WebAnno 3.4, TSV v3.2: part of speech and lemma layers before NamedEntity",
+        {"note.tsv": webanno(FRENCH, version="3.2",
+            features="#T_SP=de.tudarmstadt.ukp.dkpro.core.api.lexmorph.type.pos.POS|PosValue|coarseValue\n" + NAMED
+                + "value", before="NN\tNOUN\t")}, read_right(FRENCH)),
+    Shape("webanno-tsv-own-layer", "INCEpTION, WebAnno TSV v3.3: a custom span layer, webanno.custom.Party|role",
+        {"note.tsv": webanno(SPANISH, version="3.3", features="#T_SP=webanno.custom.Party|role")}, read_right(SPANISH)),
+    Shape("webanno-tsv-stacked", "INCEpTION, WebAnno TSV v3.3: two mentions on one token, ORG[1]|LOC[2]",
+        {"note.tsv": "#FORMAT=WebAnno TSV 3.3\n" + NAMED
+            + "value\n\n\n" "#Text=The Port of Lyon pays Otto Barr.\n"
+                "1-1\t0-3\tThe\t_\t\n1-2\t4-8\tPort\tORG[1]\t\n1-3\t9-11\tof\tORG[1]\t\n1-4\t12-16\tLyon\tORG[1]|LOC\t\n"
+                "1-5\t17-21\tpays\t_\t\n1-6\t22-26\tOtto\tPER[2]\t\n1-7\t27-31\tBarr\tPER[2]\t\n1-8\t31-32\t.\t_\t\n"
+                "\n#Text=Ines Holm left.\n"
+                "2-1\t33-37\tInes\tPER[3]\t\n2-2\t38-42\tHolm\tPER[3]\t\n2-3\t43-47\tleft\t_\t\n2-4\t47-48\t.\t_\t\n"},
+        Right(sentences=1, mentions={"PER": ["Ines Holm"]}, says=("overlap|stacked|nested|span",))),
+    Shape("webanno-tsv-2", "WebAnno 2.x, TSV 2: # webanno.custom or NamedEntity | value, B- and I- tags",
+        {"note.tsv": " # de.tudarmstadt.ukp.dkpro.core.api.ner.type.NamedEntity | value\n"
+            + conll(ENGLISH, "{s}-{i}\t{token}\t{tag}", before="#id={s}\n#text={text}")}, read_right(ENGLISH)),
+    Shape("inception-conll-2002", "INCEpTION, export as CoNLL 2002: token, blank, tag",
+        {"note.conll": conll(SPANISH, "{token} {tag}")}, read_right(SPANISH)),
+    Shape("uima-xmi", "INCEpTION, export as UIMA CAS XMI (XML 1.0)",
+        {"note.xmi": block("""
+            <?xml version="1.0" encoding="UTF-8"?>
+            <xmi:XMI xmlns:xmi="http://www.omg.org/XMI" xmlns:cas="http:///uima/cas.ecore" xmlns:type5="http:///de/tudarmstadt/ukp/dkpro/core/api/ner/type.ecore" xmi:version="2.0">
+            <cas:NULL xmi:id="0"/>
+            <type5:NamedEntity xmi:id="9" sofa="1" begin="0" end="9" value="PER"/>
+            <cas:Sofa xmi:id="1" sofaNum="1" sofaID="_InitialView" mimeType="text" sofaString="Mara Lind left Lyon."/>
+            </xmi:XMI>
+        """)}, refused("XMI|UIMA", "TSV|CoNLL")),
+    Shape("uima-cas-json", "INCEpTION 24 and later, export as UIMA CAS JSON 0.4",
+        {"note.json": '{"%TYPES":{},"%FEATURE_STRUCTURES":[{"%ID":1,"%TYPE":"uima.cas.Sofa","sofaNum":1,'
             '"sofaID":"_InitialView","mimeType":"text","sofaString":"Mara Lind left Lyon."},{"%ID":3,"%TYPE":'
             '"de.tudarmstadt.ukp.dkpro.core.api.ner.type.NamedEntity","@sofa":1,"begin":0,"end":9,"value":"PER"}],'
-            '"%VIEWS":{"_InitialView":{"%SOFA":1,"%MEMBERS":[3]}}}'
-        },
-        right=refused("UIMA|INCEpTION|CAS", "TSV|CoNLL"),
-    ),
+            '"%VIEWS":{"_InitialView":{"%SOFA":1,"%MEMBERS":[3]}}}'}, refused("UIMA|INCEpTION|CAS", "TSV|CoNLL")),
 )

@@ -96,257 +96,78 @@ def label_csv() -> str:
 
 OTHER = clause("Mara [LOC Lind] rents hall 7 in [LOC Lyon].")
 
+# A table: ruff would give each field its own line.
+# fmt: off
 SHAPES = (
-    Shape(
-        name="label-studio-json",
-        report="Label Studio 1.x, export as JSON: with a cancelled answer, relations and a choice",
-        files={
-            "project-1.json": as_json(
-                [
-                    *(task(n, c) for n, c in enumerate(GERMAN, 1)),
-                    task(9, OTHER, answers=[{"id": 8, "result": regions(OTHER), "was_cancelled": True}]),
-                    task(
-                        10,
-                        clause("[PER Ines Holm] left [LOC Kiel]."),
-                        answers=[
-                            {
-                                "id": 11,
-                                "result": [
-                                    *regions(clause("[PER Ines Holm] left [LOC Kiel].")),
-                                    {"from_id": "r0", "to_id": "r15", "type": "relation", "direction": "right"},
-                                    {
-                                        "type": "choices",
-                                        "value": {"choices": ["clear"]},
-                                        "from_name": "c",
-                                        "to_name": "text",
-                                    },
-                                ],
-                            }
-                        ],
-                    ),
-                ]
-            )
-        },
-        right=read_right([*GERMAN, clause("[PER Ines Holm] left [LOC Kiel].")]),
-    ),
-    Shape(
-        name="label-studio-json-min",
-        report="Label Studio 1.x, export as JSON-MIN: regions under the name of the control",
-        files={
-            "project-2.json": as_json(
-                [
-                    {
-                        "text": c.text,
-                        "id": n,
-                        "label": [{"start": s, "end": e, "text": c.text[s:e], "labels": [k]} for s, e, k in c.spans],
-                        "annotator": 1,
-                        "annotation_id": n,
-                        "created_at": "2026-01-02T03:04:05Z",
-                        "updated_at": "2026-01-02T03:04:05Z",
-                        "lead_time": 3.5,
-                    }
-                    for n, c in enumerate(FRENCH, 1)
-                ]
-            )
-        },
-        right=read_right(FRENCH),
-    ),
-    Shape(
-        name="label-studio-csv",
-        report="Label Studio 1.x, export as CSV: regions as JSON in a cell, empty where there is none",
-        files={"project-3.csv": label_csv()},
-        right=read_right(SPANISH),
-    ),
-    Shape(
-        name="label-studio-completions",
-        report="Label Studio 0.7, completions",
-        files={
-            "result.json": as_json(
-                [
-                    {
-                        "id": n,
-                        "data": {"text": c.text},
-                        "completions": [{"id": 1, "lead_time": 2.0, "result": regions(c)}],
-                        "predictions": [],
-                    }
-                    for n, c in enumerate(POLISH)
-                ]
-            )
-        },
-        right=read_right(POLISH),
-    ),
-    Shape(
-        name="label-studio-hypertext",
-        report="HumanSignal/label-studio#1164: HyperText regions count within an element of the page",
-        files={"project-4.json": as_json([hypertext(c, anywhere=False) for c in PAGES])},
-        right=read_right(PAGES, without=("<p>", "&amp;")),
-    ),
-    Shape(
-        name="label-studio-hypertext-global-offsets",
-        report="Label Studio 1.5 and later, HyperText: globalOffsets in the text without markup",
-        files={"project-5.json": as_json([hypertext(c, anywhere=True) for c in PAGES])},
-        right=read_right(PAGES, without=("<p>", "&amp;")),
-    ),
-    Shape(
-        name="label-studio-two-annotators",
-        report="Label Studio 1.x with overlap 2: two answers to a task, which differ",
-        files={
-            "project-6.json": as_json(
-                [
-                    task(
-                        1,
-                        ENGLISH[0],
-                        answers=[
-                            {"id": 1, "completed_by": 1, "result": regions(ENGLISH[0])},
-                            {"id": 2, "completed_by": 2, "result": regions(OTHER)},
-                        ],
-                    ),
-                    *(
-                        task(n, c, answers=[{"id": n * 2 + i, "completed_by": i, "result": regions(c)} for i in (1, 2)])
-                        for n, c in enumerate(ENGLISH[1:], 2)
-                    ),
-                ]
-            )
-        },
-        options={"annotator": "1"},
-        asks="annotator",
-        right=Right(sentences=4, mentions=read_right(ENGLISH).mentions, says=("agree",)),
-    ),
-    Shape(
-        name="label-studio-predictions-alone",
-        report="Label Studio 1.x: tasks with a model's predictions and no annotation",
-        files={
-            "project-7.json": as_json(
-                [
-                    {**task(n, c, answers=[]), "predictions": [{"model_version": "v1", "result": regions(c)}]}
-                    for n, c in enumerate(DUTCH, 1)
-                ]
-            )
-        },
-        right=refused("annotation|predict"),
-    ),
-    Shape(
-        name="label-studio-paragraphs",
-        report="Label Studio 1.x, Paragraphs: a dialogue, regions count within a turn",
-        files={
-            "project-8.json": as_json(
-                [
-                    {
-                        "id": 1,
-                        "data": {
-                            "dialogue": [
-                                {"author": "Clerk", "text": "Who rents hall 7?"},
-                                {"author": "Guard", "text": "Mara Lind does, in Lyon."},
-                            ]
-                        },
-                        "annotations": [
-                            {
-                                "id": 1,
-                                "result": [
-                                    {
-                                        "value": {
-                                            "start": "1",
-                                            "end": "1",
-                                            "startOffset": 0,
-                                            "endOffset": 9,
-                                            "text": "Mara Lind",
-                                            "paragraphlabels": ["PER"],
-                                        },
-                                        "from_name": "label",
-                                        "to_name": "text",
-                                        "type": "paragraphlabels",
-                                    },
-                                    {
-                                        "value": {
-                                            "start": "1",
-                                            "end": "1",
-                                            "startOffset": 19,
-                                            "endOffset": 23,
-                                            "text": "Lyon",
-                                            "paragraphlabels": ["LOC"],
-                                        },
-                                        "from_name": "label",
-                                        "to_name": "text",
-                                        "type": "paragraphlabels",
-                                    },
-                                ],
-                            }
-                        ],
-                    }
-                ]
-            )
-        },
-        right=refused("dialogue|paragraph", "Text"),
-    ),
-    Shape(
-        name="label-studio-text-by-address",
-        report='Label Studio 1.x, <Text valueType="url">: the task holds an address, the offsets belong to the text behind it',
-        files={
-            "project-9.json": as_json(
-                [
-                    {**task(n, c), "data": {"text": f"https://files.example.org/notes/{n}.txt"}}
-                    for n, c in enumerate(ENGLISH, 1)
-                ]
-            )
-        },
-        right=refused("address|URL|text"),
-    ),
-    Shape(
-        name="label-studio-emoji",
-        report="Label Studio 1.x: offsets count UTF-16 units, as browsers do",
-        files={
-            "project-10.json": as_json(
-                [
-                    {"id": n, "data": {"text": c.text}, "annotations": [{"id": n, "result": regions(c, utf16=True)}]}
-                    for n, c in enumerate(EMOJI, 1)
-                ]
-            )
-        },
-        right=read_right(EMOJI),
-    ),
-    Shape(
-        name="label-studio-own-field",
-        report="Label Studio 1.x: the text under a name of the project's own, beside a title and a number",
-        files={
-            "project-12.json": as_json(
-                [
-                    {**task(n, c), "data": {"title": "Note", "note_text": c.text, "page": 7}}
-                    for n, c in enumerate(FRENCH, 1)
-                ]
-            )
-        },
-        right=read_right(FRENCH),
-    ),
-    Shape(
-        name="label-studio-images",
-        report="Label Studio 1.x: an image project, RectangleLabels",
-        files={
-            "project-11.json": as_json(
-                [
-                    {
-                        "id": 1,
-                        "data": {"image": "/data/upload/1/quay.png"},
-                        "annotations": [
-                            {
-                                "id": 1,
-                                "result": [
-                                    {
-                                        "type": "rectanglelabels",
-                                        "value": {
-                                            "x": 1.0,
-                                            "y": 2.0,
-                                            "width": 5.0,
-                                            "height": 5.0,
-                                            "rectanglelabels": ["Crane"],
-                                        },
-                                    }
-                                ],
-                            }
-                        ],
-                    }
-                ]
-            )
-        },
-        right=refused("text|image|picture"),
-    ),
+    Shape("label-studio-json", "Label Studio 1.x, export as JSON: with a cancelled answer, relations and a choice",
+        {"project-1.json": as_json([*(task(n, c) for n, c in enumerate(GERMAN, 1)),
+            task(9, OTHER, answers=[{"id": 8, "result": regions(OTHER), "was_cancelled": True}]),
+            task(10, clause("[PER Ines Holm] left [LOC Kiel]."),
+                answers=[{"id": 11,
+                    "result": [*regions(clause("[PER Ines Holm] left [LOC Kiel].")),
+                        {"from_id": "r0", "to_id": "r15", "type": "relation", "direction": "right"},
+                        {"type": "choices", "value": {"choices": ["clear"]}, "from_name": "c",
+                            "to_name": "text"}]}])])},
+        read_right([*GERMAN, clause("[PER Ines Holm] left [LOC Kiel].")])),
+    Shape("label-studio-json-min", "Label Studio 1.x, export as JSON-MIN: regions under the name of the control",
+        {"project-2.json": as_json([{"text": c.text, "id": n,
+                "label": [{"start": s, "end": e, "text": c.text[s:e], "labels": [k]} for s, e, k in c.spans],
+                "annotator": 1, "annotation_id": n, "created_at": "2026-01-02T03:04:05Z",
+                "updated_at": "2026-01-02T03:04:05Z", "lead_time": 3.5} for n, c in enumerate(FRENCH, 1)])},
+        read_right(FRENCH)),
+    Shape("label-studio-csv", "Label Studio 1.x, export as CSV: regions as JSON in a cell, empty where there is none",
+        {"project-3.csv": label_csv()}, read_right(SPANISH)),
+    Shape("label-studio-completions", "Label Studio 0.7, completions",
+        {"result.json": as_json([{"id": n, "data": {"text": c.text},
+                "completions": [{"id": 1, "lead_time": 2.0, "result": regions(c)}], "predictions": []}
+            for n, c in enumerate(POLISH)])}, read_right(POLISH)),
+    Shape("label-studio-hypertext",
+        "HumanSignal/label-studio#1164: HyperText regions count within an element of the page",
+        {"project-4.json": as_json([hypertext(c, anywhere=False) for c in PAGES])},
+        read_right(PAGES, without=("<p>", "&amp;"))),
+    Shape("label-studio-hypertext-global-offsets",
+        "Label Studio 1.5 and later, HyperText: globalOffsets in the text without markup",
+        {"project-5.json": as_json([hypertext(c, anywhere=True) for c in PAGES])},
+        read_right(PAGES, without=("<p>", "&amp;"))),
+    Shape("label-studio-two-annotators", "Label Studio 1.x with overlap 2: two answers to a task, which differ",
+        {"project-6.json": as_json([task(1, ENGLISH[0],
+                answers=[{"id": 1, "completed_by": 1, "result": regions(ENGLISH[0])},
+                    {"id": 2, "completed_by": 2, "result": regions(OTHER)}]),
+            *(task(n, c, answers=[{"id": n * 2 + i, "completed_by": i, "result": regions(c)} for i in (1, 2)])
+                for n, c in enumerate(ENGLISH[1:], 2))])},
+        Right(sentences=4, mentions=read_right(ENGLISH).mentions, says=("agree",)), options={"annotator": "1"},
+        asks="annotator"),
+    Shape("label-studio-predictions-alone", "Label Studio 1.x: tasks with a model's predictions and no annotation",
+        {"project-7.json": as_json([{**task(n, c, answers=[]),
+                "predictions": [{"model_version": "v1", "result": regions(c)}]} for n, c in enumerate(DUTCH, 1)])},
+        refused("annotation|predict")),
+    Shape("label-studio-paragraphs", "Label Studio 1.x, Paragraphs: a dialogue, regions count within a turn",
+        {"project-8.json": as_json([{"id": 1,
+            "data": {"dialogue": [{"author": "Clerk", "text": "Who rents hall 7?"},
+                {"author": "Guard", "text": "Mara Lind does, in Lyon."}]},
+            "annotations": [{"id": 1,
+                "result": [{"value": {"start": "1", "end": "1", "startOffset": 0, "endOffset": 9, "text": "Mara Lind",
+                            "paragraphlabels": ["PER"]}, "from_name": "label", "to_name": "text",
+                        "type": "paragraphlabels"},
+                    {"value": {"start": "1", "end": "1", "startOffset": 19, "endOffset": 23, "text": "Lyon",
+                            "paragraphlabels": ["LOC"]}, "from_name": "label", "to_name": "text",
+                        "type": "paragraphlabels"}]}]}])}, refused("dialogue|paragraph", "Text")),
+    Shape("label-studio-text-by-address",
+        'Label Studio 1.x, <Text valueType="url">: the task holds an address, the offsets belong to the text behind it',
+        {"project-9.json": as_json([{**task(n, c), "data": {"text": f"https://files.example.org/notes/{n}.txt"}}
+            for n, c in enumerate(ENGLISH, 1)])}, refused("address|URL|text")),
+    Shape("label-studio-emoji", "Label Studio 1.x: offsets count UTF-16 units, as browsers do",
+        {"project-10.json": as_json([{"id": n, "data": {"text": c.text},
+                "annotations": [{"id": n, "result": regions(c, utf16=True)}]} for n, c in enumerate(EMOJI, 1)])},
+        read_right(EMOJI)),
+    Shape("label-studio-own-field",
+        "Label Studio 1.x: the text under a name of the project's own, beside a title and a number",
+        {"project-12.json": as_json([{**task(n, c), "data": {"title": "Note", "note_text": c.text, "page": 7}}
+            for n, c in enumerate(FRENCH, 1)])}, read_right(FRENCH)),
+    Shape("label-studio-images", "Label Studio 1.x: an image project, RectangleLabels",
+        {"project-11.json": as_json([{"id": 1, "data": {"image": "/data/upload/1/quay.png"},
+            "annotations": [{"id": 1,
+                "result": [{"type": "rectanglelabels",
+                    "value": {"x": 1.0, "y": 2.0, "width": 5.0, "height": 5.0, "rectanglelabels": ["Crane"]}}]}]}])},
+        refused("text|image|picture")),
 )

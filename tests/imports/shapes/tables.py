@@ -117,376 +117,135 @@ def offsets(each: Clause) -> list[tuple[int, int, str]]:
     return list(each.spans)
 
 
+# A table: ruff would give each field its own line.
+# fmt: off
 SHAPES = (
-    Shape(
-        name="kaggle-annotated-corpus",
-        report="Kaggle ner_dataset.csv; ThilinaRajapakse/simpletransformers#1106, explosion/spaCy#4318",
-        files={"ner_dataset.csv": kaggle((*ENGLISH, *ENGLISH))},
-        right=read_right((*ENGLISH, *ENGLISH)),
-    ),
-    Shape(
-        name="simpletransformers-frame",
-        report="simpletransformers 0.6x NERModel: sentence_id, words, labels, with the index that pandas writes",
-        files={
-            "train_df.csv": written(
-                [
-                    ("", "sentence_id", "words", "labels"),
-                    *((i, s - 1, t, tag) for i, (s, t, tag) in enumerate(token_rows(FRENCH))),
-                ]
-            )
-        },
-        right=read_right(FRENCH),
-    ),
-    Shape(
-        name="lists-as-text",
-        report="huggingface/transformers#8698: lists written as text in CSV cells",
-        files={"train.csv": written([("tokens", "ner_tags"), *((str(tokens(c)), str(tags(c))) for c in GERMAN)])},
-        right=read_right(GERMAN),
-    ),
-    Shape(
-        name="lists-as-numpy-text",
-        report="datasets to_pandas().to_csv(): arrays as numpy prints them, tags as numbers without names",
-        files={
-            "train.csv": written(
-                [
-                    ("id", "tokens", "ner_tags"),
-                    *(
-                        (i, numpy_list(tokens(c)), numpy_list([NUMBERS[tag] for tag in tags(c)]))
-                        for i, c in enumerate(SPANISH)
-                    ),
-                ]
-            )
-        },
-        right=refused("number", "name|dataset_info"),
-    ),
-    Shape(
-        name="kaggle-corpus-of-lists",
-        report="Kaggle naseralqaydeh/named-entity-recognition-ner-corpus: Sentence #, Sentence, POS, Tag as a list in text",
-        files={
-            "ner.csv": written(
-                [
-                    ("Sentence #", "Sentence", "POS", "Tag"),
-                    *(
-                        (f"Sentence: {i}", " ".join(tokens(c)), str(["NN"] * len(tokens(c))), str(tags(c)))
-                        for i, c in enumerate(ENGLISH, 1)
-                    ),
-                ]
-            )
-        },
-        right=read_right(ENGLISH),
-    ),
-    Shape(
-        name="text-and-tags-in-a-cell",
-        report="Kaggle rajnathpatel/ner-data and BERT tutorials: text and labels, both separated by blanks",
-        files={"ner.csv": written([("text", "labels"), *((" ".join(tokens(c)), " ".join(tags(c))) for c in DUTCH)])},
-        right=read_right(DUTCH),
-    ),
-    Shape(
-        name="autotrain-csv",
-        report="Hugging Face AutoTrain, token classification from CSV: tokens and tags as lists in text",
-        files={
-            "train.csv": written([("tokens", "tags"), *((as_json(tokens(c)), as_json(tags(c))) for c in PORTUGUESE)])
-        },
-        right=read_right(PORTUGUESE),
-    ),
-    Shape(
-        name="autotrain-jsonl",
-        report="Hugging Face AutoTrain, token classification from JSON lines",
-        files={"train.jsonl": as_jsonl({"tokens": tokens(c), "tags": tags(c)} for c in PORTUGUESE)},
-        right=read_right(PORTUGUESE),
-    ),
-    Shape(
-        name="numbers-without-names",
-        report="datasets Dataset.to_json(): ner_tags as numbers, the names stay behind",
-        files={
-            "train.jsonl": as_jsonl({"tokens": tokens(c), "ner_tags": [NUMBERS[t] for t in tags(c)]} for c in ENGLISH)
-        },
-        right=refused("number", "name|dataset_info"),
-    ),
-    Shape(
-        name="tner-label-json",
-        report="asahi417/tner data sets: tags as numbers, their names in label.json beside the file",
-        files={
-            "train.json": as_jsonl({"tokens": tokens(c), "tags": [NUMBERS[t] for t in tags(c)]} for c in ENGLISH),
-            "label.json": as_json(NUMBERS),
-        },
-        right=read_right(ENGLISH),
-    ),
-    Shape(
-        name="tokens-parted-by-empty-rows",
-        report="CoNLL saved as CSV: word and tag, an empty row after each sentence, no sentence column",
-        files={
-            "train.csv": "word,tag\n"
-            + "\n".join(
-                written((t, tag) for t, tag in zip(tokens(c), tags(c), strict=True)) for c in (*ENGLISH, *ENGLISH)
-            )
-        },
-        right=read_right((*ENGLISH, *ENGLISH)),
-    ),
-    Shape(
-        name="kaggle-pii-2024",
-        report="Kaggle, The Learning Agency Lab PII data: tokens with white space among them, labels, full_text",
-        files={
-            "train.json": as_json(
-                [
-                    {
-                        "document": n,
-                        "full_text": c.text + "\n\nEnd",
-                        "tokens": [*tokens(c), "\n\n", "End"],
-                        "trailing_whitespace": [True] * (len(tokens(c)) + 2),
-                        "labels": [*tags(c), "O", "O"],
-                    }
-                    for n, c in enumerate(ENGLISH)
-                ]
-            )
-        },
-        right=read_right(ENGLISH),
-    ),
-    Shape(
-        name="pipeline-output",
-        report="transformers pipeline('ner', aggregation_strategy='simple') saved as JSON: mentions without the text",
-        files={
-            "ner.json": as_json(
-                [
-                    {"entity_group": k, "score": 0.99, "word": c.text[s:e], "start": s, "end": e}
-                    for c in ENGLISH
-                    for s, e, k in c.spans
-                ]
-            )
-        },
-        right=refused("text"),
-    ),
-    Shape(
-        name="flair-to-dict",
-        report="flair 0.12, Sentence.to_dict(tag_type='ner'): entities with start_pos, end_pos and labels",
-        files={
-            "sentences.jsonl": as_jsonl(
-                {
-                    "text": c.text,
-                    "labels": [],
-                    "entities": [
-                        {"text": c.text[s:e], "start_pos": s, "end_pos": e, "labels": [{"value": k, "confidence": 1.0}]}
-                        for s, e, k in c.spans
-                    ],
-                }
-                for c in GERMAN
-            )
-        },
-        right=read_right(GERMAN),
-    ),
-    Shape(
-        name="excel-semicolons",
-        report="Excel with a German or French locale: a CSV separated by semicolons, in cp1252",
-        files={
-            "etiketten.csv": written(
-                [("Satz", "Wort", "Etikett"), *token_rows(GERMAN)],
-                ";",
-            ).encode("cp1252")
-        },
-        options={"encoding": "cp1252"},
-        asks="encoding",
-        right=read_right(GERMAN),
-    ),
-    Shape(
-        name="excel-token-rows",
-        report="Annotators who work in Excel: one token per row of a sheet",
-        files={"labels.xlsx": sheet([("sentence_id", "token", "tag"), *token_rows(SPANISH)])},
-        right=read_right(SPANISH),
-    ),
-    Shape(
-        name="parquet-tags-by-name",
-        report="datasets to_parquet() with string tags",
-        files={"train.parquet": parquet(PORTUGUESE)},
-        right=read_right(PORTUGUESE),
-    ),
-    Shape(
-        name="parts-of-speech-as-tags",
-        report="Part-of-speech data sets on the Hub: words, and Penn tags under labels",
-        files={"train.jsonl": as_jsonl({"words": tokens(c), "labels": penn(c)} for c in ENGLISH)},
-        right=refused("parts of speech", "--tag-column", "Mara/NNP"),
-    ),
-    Shape(
-        name="universal-dependencies-parquet",
-        report="universal_dependencies on the Hub as Parquet: tokens, lemmas, upos as class numbers, no entities",
-        files={"test.parquet": numbered(ENGLISH, "upos", [upos(c) for c in ENGLISH], ("NOUN", "PUNCT"), lemmas=True)},
-        right=refused("upos", "--tag-column"),
-    ),
-    Shape(
-        name="parts-of-speech-beside-entities",
-        report="spaCy documents as JSON lines: tokens, tags (token.tag_) and entity_tags (ent_iob_ and ent_type_)",
-        files={"docs.jsonl": as_jsonl({"tokens": tokens(c), "tags": penn(c), "entity_tags": tags(c)} for c in ENGLISH)},
-        right=read_right(ENGLISH),
-    ),
-    Shape(
-        name="class-names-are-numbers",
-        report="datasets ClassLabel(num_classes=7): the names of the classes are their numbers",
-        files={
-            "train.parquet": numbered(
-                ENGLISH, "ner_tags", [[str(NUMBERS[t]) for t in tags(c)] for c in ENGLISH], tuple("0123456")
-            )
-        },
-        right=refused("numbers without names", "--tag-column"),
-    ),
-    Shape(
-        name="unusual-class-names",
-        report="datasets features with names such as per-B: numbers whose names put the position last",
-        files={
-            "train.parquet": numbered(
-                ENGLISH, "ner_tags", [list(map(suffixed, tags(c))) for c in ENGLISH], tuple(map(suffixed, NUMBERS))
-            )
-        },
-        right=read_right(ENGLISH),
-    ),
-    Shape(
-        name="parts-of-speech-as-text",
-        report="datasets to_csv() of a part-of-speech data set: tokens and tags as lists in text",
-        files={"train.csv": written([("tokens", "tags"), *((str(tokens(c)), str(penn(c))) for c in ENGLISH)])},
-        right=refused("parts of speech", "--tag-column"),
-    ),
-    Shape(
-        name="row-per-annotator",
-        report="Data sets for learning with disagreement: a row per sentence and annotator_id, tokens and ner_tags",
-        files={
-            "train.jsonl": as_jsonl(
-                {"annotator_id": who, "tokens": tokens(c), "ner_tags": given}
-                for who in (1, 2)
-                for n, c in enumerate(ENGLISH)
-                for given in [tags(c) if who == 1 or n else ["O"] * len(tokens(c))]
-            )
-        },
-        options={"annotator": "1"},
-        asks="agree on 3 of the 4 texts.*--annotator",
-        right=Right(sentences=4, mentions=read_right(ENGLISH).mentions, says=("agree",)),
-    ),
-    Shape(
-        name="token-rows-per-annotator",
-        report="Crowd answers as a table: sentence_id, worker_id, token, tag; the workers' rows follow one another",
-        files={
-            "answers.csv": written(
-                [
-                    ("sentence_id", "worker_id", "token", "tag"),
-                    *(
-                        (s, worker, token, tag)
-                        for s, c in enumerate(ENGLISH)
-                        for worker in ("w1", "w2")
-                        for token, tag in zip(tokens(c), tags(c), strict=True)
-                    ),
-                ]
-            )
-        },
-        right=Right(sentences=4, mentions=read_right(ENGLISH).mentions, says=("agree on 4 of the 4 texts",)),
-    ),
-    Shape(
-        name="one-mention-per-row",
-        report="Amazon Comprehend custom entity annotations: File, Line, Begin Offset, End Offset, Type; the text is elsewhere",
-        files={
-            "annotations.csv": written(
-                [
-                    ("File", "Line", "Begin Offset", "End Offset", "Type"),
-                    *(("documents.txt", line, *span) for line, c in enumerate(ENGLISH) for span in c.spans),
-                ]
-            )
-        },
-        right=refused("text|document", "Comprehend|offset|annotation"),
-    ),
-    Shape(
-        name="pandas-columns-json",
-        report="pandas DataFrame.to_json() with its default orient: {column: {row: value}}",
-        files={
-            "train.json": as_json(
-                {
-                    "text": {str(i): c.text for i, c in enumerate(ENGLISH)},
-                    "label": {str(i): offsets(c) for i, c in enumerate(ENGLISH)},
-                }
-            )
-        },
-        right=refused("orient|JSON lines|records"),
-    ),
-    Shape(
-        name="gliner",
-        report="GLiNER training data: tokenized_text, and ner with the last token included",
-        files={
-            "train.json": as_json(
-                [
-                    {
-                        "tokenized_text": tokens(c),
-                        "ner": [
-                            [
-                                next(i for i, (start, _) in enumerate(c.tokens()) if start == left),
-                                next(i for i, (_, end) in enumerate(c.tokens()) if end == right),
-                                kind,
-                            ]
-                            for left, right, kind in c.spans
-                        ],
-                    }
-                    for c in FRENCH
-                ]
-            )
-        },
-        right=read_right(FRENCH),
-    ),
-    Shape(
-        name="scierc-dygie",
-        report="DyGIE++ and SciERC JSON lines: sentences of a document, ner by token, counted through the document, ends included",
-        files={
-            "train.json": as_jsonl(
-                [
-                    {
-                        "doc_key": "note-1",
-                        "sentences": [
-                            ["Mara", "Lind", "left", "Lyon", "."],
-                            ["The", "Board", "met", "Otto", "Barr", "."],
-                        ],
-                        "ner": [[[0, 1, "PER"], [3, 3, "LOC"]], [[6, 6, "ORG"], [8, 9, "PER"]]],
-                        "relations": [[], []],
-                    }
-                ]
-            )
-        },
-        right=Right(sentences=2, mentions={"PER": ["Mara Lind", "Otto Barr"], "LOC": ["Lyon"], "ORG": ["Board"]}),
-    ),
-    Shape(
-        name="cluener",
-        report="CLUENER 2020 (CLUEbenchmark/CLUENER2020): label by type and mention, ends included",
-        files={
-            "train.json": as_jsonl(
-                {"text": c.text, "label": {k: {c.text[s:e]: [[s, e - 1]]} for s, e, k in c.spans}} for c in CHINESE
-            )
-        },
-        right=read_right(CHINESE),
-    ),
-    Shape(
-        name="records-in-data",
-        report="Older Hugging Face JSON scripts (load_dataset(field='data')): the records lie under data",
-        files={
-            "train.json": as_json(
-                {"version": "1.0", "data": [{"tokens": tokens(c), "ner_tags": tags(c)} for c in DUTCH]}
-            )
-        },
-        right=read_right(DUTCH),
-    ),
-    Shape(
-        name="uneven-lists",
-        report="Tokenised text whose tags were cut at 128: one row with fewer tags than tokens",
-        files={
-            "train.jsonl": as_jsonl(
-                {"tokens": tokens(c), "ner_tags": tags(c)[: -1 if i == 0 else None]} for i, c in enumerate(ENGLISH)
-            )
-        },
-        right=Right(
-            sentences=3,
-            mentions={"PER": ["Otto Barr", "Ines Holm"], "ORG": ["Harbour Board"] * 2, "LOC": ["Lyon"]},
-            says=("reject|left out|1 ",),
-        ),
-    ),
-    Shape(
-        name="classification-table",
-        report="Text classification tables: text and a class per row, no entity",
-        files={
-            "reviews.csv": written(
-                [("text", "label"), *((c.text, "legal" if i % 2 else "other") for i, c in enumerate(ENGLISH))]
-            )
-        },
-        right=Right(sentences=4, labelled=False),
-    ),
+    Shape("kaggle-annotated-corpus",
+        "Kaggle ner_dataset.csv; ThilinaRajapakse/simpletransformers#1106, explosion/spaCy#4318",
+        {"ner_dataset.csv": kaggle((*ENGLISH, *ENGLISH))}, read_right((*ENGLISH, *ENGLISH))),
+    Shape("simpletransformers-frame",
+        "simpletransformers 0.6x NERModel: sentence_id, words, labels, with the index that pandas writes",
+        {"train_df.csv": written([("", "sentence_id", "words", "labels"),
+            *((i, s - 1, t, tag) for i, (s, t, tag) in enumerate(token_rows(FRENCH)))])}, read_right(FRENCH)),
+    Shape("lists-as-text", "huggingface/transformers#8698: lists written as text in CSV cells",
+        {"train.csv": written([("tokens", "ner_tags"), *((str(tokens(c)), str(tags(c))) for c in GERMAN)])},
+        read_right(GERMAN)),
+    Shape("lists-as-numpy-text",
+        "datasets to_pandas().to_csv(): arrays as numpy prints them, tags as numbers without names",
+        {"train.csv": written([("id", "tokens", "ner_tags"),
+            *((i, numpy_list(tokens(c)), numpy_list([NUMBERS[tag] for tag in tags(c)]))
+                for i, c in enumerate(SPANISH))])}, refused("number", "name|dataset_info")),
+    Shape("kaggle-corpus-of-lists",
+        "Kaggle naseralqaydeh/named-entity-recognition-ner-corpus: Sentence #, Sentence, POS, Tag as a list in text",
+        {"ner.csv": written([("Sentence #", "Sentence", "POS", "Tag"),
+            *((f"Sentence: {i}", " ".join(tokens(c)), str(["NN"] * len(tokens(c))), str(tags(c)))
+                for i, c in enumerate(ENGLISH, 1))])}, read_right(ENGLISH)),
+    Shape("text-and-tags-in-a-cell",
+        "Kaggle rajnathpatel/ner-data and BERT tutorials: text and labels, both separated by blanks",
+        {"ner.csv": written([("text", "labels"), *((" ".join(tokens(c)), " ".join(tags(c))) for c in DUTCH)])},
+        read_right(DUTCH)),
+    Shape("autotrain-csv", "Hugging Face AutoTrain, token classification from CSV: tokens and tags as lists in text",
+        {"train.csv": written([("tokens", "tags"), *((as_json(tokens(c)), as_json(tags(c))) for c in PORTUGUESE)])},
+        read_right(PORTUGUESE)),
+    Shape("autotrain-jsonl", "Hugging Face AutoTrain, token classification from JSON lines",
+        {"train.jsonl": as_jsonl({"tokens": tokens(c), "tags": tags(c)} for c in PORTUGUESE)}, read_right(PORTUGUESE)),
+    Shape("numbers-without-names", "datasets Dataset.to_json(): ner_tags as numbers, the names stay behind",
+        {"train.jsonl": as_jsonl({"tokens": tokens(c), "ner_tags": [NUMBERS[t] for t in tags(c)]} for c in ENGLISH)},
+        refused("number", "name|dataset_info")),
+    Shape("tner-label-json", "asahi417/tner data sets: tags as numbers, their names in label.json beside the file",
+        {"train.json": as_jsonl({"tokens": tokens(c), "tags": [NUMBERS[t] for t in tags(c)]} for c in ENGLISH),
+            "label.json": as_json(NUMBERS)}, read_right(ENGLISH)),
+    Shape("tokens-parted-by-empty-rows",
+        "CoNLL saved as CSV: word and tag, an empty row after each sentence, no sentence column",
+        {"train.csv": "word,tag\n"
+            + "\n".join(written((t, tag) for t, tag in zip(tokens(c), tags(c), strict=True))
+                for c in (*ENGLISH, *ENGLISH))}, read_right((*ENGLISH, *ENGLISH))),
+    Shape("kaggle-pii-2024",
+        "Kaggle, The Learning Agency Lab PII data: tokens with white space among them, labels, full_text",
+        {"train.json": as_json([{"document": n, "full_text": c.text + "\n\nEnd", "tokens": [*tokens(c), "\n\n", "End"],
+                "trailing_whitespace": [True] * (len(tokens(c)) + 2), "labels": [*tags(c), "O", "O"]}
+            for n, c in enumerate(ENGLISH)])}, read_right(ENGLISH)),
+    Shape("pipeline-output",
+        "transformers pipeline('ner', aggregation_strategy='simple') saved as JSON: mentions without the text",
+        {"ner.json": as_json([{"entity_group": k, "score": 0.99, "word": c.text[s:e], "start": s, "end": e}
+            for c in ENGLISH for s, e, k in c.spans])}, refused("text")),
+    Shape("flair-to-dict", "flair 0.12, Sentence.to_dict(tag_type='ner'): entities with start_pos, end_pos and labels",
+        {"sentences.jsonl": as_jsonl({"text": c.text, "labels": [],
+                "entities": [{"text": c.text[s:e], "start_pos": s, "end_pos": e,
+                        "labels": [{"value": k, "confidence": 1.0}]} for s, e, k in c.spans]} for c in GERMAN)},
+        read_right(GERMAN)),
+    Shape("excel-semicolons", "Excel with a German or French locale: a CSV separated by semicolons, in cp1252",
+        {"etiketten.csv": written([("Satz", "Wort", "Etikett"), *token_rows(GERMAN)], ";").encode("cp1252")},
+        read_right(GERMAN), options={"encoding": "cp1252"}, asks="encoding"),
+    Shape("excel-token-rows", "Annotators who work in Excel: one token per row of a sheet",
+        {"labels.xlsx": sheet([("sentence_id", "token", "tag"), *token_rows(SPANISH)])}, read_right(SPANISH)),
+    Shape("parquet-tags-by-name", "datasets to_parquet() with string tags",
+        {"train.parquet": parquet(PORTUGUESE)}, read_right(PORTUGUESE)),
+    Shape("parts-of-speech-as-tags", "Part-of-speech data sets on the Hub: words, and Penn tags under labels",
+        {"train.jsonl": as_jsonl({"words": tokens(c), "labels": penn(c)} for c in ENGLISH)},
+        refused("parts of speech", "--tag-column", "Mara/NNP")),
+    Shape("universal-dependencies-parquet",
+        "universal_dependencies on the Hub as Parquet: tokens, lemmas, upos as class numbers, no entities",
+        {"test.parquet": numbered(ENGLISH, "upos", [upos(c) for c in ENGLISH], ("NOUN", "PUNCT"), lemmas=True)},
+        refused("upos", "--tag-column")),
+    Shape("parts-of-speech-beside-entities",
+        "spaCy documents as JSON lines: tokens, tags (token.tag_) and entity_tags (ent_iob_ and ent_type_)",
+        {"docs.jsonl": as_jsonl({"tokens": tokens(c), "tags": penn(c), "entity_tags": tags(c)} for c in ENGLISH)},
+        read_right(ENGLISH)),
+    Shape("class-names-are-numbers", "datasets ClassLabel(num_classes=7): the names of the classes are their numbers",
+        {"train.parquet": numbered(ENGLISH, "ner_tags", [[str(NUMBERS[t]) for t in tags(c)] for c in ENGLISH],
+            tuple("0123456"))}, refused("numbers without names", "--tag-column")),
+    Shape("unusual-class-names",
+        "datasets features with names such as per-B: numbers whose names put the position last",
+        {"train.parquet": numbered(ENGLISH, "ner_tags", [list(map(suffixed, tags(c))) for c in ENGLISH],
+            tuple(map(suffixed, NUMBERS)))}, read_right(ENGLISH)),
+    Shape("parts-of-speech-as-text", "datasets to_csv() of a part-of-speech data set: tokens and tags as lists in text",
+        {"train.csv": written([("tokens", "tags"), *((str(tokens(c)), str(penn(c))) for c in ENGLISH)])},
+        refused("parts of speech", "--tag-column")),
+    Shape("row-per-annotator",
+        "Data sets for learning with disagreement: a row per sentence and annotator_id, tokens and ner_tags",
+        {"train.jsonl": as_jsonl({"annotator_id": who, "tokens": tokens(c), "ner_tags": given} for who in (1, 2)
+            for n, c in enumerate(ENGLISH) for given in [tags(c) if who == 1 or n else ["O"] * len(tokens(c))])},
+        Right(sentences=4, mentions=read_right(ENGLISH).mentions, says=("agree",)), options={"annotator": "1"},
+        asks="agree on 3 of the 4 texts.*--annotator"),
+    Shape("token-rows-per-annotator",
+        "Crowd answers as a table: sentence_id, worker_id, token, tag; the workers' rows follow one another",
+        {"answers.csv": written([("sentence_id", "worker_id", "token", "tag"),
+            *((s, worker, token, tag) for s, c in enumerate(ENGLISH) for worker in ("w1", "w2")
+                for token, tag in zip(tokens(c), tags(c), strict=True))])},
+        Right(sentences=4, mentions=read_right(ENGLISH).mentions, says=("agree on 4 of the 4 texts",))),
+    Shape("one-mention-per-row",
+        "Amazon Comprehend custom entity annotations: File, Line, Begin Offset, End Offset, Type; the text is elsewhere",
+        {"annotations.csv": written([("File", "Line", "Begin Offset", "End Offset", "Type"),
+            *(("documents.txt", line, *span) for line, c in enumerate(ENGLISH) for span in c.spans)])},
+        refused("text|document", "Comprehend|offset|annotation")),
+    Shape("pandas-columns-json", "pandas DataFrame.to_json() with its default orient: {column: {row: value}}",
+        {"train.json": as_json({"text": {str(i): c.text for i, c in enumerate(ENGLISH)},
+            "label": {str(i): offsets(c) for i, c in enumerate(ENGLISH)}})}, refused("orient|JSON lines|records")),
+    Shape("gliner", "GLiNER training data: tokenized_text, and ner with the last token included",
+        {"train.json": as_json([{"tokenized_text": tokens(c),
+                "ner": [[next(i for i, (start, _) in enumerate(c.tokens()) if start == left),
+                        next(i for i, (_, end) in enumerate(c.tokens()) if end == right), kind]
+                    for left, right, kind in c.spans]} for c in FRENCH])}, read_right(FRENCH)),
+    Shape("scierc-dygie",
+        "DyGIE++ and SciERC JSON lines: sentences of a document, ner by token, counted through the document, ends included",
+        {"train.json": as_jsonl([{"doc_key": "note-1",
+            "sentences": [["Mara", "Lind", "left", "Lyon", "."], ["The", "Board", "met", "Otto", "Barr", "."]],
+            "ner": [[[0, 1, "PER"], [3, 3, "LOC"]], [[6, 6, "ORG"], [8, 9, "PER"]]], "relations": [[], []]}])},
+        Right(sentences=2, mentions={"PER": ["Mara Lind", "Otto Barr"], "LOC": ["Lyon"], "ORG": ["Board"]})),
+    Shape("cluener", "CLUENER 2020 (CLUEbenchmark/CLUENER2020): label by type and mention, ends included",
+        {"train.json": as_jsonl({"text": c.text, "label": {k: {c.text[s:e]: [[s, e - 1]]} for s, e, k in c.spans}}
+            for c in CHINESE)}, read_right(CHINESE)),
+    Shape("records-in-data", "Older Hugging Face JSON scripts (load_dataset(field='data')): the records lie under data",
+        {"train.json": as_json({"version": "1.0",
+            "data": [{"tokens": tokens(c), "ner_tags": tags(c)} for c in DUTCH]})}, read_right(DUTCH)),
+    Shape("uneven-lists", "Tokenised text whose tags were cut at 128: one row with fewer tags than tokens",
+        {"train.jsonl": as_jsonl({"tokens": tokens(c), "ner_tags": tags(c)[: -1 if i == 0 else None]}
+            for i, c in enumerate(ENGLISH))},
+        Right(sentences=3, mentions={"PER": ["Otto Barr", "Ines Holm"], "ORG": ["Harbour Board"] * 2, "LOC": ["Lyon"]},
+            says=("reject|left out|1 ",))),
+    Shape("classification-table", "Text classification tables: text and a class per row, no entity",
+        {"reviews.csv": written([("text", "label"),
+            *((c.text, "legal" if i % 2 else "other") for i, c in enumerate(ENGLISH))])},
+        Right(sentences=4, labelled=False)),
 )
