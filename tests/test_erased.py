@@ -3,8 +3,6 @@
 import gzip
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,9 +16,10 @@ from core.facade import corpora, deliver, maps, removals, results, runs, selecti
 from core.facade.home import home
 from core.paths import private
 from core.recipes import RECIPES, calibrate
+from core.runs.store import Run
 from core.text.sentence import Sentence
 from tests import every_kind, finished_bias
-from tests.conftest import sentence
+from tests.conftest import Command, sentence
 from tests.planted import contracts
 from tests.searched import holding
 from tests.test_at_rest import wider
@@ -28,28 +27,18 @@ from tests.test_at_rest import wider
 NAMES = [f"Zyxnåme{i}" for i in range(40)]
 
 
-@pytest.mark.parametrize("name", ["a.parquet", "a.npz", "a.npy", "a.gz", "a.json", "a.log", "Zyxnåme7.bin", "u.txt"])
-def test_the_search_finds_a_name_wherever_it_is_packed(tmp_path: Path, name: str) -> None:
-    file, text = tmp_path / "inside" / name, "on file: Zyxnåme7 ."
-    file.parent.mkdir()
-    match file.suffix:
-        case ".parquet":
-            pq.write_table(pa.table({"rows": [[{"text": text}]]}), file, compression="zstd")
-        case ".npz":
-            np.savez_compressed(file, words=np.array([text]))
-        case ".npy":
-            np.save(file, np.array([text]))
-        case ".gz":
-            file.write_bytes(gzip.compress(json.dumps({"text": text}).encode()))
-        case ".json":
-            file.write_text(json.dumps({"text": text}))
-        case ".bin":
-            file.write_bytes(b"nothing")
-        case ".txt":
-            file.write_text(text, encoding="utf-16")
-        case _:
-            file.write_text(text)
-    assert holding(tmp_path, NAMES) == [f"inside/{name}: Zyxnåme7"]
+def test_the_search_finds_a_name_in_every_kind_of_file(tmp_path: Path) -> None:
+    text = "on file: Zyxnåme7 ."
+    pq.write_table(pa.table({"rows": [[{"text": text}]]}), tmp_path / "a.parquet", compression="zstd")
+    np.savez_compressed(tmp_path / "a.npz", words=np.array([text]))
+    np.save(tmp_path / "a.npy", np.array([text]))
+    (tmp_path / "a.gz").write_bytes(gzip.compress(json.dumps({"text": text}).encode()))
+    (tmp_path / "a.json").write_text(json.dumps({"text": text}))
+    (tmp_path / "a.txt").write_text(text, encoding="utf-16")
+    (tmp_path / "a.log").write_text(text)
+    (tmp_path / "Zyxnåme7.bin").write_bytes(b"nothing")
+    files = sorted(path.name for path in tmp_path.iterdir())
+    assert holding(tmp_path, NAMES) == [f"{name}: Zyxnåme7" for name in files]
     assert holding(tmp_path, ["Zyxnåme8"]) == []
 
 
@@ -59,6 +48,10 @@ def labelled(shift: int) -> str:
     return "\n".join(rows)
 
 
+def did(kind: str, **options: object) -> Run:
+    return runs.execute(kind, options)
+
+
 def upload(file_name: str, text: str, **options: object) -> str:
     """What the page does with a file that was dropped on it; the corpus's fingerprint."""
     source = Path(home()).parent / "sent" / file_name
@@ -66,8 +59,7 @@ def upload(file_name: str, text: str, **options: object) -> str:
     source.write_text(text, encoding="utf-8")
     with source.open("rb") as file:
         path = uploads.spooled(uploads.spool(file_name, file))
-    run = runs.execute("add", {"path": str(path), "move": True, **options})
-    return str(run.result()["corpus"])
+    return str(did("add", path=str(path), move=True, **options).result()["corpus"])
 
 
 @pytest.fixture
@@ -78,41 +70,25 @@ def notes(home: Path) -> str:
     rows = [json.dumps({"text": f"{name} came again on day {i} and left ."}) for i, name in enumerate(NAMES * 6)]
     pile = upload("pile.jsonl", "\n".join([*rows, '{"text": "Zyxnåme9', '{"other": 1}']), name="pile")
     other = upload("contracts.txt", "\n".join(contracts(60)), name="contracts")
-    runs.execute("audit", {"corpus": pile})
-    select = runs.execute("select", {"task": train, "domain": pile, "encoder": "tiny", "budget": "30"})
-    runs.execute("map", maps.options(select.id, sample=100, clusters=3))
+    for corpus in (pile, other):
+        did("audit", corpus=corpus)
+    select = did("select", task=train, domain=pile, encoder="tiny", budget="30")
+    did("map", **maps.options(select.id, sample=100, clusters=3))
     selections.export(select.id, "30", (), deliver.exports() / f"choice-{select.id[-4:]}-30.txt")
     selections.edit(select.id, "add", np.arange(5))
     selections.seal(select.id)
-    tuned = runs.execute(
-        "finetune",
-        {"train": train, "dev": dev, "network": "charcnn", "vectors": pile, "seeds": (1,), "hidden": 4, "epochs": 1},
-    )
+    few: dict[str, object] = {"network": "charcnn", "vectors": pile, "seeds": (1,), "hidden": 4, "epochs": 1}
+    tuned = did("finetune", train=train, dev=dev, **few)
     deliver.export_model(tuned.id)
-    runs.execute("predict", {"model": tuned.id, "corpus": pile})
+    did("predict", model=tuned.id, corpus=pile)
     finished_bias.measured(home, corpora.find(train))
-    runs.execute("robustness", {"test": dev, "train": train, "kind": "typos"})
-    runs.execute(
-        "similarity",
-        {
-            "target": (pile,),
-            "source": (other, train),
-            "measure": ("tvc",),
-            "draws": 1,
-            "sizes": 1,
-            "min_source_tokens": 100,
-        },
-    )
-    runs.execute("audit", {"corpus": other})
     corpora.set_role("domain", pile)
     return train
 
 
-def command(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "core", *words], capture_output=True, text=True, check=False)
-
-
-def test_no_file_holds_a_name_once_its_corpora_are_removed_with_everything(home: Path, notes: str) -> None:
+def test_no_file_holds_a_name_once_its_corpora_are_removed_with_everything(
+    home: Path, notes: str, command: Command
+) -> None:
     before = {line.rsplit("/", 1)[-1].split(":")[0] for line in holding(home, NAMES)}
     assert {
         "sentences.parquet",
@@ -127,9 +103,9 @@ def test_no_file_holds_a_name_once_its_corpora_are_removed_with_everything(home:
     said = removals.removal(notes).in_words
     assert "1 selection" in said
     assert "1 training" in said
-    done = command("corpus", "remove", "notes", "--with-runs")
-    assert done.returncode == 0, done.stderr
-    assert said in done.stderr
+    code, _, told = command("corpus", "remove", "notes", "--with-runs")
+    assert code == 0, told
+    assert said in told
     assert corpora.find("contracts")
     assert [results.corpus_name(run.manifest.inputs["corpus"]) for run in runs.listed("audit")] == ["contracts", "pile"]
     for name in ("pile", "notes dev"):
@@ -175,9 +151,9 @@ def every_run(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> It
     first = dict(every_kind.first(made, again, file))
     first["intake"] = {**first["intake"], **folder_of_patients(tmp_path)}
     for kind, options in first.items():
-        runs.execute(kind, options)
+        did(kind, **options)
     for kind, options in every_kind.second(made).items():
-        runs.execute(kind, options)
+        did(kind, **options)
     imported = [str(run.result()["corpus"]) for run in runs.listed("add")]
     assert len(imported) == 3, "the file, and two parts of the folder"
     yield [*made.values(), again, *imported]

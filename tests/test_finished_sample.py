@@ -32,12 +32,12 @@ from tests.pages.test_results import tab
 MOST = 6_000_000  # bytes; `.ci/finished` makes nothing larger
 
 
-def test_it_is_small_enough_to_ship() -> None:
+def test_it_is_small_opened_once_and_finished(home: Path) -> None:
     assert FINISHED_SAMPLE.stat().st_size <= MOST
-
-
-def test_its_road_is_walked_to_the_end(home: Path) -> None:
     project = projects.open_finished_sample()
+    assert projects.open_finished_sample() == project
+    assert [each.name for each in projects.listed()] == ["My first project", project.name]
+    assert projects.usual().name == "My first project"
     with within(project.slug):
         texts, choice, worth, report = stops = road.stops()
         assert all(stop.ready for stop in stops), stops
@@ -50,6 +50,7 @@ def test_its_road_is_walked_to_the_end(home: Path) -> None:
         assert "sentences" in texts.known
 
 
+@pytest.mark.full
 def test_verdict_and_forecast_of_one_plan_say_the_same(home: Path) -> None:
     """The number of repetitions, minutes and taggers come from one forecast; what was detected from the interval."""
     with within(projects.open_finished_sample().slug):
@@ -90,18 +91,6 @@ def test_scores_by_type_are_means_over_all_replicates_and_say_of_how_many(home: 
         app = tab(opened("pages/6_Results.py", project=projects.current().slug), "By type")
     assert "A (3 replicates)" in texts(app)
     assert "B (3 seeds)" in texts(app)
-
-
-def test_it_is_opened_once(home: Path) -> None:
-    first = projects.open_finished_sample()
-    assert projects.open_finished_sample() == first
-    assert [project.name for project in projects.listed()].count(first.name) == 1
-
-
-def test_the_first_project_stays_the_usual_one_beside_the_sample(home: Path) -> None:
-    sample = projects.open_finished_sample()
-    assert [project.name for project in projects.listed()] == ["My first project", sample.name]
-    assert projects.usual().name == "My first project"
 
 
 def test_a_sample_beside_corpora_in_use_opens_in_a_separate_project(home: Path, seal: Seal) -> None:

@@ -36,6 +36,7 @@ def test_enough_items_are_compared() -> None:
     assert len(QUICK) >= 12
 
 
+@pytest.mark.full
 @pytest.mark.real
 @pytest.mark.parametrize(("paper", "item"), QUICK)
 def test_a_stored_output_is_what_its_command_prints(filled: Path, paper: str, item: str) -> None:

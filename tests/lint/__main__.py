@@ -14,7 +14,6 @@ RULES: Mapping[str, Callable[[Repository], Iterator[Finding]]] = {
     "floors": imports.floors,
     "third-party": imports.third_party,
     "facade-alone": imports.facade_alone,
-    "facade-list": imports.facade_list,
     "regular-expressions": imports.regular_expressions,
     "grid": code.grid,
     "raw-html": code.raw_html,
@@ -34,8 +33,6 @@ RULES: Mapping[str, Callable[[Repository], Iterator[Finding]]] = {
     "named-files": documents.named_files,
     "named-commands": documents.named_commands,
     "document-links": documents.document_links,
-    "strategies": documents.strategies,
-    "seeds": documents.seeds,
     "lock": documents.lock,
 }
 ROOT = Path(__file__).resolve().parents[2]

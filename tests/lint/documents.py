@@ -1,19 +1,14 @@
 """Rules about documents, citations and requirements.lock."""
 
-import ast
 import re
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, requires
-from typing import get_args
 
 import click
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from core.cli.main import main
-from core.corpora.formats.ledger import Format
-from core.corpora.formats.source import _PACKED
-from core.selection import STRATEGIES
 from tests.lint.repository import Finding, Repository, line_of
 
 PRIVATE = re.compile(
@@ -123,34 +118,6 @@ def document_links(repository: Repository) -> Iterator[Finding]:
                 target.suffix != ".webp" or target.stat().st_size > PICTURE_BYTES
             ):
                 yield Finding(path, line, f"{found[1]}: make it a WebP of at most {PICTURE_BYTES:,} bytes")
-
-
-def strategies(repository: Repository) -> Iterator[Finding]:
-    """README.md has a row for every strategy."""
-    section = (
-        repository.text("README.md").partition("## What it selects by")[2].split("\n## ")[0].split("**Does it find")[0]
-    )
-    cells = [row.split("|")[1] for row in section.splitlines() if "|" in row]
-    named = {name for cell in cells for name in re.findall(r"`([a-z-]+)`", cell)}
-    for name in sorted(named ^ STRATEGIES.keys()):
-        yield Finding("README.md", 1, f'add or remove the row of `{name}` in "What it selects by"')
-
-
-def seeds(repository: Repository) -> Iterator[Finding]:
-    """The fuzzer has seeds for every format."""
-    for file in sorted((repository.root / "tests").glob("**/fuzz/seeds.py")):
-        tree = ast.parse(file.read_text(encoding="utf-8"))
-        known = {
-            key.value
-            for node in tree.body
-            if isinstance(node, ast.AnnAssign)
-            and ast.unparse(node.target) == "SEEDS"
-            and isinstance(node.value, ast.Dict)
-            for key in node.value.keys
-            if isinstance(key, ast.Constant) and isinstance(key.value, str)
-        }
-        for name in sorted({*get_args(Format), *_PACKED.values(), "zip"} - {"auto"} ^ known):
-            yield Finding(str(file.relative_to(repository.root)), 1, f"add or remove the seeds of {name}")
 
 
 def lock(repository: Repository) -> Iterator[Finding]:

@@ -1,6 +1,5 @@
 """Who may import what. Imports go down only (the table of core/README.md)."""
 
-import re
 import sys
 from collections.abc import Iterator
 
@@ -78,19 +77,6 @@ def facade_alone(repository: Repository) -> Iterator[Finding]:
         for name, line in source.imports:
             if name.startswith("core.") and name != "core.__version__" and name.split(".")[1] != "facade":
                 yield Finding(source.path, line, f"pages may not import {name}: offer it in core/facade")
-
-
-def facade_list(repository: Repository) -> Iterator[Finding]:
-    """The docstring of the facade names each of its modules once."""
-    path = "core/facade/__init__.py"
-    listed = re.findall(r"`(\w+)`", repository.text(path).split('"""')[1])
-    there = {source.path.split("/")[-1].removesuffix(".py") for source in repository.under("core/facade")} - {
-        "__init__"
-    }
-    for name in sorted(there - {*listed}):
-        yield Finding(path, 1, f"add `{name}` to the list of modules")
-    for name in sorted({name for name in listed if name not in there or listed.count(name) > 1}):
-        yield Finding(path, 1, f"`{name}` is listed twice or does not exist: remove it from the list")
 
 
 def regular_expressions(repository: Repository) -> Iterator[Finding]:
