@@ -36,7 +36,6 @@ READING = {
     "spans": "the tagger reads every sentence of the domain corpus",
     "text": "it reads every sentence of the domain corpus once per token, about thirty times",
 }
-FITS = "10%"  # the usual budget, which every domain corpus has room for
 CHOOSING = ("min_tokens", "max_tokens", "transductive", "seed")
 NEEDS = "A selection needs a task corpus, sentences like those that your tagger will read, and a domain corpus."
 WORDS = (terms.TASK, terms.DOMAIN, terms.CHOICE, terms.STRATEGY, terms.BUDGET, terms.SCORE, terms.LEAK, terms.TOKEN)
@@ -108,12 +107,8 @@ def _checked(options: Mapping[str, object]) -> tuple[bool, bool]:
     except ConfigError as error:
         st.error(plain(str(error)), icon=":material/error:")
         return False, False
-    cures = {"budget": (f"Set the budget to {FITS}", _set_fitting_budget)}
+    cures = data_check.fitting_budget("selection.budget")
     return data_check.gate(found, "selection", here=SELECTION, cures=cures)
-
-
-def _set_fitting_budget() -> None:
-    st.session_state["selection.budget"] = FITS
 
 
 def _more(name: str, strategy: Any) -> dict[str, Any]:
@@ -157,7 +152,7 @@ def _corpora() -> dict[str, Any]:
 
 def _budget() -> dict[str, Any]:
     left, right = st.columns(2)
-    st.session_state.setdefault("selection.budget", FITS)  # no default of the field: a button sets it too
+    st.session_state.setdefault("selection.budget", data_check.FITS)  # no default of the field: a button sets it too
     budget = left.text_input(
         "Budget",
         key="selection.budget",

@@ -12,6 +12,7 @@ from pages.ui.runs.panel import run_panel
 from pages.ui.runs.pick import pick_run
 from pages.ui.runs.where import where
 from pages.ui.training import form, larger, outcome, preflight, ranking, word_vectors
+from pages.ui.training.comparison import BUDGETS
 from pages.ui.training.fewer_labels import fewer_labels
 from pages.ui.training.live import live
 from pages.ui.widgets import same_command
@@ -78,7 +79,9 @@ def _setup() -> None:
         ranking.show(options)
     if kind == "experiment":
         options = fewer_labels(options, "training.labels")
-    may_start, anyway = data_check.gate(checks.of_run(kind, options), "training", here=TRAINING)
+    may_start, anyway = data_check.gate(
+        checks.of_run(kind, options), "training", here=TRAINING, cures=data_check.fitting_budget(BUDGETS)
+    )
     preflight.show(kind, options)
     on = where("training") if kind == "experiment" else ""
     label = {"pretrain": "Pre-train", "finetune": "Fine-tune", "experiment": "Start the experiment"}[kind]

@@ -241,7 +241,7 @@ def contradictory(parts: Mapping[str, Corpus]) -> Check:
     for role, corpus in parts.items():
         found_here = _contradictions(corpus.path) if corpus.labelled else Contradictions()
         if found_here.texts:
-            wrong.append(f"{PART_NAMES.get(role, role)} ({found_here.texts:,} of {len(corpus):,})")
+            wrong.append(f"{PART_NAMES.get(role, role)} ({found_here.sentences:,} of {len(corpus):,})")
     if wrong:
         sentence = f"Sentences that occur more than once with different labels: {listed(wrong)}."
         return replace(found, level="amber", sentence=sentence)

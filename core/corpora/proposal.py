@@ -95,7 +95,7 @@ def _beside(row: Row, held: Mapping[str, str]) -> Row:
     """Return the row with a part that replaces no corpus of the project."""
     needs = "train" if row.part == DIVIDE else row.part
     if needs in held:
-        seen = f"{held[needs]} is the {part_in_words(needs)} of this project already: a further source"
+        seen = f"a further source: {held[needs]} is the {part_in_words(needs)} of this project already"
         return replace(row, part=SOURCE, seen=seen)
     if row.part == DIVIDE and not held.keys().isdisjoint(LABELS):
         return replace(row, part="train", seen="labelled, and the project has other labels: what is learnt from")

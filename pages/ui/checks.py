@@ -11,7 +11,7 @@ from pages.ui.widgets import plain
 
 PAGES = {"corpora": CORPORA, "selection": SELECTION, "training": TRAINING}
 ICONS = {"red": ":material/error:", "amber": ":material/warning:", "green": ":material/check_circle:"}
-
+FITS = "10%"  # the usual budget, which every domain corpus has room for
 
 Cures = Mapping[str, tuple[str, Callable[[], None]]]  # {name of an item: label of a button, what it does}
 
@@ -30,6 +30,15 @@ def show(found: Sequence[Check], key: str, *, here: str = "", cures: Cures | Non
             with st.expander(f"Data check: {len(good)} of {len(found)} items are fine", icon=icon):
                 for one in good:
                     st.markdown(plain(one.sentence))
+
+
+def fitting_budget(key: str) -> Cures:
+    """Cure of a budget above the domain corpus: a button that sets the text field `key` to a budget that fits."""
+
+    def fit() -> None:
+        st.session_state[key] = FITS
+
+    return {"budget": (f"Set the budget to {FITS}", fit)}
 
 
 def _item(one: Check, key: str, here: str, cures: Cures) -> None:

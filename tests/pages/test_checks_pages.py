@@ -83,6 +83,25 @@ def test_training_starts_a_red_run_only_with_consent(seal: Seal, started: list[t
     assert started == [("finetune", True)]
 
 
+def test_training_sets_a_budget_above_the_domain_corpus_to_one_that_fits(
+    seal: Seal, started: list[tuple[str, bool]]
+) -> None:
+    corpora.set_role("task", seal(contracts(20, seed=1), "task").fingerprint)
+    corpora.set_role("domain", seal([*contracts(40, seed=2), *kitchen(40)], "domain").fingerprint)
+    for seed, role in enumerate(("train", "dev", "test"), 3):
+        labels = [sentence(text, [(0, 1, "PARTY")]) for text in contracts(20, seed=seed)]
+        corpora.set_role(role, seal(labels, role, labelled=True).fingerprint)
+    app = opened("pages/5_Training.py")
+    app.segmented_control(key="training.kind").set_value("experiment").run()
+    app.text_input(key="training.experiment.budgets").input("81").run()
+    assert "The budget asks for 81 sentences, but the domain corpus (D_C) holds 80." in said(app)
+    assert app.button(key="training.start").disabled
+    app.button(key="training.cure.budget").click().run()
+    assert app.text_input(key="training.experiment.budgets").value == "10%"
+    app.button(key="training.start").click().run()
+    assert started == [("experiment", False)]
+
+
 def test_home_ticks_no_texts_that_the_data_check_marks(one_sentence: None, seal: Seal) -> None:
     app = opened("home.py")
     assert RED in said(app)

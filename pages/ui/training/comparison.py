@@ -15,6 +15,7 @@ REPEAT = {
     "pipeline": "the selection of sentences, the pre-training and the tagger: both answers can be had",
     "tagger": "the tagger alone: a quick look, which can show that reading helped, not that choosing did",
 }
+BUDGETS = "training.experiment.budgets"  # key of the field
 HOW = ("strategies", "select")  # options by which a choice was made, beside its strategy and its size
 
 
@@ -34,10 +35,10 @@ def lines(
         help="What no verdict can do without is added by itself: no pre-training, and what a selection must beat.",
     )
     left, right = st.columns(2)
+    st.session_state.setdefault(BUDGETS, ", ".join(by_choice["budgets"]))  # no default: a button sets the field too
     budgets = left.text_input(
         "How much each selection takes",
-        ", ".join(by_choice["budgets"]),
-        key="training.experiment.budgets",
+        key=BUDGETS,
         help="A share of the domain corpus (10%) or so many sentences (1000). Several, by commas, are a line each.",
     )
     with right:
