@@ -1,7 +1,7 @@
 """Exports of annotation tools: read right, or refused by name; a sentence that lost a span is not gold."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
@@ -67,33 +67,21 @@ def test_the_same_span_twice_is_one_and_loses_nothing(tmp_path: Path) -> None:
     assert (report.rejected_spans, report.lost) == (0, 0)
 
 
-@pytest.mark.parametrize("unit", ["utf-16-le", "utf-8"])
-def test_the_quoted_text_decides_what_offsets_count(tmp_path: Path, unit: str) -> None:
-    text = "\U0001f600 José Peña vive en Cádiz."
-
-    def counted(at: int) -> int:
-        return len(text[:at].encode(unit)) // (2 if unit == "utf-16-le" else 1)
-
-    mentions = [("José Peña", "PER"), ("Cádiz", "LOC")]
+def test_offsets_in_bytes_are_recognised_by_the_quoted_text(tmp_path: Path) -> None:
+    text, mentions = "\U0001f600 José Peña vive en Cádiz.", [("José Peña", "PER"), ("Cádiz", "LOC")]
+    starts = [len(text[: text.index(mention)].encode()) for mention, _ in mentions]
     items = [
-        {"start": counted(text.index(m)), "end": counted(text.index(m) + len(m)), "label": t, "text": m}
-        for m, t in mentions
+        {"start": start, "end": start + len(mention.encode()), "label": kind, "text": mention}
+        for start, (mention, kind) in zip(starts, mentions, strict=True)
     ]
     found, report = load(write(tmp_path / "a.jsonl", lines([{"text": text, "spans": items}])))
     assert all_surfaces(found) == [mentions]
     assert report.rejected_spans == 0
 
 
-@pytest.mark.parametrize(("end", "counts"), [("\r\n", "\n"), ("\n", "\r\n")])
-def test_line_ends_may_count_as_one_character_or_two(tmp_path: Path, end: str, counts: str) -> None:
-    rows = ["Mara signs.", "He pays Otto.", "Lyon wins."]
-    counted = counts.join(rows)
-    notes = "".join(
-        f"T{i}\t{kind} {counted.index(name)} {counted.index(name) + len(name)}\t{name}\n"
-        for i, (kind, name) in enumerate([("PER", "Mara"), ("PER", "Otto"), ("LOC", "Lyon")])
-    )
-    write(tmp_path / "a.txt", end.join(rows))
-    write(tmp_path / "a.ann", notes)
+def test_line_ends_may_count_as_two_characters_in_a_text_that_has_one(tmp_path: Path) -> None:
+    write(tmp_path / "a.txt", "Mara signs.\nHe pays Otto.\nLyon wins.")
+    write(tmp_path / "a.ann", "T0\tPER 0 4\tMara\nT1\tPER 21 25\tOtto\nT2\tLOC 28 32\tLyon\n")
     found, report = load(tmp_path / "a.txt")
     assert all_surfaces(found) == [[("Mara", "PER")], [("Otto", "PER")], [("Lyon", "LOC")]]
     assert report.rejected_spans == 0
@@ -118,44 +106,6 @@ WEBANNO = r"""#FORMAT=WebAnno TSV 3.3
 1-7	26-30	Lyon	NNP	*	LOC
 1-8	30-31	.	.	_	_
 """
-# Shapes that tests/imports lacks; the other exports of these tools are there.
-SHAPES: Mapping[str, tuple[str, str, str]] = {
-    "spaCy pairs a line": ("a.jsonl", "spacy", lines([[TEXT, {"entities": [MARA, LYON]}]])),
-    "one object over lines": ("a.json", "doccano", json.dumps({"text": TEXT, "label": [MARA, LYON]}, indent=1)),
-    "doccano csv": ("a.csv", "doccano", f"id,text,label\n1,{TEXT},\"[[0, 9, 'PER'], [26, 30, 'LOC']]\"\n"),
-}
-
-
-@pytest.mark.parametrize("name", SHAPES)
-def test_rarer_files_of_spacy_and_doccano_give_the_same_entities(tmp_path: Path, name: str) -> None:
-    file, kind, content = SHAPES[name]
-    found, report = load(write(tmp_path / file, content))
-    assert all_surfaces(found) == [RIGHT]
-    assert (report.format, report.rejected_spans, report.repaired) == (kind, 0, 0)
-    assert sniff(tmp_path / file).labelled
-
-
-REFUSED: Mapping[str, tuple[str, str, str]] = {
-    "Label Studio choices": (
-        "a.json",
-        json.dumps([{"data": {"text": TEXT}, "annotations": [{"result": [{"value": {"choices": ["legal"]}}]}]}]),
-        "choices, and no spans of a text",
-    ),
-    "NIF": ("a.ttl", "@prefix nif: <x> .\n", "NIF.*brat"),
-    "WebAnno 2 layers": (
-        "a.tsv",
-        "#FORMAT=WebAnno TSV 3.3\n#T_SP=custom.A|value\n#T_SP=custom.B|value\n\n#Text=Lyon wins\n"
-        "1-1\t0-4\tLyon\tX\t_\n1-2\t5-9\twins\t_\tY\n",
-        r"several layers have spans \(A, B\)",
-    ),
-}
-
-
-@pytest.mark.parametrize("name", REFUSED)
-def test_what_cannot_be_read_is_refused_by_name_with_the_cure(tmp_path: Path, name: str) -> None:
-    file, content, words = REFUSED[name]
-    with pytest.raises(ReadError, match=words):
-        load(write(tmp_path / file, content))
 
 
 def test_an_entity_in_xml_is_refused(tmp_path: Path) -> None:
@@ -165,38 +115,29 @@ def test_an_entity_in_xml_is_refused(tmp_path: Path) -> None:
 
 
 def test_spans_of_markup_are_found_by_their_text_or_lost(tmp_path: Path) -> None:
-    def task(text: str) -> dict[str, Any]:
-        value = {
-            "start": "/p[1]/text()[1]",
-            "end": "/p[1]/text()[1]",
-            "startOffset": 11,
-            "endOffset": 15,
-            "text": "Lyon",
-        }
-        return {"data": {"text": text}, "annotations": [{"result": [{"value": {**value, "hypertextlabels": ["LOC"]}}]}]}
-
-    path = write(
-        tmp_path / "a.json", json.dumps([task("<p>Workers in Lyon met.</p>"), task("<p>Lyon beats Lyon.</p>")])
-    )
-    found, report = load(path)
+    place = {"start": "/p[1]/text()[1]", "end": "/p[1]/text()[1]", "startOffset": 11, "endOffset": 15}
+    answer = {"result": [{"value": {**place, "text": "Lyon", "hypertextlabels": ["LOC"]}}]}
+    texts = ("<p>Workers in Lyon met.</p>", "<p>Lyon beats Lyon.</p>")
+    tasks = [{"data": {"text": text}, "annotations": [answer]} for text in texts]
+    found, report = load(write(tmp_path / "a.json", json.dumps(tasks)))
     assert [(sentence.text, surfaces(sentence)) for sentence in found] == [("Workers in Lyon met.", [("Lyon", "LOC")])]
     assert report.lost == 1
 
 
-def test_unanswered_texts_are_not_gold(tmp_path: Path) -> None:
-    rows = [{"text": TEXT, "label": [MARA]}, {"text": "Nobody saw this.", "label": None}]
-    assert len(load(write(tmp_path / "a.jsonl", lines(rows)))[0]) == 1
-    tasks = [{**TASK, "annotations": [{"result": RESULT}]}, {**TASK, "annotations": []}]
-    tasks += [{**TASK, "annotations": [{"was_cancelled": True, "result": RESULT}]}]
+def test_texts_without_an_answer_are_left_out_and_counted(tmp_path: Path) -> None:
+    answer = {"result": RESULT}
+    tasks = [{**TASK, "annotations": each} for each in ([answer], [], [{**answer, "was_cancelled": True}])]
     found, report = load(write(tmp_path / "b.json", json.dumps(tasks)))
     assert (len(found), report.skipped) == (1, 2)
     records = [
         {"fields": {"text": TEXT}, "suggestions": {"ner": {"value": spans(MARA)}}, "responses": {}},
-        {"fields": {"text": "b"}, "responses": {"ner": [{"value": [], "user_id": "u", "status": "draft"}]}},
-        {"fields": {"text": "c d"}, "responses": {"ner": [{"value": [], "user_id": "u", "status": "submitted"}]}},
+        *({"fields": {"text": s}, "responses": {"ner": [{"value": [], "status": s}]}} for s in ("draft", "submitted")),
     ]
     found, report = load(write(tmp_path / "c.jsonl", lines(records)))
-    assert ([sentence.text for sentence in found], report.skipped) == (["c d"], 2)
+    assert ([sentence.text for sentence in found], report.skipped) == (["submitted"], 2)
+    rows = [{"text": f"{each}.", "spans": list[str](), "answer": each} for each in ("accept", "reject", "ignore")]
+    found, report = load(write(tmp_path / "d.jsonl", lines([*rows, {"text": "none.", "spans": []}])))
+    assert ([(s.text, s.entities) for s in found], report.skipped) == ([("accept.", ()), ("none.", ())], 2)
 
 
 def test_texts_with_binary_answers_are_left_out_unless_they_are_kept(tmp_path: Path) -> None:
@@ -235,20 +176,11 @@ def two_people(folder: Path, tool: str) -> Path:
                 notes = "".join(f"T{n}\t{t} {s} {e}\t{text[s:e]}\n" for n, (s, e, t) in enumerate(label))
                 write(folder / "b" / name / f"{i}.ann", notes)
         return folder / "b"
-    tasks: list[dict[str, Any]] = [
-        {
-            "data": {"text": text},
-            "annotations": [
-                {"completed_by": {"email": who}, "result": [{"value": each} for each in spans(*label, kind="labels")]}
-                for who, label in (("ana", ANA[i]), ("ben", BEN[i]))
-            ],
-        }
-        for i, text in enumerate(TEXTS)
-    ]
-    for task in tasks:
-        for answer in task["annotations"]:
-            for item in answer["result"]:
-                item["value"]["labels"] = [item["value"]["labels"]]
+    people = [("ana", ANA), ("ben", BEN)]
+    tasks: list[dict[str, Any]] = [{"data": {"text": text}, "annotations": []} for text in TEXTS]
+    for who, task, answer in ((who, *pair) for who, answers in people for pair in zip(tasks, answers, strict=True)):
+        result = [{"value": {"start": start, "end": end, "labels": [label]}} for start, end, label in answer]
+        task["annotations"].append({"completed_by": {"email": who}, "result": result})
     return write(folder / "ls.json", json.dumps(tasks))
 
 

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.corpora import readers
 from core.corpora.readers import ReadOptions, ReadReport, read, sniff
 from core.corpora.writers import write_conll
 from core.errors import ReadError
@@ -38,69 +37,10 @@ def surfaces(sentence: Sentence) -> list[tuple[str, str]]:
     return [(" ".join(sentence.tokens[e.start : e.end]), e.type) for e in entities_of(sentence)]
 
 
-TEXT = "Dr. Ann-Marie Öz took 5 mg of Aspirin\u00ae 😀 in Bonn."
-SPANS = [
-    (TEXT.index(x), TEXT.index(x) + len(x), t)
-    for x, t in [("Ann-Marie Öz", "PER"), ("Aspirin", "DRUG"), ("Bonn", "LOC")]
-]
-EXPECTED = [("Ann - Marie Öz", "PER"), ("Aspirin", "DRUG"), ("Bonn", "LOC")]
-
-
-def span_files(folder: Path) -> dict[str, list[Path]]:
-    """TEXT with SPANS in every format that counts characters."""
-    as_dicts = [{"start": s, "end": e, "label": t} for s, e, t in SPANS]
-
-    def utf16(i: int) -> int:
-        return len(TEXT[:i].encode("utf-16-le")) // 2
-
-    results = [
-        {"type": "labels", "value": {"start": utf16(s), "end": utf16(e), "text": TEXT[s:e], "labels": [t]}}
-        for s, e, t in SPANS
-    ]
-    task = {"id": 1, "data": {"text": TEXT}, "annotations": [{"was_cancelled": True}, {"result": results}]}
-    notes = "".join(f"T{i}\t{t} {s} {e}\t{TEXT[s:e]}\n" for i, (s, e, t) in enumerate(SPANS)) + "#1\tNote T1\tx\n"
-    offsets = [{"id": i, "label": t, "start_offset": s, "end_offset": e} for i, (s, e, t) in enumerate(SPANS)]
-    write(folder / "brat" / "d1.ann", notes)
-    write(folder / "brat" / "d1.txt", TEXT + "\n")
-    return {
-        "doccano": [
-            write(folder / "d.jsonl", json.dumps({"id": 1, "text": TEXT, "label": SPANS}) + "\n"),
-            write(folder / "d2.jsonl", json.dumps({"text": TEXT, "entities": offsets, "relations": []}) + "\n"),
-        ],
-        "prodigy": [
-            write(folder / "p.jsonl", json.dumps({"text": TEXT, "spans": as_dicts, "answer": "accept"}) + "\n")
-        ],
-        "labelstudio": [write(folder / "ls.json", json.dumps([task]))],
-        "brat": [folder / "brat", folder / "brat" / "d1.txt", folder / "brat" / "d1.ann"],
-    }
-
-
-def test_every_span_format_gives_the_same_entities(tmp_path: Path) -> None:
-    for name, paths in span_files(tmp_path).items():
-        for path in paths:
-            found, report = load(path)
-            assert report.format == name
-            assert [surfaces(s) for s in found] == [EXPECTED], path
-            assert (report.rejected_spans, report.repaired) == (0, 0), path
-            assert found[0].text == TEXT
-            assert found[0].id == sentence_id(TEXT)
-            preview = sniff(path)
-            assert (preview.format, readers.labelled(preview), preview.rows) == (name, True, (TEXT,))
-
-
 def test_spans_that_do_not_fit_are_repaired_or_listed(tmp_path: Path) -> None:
     text = "Acetylsalicylic acid-free  pills in New York City."
-    spans = [
-        [0, 6, "HALF"],
-        [15, 21, "TRIM"],
-        [36, 44, "LOC"],
-        [36, 49, "GPE"],
-        [40, 44, "LOC"],
-        [2, 2, "X"],
-        [0, 999, "X"],
-        ["a", 3, "X"],
-        [25, 27, "X"],
-    ]
+    spans = [[0, 6, "HALF"], [15, 21, "TRIM"], [36, 44, "LOC"], [36, 49, "GPE"], [40, 44, "LOC"]]
+    spans += [[2, 2, "X"], [0, 999, "X"], ["a", 3, "X"], [25, 27, "X"]]
     path = write(tmp_path / "a.jsonl", json.dumps({"text": text, "labels": spans}) + "\n")
     rejects = tmp_path / "rejects.jsonl"
     report = ReadReport()
@@ -113,15 +53,6 @@ def test_spans_that_do_not_fit_are_repaired_or_listed(tmp_path: Path) -> None:
     assert len(listed) == 6
     assert {row["line"] for row in listed} == {1}
     assert any("overlaps the GPE" in row["reason"] for row in listed)
-
-
-def test_decomposed_letters_keep_their_spans(tmp_path: Path) -> None:
-    text = "Cafe\u0301 Mu\u0308ller in Ko\u0308ln"
-    spans = [[6, 13, "ORG"], [17, 22, "LOC"]]
-    path = write(tmp_path / "a.jsonl", json.dumps({"text": text, "label": spans}) + "\n")
-    (sentence,), _ = load(path)
-    assert sentence.text == "Café Müller in Köln"
-    assert surfaces(sentence) == [("Müller", "ORG"), ("Köln", "LOC")]
 
 
 @settings(max_examples=50, deadline=None)
@@ -141,25 +72,6 @@ def test_apart_spans_always_come_through(
     assert all(token and not any(map(str.isspace, token)) for token in sentence.tokens)
 
 
-def test_prodigy_answers_and_empty_tasks_are_skipped_and_counted(tmp_path: Path) -> None:
-    rows: list[dict[str, object]] = [
-        {"text": "Yes.", "spans": [], "answer": "accept"},
-        {"text": "Yes.", "spans": [], "answer": "reject"},
-        {"text": "Yes.", "spans": [], "answer": "ignore"},
-        {"text": "No answer.", "spans": []},
-    ]
-    found, report = load(write(tmp_path / "a.jsonl", "".join(json.dumps(row) + "\n" for row in rows)))
-    assert [s.text for s in found] == ["Yes.", "No answer."]
-    assert all(s.entities == () for s in found)
-    assert (report.skipped, report.read) == (2, 4)
-    tasks = [
-        {"data": {"text": "Done."}, "annotations": [{"result": []}]},
-        {"data": {"text": "To do."}, "annotations": []},
-    ]
-    found, report = load(write(tmp_path / "ls.json", json.dumps(tasks)))
-    assert ([s.text for s in found], report.skipped) == (["Done."], 1)
-
-
 def test_brat_lines_are_sentences_unless_an_entity_crosses(tmp_path: Path) -> None:
     text = "First line.\nSecond New\nYork line. More.\n"
     notes = "T1\tLOC 19 27\tNew York\nT2\tX 0 2;4 5\tFi t\nT3\tX 0 5\tWrong\nT4\tbroken\nR1\tRel Arg1:T1 Arg2:T2\n"
@@ -172,17 +84,10 @@ def test_brat_lines_are_sentences_unless_an_entity_crosses(tmp_path: Path) -> No
     assert [(s.text, s.doc) for s in found] == [("First line.", "n"), ("Second New York line. More.", "n")]
     assert surfaces(found[1]) == [("New York", "LOC")]
     problems = sorted(report.problems, key=lambda problem: problem.line or 0)
-    assert [(p.kind, p.file, p.line) for p in problems] == [
-        ("rejected", "alone.txt", None),
-        ("span", "n.ann", 2),
-        ("span", "n.ann", 3),
-        ("span", "n.ann", 4),
-    ]
-    assert [s.text for s in load(tmp_path / "b" / "n.txt", split=True, keep_lost=True)[0]] == [
-        "First line.",
-        "Second New York line.",
-        "More.",
-    ]
+    lost = [("span", "n.ann", line) for line in (2, 3, 4)]
+    assert [(p.kind, p.file, p.line) for p in problems] == [("rejected", "alone.txt", None), *lost]
+    found, _ = load(tmp_path / "b" / "n.txt", split=True, keep_lost=True)
+    assert [s.text for s in found] == ["First line.", "Second New York line.", "More."]
 
 
 TOKENS = ["Ann", "Bo", "met", "Al", "Cy", "in", "New", "York", "."]
@@ -226,12 +131,8 @@ def test_iob1_against_iob2_is_asked_for(tmp_path: Path) -> None:
     assert caught.value.line == 4
     found, report = load(path, scheme="iob2")
     assert [surfaces(s) for s in found] == [[("Bo", "PER")], [("Rome", "LOC")]]
-    assert (report.repaired, report.repaired_rows, report.problems[0].line, report.problems[0].kind) == (
-        1,
-        1,
-        4,
-        "repaired",
-    )
+    assert (report.repaired, report.repaired_rows) == (1, 1)
+    assert (report.problems[0].line, report.problems[0].kind) == (4, "repaired")
     found, report = load(path, scheme="iob2", repair=False)
     assert ([s.text for s in found], report.rejected) == (["Bo"], 1)
 
@@ -276,7 +177,7 @@ def test_files_whose_tags_make_no_sense(content: str, words: list[str], tmp_path
     assert all(word in str(caught.value) for word in words)
 
 
-def test_tokens_with_blanks_become_several(tmp_path: Path) -> None:
+def test_tokens_with_blanks_are_split(tmp_path: Path) -> None:
     (s,), report = load(write(tmp_path / "a.conll", "in\tO\nNew\u00a0York\tB-LOC\nCity\tI-LOC\n10 000\tO\n"))
     assert s.tokens == ("in", "New", "York", "City", "10", "000")
     assert surfaces(s) == [("New York City", "LOC")]
@@ -311,13 +212,9 @@ def hf_rows() -> list[dict[str, object]]:
 
 def test_hugging_face_data_as_datasets_writes_them(tmp_path: Path) -> None:
     datasets = pytest.importorskip("datasets")
-    features = datasets.Features(
-        {
-            "id": datasets.Value("string"),
-            "tokens": datasets.Sequence(datasets.Value("string")),
-            "ner_tags": datasets.Sequence(datasets.ClassLabel(names=NAMES)),
-        }
-    )
+    lists = {"tokens": datasets.Value("string"), "ner_tags": datasets.ClassLabel(names=NAMES)}
+    lists = {name: datasets.Sequence(kind) for name, kind in lists.items()}
+    features = datasets.Features({"id": datasets.Value("string"), **lists})
     data = datasets.Dataset.from_list(hf_rows(), features=features)
     data.to_parquet(tmp_path / "p" / "data" / "train-00000.parquet")
     data.save_to_disk(tmp_path / "s")
@@ -332,23 +229,15 @@ def test_hugging_face_names_from_elsewhere_and_missing(tmp_path: Path) -> None:
     pq.write_table(pa.Table.from_pylist(hf_rows()), tmp_path / "train.parquet")
     with pytest.raises(ReadError, match=r"train.parquet line 1: its tags are numbers"):
         load(tmp_path)
-    card = {
-        "dataset_info": {
-            "features": [
-                {"name": "ner_tags", "sequence": {"class_label": {"names": {str(i): n for i, n in enumerate(NAMES)}}}}
-            ]
-        }
-    }
+    names = {"class_label": {"names": {str(i): name for i, name in enumerate(NAMES)}}}
+    card = {"dataset_info": {"features": [{"name": "ner_tags", "sequence": names}]}}
     write(tmp_path / "README.md", f"---\n{json.dumps(card)}\n---\n# A card\n")
     assert load(tmp_path)[0][0].entities == ENTITIES
     write(tmp_path / "README.md", "---\n: [\n---\n")
     with pytest.raises(ReadError, match=r"README.md line 1"):
         load(tmp_path)
-    rows = [
-        {"tokens": ["a", "b"], "tags": ["O", "B-X"]},
-        {"tokens": ["a"], "tags": ["O", "O"]},
-        {"tokens": "a", "tags": []},
-    ]
+    lists = [(["a", "b"], ["O", "B-X"]), (["a"], ["O", "O"]), ("a", [])]
+    rows = [{"tokens": tokens, "tags": tags} for tokens, tags in lists]
     found, report = load(write(tmp_path / "j" / "a.jsonl", "".join(json.dumps(r) + "\n" for r in rows)))
     assert [surfaces(s) for s in found] == [[("b", "X")]]
     assert [p.line for p in report.problems] == [2, 3]
@@ -381,12 +270,6 @@ def test_what_is_written_is_read_again(
     path = tmp_path_factory.mktemp("w") / "a.conll"
     assert write_conll(sentences, path, scheme) == len(sentences)
     assert load(path, scheme=scheme)[0] == sentences
-
-
-def test_a_span_of_an_accent_alone_is_counted(tmp_path: Path) -> None:
-    path = write(tmp_path / "a.jsonl", json.dumps({"text": "aaa\u0301", "label": [[3, 4, "X"]]}) + "\n")
-    (sentence,), report = load(path, keep_lost=True)
-    assert (sentence.text, sentence.entities, report.rejected_spans) == ("aaá", (), 1)
 
 
 @pytest.mark.parametrize("result", [True, 3, "x", {"value": {}}])

@@ -37,13 +37,9 @@ def test_chunks_alone_are_asked_about(tmp_path: Path) -> None:
         loaded(tmp_path / "a.conll", text)
     assert asked.value.examples[0] == "Ann/NNP/B-NP owes/VBZ/B-VP rent/NN/B-NP"
     assert "Ann" not in str(asked.value)
-    found, _ = loaded(tmp_path / "a.conll", text, tag_column="3")
-    assert found[0][0] == ("Ann", "NP")
-
-
-def test_chunks_are_not_read_where_the_column_of_names_is_empty(tmp_path: Path) -> None:
-    found, _ = loaded(tmp_path / "a.conll", FILE.replace("B-PER", "O"))
-    assert found == [[], []]
+    assert loaded(tmp_path / "a.conll", text, tag_column="3")[0][0][0] == ("Ann", "NP")
+    empty = FILE.replace("B-PER", "O")  # chunks are not read if the column of entities is empty
+    assert loaded(tmp_path / "a.conll", empty)[0] == [[], []]
 
 
 def test_two_columns_of_unlike_types_are_asked_about(tmp_path: Path) -> None:
@@ -123,7 +119,9 @@ def test_columns_of_other_things_are_asked_about(tmp_path: Path, column: str, en
     text = written(NO_TAGS[column])
     with pytest.raises(OptionsError, match="none of its 2 columns holds entity tags"):
         loaded(tmp_path / f"a.{ending}", text)
-    if ending == "txt":  # blanks part the columns as well
+    as_text = read(tmp_path / f"a.{ending}", ReadOptions(format="txt"))
+    assert len(list(as_text)) == text.count("\n") - 9
+    if ending == "txt":  # blanks separate columns too
         with pytest.raises(OptionsError, match="none of its 2 columns holds entity tags"):
             loaded(tmp_path / "b.txt", text.replace("\t", " "))
 
@@ -140,7 +138,8 @@ def test_types_without_letters_are_read_in_the_last_column(tmp_path: Path, colum
 
 def test_names_and_tables_of_words_are_not_asked_about(tmp_path: Path) -> None:
     names = "".join(f"Ann{n} Lee{n}\n" for n in range(40))
-    (tmp_path / "names.txt").write_text(names + "\n" + names, encoding="utf-8")
-    assert len(list(read(tmp_path / "names.txt"))) == 80
-    (tmp_path / "table.tsv").write_text("word\tclass\n" + "rent\tnoun\n" * 9, encoding="utf-8")
-    assert len(list(read(tmp_path / "table.tsv"))) == 9
+    numbered = "".join(f"{i}\tThe deed of hall {i} is signed.\n" for i in range(9))
+    table = "word\tclass\n" + "rent\tnoun\n" * 9
+    for name, text, n in (("a.txt", f"{names}\n{names}", 80), ("b.tsv", table, 9), ("c.txt", numbered, 9)):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        assert len(list(read(tmp_path / name))) == n

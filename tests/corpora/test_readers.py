@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import tarfile
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
@@ -18,9 +17,8 @@ from core.corpora import readers
 from core.corpora.formats import source
 from core.corpora.formats.ledger import Format
 from core.corpora.readers import ReadOptions, ReadReport, read, sniff
-from core.errors import Cancelled, ConfigError, EncodingError, InputError, OptionsError, PathError, ReadError
+from core.errors import Cancelled, ConfigError, EncodingError, InputError, PathError, ReadError
 from core.text.words import clean
-from tests.conftest import entities_of
 
 
 class Options(TypedDict, total=False):
@@ -113,12 +111,17 @@ def test_documents_keep_their_names(tmp_path: Path) -> None:
         write(folder / f"{name}.txt", f"One of {name}.\nTwo.\n")
     write(folder / ".hidden.txt", "x\n")
     (folder / "link.txt").symlink_to(files["txt"])
-    assert [(s.text, s.doc) for s in read(folder)] == [
-        ("One of a.", "a"),
-        ("Two.", "a"),
-        ("One of b.", "b"),
-        ("Two.", "b"),
-    ]
+    expected = [("One of a.", "a"), ("Two.", "a"), ("One of b.", "b"), ("Two.", "b")]
+    assert [(s.text, s.doc) for s in read(folder)] == expected
+    for place in ("x", "y"):
+        (folder / place).mkdir()
+        write(folder / place / "a.txt", f"Of {place}.\n")
+    assert [s.doc for s in read(folder)][-2:] == ["x/a", "y/a"]
+    with pytest.raises(PathError, match="no such"):
+        texts(tmp_path / "none.txt")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ReadError, match="no file to read"):
+        texts(tmp_path / "empty")
 
 
 TEXT = "The tenant shall pay the rent on the first day of a month."
@@ -136,53 +139,41 @@ TASK = {"annotations": [{"result": [{"type": "labels", "value": {"start": 4, "en
         {"data": PLACED, **TASK},  # Label Studio
     ],
 )
-def test_rows_that_say_of_which_file_and_page_they_are_keep_it(tmp_path: Path, row: dict[str, object]) -> None:
+def test_rows_keep_their_file_and_page(tmp_path: Path, row: dict[str, object]) -> None:
     path = write(tmp_path / "labelled.jsonl", f"{json.dumps(row)}\n" * 2)
     assert [sentence.place for sentence in read(path)] == ["lease.pdf, page 3"] * 2
 
 
-def test_what_a_row_says_of_its_place_is_nearer_than_the_file_that_holds_it(tmp_path: Path) -> None:
+def test_the_place_in_a_row_takes_precedence_over_the_imported_file(tmp_path: Path) -> None:
     write(tmp_path / "rows.jsonl", f"{json.dumps(PLACED)}\n{json.dumps({'text': TEXT})}\n")
     write(tmp_path / "beside.html", "<p>Another document.</p>")
     places = [sentence.place for sentence in read(tmp_path)]
     assert sorted(places) == ["beside.html", "lease.pdf, page 3", "rows.jsonl"]
 
 
-def test_a_table_may_say_it_too_and_what_is_no_file_or_page_is_left_out(tmp_path: Path) -> None:
+def test_tables_keep_file_and_page_and_invalid_ones_are_left_out(tmp_path: Path) -> None:
     pq.write_table(pa.table({"text": [TEXT], "file": ["lease.pdf"], "page": [3]}), tmp_path / "a.parquet")
     write(tmp_path / "a.csv", f"text,file,page\n{TEXT},lease.pdf,3\n{TEXT},lease.pdf,\n")
     assert [sentence.place for sentence in read(tmp_path / "a.parquet")] == ["lease.pdf, page 3"]
     assert [sentence.place for sentence in read(tmp_path / "a.csv")] == ["lease.pdf, page 3", "lease.pdf"]
-    odd: list[tuple[object, object]] = [("lease.pdf", page) for page in ("iv", True, -1, 2.5, [3], "9" * 12)] + [
-        ("x" * 300, 3),
-        (["a"], 3),
-        (None, 3),
-    ]
-    odd += [(True, 3), ("lease.pdf", 0)]
+    odd: list[tuple[object, object]] = [("lease.pdf", page) for page in ("iv", True, -1, 2.5, [3], "9" * 12, 0)]
+    odd += [(file, 3) for file in ("x" * 300, ["a"], None, True)]
     rows = [{"text": TEXT, "file": file, "page": page} for file, page in [("lease.pdf", 3.0), *odd]]
     path = write(tmp_path / "odd.jsonl", "".join(f"{json.dumps(row)}\n" for row in rows))
-    assert [sentence.place for sentence in read(path)] == [
-        "lease.pdf, page 3",
-        *["lease.pdf"] * 6,
-        "",
-        "",
-        "",
-        "",
-        "lease.pdf",
-    ]
+    assert [sentence.place for sentence in read(path)] == ["lease.pdf, page 3", *["lease.pdf"] * 7, *[""] * 4]
 
 
 @pytest.mark.parametrize(
     "file", ["/home/ann/clients/lease.pdf", r"C:\Clients\Mueller\lease.pdf", r"\\server\all\lease.pdf"]
 )
-def test_of_a_path_on_another_machine_the_file_s_name_is_kept(tmp_path: Path, file: str) -> None:
+def test_absolute_paths_of_another_machine_are_cut_to_the_file_name(tmp_path: Path, file: str) -> None:
     path = write(tmp_path / "a.jsonl", json.dumps({**PLACED, "file": file}) + "\n")
     assert [sentence.place for sentence in read(path)] == ["lease.pdf, page 3"]
     inner = write(tmp_path / "b.jsonl", json.dumps({**PLACED, "file": "2024/lease.pdf"}) + "\n")
     assert [sentence.place for sentence in read(inner)] == ["2024/lease.pdf, page 3"]
 
 
-def test_a_place_is_found_behind_many_rows_without_and_within_a_column_of_a_table(tmp_path: Path) -> None:
+def test_a_place_is_found_after_many_rows_without_one_and_in_a_nested_column(tmp_path: Path) -> None:
     without = {"text": TEXT, "file": None}
     path = write(tmp_path / "a.jsonl", "".join(f"{json.dumps(row)}\n" for row in [without] * 250 + [PLACED]))
     assert [sentence.place for sentence in read(path)][-2:] == ["", "lease.pdf, page 3"]
@@ -273,8 +264,6 @@ def test_a_wrong_encoding_says_where_and_what_to_do(tmp_path: Path) -> None:
         texts(path)
     assert caught.value.line == 2
     assert texts(path, encoding="cp1252")[0] == ["A line.", "Un café.", "Un été."]
-    with pytest.raises(ReadError, match="line 2"):
-        texts(path, encoding="ascii")
     wrong = write(tmp_path / "wrong.txt", b"One.\nTwo.\nThree \x81.\n")
     with pytest.raises(ReadError, match=r"line 3: .* not cp1252"):
         texts(wrong, encoding="cp1252")
@@ -343,37 +332,28 @@ def test_a_bomb_is_stopped(pack: Callable[[bytes], bytes], tmp_path: Path, monke
 
 
 def test_rejected_rows_lie_in_the_reject_file(tmp_path: Path) -> None:
-    good, bad = (
-        '{"text": "Fine."}\n',
-        ['{"text": "broken\n', "[1]\n", '{"text": "half \\ud800 pair"}\n', '{"text": 7}\n', '{"no": 1}\n'],
-    )
-    deep = "[" * 100_000 + "\n"
-    path = write(
-        tmp_path / "a.jsonl", good + "".join(b + good for b in [*bad, deep]) + '{"text": ""}\n{"text": null}\n'
-    )
+    good = '{"text": "Fine."}\n'
+    bad = ['{"text": "broken\n', "[1]\n", '{"text": "half \\ud800 pair"}\n', '{"text": 7}\n', '{"no": 1}\n']
+    rows = good + "".join(each + good for each in [*bad, "[" * 100_000 + "\n"])
+    path = write(tmp_path / "a.jsonl", rows + '{"text": ""}\n{"text": null}\n')
     rejects = tmp_path / "out" / "rejects.jsonl"
     report = ReadReport()
     assert [s.text for s in read(path, report=report, rejects=rejects)] == ["Fine."] * 7
-    rows = [json.loads(line) for line in rejects.read_text().splitlines()]
-    assert [row["line"] for row in rows] == [2, 4, 6, 8, 10, 12]
-    assert rows[0]["raw"] == bad[0]
-    assert rows[1] == {
-        "file": "a.jsonl",
-        "line": 4,
-        "kind": "rejected",
-        "reason": "not a JSON object in braces",
-        "raw": "[1]\n",
-    }
-    assert len(rows[5]["raw"]) <= 10_000
+    left_out = [json.loads(line) for line in rejects.read_text().splitlines()]
+    assert [row["line"] for row in left_out] == [2, 4, 6, 8, 10, 12]
+    assert left_out[0]["raw"] == bad[0]
+    second = {"file": "a.jsonl", "line": 4, "kind": "rejected", "raw": "[1]\n"}
+    assert left_out[1] == {**second, "reason": "not a JSON object in braces"}
+    assert len(left_out[5]["raw"]) <= 10_000
     assert (report.read, report.kept, report.rejected, report.empty) == (13, 7, 6, 2)
     assert not any("Fine" in str(problem) for problem in report.problems)
 
 
-def test_bad_rows_of_a_table_cost_themselves_alone(tmp_path: Path) -> None:
-    path = write(
-        tmp_path / "a.csv",
-        'n,text\n1,fine one\n2,"over\ntwo lines"\n3,too,many\n4\n5,"never closed\n6,fine six\n7,5" pipe is fine\n,\n8,"x""y"\n',
+def test_bad_rows_of_a_table_do_not_affect_others(tmp_path: Path) -> None:
+    rows = (
+        '1,fine one\n2,"over\ntwo lines"\n3,too,many\n4\n5,"never closed\n6,fine six\n7,5" pipe is fine\n,\n8,"x""y"\n'
     )
+    path = write(tmp_path / "a.csv", f"n,text\n{rows}")
     found, report = texts(path)
     assert found == ["fine one", "over two lines", "fine six", '5" pipe is fine', 'x"y']
     assert [(p.line, p.reason.split(" where")[0]) for p in report.problems] == [
@@ -382,12 +362,8 @@ def test_bad_rows_of_a_table_cost_themselves_alone(tmp_path: Path) -> None:
         (7, "a quote opens a cell and is not closed before a separator or a line's end"),
     ]
     assert report.empty == 1
-
-
-def test_nothing_kept_is_an_error_that_says_why(tmp_path: Path) -> None:
-    path = write(tmp_path / "a.csv", "n,text\n" + "1,2,3\n" * 3)
-    with pytest.raises(ReadError, match="3 columns where the header has 2"):
-        texts(path)
+    with pytest.raises(ReadError, match="3 columns where the header has 2"):  # no row could be kept
+        texts(write(tmp_path / "b.csv", "n,text\n" + "1,2,3\n" * 3))
 
 
 def test_a_json_array_on_one_line_is_read_in_pieces(tmp_path: Path) -> None:
@@ -415,12 +391,8 @@ def test_a_json_array_says_the_line_of_what_is_wrong(tmp_path: Path) -> None:
     for ending, words in wrong:
         with pytest.raises(ReadError, match=words):
             texts(write(tmp_path / "a.jsonl", '[{"text": "One."},\n' + ending))
-
-
-def test_lists_line_by_line_are_no_array(tmp_path: Path) -> None:
-    found, report = texts(write(tmp_path / "a.jsonl", '["One."]\n{"text": "Two."}\n'))
-    assert found == ["Two."]
-    assert [p.line for p in report.problems] == [1]
+    found, report = texts(write(tmp_path / "b.jsonl", '["One."]\n{"text": "Two."}\n'))  # lists, not one array
+    assert (found, [p.line for p in report.problems]) == (["Two."], [1])
 
 
 def test_a_look_says_which_of_the_first_rows_would_not_be_taken(tmp_path: Path) -> None:
@@ -446,74 +418,8 @@ def test_progress_and_cancelling(tmp_path: Path) -> None:
         list(read(path, check=stop))
 
 
-def test_two_files_of_one_name_are_two_documents(tmp_path: Path) -> None:
-    for place in ("a", "b"):
-        (tmp_path / place).mkdir()
-        (tmp_path / place / "lease.txt").write_text(f"Tenant {place} pays .\n")
-    assert [sentence.doc for sentence in read(tmp_path)] == ["a/lease", "b/lease"]
-
-
-def test_missing_paths_and_empty_folders(tmp_path: Path) -> None:
-    with pytest.raises(PathError, match="no such"):
-        texts(tmp_path / "none.txt")
-    with pytest.raises(ReadError, match="no file to read"):
-        texts(tmp_path)
-
-
 @pytest.mark.real
 @pytest.mark.parametrize(("name", "n"), [("wikitext2-valid", 7086), ("wikipedia-people", 22422)])
 def test_real_corpora_are_read_whole(name: str, n: int, real_data: Path) -> None:
     found, report = texts(real_data / "unlabeled" / f"{name}.txt.gz")
     assert (len(found), report.rejected, report.format) == (n, 0, "txt")
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "said"),
-    [
-        ("train.txt", b"version https://git-lfs.github.com/spec/v1\noid sha256:46\nsize 12\n", "git lfs pull"),
-        ("train.conll", b"\xef\xbb\xbf<!DOCTYPE html>\n<html><body>Sign in</body></html>\n", "download the raw file"),
-        ("scene.txt", b"1\r\n00:00:01,000 --> 00:00:04,000\r\nMara pays.\r\n", "save the spoken lines alone"),
-        ("scene.vtt", b"WEBVTT\n\n00:01.000 --> 00:04.000\nMara pays.\n", "save the spoken lines alone"),
-    ],
-)
-def test_what_stands_in_for_a_text_is_refused_with_the_cure(
-    name: str, content: bytes, said: str, tmp_path: Path
-) -> None:
-    (tmp_path / name).write_bytes(content)
-    with pytest.raises(ReadError, match=said):
-        list(read(tmp_path / name))
-
-
-def test_a_tar_archive_is_refused_with_the_cure(tmp_path: Path) -> None:
-    with tarfile.open(tmp_path / "train.tar.gz", "w:gz") as archive:
-        archive.addfile(tarfile.TarInfo("train.txt"))
-    with pytest.raises(ReadError, match="a tar archive; unpack it"):
-        list(read(tmp_path / "train.tar.gz"))
-
-
-def test_columns_without_tags_are_not_taken_for_text(tmp_path: Path) -> None:
-    path = tmp_path / "words.txt"
-    path.write_text("Mara\tNNP\nleft\tVBD\nLyon\tNNP\n.\t.\n\nRent\tNN\nis\tVBZ\ndue\tJJ\n.\t.\n" * 3)
-    with pytest.raises(OptionsError, match=r"none of its 2 columns holds entity tags.*--tag-column.*--format txt"):
-        list(read(path))
-    assert len(list(read(path, ReadOptions(format="txt")))) == 24
-
-
-def test_text_with_tabs_is_text(tmp_path: Path) -> None:
-    path = tmp_path / "numbered.txt"
-    path.write_text("".join(f"{i}\tThe deed of hall {i} is signed.\n" for i in range(9)))
-    assert len(list(read(path))) == 9
-
-
-def test_scores_behind_the_tags_are_no_token_numbers(tmp_path: Path) -> None:
-    path = tmp_path / "tagged.tsv"
-    path.write_text("Mara\tB-PER\t0.91\nleft\tO\t0.92\nLyon\tB-LOC\t0.93\n.\tO\t0.94\n\n" * 3)
-    assert [len(entities_of(sentence)) for sentence in read(path)] == [2, 2, 2]
-
-
-def test_tokens_of_white_space_are_left_out(tmp_path: Path) -> None:
-    row = {"tokens": ["Mara", "\n\n", "Lind", "left", " "], "labels": ["B-PER", "I-PER", "I-PER", "O", "O"]}
-    (tmp_path / "train.json").write_text(json.dumps([row]))
-    (sentence,) = read(tmp_path / "train.json")
-    assert sentence.tokens == ("Mara", "Lind", "left")
-    assert [(e.start, e.end, e.type) for e in entities_of(sentence)] == [(0, 2, "PER")]

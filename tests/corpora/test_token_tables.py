@@ -28,20 +28,14 @@ def test_a_token_per_row_keeps_sentences_and_further_columns(tmp_path: Path) -> 
     assert [(e.start, e.end, e.type) for e in entities_of(second)] == [(0, 1, "PER")]
     assert (dict(first.columns), dict(second.columns)) == ({"Source": "mail"}, {"Source": "letter"})
 
-
-def test_numbers_of_sentences_may_begin_again(tmp_path: Path) -> None:
-    assert len(loaded(tmp_path / "a.csv", HEAD + BODY * 3)) == 6
+    assert len(loaded(tmp_path / "a.csv", HEAD + BODY * 3)) == 6  # sentence numbers start again
+    preview = sniff(tmp_path / "a.csv", ReadOptions(text_column="Word"))
+    assert (preview.labelled, preview.text_column) == (False, "Word")  # the user asked for the column as text
 
 
 def test_one_token_per_row_without_sentences_is_refused(tmp_path: Path) -> None:
     with pytest.raises(OptionsError, match=r"a.csv line 1: it has one token per row \(Word and Tag\).*empty row"):
         loaded(tmp_path / "a.csv", "Word,Tag\nAnn,B-PER\nowes,O\nBo,B-PER\npays,O\n")
-
-
-def test_a_column_that_is_named_as_the_text_stays_text(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text(HEAD + BODY, encoding="utf-8")
-    preview = sniff(tmp_path / "a.csv", ReadOptions(text_column="Word"))
-    assert (preview.labelled, preview.text_column) == (False, "Word")
 
 
 @pytest.mark.parametrize(
@@ -78,21 +72,16 @@ def test_lists_are_read_as_json_as_python_and_as_numpy_write_them(words: list[st
     assert _items("[" + " ".join(map(repr, words)) + "]") == words
 
 
-def test_tokens_of_white_space_outside_of_entities_are_left_out(tmp_path: Path) -> None:
-    row = {"tokens": ["Ann", "\n\n", "owes"], "tags": ["B-PER", "O", "O"]}
-    (tmp_path / "a.jsonl").write_text(json.dumps(row) + "\n", encoding="utf-8")
-    (sentence,) = read(tmp_path / "a.jsonl", ReadOptions())
-    assert sentence.tokens == ("Ann", "owes")
-    assert [(e.start, e.end) for e in entities_of(sentence)] == [(0, 1)]
+def test_tokens_of_white_space_are_left_out(tmp_path: Path) -> None:
+    row = {"tokens": ["Ann", "\n\n", "Lee", "owes", " "], "tags": ["B-PER", "I-PER", "I-PER", "O", "O"]}
+    (sentence,) = loaded(tmp_path / "a.jsonl", json.dumps(row) + "\n")
+    assert sentence.tokens == ("Ann", "Lee", "owes")
+    assert [(e.start, e.end) for e in entities_of(sentence)] == [(0, 2)]
 
 
-def test_empty_lines_of_a_csv_part_sentences_of_tokens_and_nothing_else(tmp_path: Path) -> None:
-    first, second = loaded(tmp_path / "a.csv", "word,tag\nAnn,B-PER\nowes,O\n\nBo,B-PER\npays,O\n")
-    assert (first.tokens, second.tokens) == (("Ann", "owes"), ("Bo", "pays"))
+def test_empty_lines_do_not_split_a_csv_of_text_and_a_tag_in_the_first_row_is_no_header(tmp_path: Path) -> None:
     assert len(loaded(tmp_path / "b.csv", "id,text\n1,the rent is due\n\n2,no rent is due\n")) == 2
 
-
-def test_a_first_row_with_a_tag_is_no_header(tmp_path: Path) -> None:
     found = loaded(tmp_path / "a.csv", "Mara,B-PER\nleft,O\n.,O\n\nRent,O\nis,O\ndue,O\n\n" * 3)
     assert [sentence.tokens for sentence in found] == [("Mara", "left", "."), ("Rent", "is", "due")] * 3
     assert [len(entities_of(sentence)) for sentence in found] == [1, 0] * 3
@@ -100,9 +89,7 @@ def test_a_first_row_with_a_tag_is_no_header(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("tags", [["b-per", "i-per", "o"], ["PER_B", "PER_I", "O"], ["B.PER", "I.PER", "O"]])
 def test_lists_of_tags_are_translated_however_they_are_spelt(tmp_path: Path, tags: list[str]) -> None:
-    row = {"tokens": ["Ann", "Lee", "owes"], "ner_tags": tags}
-    (tmp_path / "a.jsonl").write_text(f"{json.dumps(row)}\n" * 2, encoding="utf-8")
-    for sentence in read(tmp_path / "a.jsonl", ReadOptions()):
+    for sentence in read(rows_of(tmp_path / "a.jsonl", ner_tags=tags)):
         assert [(e.start, e.end, e.type) for e in entities_of(sentence)] == [(0, 2, "PER")]
 
 
@@ -152,11 +139,8 @@ def test_lists_without_entities_are_asked_about(
         list(read(rows_of(tmp_path / "a.jsonl", **columns)))
     assert asked.value.examples[0].startswith(example)
     assert "Ann" not in str(asked.value)
-
-
-def test_a_text_beside_lists_without_entities_is_read_as_text(tmp_path: Path) -> None:
-    path = rows_of(tmp_path / "a.jsonl", xpos=POS, text="Ann Lee owes")
-    assert [sentence.text for sentence in read(path)] == ["Ann Lee owes"] * 2
+    path = rows_of(tmp_path / "b.jsonl", xpos=POS, text="Ann Lee owes")
+    assert [sentence.text for sentence in read(path)] == ["Ann Lee owes"] * 2  # a text beside the lists is read
 
 
 def test_names_beside_the_file_are_those_of_the_tags_alone(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ A clause is written once, with its mentions marked: `[PER Mara Lind] rents hall 
 CoNLL columns or as character spans, and `read_right` derives the expected import from the same clauses.
 """
 
+import csv
 import io
 import json
 import re
@@ -181,6 +182,13 @@ def block(text: str) -> str:
 def tabs(text: str) -> str:
     """The same, with a tab for each run of blanks."""
     return re.sub(r" +", "\t", block(text))
+
+
+def written(rows: Iterable[Sequence[object]], separator: str = ",") -> str:
+    """Rows of a CSV file, quoted where needed."""
+    out = io.StringIO()
+    csv.writer(out, delimiter=separator, lineterminator="\n").writerows(rows)
+    return out.getvalue()
 
 
 def as_json(value: object) -> str:

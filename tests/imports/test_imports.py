@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from core.corpora import looks, preview
+from core.corpora.readers import sniff
 from tests.imports.every import SHAPES
 from tests.imports.judge import problems
 from tests.imports.run import by_command, by_page, write
@@ -65,6 +66,28 @@ def test_by_page(shape: Shape) -> None:
         assert not asked.added
         assert re.search(shape.asks, asked.said, re.IGNORECASE), asked.said
     assert problems(shape.right, by_page(shape.files, shape.options)) == []
+
+
+NAMED = {
+    "doccano-1.8-jsonl": "doccano",
+    "doccano-csv": "doccano",
+    "prodigy-manual": "prodigy",
+    "label-studio-json": "labelstudio",
+    "brat-standard": "brat",
+    "spacy-2-pairs": "spacy",
+    "conll-2003-english": "conll",
+    "tner-label-json": "hf",
+    "text-utf-16": "txt",
+}
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_a_preview_names_the_format(name: str, tmp_path: Path) -> None:
+    (shape,) = (shape for shape in SHAPES if shape.name == name)
+    seen = sniff(write(shape.files, tmp_path / "files"))
+    assert isinstance(shape.right, Right)
+    assert (seen.format, seen.labelled) == (NAMED[name], shape.right.labelled)
+    assert len(seen.rows) >= shape.right.sentences - 1
 
 
 def test_there_are_a_hundred_shapes_and_most_are_read() -> None:

@@ -1,5 +1,7 @@
 """doccano, from 1.0 to 1.8, and its options."""
 
+import json
+
 from tests.imports.shape import (
     ENGLISH,
     FRENCH,
@@ -11,6 +13,7 @@ from tests.imports.shape import (
     as_jsonl,
     read_right,
     refused,
+    written,
     zipped,
 )
 
@@ -69,4 +72,13 @@ SHAPES = (
     Shape("doccano-data-key", "doccano 1.4 to 1.5, JSONL: the text under data",
         {"admin.jsonl": as_jsonl({"id": i, "data": c.text, "label": c.spans} for i, c in enumerate(ENGLISH))},
         read_right(ENGLISH)),
+    Shape("doccano-csv", "doccano 1.4 and later, CSV: the labels as text of a list",
+        {"admin.csv": written([("id", "text", "label"), *((i, c.text, str(list(c.spans))) for i, c in enumerate(FRENCH))])},
+        read_right(FRENCH)),
+    Shape("doccano-one-object", "One record of doccano, pretty-printed by an editor",
+        {"admin.json": json.dumps({"text": ENGLISH[0].text, "label": ENGLISH[0].spans}, indent=1)},
+        read_right(ENGLISH[:1])),
+    Shape("doccano-unanswered", "doccano 1.8, JSONL: label is null for a text that nobody annotated",
+        {"admin.jsonl": as_jsonl([*({"text": c.text, "label": c.spans} for c in GERMAN),
+            {"text": "Der Kran steht.", "label": None}])}, read_right(GERMAN)),
 )

@@ -89,7 +89,7 @@ SHAPES = (
     Shape("git-lfs-pointer", "git clone without git lfs: the file is a pointer of three lines",
         {"train.txt": "version https://git-lfs.github.com/spec/v1\n"
             "oid sha256:4665a5ea423c2713d436b5ee50593a9640e0018c1550b5a0002f74190d6caea8\nsize 12345678\n"},
-        refused("LFS", "pull|download|fetch")),
+        refused("LFS", "git lfs pull")),
     Shape("web-page-for-a-file", "Save link as on GitHub: the page about the file instead of the file",
         {"train.conll": '<!DOCTYPE html>\n<html lang="en">\n<head>\n<title>ner/train.conll at main</title>\n</head>\n'
             "<body><p>Sign in to view.</p></body>\n</html>\n"}, refused("HTML|web page|page", "raw|download|\\.html")),
@@ -107,4 +107,11 @@ SHAPES = (
     Shape("password-pdf", "A PDF that asks for a password",
         {"a.pdf": documents.pdf([documents.lines(["The hall is let."])], encrypted=True)},
         refused("password|encrypted|locked")),
+    Shape("subtitles-as-text", "SubRip under another name, with Windows line ends",
+        {"scene.txt": "1\r\n00:00:01,000 --> 00:00:04,000\r\nMara pays.\r\n"}, refused("save the spoken lines alone")),
+    Shape("webvtt", "Subtitles of web videos: WebVTT",
+        {"scene.vtt": "WEBVTT\n\n00:01.000 --> 00:04.000\nMara pays.\n"}, refused("save the spoken lines alone")),
+    Shape("web-page-after-a-mark", "The page about a file, saved with a byte order mark",
+        {"train.conll": b"\xef\xbb\xbf<!DOCTYPE html>\n<html><body>Sign in</body></html>\n"},
+        refused("download the raw file")),
 )

@@ -79,4 +79,8 @@ SHAPES = (
             '"sofaID":"_InitialView","mimeType":"text","sofaString":"Mara Lind left Lyon."},{"%ID":3,"%TYPE":'
             '"de.tudarmstadt.ukp.dkpro.core.api.ner.type.NamedEntity","@sofa":1,"begin":0,"end":9,"value":"PER"}],'
             '"%VIEWS":{"_InitialView":{"%SOFA":1,"%MEMBERS":[3]}}}'}, refused("UIMA|INCEpTION|CAS", "TSV|CoNLL")),
+    Shape("webanno-tsv-two-layers", "INCEpTION, WebAnno TSV v3.3: two custom layers with spans",
+        {"note.tsv": "#FORMAT=WebAnno TSV 3.3\n#T_SP=custom.A|value\n#T_SP=custom.B|value\n\n#Text=Lyon wins\n"
+            "1-1\t0-4\tLyon\tX\t_\n1-2\t5-9\twins\t_\tY\n"}, refused(r"several layers have spans \(A, B\)")),
+    Shape("nif-turtle", "INCEpTION, export as NIF (Turtle)", {"note.ttl": "@prefix nif: <x> .\n"}, refused("NIF.*brat")),
 )

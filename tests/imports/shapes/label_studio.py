@@ -170,4 +170,8 @@ SHAPES = (
                 "result": [{"type": "rectanglelabels",
                     "value": {"x": 1.0, "y": 2.0, "width": 5.0, "height": 5.0, "rectanglelabels": ["Crane"]}}]}]}])},
         refused("text|image|picture")),
+    Shape("label-studio-choices", "Label Studio 1.x: a project of text classification",
+        {"project-12.json": as_json([{"data": {"text": c.text},
+            "annotations": [{"result": [{"value": {"choices": ["legal"]}}]}]} for c in ENGLISH])},
+        refused("choices, and no spans of a text")),
 )

@@ -82,4 +82,6 @@ SHAPES = (
         Right(sentences=4,
             mentions={"PER": ["Mara Lind", "Otto Barr", "Ines Holm"], "ORG": ["Harbour Board"] * 2,
                 "LOC": ["Lyon"] * 2}, says=("overlap|span",))),
+    Shape("spacy-2-pairs-by-line", "TRAIN_DATA of spaCy 2 as JSON lines: a pair per line",
+        {"train.jsonl": as_jsonl([c.text, {"entities": c.spans}] for c in ENGLISH)}, read_right(ENGLISH)),
 )

@@ -1,6 +1,5 @@
 """Tables and records: one token per row, lists written as text, column names of Kaggle, pandas, AutoTrain and others."""
 
-import csv
 import io
 from collections.abc import Iterable, Sequence
 
@@ -24,19 +23,13 @@ from tests.imports.shape import (
     clauses,
     read_right,
     refused,
+    written,
 )
 
 LISTED = clauses("""
     [LOC 青岛]租了仓库。
     [PER 林美华]没有付款。
 """)
-
-
-def written(rows: Iterable[Sequence[object]], separator: str = ",") -> str:
-    """Rows of a CSV file, quoted where needed."""
-    out = io.StringIO()
-    csv.writer(out, delimiter=separator, lineterminator="\n").writerows(rows)
-    return out.getvalue()
 
 
 def tokens(each: Clause) -> list[str]:
