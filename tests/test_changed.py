@@ -1,6 +1,7 @@
 """Files of finished runs: one that was changed or removed since is named together with its run."""
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -146,6 +147,9 @@ def test_without_readable_sums_files_are_read_as_they_are(run: Run, sums: bytes 
     change(run.artifacts / "numbers.npy")
     (run.path / SUMS).unlink() if sums is None else (run.path / SUMS).write_bytes(sums)
     assert numbers(run)[1] == 10**6 + 1
+    run.events_file.write_bytes(re.sub(rb'{"size": \d+, "crc": \d+}', b"{}", run.events_file.read_bytes()))
+    run.result_file.write_bytes(run.result_file.read_bytes() + b" ")
+    assert RunStore(run.home).get(run.id).result() == {}
 
 
 def test_a_resumed_run_may_write_other_numbers(run: Run) -> None:

@@ -18,7 +18,6 @@ from tests import finished
 from tests.conftest import Seal, sealer
 from tests.homes import Homes, Names
 
-Options = dict[str, str]
 Json = Callable[..., Any]
 
 
@@ -30,8 +29,13 @@ def chosen(home: Path) -> Names:
     }
     for role, texts in lines.items():
         corpora.set_role(role, sealer(home)(texts, f"my {role}").fingerprint)
-    options = {**corpora.roles(), "strategy": "random", "budget": "10", "keep": corpora.FLAGS}
-    return {"select": runs.execute("select", options).id}
+    return {"select": at_random("10")}
+
+
+def at_random(budget: str, **options: str) -> str:
+    """Select at random from the corpora in use."""
+    asked = {**corpora.roles(), "strategy": "random", "budget": budget, "keep": corpora.FLAGS, **options}
+    return runs.execute("select", asked).id
 
 
 @pytest.fixture
@@ -98,18 +102,14 @@ def test_a_choice_is_found_by_id_name_and_what_it_is_called_without_one(select: 
             choices.find(gone)
     first, second = (choices.keep(select) for _ in range(2))
     assert (first.name, second.name) == ("10 sentences by random", "10 sentences by random 2")
+    for name in ("", "x" * 61, "leases ONLY", " "):
+        with pytest.raises(ConfigError, match=r"characters; give|call this one"):
+            choices.rename(select, name)
+    assert choices.at(select).name == ""
+    for name in ("Mine", "mine"):  # its own name is not taken
+        assert choices.rename(select, name).name == name
     with pytest.raises(RunError, match="is not from a `select` run"):
         choices.find(selections.result(select).score_run)
-
-
-@pytest.mark.parametrize("name", ["", "x" * 61, "leases ONLY", " "])
-def test_a_name_that_is_none_too_long_or_taken_is_refused(name: str, select: str) -> None:
-    choices.keep(select, "Leases only")
-    with pytest.raises(ConfigError, match=r"characters; give|call this one"):
-        choices.rename(select, name)
-    assert choices.at(select).name == ""
-    assert choices.rename(select, "Mine").name == "Mine"
-    assert choices.rename(select, "mine").name == "mine"  # its own name is not taken
 
 
 def test_the_current_one_is_the_one_taken_up_last_or_made_since(select: str, seal: Seal) -> None:
@@ -122,7 +122,7 @@ def test_the_current_one_is_the_one_taken_up_last_or_made_since(select: str, sea
     choices.take_up(select)
     assert [each.id for each in choices.in_use()] == [select, kept.id]
     choices.take_up(kept.id)
-    newer = runs.execute("select", {**corpora.roles(), "strategy": "random", "budget": "7", "keep": corpora.FLAGS}).id
+    newer = at_random("7")
     made = choices.current()
     assert made is not None
     assert made.id == newer
@@ -143,10 +143,8 @@ def test_two_choices_are_compared_as_they_are(select: str, seal: Seal) -> None:
     assert {row["row"] for row in found.only_in_b} == b - a
     assert [each.id for each in choices.comparable(kept.id)] == [select]
     other = seal([f"Something else {i} ." for i in range(20)], "other").fingerprint
-    options = {**corpora.roles(), "domain": other, "strategy": "random", "budget": "3", "keep": corpora.FLAGS}
-    far = runs.execute("select", options).id
     with pytest.raises(CorpusError, match="are of different corpora"):
-        insights.overlap(select, far)
+        insights.overlap(select, at_random("3", domain=other))
 
 
 def test_a_training_keeps_what_it_read_and_that_it_was_another_is_known(select: str, home: Path) -> None:
@@ -163,12 +161,10 @@ def test_a_training_keeps_what_it_read_and_that_it_was_another_is_known(select: 
     assert len(corpora.find(corpus)) == 7
     choices.remove(kept.id)
     assert len(corpora.find(corpus)) == 7
-
-
-def test_what_the_run_itself_sealed_was_read_of_its_first_choice(select: str, home: Path) -> None:
-    run = trained(home, select)
+    selections.undo(select)
+    first = trained(home, select)  # on what the run itself sealed
     selections.keep_budget(select, "12")
-    assert [(each.run, each.same) for each in choices.read_by(select)] == [(run, False)]
+    assert [(each.run, each.same) for each in choices.read_by(select) if each.run == first] == [(first, False)]
 
 
 def test_a_kept_choice_goes_and_the_first_one_goes_with_its_run(select: str, home: Path) -> None:
@@ -210,20 +206,19 @@ def test_a_project_takes_its_choices_along(select: str, tmp_path: Path, monkeypa
 
 
 @pytest.mark.parametrize("file", ["choice.json", "budget.json"])
-@pytest.mark.parametrize("spoilt", [b"", b"{", b"\xff", b"[1]", b'{"name": 3}', b'"lots"', b"null", b"gone"])
-def test_a_spoilt_choice_takes_no_other_along_and_is_named(
-    file: str, spoilt: bytes, select: str, command: Json
-) -> None:
-    sound, kept = choices.keep(select, "Sound"), choices.keep(select, "Spoilt")
-    path = kept.folder / file
-    path.unlink() if spoilt == b"gone" else path.write_bytes(spoilt)
-    assert {each.id for each in choices.listed()} == {sound.id, select}
-    assert path in unreadable()
-    for ask in (selections.kept_budget, selections.chosen, selections.edits, choices.find):
-        with pytest.raises(RunError, match=rf"selection {kept.id}: .*{file} cannot be read; bring it back from a copy"):
-            ask(kept.id)
-    assert command("choice", "remove", kept.id) == {"removed": kept.id}
-    assert unreadable() == []
+def test_a_damaged_choice_is_named_and_hides_no_other(file: str, select: str, command: Json) -> None:
+    sound = choices.keep(select, "Sound")
+    for damaged in (b"", b"{", b"\xff", b"[1]", b'{"name": 3}', b'"lots"', b"null", None):
+        kept = choices.keep(select, "Damaged")
+        path = kept.folder / file
+        path.unlink() if damaged is None else path.write_bytes(damaged)
+        assert {each.id for each in choices.listed()} == {sound.id, select}
+        assert path in unreadable()
+        for ask in (selections.kept_budget, selections.chosen, selections.edits, choices.find):
+            with pytest.raises(RunError, match=rf"selection {kept.id}: .*{file} cannot be read; bring it back from a"):
+                ask(kept.id)
+        assert command("choice", "remove", kept.id) == {"removed": kept.id}
+        assert unreadable() == []
 
 
 def test_a_spoilt_name_of_the_first_one_is_named_and_the_choice_stays(select: str) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.artifacts.edits import FILE, append, is_spoilt, read
@@ -15,11 +15,13 @@ from core.results import Scores, Selection
 ACTION = st.tuples(st.sampled_from(["add", "remove", "undo"]), st.sets(st.integers(0, 9), min_size=1, max_size=4))
 
 
+@settings(max_examples=30)
 @given(st.lists(ACTION, max_size=12))
 def test_the_fold_is_replaying_what_was_not_undone(
     tmp_path_factory: pytest.TempPathFactory, actions: list[tuple[str, set[int]]]
 ) -> None:
     folder = tmp_path_factory.mktemp("run")
+    assert str(read(folder)) == "no hand edits"
     stack: list[tuple[str, set[int]]] = []
     for action, rows in actions:
         append(folder, action, np.array(sorted(rows)))  # type: ignore[arg-type]
@@ -70,11 +72,6 @@ def test_a_row_that_nobody_can_have_added_is_a_sentence(tmp_path: Path) -> None:
     append(tmp_path, "add", np.array([2, 3]))
     with pytest.raises(RunError, match="adds row 3, and the domain corpus has 3; bring it back"):
         read(tmp_path).apply(chosen, scores)
-
-
-def test_no_file_is_no_edit(tmp_path: Path) -> None:
-    assert not read(tmp_path)
-    assert str(read(tmp_path)) == "no hand edits"
 
 
 @pytest.mark.parametrize("prefer", ["high", "low"])

@@ -35,6 +35,10 @@ def test_the_folder_holds_every_word_and_a_copy_without_those_seen_once_predicts
     assert {line.split()[-1] for line in holding(short, [*ONCE, OFTEN])} == {OFTEN}
     words, once = deliver.words_held(tuned.id)  # the run's own tagger keeps them
     assert words >= once >= len(ONCE)
+    vectors = Vectors(words=("Ada", "never"), values=np.ones((2, 3), dtype=np.float32))
+    found = build_vocabulary([sentence("Ada met Bob ."), sentence("Bob left .")], vectors)
+    assert (found.once, found.rare) == (3, 2)  # a word seen once goes even if it has a vector
+    assert set(found.words[-3:]) == {"Ada", "met", "left"}
     says = "holds every word of the training text"
     assert says in (whole / "README.md").read_text()
     card = (short / "README.md").read_text()
@@ -51,14 +55,6 @@ def test_the_folder_holds_every_word_and_a_copy_without_those_seen_once_predicts
     assert len(runs.listed("finetune")) == 1  # the command reuses the finished run
     assert holding(taken, ONCE) == []
     assert holding(taken, [OFTEN])
-
-
-def test_a_word_seen_once_that_had_a_vector_goes_too(tmp_path: Path) -> None:
-    rows = [sentence("Ada met Bob ."), sentence("Bob left .")]
-    vectors = Vectors(words=("Ada", "never"), values=np.ones((2, 3), dtype=np.float32))
-    found = build_vocabulary(rows, vectors)
-    assert (found.once, found.rare) == (3, 2)
-    assert set(found.words[-3:]) == {"Ada", "met", "left"}
 
 
 def test_the_page_says_it_beside_the_download(tuned: Run) -> None:

@@ -14,7 +14,6 @@ from core.artifacts.map import MapResult, Topic
 from core.artifacts.result import read
 from core.errors import RunError
 from core.recipes.base import as_json
-from core.runs.run import Run
 from core.runs.store import RunStore
 from core.runs.worker import execute
 
@@ -34,29 +33,20 @@ MAP = MapResult(
 )
 
 
-def finished(home: Path, result: dict[str, object]) -> Run:
-    store = RunStore(home)
-    run = store.create("audit", {}, {}, seed=None, versions={}, key="k")
-    execute(run, lambda context: result)
-    return run
-
-
 @pytest.mark.parametrize("result", [RESULT, MAP])
 def test_what_a_recipe_returned_is_read_back(result: object, tmp_path: Path) -> None:
-    run = finished(tmp_path, as_json(result))
+    run = RunStore(tmp_path).create("audit", {}, {}, seed=None, versions={}, key="k")
+    execute(run, lambda context: as_json(result))
     assert read(run, type(result)) == result
+    older = RunStore(tmp_path).create("audit", {"x": 1}, {}, seed=None, versions={}, key="older")
+    execute(older, lambda context: {"flags": {"leak": 1}, "leak_rules": {"exact": 1}, "sentences": 7})
+    assert read(older, AuditResult).near_rules == {}
 
 
-def test_the_result_of_an_older_version_is_read(tmp_path: Path) -> None:
-    run = finished(tmp_path, {"flags": {"leak": 1}, "leak_rules": {"exact": 1}, "sentences": 7})
-    assert read(run, AuditResult).near_rules == {}
-
-
-@pytest.mark.parametrize(
-    "spoilt", [{}, {"flags": 3, "leak_rules": {}, "sentences": 7}, {"flags": {}, "leak_rules": {}}]
-)
-def test_another_result_is_refused_in_a_sentence(tmp_path: Path, spoilt: dict[str, object]) -> None:
-    run = finished(tmp_path, spoilt)
+@pytest.mark.parametrize("damaged", [{}, {"flags": 3, "leak_rules": {}, "sentences": 7}])
+def test_another_result_is_refused_in_a_sentence(tmp_path: Path, damaged: dict[str, object]) -> None:
+    run = RunStore(tmp_path).create("audit", {}, {}, seed=None, versions={}, key="k")
+    execute(run, lambda context: damaged)
     with pytest.raises(RunError, match=f"run {run.id}: its result is not one of audit .*; remove the run"):
         read(run, AuditResult)
 

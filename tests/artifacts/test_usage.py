@@ -72,25 +72,20 @@ def test_a_corpus_is_kept_while_a_run_at_work_needs_it(home: Path, made: dict[st
     assert "dev" not in facade_corpora.roles()
 
 
-def test_a_run_that_was_just_asked_for_counts_as_at_work(home: Path, made: dict[str, Corpus]) -> None:
-    run = begun(home, "audit", corpus=made["domain"].fingerprint)
-    with pytest.raises(CorpusError, match=run.id):
-        facade_corpora.remove("my domain")
-
-
-def test_what_was_made_from_its_corpus_is_kept_for_a_run_at_work(home: Path, made: dict[str, Corpus]) -> None:
+def test_runs_just_begun_and_child_runs_keep_a_corpus_and_what_was_made_from_it(
+    home: Path, made: dict[str, Corpus]
+) -> None:
     chosen(home, made)
-    audit = begun(home, "audit", corpus=made["domain"].fingerprint)
-    with at_work(audit) as run, pytest.raises(CorpusError, match=run.id):
-        facade_corpora.remove("S_C 10%")
-    facade_corpora.remove("S_C 10%")
-
-
-def test_a_child_run_that_goes_on_by_itself_is_at_work(home: Path, made: dict[str, Corpus]) -> None:
-    chosen(home, made)
-    child = next(run for run in runs.listed("score"))
+    [child] = runs.listed("score")
     with at_work(child), pytest.raises(CorpusError, match=child.id):
         facade_corpora.remove("my domain")
+    audit = begun(home, "audit", corpus=made["domain"].fingerprint)
+    for name in ("my domain", "S_C 10%"):
+        with pytest.raises(CorpusError, match=audit.id):
+            facade_corpora.remove(name)
+    facade_corpora.remove("my domain", force=True)
+    with pytest.raises(CorpusError, match=made["domain"].fingerprint):
+        runs.resume(audit.id)
 
 
 def test_no_run_begins_while_a_corpus_of_it_is_removed(
@@ -126,13 +121,6 @@ def test_no_run_begins_while_a_corpus_of_it_is_removed(
         thread.join(30)
     assert len(errors) == 1
     assert not runs.listed("audit")
-
-
-def test_resume_says_which_corpus_is_gone(home: Path, made: dict[str, Corpus]) -> None:
-    run = begun(home, "audit", corpus=made["domain"].fingerprint)
-    facade_corpora.remove("my domain", force=True)
-    with pytest.raises(CorpusError, match=made["domain"].fingerprint):
-        runs.resume(run.id)
 
 
 def test_the_command_refuses_to_remove_a_corpus_in_use_unless_forced(

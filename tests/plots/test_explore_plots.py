@@ -35,16 +35,17 @@ def test_every_point_is_drawn_once_whatever_it_is_coloured_by() -> None:
                 at = np.asarray(trace.customdata) // 2
                 assert np.array_equal(trace.x, some.x[at])
                 assert np.array_equal(trace.y, some.y[at])
-
-
-@pytest.mark.parametrize("looks", [plots.CLASS_LOOKS, plots.SIDE_LOOKS])
-def test_colour_and_shape_both_tell_apart(looks: tuple[plots.Look, ...]) -> None:
-    assert len({look.symbol for look in looks}) == len(looks)
-    assert len({look.colour for look in looks}) == len(looks)
+    coloured = np.linspace(0, 1, 99)
+    fig = plots.by_value(some, coloured, "cosine", View())
+    for trace in fig.data:
+        if trace.customdata is not None:
+            assert np.allclose(trace.marker.color, coloured[np.asarray(trace.customdata) // 2])
+    assert fig.layout.coloraxis.cmin == pytest.approx(0.01)
 
 
 def test_what_was_selected_lies_on_top_and_the_task_around_it() -> None:
     for looks in (plots.CLASS_LOOKS, plots.SIDE_LOOKS):
+        assert len({look.symbol for look in looks}) == len({look.colour for look in looks}) == len(looks)
         order = [looks.index(look) for kind, _ in _kinds(drawn(9), looks) for look in looks[kind : kind + 1]]
         names = [looks[kind].name for kind in order]
         assert names.index("task corpus") < min(
@@ -91,35 +92,19 @@ def test_topics_are_named_beside_their_points_and_not_over_each_other() -> None:
         assert (note.x, note.y) in set(zip(x[topics == topic].tolist(), y[topics == topic].tolist(), strict=True))
 
 
-def test_a_map_of_nothing_has_no_names() -> None:
-    fig = plots.by_class(drawn(0), [0, 0, 0], View())
-    plots.label_topics(fig, np.empty(0, np.float32), np.empty(0, np.float32), np.empty(0, np.int16), ["a"])
-    assert not fig.layout.annotations
-
-
-def test_a_score_keeps_its_point() -> None:
-    some = drawn(60)
-    values = np.linspace(0, 1, 60)
-    fig = plots.by_value(some, values, "cosine", View())
-    for trace in fig.data:
-        if trace.customdata is not None:
-            assert np.allclose(trace.marker.color, values[np.asarray(trace.customdata) // 2])
-    assert fig.layout.coloraxis.cmin == pytest.approx(0.01)
-
-
-def test_a_mark_rings_only_what_is_drawn() -> None:
+def test_marks_zoom_outlines_and_an_empty_map_are_drawn() -> None:
     fig = plots.by_class(drawn(30), [10, 10, 10], View())
     plots.mark(fig, drawn(30), np.array([0, 4, 5, 1000]), "found")
     assert fig.data[-1].customdata.tolist() == [0, 4]
     assert fig.data[-1].name == "found (2)"
-
-
-def test_a_view_holds_zoom_and_outline() -> None:
     view = View(zoom=(0, 1, 2, 3), outlines=(((0, 0), (1, 0), (1, 1)),))
     fig = plots.by_class(drawn(9), [3, 3, 3], view)
     assert (fig.layout.xaxis.range, fig.layout.yaxis.range) == ((0, 1), (2, 3))
     assert fig.layout.selections[0].path == "M0,0L1,0L1,1Z"
     assert fig.layout.uirevision == "map"
+    fig = plots.by_class(drawn(0), [0, 0, 0], View())  # a map of nothing
+    plots.label_topics(fig, np.empty(0, np.float32), np.empty(0, np.float32), np.empty(0, np.int16), ["a"])
+    assert not fig.layout.annotations
 
 
 def test_the_figure_is_small_and_only_what_has_a_tooltip_catches_the_mouse() -> None:

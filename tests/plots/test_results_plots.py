@@ -46,6 +46,8 @@ def test_every_seed_is_a_ring_and_every_mean_a_mark() -> None:
     assert sorted(rings.x) == sorted(f1 for one in ROWS for f1 in one.micro_f1)
     assert [mark.x[0] for mark in marks] == [one.mean for one in ROWS]
     assert rings.marker.symbol.endswith("open")
+    looks = VERDICT_MARKS.values()
+    assert len({mark.symbol for mark in looks}) == len({mark.colour for mark in looks}) == len(VERDICT_MARKS)
 
 
 def test_an_arm_whose_name_says_little_is_in_words_on_every_axis() -> None:
@@ -57,24 +59,15 @@ def test_an_arm_whose_name_says_little_is_in_words_on_every_axis() -> None:
         assert "length-matched" not in drawn.to_json()
 
 
-def test_verdicts_differ_in_shape_and_colour() -> None:
-    assert len({mark.symbol for mark in VERDICT_MARKS.values()}) == len(VERDICT_MARKS)
-    assert len({mark.colour for mark in VERDICT_MARKS.values()}) == len(VERDICT_MARKS)
-
-
 def test_differences_are_those_to_no_pre_training_with_their_intervals() -> None:
     fig = plots.differences(ROWS)
     lines = [tuple(trace.x) for trace in fig.data if trace.mode == "lines"]
     assert lines == [(1.5, 4.5), (-7, -3), (-1, 2), (-1, 2)]
     assert [trace.x[0] for trace in fig.data if trace.mode == "markers"] == [one.delta for one in ROWS[1:]]
-
-
-def test_one_seed_has_no_interval_to_draw() -> None:
+    assert [plots.interval_words(one) for one in ROWS[:2]] == ["", "+3.00 [+1.50, +4.50]"]
     single = row("knn", "no evidence", [63.0], gap=(-100, 100))
     assert tuple(plots.differences([single]).data[0].x) == (3.0, 3.0)
     assert plots.interval_words(single) == "+3.00 (one seed: no interval)"
-    assert plots.interval_words(ROWS[1]) == "+3.00 [+1.50, +4.50]"
-    assert plots.interval_words(ROWS[0]) == ""
 
 
 def test_no_number_is_a_negative_nought() -> None:
@@ -171,6 +164,8 @@ def test_shares_are_drawn_over_the_share_of_mentions_that_the_sets_have() -> Non
     assert [tuple(span[2:]) for span in fig.data[0].customdata] == [(0, 150), (30, 150), (90, 150)]
     assert fig.layout.xaxis.title.text == "low-CEIM share of mentions in the training set, percent"
     assert [note.text for note in fig.layout.annotations] == ["test set", "&lt;i&gt;oov"]
+    one_share = [each for each in SHARED if not each.arm.startswith(("low-share:9", "low-share:3"))]
+    assert plots.share_curve(ROWS) is plots.share_curve(one_share) is None
 
 
 def test_sizes_of_a_source_are_a_line_an_arm_with_intervals() -> None:
@@ -191,13 +186,6 @@ def test_sizes_of_a_source_are_a_line_an_arm_with_intervals() -> None:
     assert fig.layout.shapes[0].y0 == 60  # none
     assert plots.source_curve([*ROWS, replace(sizes[0], budget="")]) is None
     assert [each.budget for each in of_most_text(sizes)] == ["300tokens", "100tokens"]
-
-
-def test_one_share_is_no_curve() -> None:
-    assert plots.share_curve(ROWS) is None
-    assert (
-        plots.share_curve([each for each in SHARED if not each.arm.startswith(("low-share:9", "low-share:3"))]) is None
-    )
 
 
 def test_differences_say_what_they_are_to() -> None:

@@ -57,6 +57,8 @@ def test_what_a_chart_writes_is_read_easily(dark: bool) -> None:
         drawn["layer"][1]["layer"][1]["mark"]["color"],
     ]
     assert all(contrast(ink, ground) >= 4.5 for ink in inks for ground in GROUNDS[dark])
+    bars = plots.dressed(plots.v_information_bars([informed("a")]), dark=dark)
+    assert all(contrast(bar.error_x.color, ground) >= 3 for bar in bars.data for ground in GROUNDS[dark])
 
 
 def test_on_a_dark_page_charts_have_the_dark_themes_blue() -> None:
@@ -72,25 +74,16 @@ def test_on_a_dark_page_charts_have_the_dark_themes_blue() -> None:
     assert plots.css_colour("#0072B2") == f"light-dark(#0072B2,{blue})"
 
 
-def test_every_mark_is_seen_on_a_dark_page_and_no_two_are_alike() -> None:
+def test_every_mark_and_the_logo_are_seen_on_a_dark_page_and_no_two_marks_are_alike() -> None:
     marks = {*plots.COLOURS.values(), *plots.ENTITY_COLOURS, *(mark.colour for mark in plots.VERDICT_MARKS.values())}
     shown = [plots.ON_DARK.get(colour, colour) for colour in marks]
     assert all(contrast(colour, ground) >= 3 for colour in shown for ground in GROUNDS[True])
     assert len(set(shown)) == len(marks)
-
-
-@pytest.mark.parametrize("dark", [False, True])
-def test_what_shows_an_interval_is_seen(dark: bool) -> None:
-    fig = plots.dressed(plots.v_information_bars([informed("a")]), dark=dark)
-    assert all(contrast(bar.error_x.color, ground) >= 3 for bar in fig.data for ground in GROUNDS[dark])
-
-
-@pytest.mark.parametrize("name", ["logo", "icon"])
-def test_the_logo_is_seen_on_every_ground(name: str) -> None:
-    colours = re.findall(r'fill="(#\w{6})"', (ROOT / "assets" / f"{name}.svg").read_text(encoding="utf-8"))
-    assert len(colours) >= 3
-    sidebars = ("#f0f2f6", "#262730")
-    assert all(contrast(one, ground) >= 3 for one in colours for ground in (*GROUNDS[False], *GROUNDS[True], *sidebars))
+    for name in ("logo", "icon"):
+        colours = re.findall(r'fill="(#\w{6})"', (ROOT / "assets" / f"{name}.svg").read_text(encoding="utf-8"))
+        assert len(colours) >= 3
+        grounds = (*GROUNDS[False], *GROUNDS[True], "#f0f2f6", "#262730")  # the last two are the sidebar's
+        assert all(contrast(one, ground) >= 3 for one in colours for ground in grounds)
 
 
 def test_what_is_called_like_a_colour_keeps_its_name() -> None:
