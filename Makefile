@@ -88,7 +88,7 @@ clean:
 $(VENV)/.app: requirements.txt requirements.lock
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python .ci/install requirements.txt
-	nice $(BIN)/python -m core.maps.projection >/dev/null 2>&1 &  # compiles the map's code, so that no map waits for it
+	nice $(BIN)/python -m core.explore.projection >/dev/null 2>&1 &  # compiles the map's code, so that no map waits for it
 	touch $@
 
 $(VENV)/.dev: requirements-dev.txt requirements-cluster.txt requirements.txt requirements.lock

@@ -23,11 +23,13 @@ from starlette.middleware import Middleware
 from streamlit import config
 from streamlit.starlette import App
 
-from core.facade import door, figures, machine
-from core.facade.errors import WinnowError
-from core.facade.home import private, serving
-from core.facade.projects import settle
-from core.facade.removals import sweep
+from core import charts
+from core.errors import WinnowError
+from core.explore import map_labels, plot
+from core.projects import door, machine
+from core.projects.home import private, serving
+from core.projects.removals import sweep
+from core.projects.view import settle
 from pages.ui.connection_limit import BACKLOG, ConnectionLimit
 from pages.ui.door import Door
 from pages.ui.downloads import answer_in_our_words
@@ -64,11 +66,11 @@ def _warm() -> None:
 def _draw() -> None:
     """Make a map of three points: Plotly reads its classes, and what each may hold, when a figure first has one."""
     points, xy = np.arange(3), np.arange(3, dtype=np.float32)
-    dots = figures.Dots(x=xy, y=xy, points=points, kinds=points, hovered=points > 0)
-    fig = figures.by_class(dots, [1, 1, 1], figures.View())
-    figures.label_topics(fig, xy, xy, points, ["a", "b", "c"])
-    for each in (fig, figures.picked_scores(xy, xy, "")):
-        figures.dressed(each, dark=False).to_json()
+    dots = plot.Dots(x=xy, y=xy, points=points, kinds=points, hovered=points > 0)
+    fig = plot.by_class(dots, [1, 1, 1], plot.View())
+    map_labels.label_topics(fig, xy, xy, points, ["a", "b", "c"])
+    for each in (fig, plot.picked_scores(xy, xy, "")):
+        charts.dressed(each, dark=False).to_json()
 
 
 def main() -> None:

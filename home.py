@@ -2,9 +2,12 @@
 
 import streamlit as st
 
-from core.facade import corpora, machine, projects, runs, terms
-from core.facade.home import home
-from core.facade.shown import count
+from core import terms
+from core.importing import view as corpora
+from core.projects import machine, runs
+from core.projects import view as projects
+from core.projects.home import home
+from core.shown import count
 from pages.ui import road
 from pages.ui.empty import picture, sample_buttons
 from pages.ui.frame import local_badge, page, spoilt_files

@@ -17,7 +17,7 @@ from typing import Literal, NotRequired, TypedDict, TypeGuard
 
 from core.errors import ConfigError, ResourceError
 from core.files import append_line
-from core.projects import shared_home
+from core.project_list import shared_home
 
 Action = Literal["import", "look", "export", "remove", "start", "cancel", "resume"]
 Origin = Literal["page", "command line"]

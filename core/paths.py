@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from core.errors import PathError
-from core.projects import PROJECTS, by_slug, find, is_project, shared_home, usual
+from core.project_list import PROJECTS, by_slug, find, is_project, shared_home, usual
 
 _PROJECT = Path(__file__).resolve().parents[1]
 _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW

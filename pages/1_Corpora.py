@@ -4,10 +4,15 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from core.facade import checks, corpora, figures, intake, ratios, results, runs, terms
-from core.facade.corpora import Corpus
-from core.facade.errors import CorpusError
-from core.facade.terms import Term
+from core import terms
+from core.errors import CorpusError
+from core.experiment import results
+from core.importing import checks, plot, ratios
+from core.importing import intake_view as intake
+from core.importing import view as corpora
+from core.importing.view import Corpus
+from core.projects import runs
+from core.terms import Term
 from pages.ui import checks as data_check
 from pages.ui.corpora.imports import RUN, importer
 from pages.ui.corpora.intake_outcome import intake_outcome
@@ -186,10 +191,10 @@ def _inside(corpus: Corpus, name: str, role: str) -> None:
         _numbers(corpus)
         _flags(role)
         if types:
-            bars = figures.type_bars(corpus.types, dark=is_dark())
+            bars = plot.type_bars(corpus.types, dark=is_dark())
             st.vega_lite_chart(spec=bars, key=f"corpora.types.{role}", alt=f"Entities by type in {corpus.name}")
     with right:
-        lengths = figures.length_histogram(corpus.lengths(), name, dark=is_dark())
+        lengths = plot.length_histogram(corpus.lengths(), name, dark=is_dark())
         alt = f"Histogram of sentence lengths of {corpus.name}"
         st.vega_lite_chart(spec=lengths, key=f"corpora.lengths.{role}", alt=alt)
     st.markdown("**Examples**")

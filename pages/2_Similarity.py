@@ -5,8 +5,12 @@ from typing import Any
 
 import streamlit as st
 
-from core.facade import checks, corpora, runs, similarity, terms
-from core.facade.corpora import Corpus
+from core import terms
+from core.importing import checks
+from core.importing import view as corpora
+from core.importing.view import Corpus
+from core.projects import runs
+from core.similarity import view as similarity
 from pages.ui import checks as data_check
 from pages.ui.empty import empty
 from pages.ui.frame import page

@@ -5,10 +5,14 @@ from typing import Any
 
 import streamlit as st
 
-from core.facade import checks, corpora, runs, selections, terms
-from core.facade.choices import run_of
-from core.facade.errors import ConfigError
-from core.facade.shown import count
+from core import terms
+from core.errors import ConfigError
+from core.importing import checks
+from core.importing import view as corpora
+from core.projects import runs
+from core.selection import view as selections
+from core.selection.choices import run_of
+from core.shown import count
 from pages.ui import checks as data_check
 from pages.ui import choice
 from pages.ui.empty import empty

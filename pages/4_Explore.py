@@ -2,10 +2,16 @@
 
 import streamlit as st
 
-from core.facade import commands, maps, regions, results, runs, selections, terms
-from core.facade.choices import run_of
-from core.facade.errors import Overtaken
-from core.facade.shown import count
+from core import shown_command as commands
+from core import terms
+from core.errors import Overtaken
+from core.experiment import results
+from core.explore import regions
+from core.explore import view as maps
+from core.projects import runs
+from core.selection import view as selections
+from core.selection.choices import run_of
+from core.shown import count
 from pages.ui import choice
 from pages.ui.empty import empty
 from pages.ui.explore import health, more, panel, state, tag

@@ -4,7 +4,10 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from core.facade import commands, corpora, runs, terms
+from core import shown_command as commands
+from core import terms
+from core.importing import view as corpora
+from core.projects import runs
 from pages.ui.bias.measure import finished, measure
 from pages.ui.bias.parts import notes
 from pages.ui.bias.rebuild import rebuild

@@ -4,8 +4,11 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from core.facade import assisting, corpora, runs, terms
-from core.facade.corpora import Corpus
+from core import terms
+from core.assisting import view as assisting
+from core.importing import view as corpora
+from core.importing.view import Corpus
+from core.projects import runs
 from pages.ui.assisting.drift import drift
 from pages.ui.assisting.map import options_form, type_map
 from pages.ui.assisting.sweep import sweep

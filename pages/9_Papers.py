@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from core.facade import papers
+from core import papers
 from pages.ui.frame import page
 from pages.ui.project import page_link
 from pages.ui.widgets import command_lines, plain

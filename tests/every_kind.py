@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from core.facade import maps, runs
-from core.facade.home import home
+from core.explore import view as maps
 from core.models.offered import OFFERS, kept
+from core.projects import runs
+from core.projects.home import home
 from tests.planted import contracts, kitchen
 from tests.recipes.test_experiment import OPTIONS
 

@@ -9,7 +9,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 from core import cards
-from core.facade import machine
+from core.projects import machine
 
 H100 = ("GPU-aaaa-1111", "NVIDIA H100", "580.65.06", "9.0")
 T4 = ("GPU-bbbb-2222", "Tesla T4", "580.65.06", "7.5")

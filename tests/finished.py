@@ -11,40 +11,38 @@ from typing import Any
 
 import numpy as np
 
-from core.artifacts import evaluations
-from core.artifacts.calibrate import CalibrateResult
-from core.artifacts.evaluations import FinetuneResult, OverSeeds, SeedOutcome, SplitScores
-from core.artifacts.leaderboard import ArmRow, CurvePoint, ExperimentResult
-from core.artifacts.models import Perplexity, PretrainResult
-from core.artifacts.rebuilt import RebuildResult
-from core.artifacts.rejects import AddResult
-from core.artifacts.scores import SelectResult
-from core.artifacts.study import StudyResult, TaskRow
-from core.artifacts.study import write as write_study
+from core.bias.rebuilt import RebuildResult
 from core.corpora.corpus import Corpus
 from core.corpora.library import Library
-from core.facade import corpora as facade_corpora
-from core.facade import reports
-from core.recipes import RECIPES
-from core.recipes.base import as_json, register
-from core.recipes.experiment import leaderboard
-from core.recipes.experiment.arms import Cell, find
-from core.recipes.experiment.replicates import Replicate
-from core.recipes.experiment.stages import FinishedChain, FinishedLine
-from core.recipes.parts.tagger_scores import all_seeds
-from core.recipes.study import questions
-from core.recipes.study import tables as study_tables
-from core.recipes.study.config import StudyConfig
-from core.recipes.study.interim_analysis import planned_test
+from core.experiment import leaderboard, reports, study_tables
+from core.experiment import study_questions as questions
+from core.experiment.arms import Cell, find
+from core.experiment.replicates import Replicate
+from core.experiment.result import ArmRow, CurvePoint, ExperimentResult
+from core.experiment.stages import FinishedChain, FinishedLine
+from core.experiment.study_config import StudyConfig
+from core.experiment.study_interim_analysis import planned_test
+from core.experiment.study_result import StudyResult, TaskRow
+from core.experiment.study_result import write as write_study
+from core.importing import view as facade_corpora
+from core.importing.result import AddResult
+from core.kind import as_json, register
+from core.kinds import RECIPES
 from core.reporter import Silent
 from core.results import Evaluation
 from core.runs import worker
 from core.runs.context import RunContext
 from core.runs.events import EventLog
 from core.runs.store import Run, RunStore
+from core.selection.result import SelectResult
 from core.stats.pooled import Estimate
 from core.stats.scoring import evaluate
+from core.tagging import evaluations
+from core.tagging.calibration import CalibrateResult
+from core.tagging.evaluations import FinetuneResult, OverSeeds, SeedOutcome, SplitScores
+from core.tagging.scores import all_seeds
 from core.text.sentence import Entity, Prediction, Sentence, sentence_id
+from core.training.saved_models import Perplexity, PretrainResult
 
 TYPES = ("PARTY", "DATE", "<b>COURT</b>")
 NASTY = "<img src=x onerror=alert(1)>"

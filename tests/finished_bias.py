@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from core.artifacts.mentions import DifficultyResult
+from core.bias.difficulty import Trained, summary
+from core.bias.mentions import Mention, bin_of, write
+from core.bias.result import DifficultyResult
+from core.bias.training_sentences import ordered
 from core.corpora.corpus import Corpus
 from core.corpora.library import Library
-from core.difficulty.mentions import Mention, bin_of, write
-from core.recipes.difficulty import Trained, summary
-from core.reconstruction.training import ordered
 from core.runs.context import RunContext
 from core.runs.store import Run
 from core.text.sentence import Entity, Sentence, sentence_id

@@ -25,7 +25,7 @@ from typing import IO, NoReturn, Self
 ROOT = Path(__file__).resolve().parents[1]
 PARTS = (  # what a worker that trains or embeds, and the command line, import
     "core.cli.main",
-    "core.recipes.__main__",
+    "core.work",
     "core.training.finetune",
     "core.training.pretrain",
     "core.training.classify",

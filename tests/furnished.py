@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from core.corpora.library import Library
-from core.facade import maps, runs
+from core.explore import view as maps
+from core.projects import runs
 from tests import finished, finished_bias
 from tests.conftest import sentence
 from tests.measures.test_contracts import FRUIT, METAL, chained

@@ -82,7 +82,7 @@ class Homes:
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("WINNOW_HOME", str(home))
             patch.setenv("WINNOW_DATA_DIRS", str(self._folder.parent))
-            patch.setattr("core.recipes.calibrate.SECONDS", 0.0)
+            patch.setattr("core.tagging.calibrate.SECONDS", 0.0)
             names = build(home)
         files = [path for path in home.rglob("*") if path.suffix in LINKED]
         about = {"names": names, "linked": {str(path.relative_to(home)): _stamp(path) for path in files}}
@@ -135,7 +135,9 @@ def biased(homes: Homes, home: Path) -> Names:
 
 def build_selected(home: Path) -> Names:
     """T_C of 40 contracts; D_C of 120 contracts, 120 recipes, a short sentence and one with markup."""
-    from core.facade import corpora, maps, runs
+    from core.explore import view as maps
+    from core.importing import view as corpora
+    from core.projects import runs
     from tests.conftest import sealer
     from tests.planted import contracts, kitchen
 
@@ -156,7 +158,8 @@ def build_selected(home: Path) -> Names:
 
 def build_trained(home: Path) -> Names:
     """L_C of 24, 12 and 12 sentences with PER and LOC; the second tagger's steps are too small to learn."""
-    from core.facade import corpora, runs
+    from core.importing import view as corpora
+    from core.projects import runs
     from tests.conftest import sealer
     from tests.training.test_finetune import labelled
 
@@ -176,7 +179,7 @@ def build_trained(home: Path) -> Names:
 
 def build_experimented(home: Path) -> Names:
     """The corpora of `fill` and the experiment EXPERIMENT, repeated by tagger and, without training, by pipeline."""
-    from core.facade import runs
+    from core.projects import runs
     from tests.recipes.test_experiment import fill
     from tests.untrained import without_training
 
@@ -188,7 +191,7 @@ def build_experimented(home: Path) -> Names:
 
 def build_biased(home: Path) -> Names:
     """A training set of 60 sentences whose measured bits are drawn at random, and a test set of 24."""
-    from core.facade import runs
+    from core.projects import runs
     from tests.conftest import sealer
     from tests.finished_bias import measured_at_random
     from tests.reconstruction.planted import sentences

@@ -12,10 +12,10 @@ from threading import Thread
 
 import pytest
 
-from core.facade import encoders
+from core.encoders import fetch
+from core.encoders import view as encoders
 from core.models import hub, offered
 from core.models.offered import Offer
-from core.recipes import fetch
 
 NAME = "small"
 PARTS = 2  # each is half a second of pip

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from core.errors import RunError
-from core.facade import corpora
-from core.facade.home import private, unreadable
+from core.importing import view as corpora
+from core.projects.home import private, unreadable
 from core.runs.store import RunStore
 from tests.conftest import Seal
 from tests.finished import SELECTED, constant, finish

@@ -16,13 +16,14 @@ import pytest
 
 from core import audit_log
 from core.errors import ConfigError, ResourceError
-from core.facade import audit, removals, selections
-from core.facade import corpora as facade_corpora
-from core.facade import runs as facade_runs
-from core.facade.home import store
-from core.recipes.base import register
+from core.importing import view as facade_corpora
+from core.kind import register
+from core.projects import audit, removals
+from core.projects import runs as facade_runs
+from core.projects.home import store
 from core.runs import launch
 from core.runs.store import Run
+from core.selection import view as selections
 from tests.conftest import ROOT, Command, Seal
 from tests.finished import at_work
 from tests.homes import Homes, Names
@@ -237,7 +238,7 @@ def test_a_line_has_time_and_account_is_its_owners_alone_and_survives_a_torn_one
 
 
 def test_two_processes_write_whole_lines(home: Path) -> None:
-    program = "from core.facade import audit\nfor i in range(100): audit.note_look([str(i) * 24])"
+    program = "from core.projects import audit\nfor i in range(100): audit.note_look([str(i) * 24])"
     workers = [subprocess.Popen([sys.executable, "-c", program], cwd=ROOT) for _ in range(2)]
     assert [worker.wait() for worker in workers] == [0, 0]
     assert len(audit.lines()[1]) == 200

@@ -12,7 +12,7 @@ import pytest
 from core import cards
 from core.cli.main import run_main
 from core.errors import ConfigError, ResourceError
-from core.facade import machine
+from core.projects import machine
 from tests.fake_cards import GB, H100, T4, V100, Driver
 
 OLD = (*H100[:2], "550.54.15", H100[3])
@@ -200,6 +200,6 @@ def test_numbers_are_those_that_the_driver_shows() -> None:
 
 def test_to_know_the_cards_no_torch_is_loaded(driver: Driver) -> None:
     driver.shows(H100)
-    script = "import sys; from core.facade import machine; print(machine.device(), 'torch' in sys.modules)"
+    script = "import sys; from core.projects import machine; print(machine.device(), 'torch' in sys.modules)"
     asked = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert asked.stdout.split() == ["cpu", "False"]

@@ -11,18 +11,20 @@ import pyarrow.parquet as pq
 import pytest
 
 from core import files
-from core.artifacts import scores
-from core.difficulty import mentions
-from core.difficulty.mentions import Mention
+from core.bias import mentions
+from core.bias.mentions import Mention
 from core.errors import RunError
-from core.facade import runs, selections, similarity
 from core.files import SUMS, read_back
 from core.models import hub
 from core.models.bilstm import LAYOUTS, BiLstmTagger
 from core.models.taggers import load_tagger
 from core.models.word_features import build_vocabulary
+from core.projects import runs
 from core.results import FloatArray
 from core.runs import Run, RunContext, RunStore, execute
+from core.selection import result as scores
+from core.selection import view as selections
+from core.similarity import view as similarity
 from tests.conftest import sentence
 from tests.homes import Names
 from tests.pages.test_pages import opened, opened_on

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from core.cli.main import run_main
-from core.facade import cluster
-from core.facade.cluster import Cluster
+from core.projects import cluster
+from core.projects.cluster import Cluster
 from core.runs import executors
 from core.runs.executors.checkup import Machine
 

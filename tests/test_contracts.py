@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from core.corpora.corpus import Corpus
+from core.encoders.works import ScoreWork
 from core.errors import Cancelled
-from core.recipes.parts.works import ScoreWork
 from core.reporter import Silent
 from core.results import FloatArray, Role
 from core.selection import STRATEGIES, make_strategy

@@ -12,11 +12,17 @@ import pyarrow.parquet as pq
 import pytest
 
 from core.corpora.library import Library
-from core.facade import corpora, deliver, maps, removals, results, runs, selections, uploads
-from core.facade.home import home
+from core.experiment import deliver, results
+from core.explore import view as maps
+from core.importing import uploads
+from core.importing import view as corpora
+from core.kinds import RECIPES
 from core.paths import private
-from core.recipes import RECIPES, calibrate
+from core.projects import removals, runs
+from core.projects.home import home
 from core.runs.store import Run
+from core.selection import view as selections
+from core.tagging import calibrate
 from core.text.sentence import Sentence
 from tests import every_kind, finished_bias
 from tests.conftest import Command, sentence

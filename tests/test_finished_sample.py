@@ -6,22 +6,14 @@ import pytest
 
 from core import paths
 from core.errors import ProjectError, RunError
-from core.facade import (
-    corpora,
-    deliver,
-    experiments,
-    find_out,
-    maps,
-    preferences,
-    projects,
-    reports,
-    results,
-    road,
-    runs,
-)
-from core.facade.projects import FINISHED_SAMPLE, within
-from core.portable import unpack
-from core.recipes.experiment.config import ExperimentConfig
+from core.experiment import deliver, find_out, reports, results
+from core.experiment import view as experiments
+from core.experiment.config import ExperimentConfig
+from core.explore import view as maps
+from core.importing import view as corpora
+from core.projects import preferences, road, runs, unpack
+from core.projects import view as projects
+from core.projects.view import FINISHED_SAMPLE, within
 from core.shown import duration, in_points
 from core.stats.power import detected
 from tests import finished

@@ -4,8 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from core.recipes import RECIPES
-from core.recipes.base import register
+from core.kind import register
+from core.kinds import RECIPES
 from core.runs.store import RunStore
 from tests.conftest import ROOT
 
@@ -22,7 +22,7 @@ def test_a_worker_loads_neither_the_facade_nor_plotting(home: Path, tmp_path: Pa
     recipe = RECIPES["add"]
     run = register(recipe, recipe.config.parse({"path": str(tmp_path / "text.txt")}), RunStore(home))
     code = (
-        "import sys; from core.recipes import __main__ as process; status = process.main();"
+        "import sys; from core import work as __main__ as process; status = process.main();"
         "rooms = {'.'.join(name.split('.')[:2]) for name in sys.modules};"
         "print(status, sorted(rooms & {'plotly', 'altair', 'streamlit', 'core.facade', 'core.cli', 'core.plots'}))"
     )

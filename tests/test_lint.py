@@ -21,7 +21,7 @@ BREACHES: list[tuple[str, Mapping[str, str], list[str]]] = [
     ("floors", {"core/unheard/a.py": ""}, ["core/unheard/a.py:1"]),
     ("third-party", {"core/cli/a.py": "def f():\n    import streamlit as st\n"}, ["core/cli/a.py:2"]),
     ("third-party", {"core/samples/a.py": "import json\nimport numpy\nimport pyarrow.csv\n"}, ["core/samples/a.py:3"]),
-    ("facade-alone", {"home.py": "from core.facade import runs\nfrom core.runs import store\n"}, ["home.py:2"]),
+    ("facade-alone", {"home.py": "from core.projects import runs\nfrom core.runs import store\n"}, ["home.py:2"]),
     ("regular-expressions", {"core/a.py": "import re\n", "core/b.py": "import re as r\n", "pages/c.py": "from re import sub\n"}, ["core/b.py:1", "pages/c.py:1"]),
     ("grid", {"pages/a.py": "st.dataframe(rows)\n", "pages/ui/grid.py": "st.dataframe(rows)\n"}, ["pages/a.py:1"]),
     ("raw-html", {"pages/a.py": "st.markdown(x, unsafe_allow_html=True)\n"}, ["pages/a.py:1"]),

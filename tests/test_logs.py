@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from core import work as worker_process
 from core.errors import for_the_log
-from core.facade import corpora, runs
-from core.recipes import RECIPES
-from core.recipes import __main__ as worker_process
-from core.recipes.base import register
+from core.importing import view as corpora
+from core.kind import register
+from core.kinds import RECIPES
+from core.projects import runs
 from core.runs.context import RunContext
 from core.runs.store import RunStore
 from core.runs.worker import execute
@@ -86,7 +87,7 @@ def test_the_command_line_of_a_worker_is_as_silent(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     monkeypatch.setattr(worker_process, "work", lambda run_id: invalid())
-    monkeypatch.setattr(sys, "argv", ["core.recipes", "work", "x", "--home", str(tmp_path)])
+    monkeypatch.setattr(sys, "argv", ["core.work", "work", "x", "--home", str(tmp_path)])
     monkeypatch.setenv("WINNOW_HOME", str(tmp_path))
     assert worker_process.main() == 1
     said = capsys.readouterr().err

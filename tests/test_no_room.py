@@ -21,9 +21,9 @@ from safetensors.torch import save_file
 
 from core.cli.main import run_main
 from core.errors import ResourceError
-from core.facade import runs
-from core.facade.uploads import spool, spooled
 from core.files import disk_is_full, save_array_atomic
+from core.importing.uploads import spool, spooled
+from core.projects import runs
 
 ROOT = Path(__file__).resolve().parents[1]
 STRANGER = 65534  # nobody

@@ -14,10 +14,11 @@ from streamlit.testing.v1 import AppTest
 from core.cli.main import main
 from core.config import offline
 from core.errors import ConfigError, ModelError
-from core.facade import corpora, preferences, runs
-from core.facade.home import store
+from core.importing import view as corpora
+from core.kinds import RECIPES
 from core.models import hub
-from core.recipes import RECIPES
+from core.projects import preferences, runs
+from core.projects.home import store
 from tests.conftest import ROOT, Seal, sentence
 from tests.pages.test_pages import opened, texts
 from tests.recipes.test_experiment import fill

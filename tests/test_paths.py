@@ -13,12 +13,13 @@ import pytest
 from core import paths
 from core.corpora.readers import ReadOptions, read, sniff
 from core.errors import ConfigError, ModelError, PathError
-from core.facade import corpora, runs
-from core.facade.home import store
+from core.importing import view as corpora
 from core.models import hub
 from core.models.fingerprint import fingerprint
 from core.paths import allowed_path, allowed_roots, confine, opened
-from core.recipes.parts.preflight import _weights_gb
+from core.projects import runs
+from core.projects.home import store
+from core.tagging.preflight import _weights_gb
 from tests.conftest import entities_of
 from tests.pages.test_pages import opened as opened_page
 from tests.patience import within

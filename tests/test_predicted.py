@@ -12,12 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.artifacts import predictions
-from core.artifacts.predictions import PredictResult
-from core.facade import corpora, predicted, runs
-from core.facade.home import library
+from core.importing import view as corpora
+from core.projects import runs
+from core.projects.home import library
 from core.runs.context import RunContext
 from core.runs.run import Run
+from core.tagging import predicted, predictions
+from core.tagging.predictions import PredictResult
 from core.text.sentence import Entity, Sentence
 from core.text.source import Places, Source
 from core.text.words import clean

@@ -12,8 +12,8 @@ import pytest
 from core import disks
 from core import door as doors
 from core.cli.main import run_main
-from core.facade import privacy
-from core.facade.home import private
+from core.projects import privacy
+from core.projects.home import private
 
 ROOT = Path(__file__).resolve().parents[1]
 Verdict = Callable[[str], str]

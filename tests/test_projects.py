@@ -6,20 +6,22 @@ from pathlib import Path
 
 import pytest
 
-from core import audit_log, projects
+from core import audit_log
+from core import project_list as projects
+from core import work as worker
 from core.cli.main import main, run_main
 from core.errors import MissingCorpus, ProjectError, RunError
-from core.facade import corpora, runs
-from core.facade import projects as facade
-from core.facade.home import home as here
-from core.facade.home import library, machine_home, unreadable
+from core.importing import view as corpora
 from core.isolated import Isolated
+from core.kind import register
+from core.kinds import RECIPES
 from core.models.offered import kept
 from core.paths import given_home, within
-from core.projects import FIRST, LONGEST_NAME, PROJECTS
-from core.recipes import RECIPES
-from core.recipes import __main__ as worker
-from core.recipes.base import register
+from core.project_list import FIRST, LONGEST_NAME, PROJECTS
+from core.projects import runs
+from core.projects import view as facade
+from core.projects.home import home as here
+from core.projects.home import library, machine_home, unreadable
 from core.runs.context import RunContext
 from core.runs.lock import Lock
 from core.runs.shared import device_lock

@@ -18,14 +18,14 @@ from _pytest.mark import ParameterSet
 from core.corpora.corpus import Corpus
 from core.corpora.hygiene import audit
 from core.corpora.readers import ReadOptions, read
-from core.facade import runs
-from core.measures import Sample, make_measure
-from core.measures.sample import draw
-from core.recipes.parts.network import Borrowed, new_recurrent
+from core.projects import runs
 from core.reporter import Silent
 from core.results import Role
 from core.selection import make_strategy
 from core.selection.base import Batch, Source
+from core.similarity.measures import Sample, make_measure
+from core.similarity.sample import draw
+from core.tagging.network import Borrowed, new_recurrent
 from core.text.sentence import Entity, Sentence
 from core.text.words import tokenize
 from core.training.settings import TaggerSettings

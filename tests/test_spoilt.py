@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from core.bias import mentions
 from core.corpora.corpus import Corpus
 from core.corpora.hygiene import Audit
-from core.difficulty import mentions
 from core.errors import CorpusError, RunError
-from core.facade import corpora, runs
-from core.facade.home import store_of, unreadable
+from core.importing import view as corpora
+from core.projects import runs
+from core.projects.home import store_of, unreadable
 from core.results import Evaluation
 from core.runs.store import Run, RunStore
 from tests.conftest import ROOT, Command, Seal

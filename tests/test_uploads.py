@@ -12,9 +12,12 @@ import pytest
 from core.corpora.library import Library
 from core.corpora.uploads import keep_only
 from core.errors import Cancelled, ReadError, WinnowError
-from core.facade import corpora, intake, runs, uploads
-from core.recipes import RECIPES
-from core.recipes.base import register
+from core.importing import intake_view as intake
+from core.importing import uploads
+from core.importing import view as corpora
+from core.kind import register
+from core.kinds import RECIPES
+from core.projects import runs
 from core.runs.events import Event
 from core.runs.store import RunStore
 from tests.conftest import Command, Seal, sentence
@@ -230,7 +233,7 @@ class Killed(BaseException):
 
 
 @pytest.mark.parametrize(
-    "moment", ["core.recipes.add.audit_log.note", "core.recipes.add.forget", "core.runs.worker.sync_all"]
+    "moment", ["core.importing.add.audit_log.note", "core.importing.add.forget", "core.runs.worker.sync_all"]
 )
 def test_an_import_that_was_killed_when_all_was_sealed_ends_as_if_not(
     moment: str, home: Path, monkeypatch: pytest.MonkeyPatch

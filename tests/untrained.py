@@ -10,22 +10,22 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.artifacts import evaluations
-from core.artifacts.evaluations import FinetuneResult, SplitScores
-from core.artifacts.mentions import DifficultyResult
-from core.artifacts.models import PretrainResult
-from core.difficulty.mentions import Mention, bin_of, write
-from core.recipes import RECIPES
-from core.recipes.base import Job, Recipe
-from core.recipes.difficulty import DifficultyConfig, Trained, summary
-from core.recipes.finetune import FinetuneConfig
-from core.recipes.parts.tagger_scores import all_seeds
-from core.recipes.pretrain import PretrainConfig
-from core.reconstruction.training import ordered
+from core.bias.difficulty import DifficultyConfig, Trained, summary
+from core.bias.mentions import Mention, bin_of, write
+from core.bias.result import DifficultyResult
+from core.bias.training_sentences import ordered
+from core.kind import Job, Recipe
+from core.kinds import RECIPES
+from core.pretraining.pretrain import PretrainConfig
 from core.results import Evaluation
 from core.runs.store import RunStore, is_run_id
 from core.stats.scoring import evaluate
+from core.tagging import evaluations
+from core.tagging.evaluations import FinetuneResult, SplitScores
+from core.tagging.finetune import FinetuneConfig
+from core.tagging.scores import all_seeds
 from core.text.sentence import Prediction, Sentence
+from core.training.saved_models import PretrainResult
 from tests.finished import TIMED, pretrained, seed_outcome, split_scores
 
 Work = Callable[[Any, Job], object]

@@ -12,32 +12,34 @@ from io import StringIO
 
 import click
 
-from core import __version__
-from core.cli.assisting import assist, skl
-from core.cli.atlas import write_atlas
-from core.cli.bias import difficulty
-from core.cli.check import check
-from core.cli.choice import choice_group
-from core.cli.corpus import corpus, samples
-from core.cli.encoders import encoders_group
-from core.cli.errors import list_errors
+from core import __version__, errors
+from core import shown_command as commands
+from core.assisting.cli import assist, skl
+from core.bias.cli import difficulty
+from core.bias.cli_rebuild import frontier, rebuild, robustness
 from core.cli.examples import with_examples
-from core.cli.experiment import demo, experiment
-from core.cli.machine import audit_list, doctor, key
-from core.cli.project import project_group
-from core.cli.rebuild import frontier, rebuild, robustness
-from core.cli.report import write_report
-from core.cli.runs import run_group
-from core.cli.selection import count_alike, export, map_selection, select
-from core.cli.similarity import measure, predictiveness, survey
-from core.cli.study import study
 from core.cli.terminal import echo
-from core.cli.training import evaluate, finetune, predict, pretrain
-from core.cli.vectors import vectors_group
-from core.facade import commands, errors, machine, projects
-from core.facade.audit import asked_by
-from core.facade.errors import Cancelled, ConfigError, OptionsError, ProjectError, WinnowError
-from core.facade.home import given_home, on_disk, private
+from core.encoders.cli import encoders_group
+from core.errors import Cancelled, ConfigError, OptionsError, ProjectError, WinnowError
+from core.experiment.cli import demo, experiment
+from core.experiment.cli_report import write_report
+from core.experiment.cli_study import study
+from core.explore.cli import write_atlas
+from core.importing.cli import corpus, samples
+from core.importing.cli_check import check
+from core.projects import machine
+from core.projects import view as projects
+from core.projects.audit import asked_by
+from core.projects.cli import project_group
+from core.projects.cli_machine import audit_list, doctor, key
+from core.projects.cli_runs import run_group
+from core.projects.home import given_home, on_disk, private
+from core.selection.cli import count_alike, export, map_selection, select
+from core.selection.cli_choice import choice_group
+from core.similarity.cli import measure, predictiveness, survey
+from core.tagging.cli import evaluate, finetune, predict, pretrain
+from core.tagging.cli_errors import list_errors
+from core.tagging.cli_vectors import vectors_group
 
 SHARED = ("pretrain", "finetune")  # commands that several processes of torchrun do together
 COMMANDS = (

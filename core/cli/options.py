@@ -8,10 +8,13 @@ from typing import Any, Literal, TypedDict, TypeVar, get_args, get_origin
 import click
 from pydantic.fields import FieldInfo
 
+from core import shown_command as commands
 from core.cli.terminal import progress
-from core.facade import addresses, commands, corpora, runs
-from core.facade.errors import ConfigError
-from core.facade.runs import Config
+from core.errors import ConfigError
+from core.importing import addresses
+from core.importing import view as corpora
+from core.projects import runs
+from core.projects.runs import Config
 
 Options = dict[str, object]
 Command = TypeVar("Command", bound=Callable[..., object])

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import click
 
-from core.facade import deliver, removals
-from core.facade.home import home, unreadable
-from core.facade.results import Finding
-from core.facade.runs import Event, Run
-from core.facade.shown import shown, shown_json
+from core.experiment import deliver
+from core.experiment.results import Finding
+from core.projects import removals
+from core.projects.home import home, unreadable
+from core.projects.runs import Event, Run
+from core.shown import shown, shown_json
 
 Result = dict[str, object]
 Write = Callable[[Run, str], Mapping[str, str]]  # of a run into a path, as typed; what the result then says

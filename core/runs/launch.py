@@ -22,7 +22,7 @@ POLITE = 0.4  # share of the grace that belongs to `check()` alone; SIGTERM foll
 _ROOT = Path(__file__).resolve().parents[2]
 
 
-def start(run: Run, *, module: str = "core.recipes") -> None:
+def start(run: Run, *, module: str = "core.work") -> None:
     """Spawn `python -m <module> work <run> --home <home>`, which outlives this process; also resumes.
 
     Errors: RunBusy if somebody works on the run, RunError if it has succeeded or no process can be spawned.
@@ -43,7 +43,7 @@ def start(run: Run, *, module: str = "core.recipes") -> None:
 
 
 def helper(
-    run: Run, *, environment: Mapping[str, str] = os.environ, tied: bool = False, module: str = "core.recipes"
+    run: Run, *, environment: Mapping[str, str] = os.environ, tied: bool = False, module: str = "core.work"
 ) -> subprocess.Popen[bytes]:
     """A process that helps with a run until nobody works on it any more; in the session of who calls.
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from core.errors import RunBusy, RunError
 from core.files import write_atomic
-from core.projects import shared_home
+from core.project_list import shared_home
 from core.runs.context import RunContext
 from core.runs.lock import Lock
 from core.runs.run import Manifest, Run

@@ -5,11 +5,14 @@ from typing import Any
 
 import streamlit as st
 
-from core.facade import choices, find_out, runs, selections
-from core.facade.choices import Choice
-from core.facade.errors import WinnowError
-from core.facade.runs import Run
-from core.facade.shown import count
+from core.errors import WinnowError
+from core.experiment import find_out
+from core.projects import runs
+from core.projects.runs import Run
+from core.selection import choices
+from core.selection import view as selections
+from core.selection.choices import Choice
+from core.shown import count
 from pages.ui.presses import pressed
 from pages.ui.runs import links
 from pages.ui.runs.words import run_titles, selection_titles, title

@@ -17,7 +17,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from core.facade import door
+from core.projects import door
 
 HEALTH = "/_stcore/health"
 ACCOUNT = "winnow.account"  # in a connection's state: whose it is, as the kernel said when it began; None: not shown

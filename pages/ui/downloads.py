@@ -7,7 +7,7 @@ from streamlit.proto.ForwardMsg_pb2 import BackendOperationResponse
 from streamlit.runtime import app_session
 from streamlit.runtime.backend_operation_handler import DeferredFileHandler
 
-from core.facade.errors import WinnowError
+from core.errors import WinnowError
 from pages.ui.frame import BUG, bug
 
 

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import streamlit as st
 
-from core.facade import corpora, projects
+from core.importing import view as corpora
+from core.projects import view as projects
 from pages.ui.presses import pressed
 from pages.ui.project import open_project, page_link, switch_page
 from pages.ui.runs.links import CORPORA

@@ -2,7 +2,10 @@
 
 import streamlit as st
 
-from core.facade import checks, experiments, find_out, machine, runs
+from core.experiment import find_out
+from core.experiment import view as experiments
+from core.importing import checks
+from core.projects import machine, runs
 from pages.ui import checks as data_check
 from pages.ui.presses import pressed
 from pages.ui.project import page_link

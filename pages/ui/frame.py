@@ -7,10 +7,11 @@ from pathlib import Path
 
 import streamlit as st
 
-from core.facade import audit, door, errors, runs
-from core.facade.errors import CorpusError, WinnowError
-from core.facade.home import confine, home, machine_home, on_disk, unreadable
-from core.facade.terms import Term
+from core import errors
+from core.errors import CorpusError, WinnowError
+from core.projects import audit, door, runs
+from core.projects.home import confine, home, machine_home, on_disk, unreadable
+from core.terms import Term
 from pages.ui import project
 from pages.ui.presses import forget_presses
 from pages.ui.project import page_link

@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from core.facade import deliver
+from core.experiment import deliver
 
 
 def grid(columns: Mapping[str, Sequence[Any]], **options: Any) -> Any:

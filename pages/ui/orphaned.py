@@ -3,12 +3,17 @@
 import numpy as np
 import streamlit as st
 
-from core.facade import figures, insights, maps, results, selections
-from core.facade.corpora import Corpus
-from core.facade.figures import FloatArray, IntArray
-from core.facade.insights import Orphaned
-from core.facade.selections import SelectResult
-from core.facade.shown import count
+from core.experiment import results
+from core.explore import plot as explore_plot
+from core.explore import view as maps
+from core.importing.view import Corpus
+from core.results import FloatArray, IntArray
+from core.selection import insights
+from core.selection import plot as selection_plot
+from core.selection import view as selections
+from core.selection.insights import Orphaned
+from core.selection.view import SelectResult
+from core.shown import count
 from pages.ui.frame import looked
 from pages.ui.widgets import chart, is_dark, plain, table, with_place
 
@@ -37,7 +42,7 @@ def orphaned(choice_id: str) -> None:
     """Numbers, scores, S_C where that is still here, and the map as it was drawn, without its sentences."""
     kept, result = insights.orphaned(choice_id), selections.result(choice_id)
     _numbers(kept, result)
-    figure = figures.score_histogram(kept.bins, kept.chosen, kept.unit, kept.prefer, dark=is_dark())
+    figure = selection_plot.score_histogram(kept.bins, kept.chosen, kept.unit, kept.prefer, dark=is_dark())
     name = f"Histogram of the scores of the domain corpus: {len(kept.chosen):,} selected, cut at {kept.chosen[-1]:.4g}"
     st.vega_lite_chart(spec=figure, key=f"remains.scores.{choice_id}", alt=name)
     st.caption(span_words(kept.chosen, kept.unit, kept.prefer))
@@ -68,7 +73,7 @@ def _sentences(sealed: Corpus, kept: Orphaned) -> None:
 
 
 def _map(run_id: str, x: FloatArray, y: FloatArray, kinds: IntArray) -> None:
-    drawn = figures.Dots(x=x, y=y, points=np.arange(len(x)), kinds=kinds, hovered=np.zeros(len(x), dtype=bool))
+    drawn = explore_plot.Dots(x=x, y=y, points=np.arange(len(x)), kinds=kinds, hovered=np.zeros(len(x), dtype=bool))
     totals = np.bincount(kinds, minlength=len(maps.CLASSES)).tolist()
-    figure = figures.by_class(drawn, totals, figures.View(tool="pan", height=480))
+    figure = explore_plot.by_class(drawn, totals, explore_plot.View(tool="pan", height=480))
     chart(figure, f"remains.map.{run_id}", "The map as it was made, without its sentences")

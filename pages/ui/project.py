@@ -10,10 +10,11 @@ from urllib.parse import parse_qs, urlencode
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from core.facade import preferences, projects
-from core.facade.errors import ProjectError
-from core.facade.home import home, on_disk
-from core.facade.projects import LONGEST_NAME, Project
+from core.errors import ProjectError
+from core.projects import preferences
+from core.projects import view as projects
+from core.projects.home import home, on_disk
+from core.projects.view import LONGEST_NAME, Project
 from pages.ui.presses import pressed
 from pages.ui.widgets import command_lines, plain, size
 

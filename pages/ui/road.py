@@ -7,10 +7,15 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from core.facade import checks, corpora, labelling, reports, road, terms
-from core.facade.find_out import outlook
-from core.facade.road import Closer, Stop
-from core.facade.terms import Term
+from core import terms
+from core.experiment import reports
+from core.experiment.find_out import outlook
+from core.importing import checks
+from core.importing import view as corpora
+from core.projects import road
+from core.projects.road import Closer, Stop
+from core.selection import labelling
+from core.terms import Term
 from pages.ui import checks as data_check
 from pages.ui import find_out
 from pages.ui.explore.health import TAB

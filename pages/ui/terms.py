@@ -7,8 +7,9 @@ from typing import Any
 
 import streamlit as st
 
-from core.facade import preferences, terms
-from core.facade.terms import Term
+from core import terms
+from core.projects import preferences
+from core.terms import Term
 from pages.ui.project import page_link
 from pages.ui.widgets import corpus_picker
 

@@ -9,12 +9,13 @@ from typing import Any, Literal, get_args, get_origin
 
 import streamlit as st
 
-from core.facade import corpora, figures
-from core.facade.corpora import Corpus, Sentence
-from core.facade.home import offline
-from core.facade.runs import Config
-from core.facade.selections import Budget
-from core.facade.shown import LONGEST, count, short
+from core import charts
+from core.importing import view as corpora
+from core.importing.view import Corpus, Sentence
+from core.projects.home import offline
+from core.projects.runs import Config
+from core.selection.view import Budget
+from core.shown import LONGEST, count, short
 
 _MARKUP = re.compile(r"[!-/:-@\[-`{-~]")  # all of ASCII's punctuation
 _LINKED = re.compile(r"[:@]|www(?=\.)", re.IGNORECASE)  # what emoji names, bare links and addresses are told by
@@ -34,7 +35,7 @@ def plain(text: str) -> str:
 
 def entity_html(sentence: Sentence, types: Sequence[str]) -> str:
     """A sentence as HTML, entities underlined in their type's colour and named."""
-    colours = [*map(figures.css_colour, figures.ENTITY_COLOURS)]
+    colours = [*map(charts.css_colour, charts.ENTITY_COLOURS)]
     words = [escape(token) for token in sentence.tokens]
     for entity in sentence.entities or ():
         colour = colours[types.index(entity.type) % len(colours)] if entity.type in types else colours[-1]
@@ -102,7 +103,7 @@ def chart(figure: Any, key: str, name: str, **options: Any) -> None:
 
     options: of `st.plotly_chart`, such as what a click or a box on it calls (`on_select`).
     """
-    figure = figures.dressed(figure, dark=is_dark())
+    figure = charts.dressed(figure, dark=is_dark())
     st.plotly_chart(figure, key=key, config={"displayModeBar": False}, alt=name, **options)
 
 

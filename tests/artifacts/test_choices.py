@@ -12,8 +12,14 @@ import pytest
 
 from core.cli.main import run_main
 from core.errors import ConfigError, CorpusError, RunError
-from core.facade import choices, corpora, insights, labels, maps, projects, runs, selections
-from core.facade.home import store, unreadable
+from core.explore import view as maps
+from core.importing import view as corpora
+from core.projects import run_labels as labels
+from core.projects import runs
+from core.projects import view as projects
+from core.projects.home import store, unreadable
+from core.selection import choices, insights
+from core.selection import view as selections
 from tests import finished
 from tests.conftest import Seal, sealer
 from tests.homes import Homes, Names

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.artifacts.edits import FILE, append, is_spoilt, read
 from core.config import Budget
 from core.errors import RunError
 from core.results import Scores, Selection
+from core.selection.edits import FILE, append, is_spoilt, read
 
 ACTION = st.tuples(st.sampled_from(["add", "remove", "undo"]), st.sets(st.integers(0, 9), min_size=1, max_size=4))
 

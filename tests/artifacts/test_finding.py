@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from core.artifacts.finding import IDLE, Finding, main, of_experiment, of_study, repetitions_to_settle
-from core.artifacts.leaderboard import ArmRow, ExperimentResult, PlannedTest, Word
-from core.artifacts.study import Conclusion, Question, StudyResult, TaskRow
+from core.experiment.finding import IDLE, Finding, main, of_experiment, of_study, repetitions_to_settle
+from core.experiment.result import ArmRow, ExperimentResult, PlannedTest, Word
+from core.experiment.study_result import Conclusion, Question, StudyResult, TaskRow
 from core.stats.pooled import Estimate
 from tests.finished import ARM_ROW
 

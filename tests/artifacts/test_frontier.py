@@ -3,12 +3,12 @@
 from pathlib import Path
 from typing import Any
 
-from core.artifacts import evaluations
-from core.artifacts.evaluations import FinetuneResult
-from core.artifacts.frontier import frontier
+from core.bias.frontier import frontier
 from core.corpora.corpus import Corpus
 from core.corpora.library import Library
 from core.runs.context import RunContext
+from core.tagging import evaluations
+from core.tagging.evaluations import FinetuneResult
 from core.text.sentence import Entity, Prediction
 from tests.conftest import sentence
 from tests.finished import fine_tuned, finish

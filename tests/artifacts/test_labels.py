@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from core.artifacts import labels
-from core.artifacts.labels import Label
 from core.files import bytes_in
+from core.projects import labels
+from core.projects.labels import Label
 from core.runs.store import Run, RunStore
 
 

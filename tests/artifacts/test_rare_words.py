@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core.facade import deliver, runs
+from core.experiment import deliver
 from core.models.taggers import load_tagger
 from core.models.word_features import Vectors, build_vocabulary
+from core.projects import runs
 from core.runs.store import Run
 from tests.conftest import Command, Seal, sentence
 from tests.recipes.test_skl_recipe import HOME

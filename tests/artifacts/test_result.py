@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 from pydantic import TypeAdapter
 
-from core.artifacts.audit import AuditResult
-from core.artifacts.evaluations import SeedOutcome, SplitScores
-from core.artifacts.map import MapResult, Topic
-from core.artifacts.result import read
 from core.errors import RunError
-from core.recipes.base import as_json
+from core.explore.result import MapResult, Topic
+from core.importing.audit_result import AuditResult
+from core.kind import as_json
+from core.runs.result import read
 from core.runs.store import RunStore
 from core.runs.worker import execute
+from core.tagging.evaluations import SeedOutcome, SplitScores
 
 RESULT = AuditResult(flags={"leak": 1}, leak_rules={"exact": 1}, near_rules={"edited": 0}, sentences=7)
 

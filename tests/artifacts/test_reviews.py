@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.artifacts.reviews import FILE, append, corrected, read
-from core.difficulty.mentions import Mention
+from core.bias.mentions import Mention
+from core.bias.review_log import FILE, append, corrected, read
 from tests.conftest import Seal, sentence
 
 ACTION = st.tuples(st.sampled_from(["accept", "fix", "remove", "skip", "undo"]), st.integers(0, 4))

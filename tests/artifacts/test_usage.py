@@ -7,19 +7,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from core.artifacts.scores import SelectResult
-from core.artifacts.usage import runs_with_roles
 from core.corpora.corpus import Corpus
 from core.corpora.library import Library
 from core.errors import CorpusError, RunError
-from core.facade import corpora as facade_corpora
-from core.facade import deliver, removals, runs
-from core.recipes import RECIPES
-from core.recipes.base import register
+from core.experiment import deliver
+from core.importing import view as facade_corpora
+from core.kind import register
+from core.kinds import RECIPES
+from core.projects import removals, runs
+from core.projects.usage import runs_with_roles
 from core.runs.context import RunContext
 from core.runs.events import EventLog
 from core.runs.store import Run, RunStore
 from core.runs.worker import execute
+from core.selection.result import SelectResult
 from tests.conftest import Command, Seal
 from tests.finished import SELECTED, at_work, corpora, finish
 

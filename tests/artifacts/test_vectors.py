@@ -5,11 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from core.artifacts import vectors
+from core.encoders import embed, vectors
 from core.errors import RunError
-from core.facade import runs
 from core.files import save_array_atomic
-from core.recipes import embed
+from core.projects import runs
 from core.results import Index
 from core.runs.store import Run, RunStore
 from tests.conftest import Seal

@@ -29,8 +29,8 @@ PARTS = (  # what `app.py` and its first pages import
     "pyarrow.dataset",
     "plotly.graph_objects",
     "altair",
-    "core.facade.door",
-    "core.facade.removals",
+    "core.projects.door",
+    "core.projects.removals",
 )
 
 

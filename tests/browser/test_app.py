@@ -9,7 +9,9 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from core import cards
-from core.facade import corpora, runs, selections
+from core.importing import view as corpora
+from core.projects import runs
+from core.selection import view as selections
 from tests.browser.driver import ROOT, Server, Watch, loaded, pick, settled, still
 from tests.patience import frozen, until, within
 

@@ -11,12 +11,20 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from core.artifacts.rank import Proposal, RankResult
+from core.bias import view as bias_facade
 from core.corpora.library import Library
-from core.facade import bias as bias_facade
-from core.facade import choices, experiments, find_out, labels, maps, regions, runs, selections, uploads
-from core.facade import corpora as facade_corpora
-from core.facade import results as results_facade
+from core.encoders.rank_result import Proposal, RankResult
+from core.experiment import find_out
+from core.experiment import results as results_facade
+from core.experiment import view as experiments
+from core.explore import regions
+from core.explore import view as maps
+from core.importing import uploads
+from core.importing import view as facade_corpora
+from core.projects import run_labels as labels
+from core.projects import runs
+from core.selection import choices
+from core.selection import view as selections
 from tests import finished
 from tests.browser.buttons import BUTTONS, registered
 from tests.browser.driver import Server, expert, insisting, left, pick, settled, still, tick

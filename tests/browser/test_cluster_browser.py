@@ -6,7 +6,8 @@ from importlib.util import find_spec
 import pytest
 from playwright.sync_api import Page, expect
 
-from core.facade import corpora, runs
+from core.importing import view as corpora
+from core.projects import runs
 from tests.browser.driver import Server, asking, settled
 from tests.browser.test_app import press
 from tests.browser.test_progress_browser import PANEL, texts

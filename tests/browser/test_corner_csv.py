@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Page
 
 from core.corpora.library import Library
-from core.facade import runs
+from core.projects import runs
 from core.text.sentence import Entity, Sentence, sentence_id
 from tests.browser.driver import Server, settled
 

@@ -10,7 +10,10 @@ import pypdfium2
 import pytest
 from playwright.sync_api import CDPSession, Page, TimeoutError, expect
 
-from core.facade import corpora, experiments, find_out, results, runs
+from core.experiment import find_out, results
+from core.experiment import view as experiments
+from core.importing import view as corpora
+from core.projects import runs
 from tests import finished
 from tests.browser.driver import Server, pick, settled, still
 from tests.corpora.test_proposal import conll, mixed, plain

@@ -5,7 +5,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from core.facade import corpora, encoders, runs
+from core.encoders import view as encoders
+from core.importing import view as corpora
+from core.projects import runs
 from tests.browser.driver import Server, left, settled, tick
 from tests.browser.test_buttons_browser import LARGER
 from tests.browser.test_spy_browser import guard, talked  # noqa: F401

@@ -16,8 +16,11 @@ from playwright.sync_api import Locator, Page, expect
 from playwright.sync_api import TimeoutError as TooLate
 
 from core.corpora.library import Library
-from core.facade import corpora, maps, runs, selections
-from core.facade.terms import plainly
+from core.explore import view as maps
+from core.importing import view as corpora
+from core.projects import runs
+from core.selection import view as selections
+from core.terms import plainly
 from tests.browser.driver import AGAIN, Server, drag, insisting, settled, still
 from tests.browser.forge import Forge
 from tests.browser.test_keyboard import unreached

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from core.facade import corpora, runs
+from core.importing import view as corpora
+from core.projects import runs
 from tests import hostile
 from tests.browser.driver import PATIENCE, Server, Watch, expert, settled
 from tests.recipes.test_experiment import fill

@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import Page, expect
 
-from core.facade import corpora
+from core.importing import view as corpora
 from tests.browser.driver import Server, asking, settled, visit
 
 ADDRESSES = [

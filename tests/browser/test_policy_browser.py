@@ -12,7 +12,7 @@ from urllib.parse import urlparse
 import pytest
 from playwright.sync_api import Browser, Page, Request, expect
 
-from core.facade import projects
+from core.projects import view as projects
 from tests.browser.driver import PAGES, Server, settled, watched
 from tests.browser.forge import Forge
 from tests.browser.test_every_page import CHART, tabs_of

@@ -13,8 +13,9 @@ from playwright.sync_api import Page, expect
 from core.corpora.corpus import Corpus
 from core.corpora.library import Library
 from core.errors import Cancelled
-from core.facade import corpora, runs
-from core.recipes.base import Job, as_json
+from core.importing import view as corpora
+from core.kind import Job, as_json
+from core.projects import runs
 from core.runs.context import RunContext
 from core.runs.store import RunStore
 from core.text.sentence import Sentence, sentence_id

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from core.facade import corpora, runs
+from core.importing import view as corpora
+from core.projects import runs
 from tests.browser.driver import Server, settled
 from tests.planted import contracts, kitchen
 

@@ -11,8 +11,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from core.corpora.library import Library
-from core.facade import runs
-from core.recipes import RECIPES
+from core.kinds import RECIPES
+from core.projects import runs
 from tests import every_kind
 from tests.browser.driver import PAGES, ROOT, Server, left, settled, visit
 from tests.browser.test_door_server import ASK, asked, handshakes
@@ -51,8 +51,9 @@ def finished(run_id: str) -> None:
 # All kinds one after the other: a worker each would import the same thirteen times.
 ALL = """
 import json, sys
-from core.facade import corpora, runs
-from core.recipes import calibrate
+from core.importing import view as corpora
+from core.projects import runs
+from core.tagging import calibrate
 from tests import every_kind
 calibrate.SECONDS = 0.0
 first, made = json.loads(sys.argv[1])

@@ -8,7 +8,8 @@ from playwright.sync_api import Page, expect
 
 from core.corpora.corpus import Corpus
 from core.corpora.library import Library
-from core.facade import corpora, runs
+from core.importing import view as corpora
+from core.projects import runs
 from core.text.sentence import Entity, Sentence, sentence_id
 from tests.browser.driver import Server, expert, pick, settled
 from tests.patience import frozen, within

@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from core.corpora.library import Library
-from core.facade import corpora
+from core.importing import view as corpora
 from tests.browser.driver import Server, expert, settled
 from tests.conftest import sentence
 from tests.planted import contracts

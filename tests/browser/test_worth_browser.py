@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, ViewportSize, expect
 
-from core.facade import results
+from core.experiment import results
 from tests import finished
 from tests.browser.driver import Server, left, settled
 from tests.browser.test_training_browser import press

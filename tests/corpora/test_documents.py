@@ -17,7 +17,8 @@ from core.corpora.documents.extract import Extract
 from core.corpora.formats import archives, folders
 from core.corpora.readers import ReadOptions, ReadReport, read, sniff
 from core.errors import Cancelled, PathError, ReadError
-from core.facade import corpora, runs
+from core.importing import view as corpora
+from core.projects import runs
 from core.text.sentence import Sentence, place
 from pages.ui.widgets import entity_html, place_html
 from tests import documents as make

@@ -14,7 +14,8 @@ from core.corpora.columns import distinct_values, value_names, values
 from core.corpora.corpus import Corpus
 from core.corpora.formats.detect import MOST_KEPT
 from core.corpora.library import Library
-from core.facade import corpora, runs
+from core.importing import view as corpora
+from core.projects import runs
 
 ROWS: Sequence[Mapping[str, object]] = (
     {"text": "The court dismissed the appeal .", "year": 1999, "court": "Hamburg"},

@@ -21,7 +21,7 @@ from core.corpora.formats.ledger import Ledger
 from core.corpora.formats.sentences import Span
 from core.corpora.readers import ReadOptions, ReadReport, read, sniff
 from core.errors import ConfigError, ReadError, ResourceError
-from core.facade import runs
+from core.projects import runs
 from core.text.sentence import Sentence
 from core.text.words import clean, nfc
 from tests import hostile

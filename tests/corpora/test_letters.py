@@ -8,7 +8,8 @@ import pytest
 from core.corpora.documents.extract import Extract, Paragraph
 from core.corpora.documents.letters import restore
 from core.corpora.readers import ReadReport, read
-from core.facade import corpora, runs
+from core.importing import view as corpora
+from core.projects import runs
 from tests.documents import docx, pdf_mapped
 
 LINES = [

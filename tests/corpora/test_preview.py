@@ -10,17 +10,16 @@ from pathlib import Path
 import pytest
 
 from core.corpora.readers import ReadOptions, sniff
-from core.errors import PathError
-from core.facade import corpora
-from core.facade.errors import EncodingError
+from core.errors import EncodingError, PathError
+from core.importing import view as corpora
 from tests import hostile
 from tests.conftest import ROOT
 
 ASK = """
 import json, resource, sys, time
 from pathlib import Path
-from core.facade import corpora
-from core.facade.errors import WinnowError
+from core.importing import view as corpora
+from core.errors import WinnowError
 
 def memory():
     return int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0]) / 1e3

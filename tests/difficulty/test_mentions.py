@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.difficulty.mentions import Mention, bin_of, read, write
+from core.bias.mentions import Mention, bin_of, read, write
 
 BITS = st.floats(-20, 20)
 NUMBER = st.integers(0, 2**31 - 1)

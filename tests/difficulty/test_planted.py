@@ -8,11 +8,11 @@ from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
+from core.bias.folds import folds
+from core.bias.instances import Instance, groups, instances
+from core.bias.mentions import BAND
+from core.bias.pvi import log2_prior, pvi
 from core.corpora.readers import ReadOptions, read
-from core.difficulty.folds import folds
-from core.difficulty.instances import Instance, groups, instances
-from core.difficulty.mentions import BAND
-from core.difficulty.pvi import log2_prior, pvi
 from core.results import FloatArray, IntArray
 from core.samples.sets import sample_sets
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.difficulty.instances import instances
-from core.difficulty.pvi import STRENGTHS, calibrated, entropy, interval, log2_prior, pvi, tempered
+from core.bias.instances import instances
+from core.bias.pvi import STRENGTHS, calibrated, entropy, interval, log2_prior, pvi, tempered
 from core.text.sentence import Entity, Sentence
 
 CONLL = {"LOC": 7140, "PER": 6600, "ORG": 6321, "MISC": 3438}

@@ -11,7 +11,10 @@ import pytest
 from core.cli.main import run_main
 from core.corpora.corpus import Corpus
 from core.errors import OptionsError, ReadError, WinnowError
-from core.facade import corpora, intake, runs, uploads
+from core.importing import intake_view as intake
+from core.importing import uploads
+from core.importing import view as corpora
+from core.projects import runs
 from core.runs.run import Run
 from tests.imports.shape import Content
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core.facade import corpora, runs
+from core.importing import view as corpora
+from core.projects import runs
 from tests.imports.every import SHAPES
 from tests.imports.judge import problems
 from tests.imports.run import Outcome

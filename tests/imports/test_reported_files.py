@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from core.cli.main import run_main
-from core.facade import corpora
+from core.importing import view as corpora
 
 READ = {
     "r01.tsv": (10, {"ENTITY": 15}),

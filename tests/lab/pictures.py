@@ -18,7 +18,7 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import FloatRect, Locator, Page, sync_playwright
 
-from core.facade import projects
+from core.projects import view as projects
 from tests.browser import chromium
 from tests.browser.driver import PAGES, ROOT, Server, left, pick, settled, watched
 from tests.browser.test_every_page import painted

@@ -108,7 +108,7 @@ def _round(page: Page, addresses: Sequence[str], tally: Tally) -> None:
 
 def coming_and_going(options: Mapping[str, object], tally: Tally) -> None:
     """One selection after another, each by a worker of its own as a page starts it, and then removed."""
-    from core.facade import removals, runs
+    from core.projects import removals, runs
 
     seed = 0
     while not tally.over.is_set():
@@ -249,7 +249,7 @@ def furnish(file: Path, choices: int) -> None:
     choices: corpora that choices of long ago left, as an hour's do.
     """
     from core.corpora.library import Library
-    from core.facade import runs
+    from core.projects import runs
     from tests import furnished
 
     home = Path(os.environ["WINNOW_HOME"])

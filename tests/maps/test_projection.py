@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from core.errors import Cancelled
-from core.maps import projection
+from core.explore import projection
 from core.reporter import Silent
 
 

@@ -5,7 +5,7 @@ from math import log, sqrt
 
 import pytest
 
-from core.maps.words import count_words, telling_words, topic_words
+from core.explore.distinctive_words import count_words, telling_words, topic_words
 
 
 def z_of(word: str, ours: Counter[str], theirs: Counter[str], prior: float) -> float:

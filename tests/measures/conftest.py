@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from core.measures import Sample
-from core.measures.pasted import Pasted, read_table
 from core.reporter import Silent
+from core.similarity.measures import Sample
+from core.similarity.pasted import Pasted, read_table
 
 TABLE_3 = Path(__file__).resolve().parents[2] / "assets" / "dai2019-table3.csv"
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.measures.agreement import agreement, as_guessed
-from core.measures.grid import Grid
-from core.measures.pasted import Pasted
 from core.results import FloatArray, Prefer
+from core.similarity.agreement import agreement, as_guessed
+from core.similarity.grid import Grid
+from core.similarity.pasted import Pasted
 
 THREE = ("ppl", "wvv", "tvc")
 

@@ -14,8 +14,8 @@ from typing import get_args
 import pytest
 
 from core.errors import Cancelled, CorpusError
-from core.measures import MEASURES, Measure, MeasureName, Sample, make_measure
 from core.reporter import Silent
+from core.similarity.measures import MEASURES, Measure, MeasureName, Sample, make_measure
 from tests.measures.conftest import sample
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from core.measures.grid import Grid
-from core.measures.leads import batch_means, in_front, leads
-from core.measures.sample import stretch
 from core.results import FloatArray, Prefer
+from core.similarity.grid import Grid
+from core.similarity.leads import batch_means, in_front, leads
+from core.similarity.sample import stretch
 from tests.lab.benchmarks.bench_leads import SETTINGS, judged, simulated
 from tests.measures.test_agreement import grid
 

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import ReadError, WinnowError
-from core.measures.advice import advise
-from core.measures.leads import leads
-from core.measures.pasted import Pasted, read_table
-from core.measures.predictive import Regret
 from core.results import FloatArray
+from core.similarity.advice import advise
+from core.similarity.leads import leads
+from core.similarity.pasted import Pasted, read_table
+from core.similarity.predictive import Regret
 from tests.measures.test_agreement import grid
 
 

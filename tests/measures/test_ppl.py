@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.errors import CorpusError
-from core.measures import make_measure
 from core.reporter import Silent
 from core.results import Measurement
+from core.similarity.measures import make_measure
 from tests.measures.conftest import Ear, sample
 from tests.models.test_ngram import TEST, TRAIN, SlowKneserNey
 

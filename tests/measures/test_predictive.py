@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import pearsonr, spearmanr
 
-from core.measures.grid import Grid
-from core.measures.pasted import Pasted
-from core.measures.predictive import CONVENTIONS, Correlation, Outcomes, correlations, outcomes_of, regrets
-from core.measures.shuffled import chance
-from core.measures.worth import judge
+from core.similarity.grid import Grid
+from core.similarity.pasted import Pasted
+from core.similarity.predictive import CONVENTIONS, Correlation, Outcomes, correlations, outcomes_of, regrets
+from core.similarity.shuffled import chance
+from core.similarity.worth import judge
 from core.stats.welch import from_moments
 from tests.measures.test_agreement import grid
 

@@ -5,10 +5,10 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from core.measures.grid import Grid
-from core.measures.pasted import Pasted
-from core.measures.predictive import Outcomes, outcomes_of
-from core.measures.rule import rule
+from core.similarity.grid import Grid
+from core.similarity.pasted import Pasted
+from core.similarity.predictive import Outcomes, outcomes_of
+from core.similarity.rule import rule
 
 
 def made(closeness: list[float], lm: list[float], vectors: list[float]) -> tuple[Grid, list[Outcomes]]:

@@ -6,9 +6,9 @@ import pytest
 
 from core.corpora.corpus import Corpus
 from core.errors import CorpusError
-from core.measures import Sample
-from core.measures.sample import draw
 from core.reporter import Silent
+from core.similarity.measures import Sample
+from core.similarity.sample import draw
 from tests.conftest import Seal, sentence
 
 
@@ -54,7 +54,7 @@ def test_what_takes_minutes_of_a_large_source_is_counted(
         def progress(self, done: int, total: int | None, unit: str) -> None:
             counted.append((done, total))
 
-    monkeypatch.setattr("core.measures.sample.BLOCK", 100)
+    monkeypatch.setattr("core.similarity.sample.BLOCK", 100)
     draw(
         (corpus, seal(["pears are green"])),
         name="s",

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.assisting import skl
+from core.assisting.skl import SklOptions
 from core.corpora import readers
 from core.errors import ConfigError
-from core.measures import skl
-from core.measures.skl import SklOptions
 from core.text.sentence import Sentence
 from tests.conftest import sentence
 

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import rankdata, wilcoxon
 
 from core.errors import ReadError
-from core.measures.survey import Answer, opinions, read_answers, signed_ranks
+from core.similarity.survey import Answer, opinions, read_answers, signed_ranks
 
 
 @pytest.mark.parametrize("steps", [[1, 1, 2, 2, 2, -1, 1], [-2, -2, -1, -1, -1, -2], [1, -1, 2, -2, 1, -1, 2, 2]])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from core.measures.transfer import h_score, log_me
+from core.encoders.transfer import h_score, log_me
 from core.results import FloatArray, IntArray
 
 

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import ConfigError, CorpusError
-from core.measures import make_measure
-from core.measures.taggers import load_word_tagger, settle
 from core.reporter import Silent
 from core.results import Measurement
+from core.similarity.measures import make_measure
+from core.similarity.parts_of_speech import load_word_tagger, settle
 from core.text.content import content_words
 from tests.measures.conftest import Ear, sample
 

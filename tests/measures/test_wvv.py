@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import Cancelled, CorpusError
-from core.measures import make_measure
-from core.measures.wvv import Wvv, distances
 from core.reporter import Silent
+from core.similarity.measures import make_measure
+from core.similarity.wvv import Wvv, distances
 from tests.measures.conftest import Ear, sample
 from tests.measures.test_contracts import FRUIT, METAL, NEAR, TARGET, chained
 

@@ -16,11 +16,11 @@ from safetensors.torch import load_file
 from transformers import AutoModelForMaskedLM, DebertaV2Config, DebertaV2ForMaskedLM
 
 from core.errors import ModelError
-from core.facade import runs
 from core.models import hub
 from core.models.fingerprint import fingerprint
 from core.models.mlm import MaskedLM
 from core.models.model_files import file_digest
+from core.projects import runs
 from tests.planted import contracts
 from tests.stand_ins import tiny_mlm
 

@@ -9,10 +9,11 @@ import pytest
 
 from core.cli.main import run_main
 from core.errors import ModelError
-from core.facade import runs, training
 from core.models import hub, sizes
 from core.models.fingerprint import fingerprint
 from core.models.tiny import tiny_tokenizer
+from core.projects import runs
+from core.tagging import training_view as training
 
 Typed = Callable[..., tuple[int, str, str]]
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from core.facade import corpora, preferences, runs
+from core.importing import view as corpora
+from core.projects import preferences, runs
 from tests.conftest import elsewhere
 from tests.furnished import furnish
 from tests.homes import Homes

@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
-from core.facade import assisting, corpora, runs
-from core.recipes.assist import AssistConfig
+from core.assisting import view as assisting
+from core.assisting.assist import AssistConfig
+from core.importing import view as corpora
+from core.projects import runs
 from core.text.sentence import Entity
 from pages.ui.runs.outcome import outcome
 from tests.conftest import sealer, sentence

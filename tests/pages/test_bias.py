@@ -7,21 +7,25 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core.artifacts import evaluations
-from core.artifacts.evaluations import FinetuneResult
+from core.bias import mentions as difficulty
+from core.bias import rebuilding, reviews
+from core.bias import view as bias
 from core.corpora.corpus import Corpus
 from core.corpora.library import Library
-from core.difficulty import mentions as difficulty
-from core.facade import bias, corpora, rebuilding, reviews, taggers, training
-from core.facade import runs as facade_runs
-from core.facade.errors import ConfigError
-from core.facade.shown import duration
+from core.errors import ConfigError
 from core.files import sum_up
-from core.recipes import RECIPES
-from core.recipes.base import register
+from core.importing import view as corpora
+from core.kind import register
+from core.kinds import RECIPES
+from core.projects import runs as facade_runs
 from core.runs.context import RunContext
 from core.runs.events import EventLog
 from core.runs.store import RunStore
+from core.shown import duration
+from core.tagging import evaluations
+from core.tagging import training_view as training
+from core.tagging import view as taggers
+from core.tagging.evaluations import FinetuneResult
 from core.text.schemes import decode
 from pages.ui.bias.review import _left
 from tests.conftest import sentence

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core.facade import corpora, runs
+from core.importing import view as corpora
+from core.projects import runs
 from tests.conftest import Seal, sentence
 from tests.pages.test_pages import opened, opened_on, texts
 from tests.planted import contracts, kitchen

@@ -15,10 +15,12 @@ from streamlit.testing.v1 import AppTest
 
 from core.cli.main import run_main
 from core.corpora.library import Library
-from core.facade import choices, runs, selections
-from core.facade import corpora as facade_corpora
-from core.facade.errors import ConfigError
-from core.facade.selections import Budget
+from core.errors import ConfigError
+from core.importing import view as facade_corpora
+from core.projects import runs
+from core.selection import choices
+from core.selection import view as selections
+from core.selection.view import Budget
 from pages.ui.widgets import plain
 from tests import finished
 from tests.conftest import Seal, sentence

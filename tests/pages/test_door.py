@@ -12,7 +12,7 @@ import pytest
 
 from core.door import account_behind, account_listening, key_of
 from core.errors import ConfigError
-from core.facade import door
+from core.projects import door
 from pages.ui.door import PROTECTION, Door, policy
 from tests.pages.test_pages import opened
 

@@ -14,7 +14,8 @@ from streamlit.proto.ForwardMsg_pb2 import BackendOperationResponse
 from streamlit.runtime.media_file_manager import MediaFileManager
 from streamlit.runtime.memory_media_file_storage import MemoryMediaFileStorage
 
-from core.facade import deliver, runs
+from core.experiment import deliver
+from core.projects import runs
 from pages.ui import frame
 from pages.ui.downloads import Downloads
 from pages.ui.project import later

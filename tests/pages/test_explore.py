@@ -18,12 +18,18 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
+from core import terms
+from core.charts import plain as plots_plain
 from core.cli.main import run_main
 from core.corpora.library import Library
 from core.errors import ConfigError
-from core.facade import atlas, choices, corpora, entities, insights, maps, regions, removals, runs, selections, terms
-from core.facade.regions import Region
-from core.plots.theme import plain as plots_plain
+from core.explore import atlas, entities, regions
+from core.explore import view as maps
+from core.explore.regions import Region
+from core.importing import view as corpora
+from core.projects import removals, runs
+from core.selection import choices, insights
+from core.selection import view as selections
 from pages.ui.explore import map as map_view
 from pages.ui.explore import panel, state
 from pages.ui.widgets import plain

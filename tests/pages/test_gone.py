@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core.facade import corpora, runs
+from core.importing import view as corpora
+from core.projects import runs
 from tests.pages.test_pages import opened_on, texts
 
 GONE = "No longer on this machine"

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from core.cli.main import run_main
-from core.facade import corpora, runs
+from core.importing import view as corpora
+from core.projects import runs
 from tests.corpora.test_annotation_tools import LYON, MARA, TEXT, lines, two_people
 from tests.pages.test_pages import opened, texts
 

@@ -14,7 +14,9 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core.facade import corpora, runs, selections
+from core.importing import view as corpora
+from core.projects import runs
+from core.selection import view as selections
 from tests.pages.test_pages import opened_on
 
 PAGE = "pages/3_Selection.py"

@@ -8,33 +8,33 @@ from pathlib import Path
 
 import pytest
 
-from core.artifacts.audit import AuditResult
-from core.artifacts.drift import SklResult
-from core.artifacts.evaluations import EvaluateResult, FinetuneResult, OverSeeds
-from core.artifacts.fetched import FetchResult
-from core.artifacts.intake import IntakeResult, Taken
-from core.artifacts.leaderboard import ExperimentResult
-from core.artifacts.map import MapResult
-from core.artifacts.mentions import DifficultyResult
-from core.artifacts.models import PretrainResult
-from core.artifacts.predictions import PredictResult
-from core.artifacts.prevalence import PrevalenceResult
-from core.artifacts.rank import RankResult
-from core.artifacts.rebuilt import RebuildResult, RobustnessResult
-from core.artifacts.rejects import AddResult
-from core.artifacts.result import read
-from core.artifacts.scores import ScoreResult, SelectResult
-from core.artifacts.similarity import SimilarityResult
-from core.artifacts.spans import TagResult
-from core.artifacts.split import Part, SplitResult
-from core.artifacts.study import StudyResult
-from core.artifacts.vectors import EmbedResult, ImportResult
-from core.facade import runs as facade_runs
-from core.facade import selections
-from core.facade.runs import RECIPES, Run
-from core.recipes.base import as_json
+from core.assisting.drift import SklResult
+from core.bias.rebuilt import RebuildResult, RobustnessResult
+from core.bias.result import DifficultyResult
+from core.encoders.fetched import FetchResult
+from core.encoders.rank_result import RankResult
+from core.encoders.vectors import EmbedResult, ImportResult
+from core.experiment.result import ExperimentResult
+from core.experiment.study_result import StudyResult
+from core.explore.result import MapResult
+from core.importing.audit_result import AuditResult
+from core.importing.intake_result import IntakeResult, Taken
+from core.importing.result import AddResult
+from core.importing.split_result import Part, SplitResult
+from core.kind import as_json
+from core.projects import runs as facade_runs
+from core.projects.runs import RECIPES, Run
+from core.runs.result import read
 from core.runs.store import RunStore
 from core.runs.worker import execute
+from core.selection import view as selections
+from core.selection.prevalence_result import PrevalenceResult
+from core.selection.result import ScoreResult, SelectResult
+from core.similarity.result import SimilarityResult
+from core.tagging.evaluations import EvaluateResult, FinetuneResult, OverSeeds
+from core.tagging.predictions import PredictResult
+from core.tagging.spans import TagResult
+from core.training.saved_models import PretrainResult
 from pages.ui.runs.links import BELONGS, OPENS
 from pages.ui.runs.outcome import SAYS, outcome
 from tests.browser.laid import lay

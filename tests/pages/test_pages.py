@@ -13,13 +13,18 @@ from streamlit.testing.v1 import AppTest
 
 from core.corpora.corpus import Corpus
 from core.corpora.library import Library
-from core.facade import corpora, deliver, insights, runs, selections, uploads
-from core.facade.errors import ConfigError, InputError
-from core.facade.home import store
-from core.recipes.base import register
+from core.errors import ConfigError, InputError
+from core.experiment import deliver
+from core.importing import uploads
+from core.importing import view as corpora
+from core.kind import register
+from core.projects import runs
+from core.projects.home import store
 from core.runs.data import Data
 from core.runs.events import EventLog, Kind
 from core.runs.lock import Worker
+from core.selection import insights
+from core.selection import view as selections
 from core.text.sentence import Entity, Sentence, sentence_id
 from pages.ui import frame
 from pages.ui.widgets import entity_html, plain
@@ -426,7 +431,7 @@ def test_a_selection_is_shown_moved_compared_and_exported_without_a_new_run(
 
 def test_options_of_every_strategy_make_a_form() -> None:
     def forms() -> None:
-        from core.facade import selections
+        from core.selection import view as selections
         from pages.ui.widgets import config_form
 
         for name, strategy in selections.STRATEGIES.items():

@@ -5,8 +5,8 @@ import shlex
 
 import click
 
+from core import papers
 from core.cli.main import main
-from core.facade import papers
 from pages.ui.widgets import plain
 from tests.lab.benchmarks.bench_papers import LINES, PAGE, RUNS, page, read
 from tests.pages.test_pages import ROOT, opened, texts

@@ -12,9 +12,12 @@ from urllib.parse import parse_qs
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core.facade import commands, corpora, preferences, projects, runs
-from core.facade.home import home as here
-from core.projects import FIRST
+from core import shown_command as commands
+from core.importing import view as corpora
+from core.project_list import FIRST
+from core.projects import preferences, runs
+from core.projects import view as projects
+from core.projects.home import home as here
 from pages.ui import project as module
 from tests.conftest import ROOT, elsewhere
 from tests.finished import at_work

@@ -12,7 +12,9 @@ from core.corpora import looks
 from core.corpora.grouped import Look
 from core.corpora.readers import Preview, ReadOptions, sniff
 from core.errors import ReadError
-from core.facade import corpora, intake, runs
+from core.importing import intake_view as intake
+from core.importing import view as corpora
+from core.projects import runs
 from tests import documents
 from tests.pages.test_pages import opened, opened_on, texts
 from tests.planted import kitchen
@@ -140,7 +142,7 @@ def test_a_file_that_cannot_be_imported_says_why_in_its_row_and_waits(
             raise ReadError(path.name, 3, "the schemes are mixed")
         return sniff(path, options)
 
-    monkeypatch.setattr("core.recipes.intake.sniff", sniffed)
+    monkeypatch.setattr("core.importing.intake.sniff", sniffed)
     app = dropped(**FILES)
     app.button(key="corpora.use").click().run()
     assert not app.exception

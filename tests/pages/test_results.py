@@ -15,15 +15,19 @@ import pyarrow as pa
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core.artifacts.evaluations import TrainInTest
-from core.artifacts.taggers import by_novelty
+from core import charts
+from core.bias import reviews
 from core.corpora.corpus import Corpus
 from core.corpora.library import Library
 from core.errors import ConfigError, CorpusError
-from core.facade import corpora, deliver, figures, preferences, results, reviews, runs
-from core.facade.home import home
-from core.recipes.base import register
+from core.experiment import deliver, plot, results
+from core.importing import view as corpora
+from core.kind import register
+from core.projects import preferences, runs
+from core.projects.home import home
 from core.runs.store import RunStore
+from core.tagging.evaluations import TrainInTest
+from core.tagging.result import by_novelty
 from pages.ui.widgets import plain
 from tests import finished
 from tests.conftest import entities_of
@@ -68,7 +72,7 @@ def seen(app: AppTest) -> str:
 def test_the_leaderboard_shows_verdict_scores_rates_and_a_price_and_so_do_report_and_table(
     run_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("core.plots.results.MINUTE", 0.0)  # these trainings took no time
+    monkeypatch.setattr("core.experiment.plot.MINUTE", 0.0)  # these trainings took no time
     app = opened(PAGE)
     assert not app.exception
     assert not app.error
@@ -88,7 +92,7 @@ def test_the_leaderboard_shows_verdict_scores_rates_and_a_price_and_so_do_report
     assert row.delta is not None
     assert row.f1_per_hour is not None
     hours = row.delta / row.f1_per_hour
-    words = figures.rate_words(row)  # no rate without its interval
+    words = plot.rate_words(row)  # no rate without its interval
     low, high = words.split("[")[1].rstrip("]").replace(",", "").split()
     assert (float(low), float(high)) == pytest.approx([end / hours for end in row.interval], rel=0.01)
     assert words in texts(app)
@@ -254,8 +258,8 @@ def test_sentences_are_shown_beside_each_other_with_their_mistakes_counted_and_f
     app.selectbox(key="results.beside.show").select("all").run()
     said = texts(app)
     assert "150 of 150" in said
-    for colour in (figures.GOLD, figures.ARM_A, figures.ARM_B):
-        assert f"--c:{figures.css_colour(colour)}" in said
+    for colour in (plot.GOLD, plot.ARM_A, plot.ARM_B):
+        assert f"--c:{charts.css_colour(colour)}" in said
     for raw in (finished.NASTY, "<b>COURT"):
         assert raw not in said
     assert "&lt;img src=x" in said

@@ -12,9 +12,11 @@ from streamlit.testing.v1 import AppTest
 
 from core.corpora.library import Library
 from core.errors import ConfigError, CorpusError
-from core.facade import corpora, deliver, runs
-from core.recipes import RECIPES
-from core.recipes.base import register
+from core.experiment import deliver
+from core.importing import view as corpora
+from core.kind import register
+from core.kinds import RECIPES
+from core.projects import runs
 from core.runs.store import RunStore
 from pages.ui.results.take import NO_MODELS
 from pages.ui.results.trial import READ, TRIES
@@ -49,7 +51,7 @@ def build_tried(home: Path) -> dict[str, str]:
 @pytest.fixture
 def taggers(homes: Homes, home: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, str]:
     """The two in a home of the test's own, where a try is done at once and not in a process of its own."""
-    monkeypatch.setattr("core.facade.deliver.start", lambda kind, options: runs.execute(kind, options).id)
+    monkeypatch.setattr("core.experiment.deliver.start", lambda kind, options: runs.execute(kind, options).id)
     made = homes.copy(build_tried, home)
     return made["good"], made["bad"]
 
@@ -120,7 +122,7 @@ def test_a_try_is_stored_until_the_last_tagger_has_read_it_and_leaves_a_corpus_o
     files = {line.split("/")[-1] for line in holding(home, ["Zyxname17"])}
     assert files == {"sentences.parquet: Zyxname17", "predictions.jsonl: Zyxname17", "predictions.conll: Zyxname17"}
     monkeypatch.setattr(
-        "core.facade.deliver.start",
+        "core.experiment.deliver.start",
         lambda kind, options: register(RECIPES[kind], RECIPES[kind].config.parse(options), RunStore(home)).id,
     )
     second = deliver.try_sentences(taggers[1], "Zyxname17 a Ly")  # registered, not begun

@@ -11,19 +11,24 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.cli.experiment import in_figures
 from core.corpora.corpus import Corpus
 from core.corpora.library import Library
 from core.errors import ConfigError
-from core.facade import corpora, experiments, find_out, insights, labelling, prevalence, results, road, runs, selections
-from core.facade.home import store
-from core.recipes import RECIPES
-from core.recipes.base import plan as planned
-from core.recipes.base import register, work_of
-from core.recipes.experiment import foresight
-from core.recipes.experiment.config import ExperimentConfig
+from core.experiment import find_out, foresight, results
+from core.experiment import view as experiments
+from core.experiment.cli import in_figures
+from core.experiment.config import ExperimentConfig
+from core.importing import view as corpora
+from core.kind import plan as planned
+from core.kind import register, work_of
+from core.kinds import RECIPES
+from core.projects import road, runs
+from core.projects.home import store
 from core.runs import worker
 from core.runs.store import Run
+from core.selection import insights, labelling
+from core.selection import prevalence_view as prevalence
+from core.selection import view as selections
 from core.shown import duration
 from tests import finished
 from tests.conftest import Seal

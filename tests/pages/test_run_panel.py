@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 from core.corpora.corpus import Corpus
-from core.facade import corpora as facade_corpora
-from core.facade import results, runs
-from core.facade.home import store
-from core.recipes.base import register
+from core.experiment import results
+from core.importing import view as facade_corpora
+from core.kind import register
+from core.projects import runs
+from core.projects.home import store
 from core.runs.data import Data
 from core.runs.events import EventLog, Kind, Part, RunState
 from core.runs.store import Run

@@ -6,8 +6,11 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from core import shown_command as commands
 from core.corpora.corpus import Corpus
-from core.facade import commands, corpora, labels, removals, runs
+from core.importing import view as corpora
+from core.projects import removals, runs
+from core.projects import run_labels as labels
 from core.runs.store import Run
 from pages.ui.widgets import plain, size
 from tests import finished

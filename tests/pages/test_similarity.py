@@ -9,8 +9,11 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.corpora.library import Library
-from core.facade import corpora, runs, similarity, survey
-from core.recipes.parts.study import SimilarityConfig
+from core.importing import view as corpora
+from core.projects import runs
+from core.similarity import survey_view as survey
+from core.similarity import view as similarity
+from core.similarity.plan import SimilarityConfig
 from pages.ui.widgets import plain
 from tests.conftest import Seal, sealer
 from tests.homes import Homes

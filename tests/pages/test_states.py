@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core.facade import preferences, runs
-from core.facade.home import store
-from core.recipes.base import register
+from core.kind import register
+from core.projects import preferences, runs
+from core.projects.home import store
 from core.runs.data import Data
 from core.runs.events import EventLog
 from core.runs.store import Run

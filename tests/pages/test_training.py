@@ -13,29 +13,25 @@ from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import Element
 
 from core import cards
-from core.artifacts import evaluations
-from core.artifacts.leaderboard import ExperimentResult
-from core.facade import (
-    choices,
-    corpora,
-    deliver,
-    experiments,
-    find_out,
-    machine,
-    prevalence,
-    runs,
-    selections,
-    training,
-)
-from core.facade.home import home, store
-from core.recipes.base import as_json, plan
-from core.recipes.experiment.config import ExperimentConfig
-from core.recipes.finetune import FinetuneConfig
+from core.experiment import deliver, find_out
+from core.experiment import view as experiments
+from core.experiment.config import ExperimentConfig
+from core.experiment.result import ExperimentResult
+from core.importing import view as corpora
+from core.kind import as_json, plan
+from core.projects import machine, runs
+from core.projects.home import home, store
 from core.runs.data import Data
 from core.runs.events import EventLog, Kind
 from core.runs.store import Run
+from core.selection import choices
+from core.selection import prevalence_view as prevalence
+from core.selection import view as selections
 from core.shown import in_points
 from core.stats.calibration import Abstaining, Calibration
+from core.tagging import evaluations
+from core.tagging import training_view as training
+from core.tagging.finetune import FinetuneConfig
 from core.text.sentence import Entity, Sentence, sentence_id
 from pages.ui.widgets import plain
 from tests.conftest import Seal

@@ -7,7 +7,10 @@ from typing import Any
 
 import pytest
 
-from core.facade import corpora, prevalence, runs, selections
+from core.importing import view as corpora
+from core.projects import runs
+from core.selection import prevalence_view as prevalence
+from core.selection import view as selections
 from tests.conftest import Seal
 from tests.homes import Names
 from tests.pages.test_pages import keys, opened

@@ -4,10 +4,10 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core import plots
-from core.artifacts.mentions import Bits, Intervals
-from core.difficulty.mentions import bin_of
-from core.plots.bias import BAR, SIDE, ceim_bars
+from core.bias import plot
+from core.bias.mentions import bin_of
+from core.bias.plot import BAR, SIDE, ceim_bars
+from core.bias.result import Bits, Intervals
 
 CEIM = st.lists(st.floats(-9, 9) | st.sampled_from([-0.5, 0.5, 0.0, -0.25, 0.75, -40.0, 40.0]), min_size=1, max_size=60)
 
@@ -20,19 +20,19 @@ def test_every_mention_is_in_a_bar_of_its_bin(values: list[float]) -> None:
         low, high = bar * BAR, (bar + 1) * BAR
         assert low <= value <= high or bar in (-SIDE, SIDE - 1)
         assert bin_of(value) == bin_of((low + high) / 2)
-    panel = plots.CeimPanel(name="all", bars=bars, bins=[bin_of(value) for value in values])
-    assert sum(sum(trace.y) for trace in plots.ceim_histogram([panel]).data) == len(values)
-    words = [plots.bar_words(bar) for bar in (-3, SIDE - 1, -SIDE)]
+    panel = plot.CeimPanel(name="all", bars=bars, bins=[bin_of(value) for value in values])
+    assert sum(sum(trace.y) for trace in plot.ceim_histogram([panel]).data) == len(values)
+    words = [plot.bar_words(bar) for bar in (-3, SIDE - 1, -SIDE)]
     assert words == ["−0.75 to −0.50 bits", "5.75 bits or more", "−5.75 bits or less"]
 
 
 def test_panels_are_named_letter_by_letter_and_the_weak_ones_pale() -> None:
     bars = np.array([0, 0, 3])
     panels = [
-        plots.CeimPanel(name="<b>ORG</b>", bars=bars, bins=["near_zero", "near_zero", "high"]),
-        plots.CeimPanel(name="LAW", bars=bars, bins=["near_zero", "near_zero", "high"], weak="too few"),
+        plot.CeimPanel(name="<b>ORG</b>", bars=bars, bins=["near_zero", "near_zero", "high"]),
+        plot.CeimPanel(name="LAW", bars=bars, bins=["near_zero", "near_zero", "high"], weak="too few"),
     ]
-    fig = plots.ceim_histogram(panels)
+    fig = plot.ceim_histogram(panels)
     titles = [note.text for note in fig.layout.annotations]
     assert titles == ["&lt;b&gt;ORG&lt;/b&gt;", "LAW <i>(too few)</i>"]
     assert fig.data[0].opacity == fig.data[1].opacity == 1
@@ -44,8 +44,8 @@ def test_panels_are_named_letter_by_letter_and_the_weak_ones_pale() -> None:
 
 def test_information_stands_beside_each_other_with_intervals() -> None:
     intervals = Intervals(entity=(1.4, 1.7), context=(0.8, 1.1))
-    rows = [plots.Informed(name="a", bits=Bits(entity=1.5, context=1.0), intervals=intervals)]
-    context, entity = plots.v_information_bars(rows).data
+    rows = [plot.Informed(name="a", bits=Bits(entity=1.5, context=1.0), intervals=intervals)]
+    context, entity = plot.v_information_bars(rows).data
     assert (entity.x[0], context.x[0]) == (1.5, 1.0)
     assert np.allclose([entity.error_x.array[0], entity.error_x.arrayminus[0]], [0.2, 0.1])
     assert np.allclose([context.error_x.array[0], context.error_x.arrayminus[0]], [0.1, 0.2])
@@ -54,7 +54,7 @@ def test_information_stands_beside_each_other_with_intervals() -> None:
 
 
 def test_a_scatter_sends_the_mentions_numbers_back() -> None:
-    fig = plots.pvi_scatter(np.array([0.1, 0.2]), np.array([0.9, 0.1]), ["high", "near_zero"], np.array([7, 9]))
+    fig = plot.pvi_scatter(np.array([0.1, 0.2]), np.array([0.9, 0.1]), ["high", "near_zero"], np.array([7, 9]))
     assert {trace.type for trace in fig.data} == {"scattergl"}
     assert sorted(number for trace in fig.data for number in trace.customdata) == [7, 9]
     assert len({trace.marker.symbol for trace in fig.data}) == 2
@@ -64,15 +64,15 @@ def test_a_scatter_sends_the_mentions_numbers_back() -> None:
 def test_the_frontier_is_who_nobody_beats_on_both(f1s: list[tuple[int, int]]) -> None:
     first, second = (np.array(side, dtype=float) for side in zip(*f1s, strict=True))
     beaten = [any(a >= x and b >= y and (a, b) != (x, y) for a, b in f1s) for x, y in f1s]
-    assert plots.best_of_both(first, second).tolist() == [not one for one in beaten]
+    assert plot.best_of_both(first, second).tolist() == [not one for one in beaten]
 
 
 def test_a_frontier_shows_every_tagger_once() -> None:
     points = [
-        plots.TaggerPoint(name="<i>none</i>", plain=[60.0, 62.0], hard=[40.0, 44.0], best=False),
-        plots.TaggerPoint(name="rebuilt", plain=[63.0], hard=[50.0], best=True),
+        plot.TaggerPoint(name="<i>none</i>", plain=[60.0, 62.0], hard=[40.0, 44.0], best=False),
+        plot.TaggerPoint(name="rebuilt", plain=[63.0], hard=[50.0], best=True),
     ]
-    fig = plots.frontier(points, x="F1 on test", y="F1 on oov")
+    fig = plot.frontier(points, x="F1 on test", y="F1 on oov")
     drawn = {text: (x, y) for trace in fig.data for text, x, y in zip(trace.text, trace.x, trace.y, strict=True)}
     assert drawn == {"&lt;i&gt;none&lt;/i&gt;": (61.0, 42.0), "rebuilt": (63.0, 50.0)}
     assert len({trace.marker.symbol for trace in fig.data}) == 2

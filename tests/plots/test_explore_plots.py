@@ -4,9 +4,9 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from core import plots
-from core.plots import Dots, View
-from core.plots.explore import HoverRow, _kinds
+from core import charts
+from core.explore import map_labels, plot
+from core.explore.plot import Dots, HoverRow, View, _kinds
 
 
 def drawn(n: int) -> Dots:
@@ -25,9 +25,9 @@ def test_every_point_is_drawn_once_whatever_it_is_coloured_by() -> None:
     values = np.where(np.arange(99) % 5 == 0, np.nan, np.arange(99.0))
     names = [f"topic {i % 11}" for i in range(99)]
     for fig in (
-        plots.by_class(some, [33, 33, 33], View()),
-        plots.by_value(some, values, "cosine", View()),
-        plots.by_name(some, names, View()),
+        plot.by_class(some, [33, 33, 33], View()),
+        plot.by_value(some, values, "cosine", View()),
+        plot.by_name(some, names, View()),
     ):
         assert points_in(fig) == (np.arange(99) * 2).tolist()
         for trace in fig.data:
@@ -36,7 +36,7 @@ def test_every_point_is_drawn_once_whatever_it_is_coloured_by() -> None:
                 assert np.array_equal(trace.x, some.x[at])
                 assert np.array_equal(trace.y, some.y[at])
     coloured = np.linspace(0, 1, 99)
-    fig = plots.by_value(some, coloured, "cosine", View())
+    fig = plot.by_value(some, coloured, "cosine", View())
     for trace in fig.data:
         if trace.customdata is not None:
             assert np.allclose(trace.marker.color, coloured[np.asarray(trace.customdata) // 2])
@@ -44,7 +44,7 @@ def test_every_point_is_drawn_once_whatever_it_is_coloured_by() -> None:
 
 
 def test_what_was_selected_lies_on_top_and_the_task_around_it() -> None:
-    for looks in (plots.CLASS_LOOKS, plots.SIDE_LOOKS):
+    for looks in (plot.CLASS_LOOKS, plot.SIDE_LOOKS):
         assert len({look.symbol for look in looks}) == len({look.colour for look in looks}) == len(looks)
         order = [looks.index(look) for kind, _ in _kinds(drawn(9), looks) for look in looks[kind : kind + 1]]
         names = [looks[kind].name for kind in order]
@@ -52,18 +52,18 @@ def test_what_was_selected_lies_on_top_and_the_task_around_it() -> None:
             names.index(name) for name in names if name in {"selected", "both", "only A"}
         )
         assert names[0] in {"filtered", "neither"}
-    task, selected, filtered = plots.CLASS_LOOKS
+    task, selected, filtered = plot.CLASS_LOOKS
     assert task.symbol.endswith("-open")  # nothing under it is hidden
     assert task.size > selected.size > filtered.size
 
 
 def test_twelve_topics_have_a_colour_each_and_none_is_grey() -> None:
     names = [f"topic {i % 12}" for i in range(96)]
-    fig = plots.by_name(drawn(96), names, View())
+    fig = plot.by_name(drawn(96), names, View())
     colours = {trace.legendgroup: trace.marker.color for trace in fig.data if trace.legendgroup}
     assert len(set(colours.values())) == len(colours) == 12
-    assert plots.COLOURS["filtered"] not in colours.values()
-    more = plots.by_name(drawn(96), [f"topic {i % 15}" for i in range(96)], View())
+    assert charts.COLOURS["filtered"] not in colours.values()
+    more = plot.by_name(drawn(96), [f"topic {i % 15}" for i in range(96)], View())
     assert any(trace.name and trace.name.startswith("3 more (") for trace in more.data)
 
 
@@ -75,8 +75,8 @@ def test_topics_are_named_beside_their_points_and_not_over_each_other() -> None:
     topics[topics == 11] = 10
     kinds = np.zeros(600, dtype=np.uint8)
     some = Dots(x=x, y=y, points=np.arange(600), kinds=kinds, hovered=kinds > 0)
-    fig = plots.by_name(some, [names[i] for i in topics], View())
-    plots.label_topics(fig, x, y, topics, names)
+    fig = plot.by_name(some, [names[i] for i in topics], View())
+    map_labels.label_topics(fig, x, y, topics, names)
     written = fig.layout.annotations
     assert sorted(note.text.partition("</span> ")[2] for note in written) == sorted(
         name.replace("<", "&lt;").replace(">", "&gt;") for name in names[:11]
@@ -93,22 +93,22 @@ def test_topics_are_named_beside_their_points_and_not_over_each_other() -> None:
 
 
 def test_marks_zoom_outlines_and_an_empty_map_are_drawn() -> None:
-    fig = plots.by_class(drawn(30), [10, 10, 10], View())
-    plots.mark(fig, drawn(30), np.array([0, 4, 5, 1000]), "found")
+    fig = plot.by_class(drawn(30), [10, 10, 10], View())
+    plot.mark(fig, drawn(30), np.array([0, 4, 5, 1000]), "found")
     assert fig.data[-1].customdata.tolist() == [0, 4]
     assert fig.data[-1].name == "found (2)"
     view = View(zoom=(0, 1, 2, 3), outlines=(((0, 0), (1, 0), (1, 1)),))
-    fig = plots.by_class(drawn(9), [3, 3, 3], view)
+    fig = plot.by_class(drawn(9), [3, 3, 3], view)
     assert (fig.layout.xaxis.range, fig.layout.yaxis.range) == ((0, 1), (2, 3))
     assert fig.layout.selections[0].path == "M0,0L1,0L1,1Z"
     assert fig.layout.uirevision == "map"
-    fig = plots.by_class(drawn(0), [0, 0, 0], View())  # a map of nothing
-    plots.label_topics(fig, np.empty(0, np.float32), np.empty(0, np.float32), np.empty(0, np.int16), ["a"])
+    fig = plot.by_class(drawn(0), [0, 0, 0], View())  # a map of nothing
+    map_labels.label_topics(fig, np.empty(0, np.float32), np.empty(0, np.float32), np.empty(0, np.int16), ["a"])
     assert not fig.layout.annotations
 
 
 def test_the_figure_is_small_and_only_what_has_a_tooltip_catches_the_mouse() -> None:
-    fig = plots.by_class(drawn(50_000), [17_000] * 3, View())
+    fig = plot.by_class(drawn(50_000), [17_000] * 3, View())
     assert len(fig.to_json()) < 1_500_000
     filtered, task, selected = fig.data
     assert (task.hoverinfo, selected.hoverinfo, filtered.hoverinfo) == ("none", "none", "skip")
@@ -120,11 +120,11 @@ def test_a_tooltip_says_class_score_and_place_where_there_are_then_the_sentence(
         {"score": float("nan"), "text": text, "place": ""},
         {"score": 0.25, "text": text, "place": "lease.pdf, page 3"},
     ]
-    lines = plots.hover_lines(["T_C", "selected"], rows)
+    lines = plot.hover_lines(["T_C", "selected"], rows)
     assert lines == [f"T_C\n{text}", f"selected · score 0.25 · lease.pdf, page 3\n{text}"]
 
 
 def test_overlap_stands_beside_chance() -> None:
-    ours, chance = plots.overlap_lines([(10, 5), (100, 100)], 100).data
+    ours, chance = plot.overlap_lines([(10, 5), (100, 100)], 100).data
     assert list(ours.y) == [0.5, 1.0]
     assert list(chance.y) == [0.1, 1.0]

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from core import plots
-from core.artifacts.leaderboard import ArmRow, CurvePoint, FurtherTest, Word, baseline, baseline_words, of_most_text
-from core.artifacts.taggers import TypeScores
-from core.plots.results import VERDICT_MARKS
+from core.experiment import plot, plot_shares, plot_sources
+from core.experiment.plot import VERDICT_MARKS
+from core.experiment.result import ArmRow, CurvePoint, FurtherTest, Word, baseline, baseline_words, of_most_text
+from core.tagging.result import TypeScores
 from tests.finished import ARM_ROW
 
 
@@ -41,7 +41,7 @@ ROWS = [
 
 
 def test_every_seed_is_a_ring_and_every_mean_a_mark() -> None:
-    fig = plots.seed_dots(ROWS)
+    fig = plot.seed_dots(ROWS)
     rings, *marks = fig.data
     assert sorted(rings.x) == sorted(f1 for one in ROWS for f1 in one.micro_f1)
     assert [mark.x[0] for mark in marks] == [one.mean for one in ROWS]
@@ -53,43 +53,43 @@ def test_every_seed_is_a_ring_and_every_mean_a_mark() -> None:
 def test_an_arm_whose_name_says_little_is_in_words_on_every_axis() -> None:
     rows = [*ROWS, row("length-matched-random", "control", [60.0], sentences=1000)]
     curve = [point("length-matched-random", 10, 0, [60.0])]
-    figures = [plots.seed_dots(rows), plots.differences(rows), plots.budget_curve(rows), plots.label_curve(curve)]
+    figures = [plot.seed_dots(rows), plot.differences(rows), plot.budget_curve(rows), plot.label_curve(curve)]
     for drawn in figures:
         assert "random, same lengths" in drawn.to_json()
         assert "length-matched" not in drawn.to_json()
 
 
 def test_differences_are_those_to_no_pre_training_with_their_intervals() -> None:
-    fig = plots.differences(ROWS)
+    fig = plot.differences(ROWS)
     lines = [tuple(trace.x) for trace in fig.data if trace.mode == "lines"]
     assert lines == [(1.5, 4.5), (-7, -3), (-1, 2), (-1, 2)]
     assert [trace.x[0] for trace in fig.data if trace.mode == "markers"] == [one.delta for one in ROWS[1:]]
-    assert [plots.interval_words(one) for one in ROWS[:2]] == ["", "+3.00 [+1.50, +4.50]"]
+    assert [plot.interval_words(one) for one in ROWS[:2]] == ["", "+3.00 [+1.50, +4.50]"]
     single = row("knn", "no evidence", [63.0], gap=(-100, 100))
-    assert tuple(plots.differences([single]).data[0].x) == (3.0, 3.0)
-    assert plots.interval_words(single) == "+3.00 (one seed: no interval)"
+    assert tuple(plot.differences([single]).data[0].x) == (3.0, 3.0)
+    assert plot.interval_words(single) == "+3.00 (one seed: no interval)"
 
 
 def test_no_number_is_a_negative_nought() -> None:
     level = replace(row("knn", "no evidence", [59.999, 59.999], gap=(-0.004, 0.004)), f1_per_hour=-0.0001)
-    hover = [trace.hovertemplate for trace in plots.differences([level]).data if trace.hovertemplate]
-    for words in (plots.interval_words(level), plots.rate_words(level), *hover):
+    hover = [trace.hovertemplate for trace in plot.differences([level]).data if trace.hovertemplate]
+    for words in (plot.interval_words(level), plot.rate_words(level), *hover):
         assert "-0.00" not in words
         assert "+0.00" in words
 
 
 def test_a_rate_has_as_many_digits_as_its_interval_bears() -> None:
     wide = replace(row("knn", "no evidence", [61.0, 61.0], gap=(-20, 22)), f1_per_hour=20.0)
-    assert plots.rate_words(wide) == "+20 [-400, +440]"
-    assert plots.rate_words(replace(wide, f1_per_hour=1.0)) == "+1.0 [-20.0, +22.0]"
-    assert plots.rate_words(replace(wide, micro_f1=[61.0], interval=(-100, 100))) == "one seed: no rate"
-    assert plots.rate_words(replace(wide, f1_per_hour=None)) == ""
-    assert plots.rate_words(replace(wide, f1_per_hour=1_267_421.0)) == "takes under a minute more"
+    assert plot.rate_words(wide) == "+20 [-400, +440]"
+    assert plot.rate_words(replace(wide, f1_per_hour=1.0)) == "+1.0 [-20.0, +22.0]"
+    assert plot.rate_words(replace(wide, micro_f1=[61.0], interval=(-100, 100))) == "one seed: no rate"
+    assert plot.rate_words(replace(wide, f1_per_hour=None)) == ""
+    assert plot.rate_words(replace(wide, f1_per_hour=1_267_421.0)) == "takes under a minute more"
 
 
 def test_a_budget_curve_is_a_line_a_strategy_through_the_means() -> None:
     rows = [ROWS[0], *(row("knn", "improves", [60 + n / 100, 62 + n / 100], sentences=n) for n in (100, 300, 200))]
-    fig = plots.budget_curve(rows)
+    fig = plot.budget_curve(rows)
     [line] = [trace for trace in fig.data if trace.mode == "lines+markers"]
     assert (list(line.x), list(line.y)) == ([100, 200, 300], [62.0, 63.0, 64.0])
     assert fig.layout.shapes[0].y0 == 60.0
@@ -102,7 +102,7 @@ def test_a_label_curve_pools_draws() -> None:
         for n in (10, 20)
         for draw in (0, 1)
     ]
-    lines = [trace for trace in plots.label_curve(curve).data if trace.mode == "lines+markers"]
+    lines = [trace for trace in plot.label_curve(curve).data if trace.mode == "lines+markers"]
     assert [(line.name, list(line.x), list(line.y)) for line in lines] == [
         ("knn", [10, 20], [5.5, 10.5]),
         ("none", [10, 20], [5.5, 10.5]),
@@ -133,7 +133,7 @@ SHARED = [
 
 
 def test_shares_of_low_ceim_are_a_line_an_encoder_and_a_panel_a_test_set() -> None:
-    fig = plots.share_curve(SHARED)
+    fig = plot_shares.share_curve(SHARED)
     assert fig is not None
     lines = [(trace.name, trace.xaxis, list(trace.x), list(trace.y)) for trace in fig.data]
     assert lines == [
@@ -157,7 +157,7 @@ def test_shares_of_low_ceim_are_a_line_an_encoder_and_a_panel_a_test_set() -> No
 def test_shares_are_drawn_over_the_share_of_mentions_that_the_sets_have() -> None:
     realised = {"low-share:0%": 0.0, "low-share:30%": 0.142, "low-share:90%": 0.404}
     rows = [replace(each, low_share=realised.get(each.arm.partition(" ")[0]), mentions=150) for each in SHARED]
-    fig = plots.share_curve(rows)
+    fig = plot_shares.share_curve(rows)
     assert fig is not None
     assert list(fig.data[0].x) == pytest.approx([0, 14.2, 40.4])
     assert list(fig.data[1].x) == pytest.approx([0, 40.4])
@@ -165,7 +165,7 @@ def test_shares_are_drawn_over_the_share_of_mentions_that_the_sets_have() -> Non
     assert fig.layout.xaxis.title.text == "low-CEIM share of mentions in the training set, percent"
     assert [note.text for note in fig.layout.annotations] == ["test set", "&lt;i&gt;oov"]
     one_share = [each for each in SHARED if not each.arm.startswith(("low-share:9", "low-share:3"))]
-    assert plots.share_curve(ROWS) is plots.share_curve(one_share) is None
+    assert plot_shares.share_curve(ROWS) is plot_shares.share_curve(one_share) is None
 
 
 def test_sizes_of_a_source_are_a_line_an_arm_with_intervals() -> None:
@@ -177,14 +177,14 @@ def test_sizes_of_a_source_are_a_line_an_arm_with_intervals() -> None:
             ("lm:<b>a", "100tokens", 63.0, (-100, 100)),
         )
     ]
-    fig = plots.source_curve([*ROWS, *sizes])
+    fig = plot_sources.source_curve([*ROWS, *sizes])
     assert fig is not None
     lines = [(trace.name, list(trace.x), list(trace.y)) for trace in fig.data]
     assert lines == [("lm:&lt;b&gt;a", [100], [63]), ("vectors:&lt;b&gt;a", [100, 300], [62, 64])]
     reach = [(list(trace.error_y.arrayminus), list(trace.error_y.array)) for trace in fig.data]
     assert reach == [([0], [0]), ([1, 1], [2, 2])]  # of one seed it is not known
     assert fig.layout.shapes[0].y0 == 60  # none
-    assert plots.source_curve([*ROWS, replace(sizes[0], budget="")]) is None
+    assert plot_sources.source_curve([*ROWS, replace(sizes[0], budget="")]) is None
     assert [each.budget for each in of_most_text(sizes)] == ["300tokens", "100tokens"]
 
 
@@ -198,18 +198,18 @@ def test_differences_say_what_they_are_to() -> None:
     assert (baseline_words(ROWS), baseline_words(SHARED)) == ("none", "none (sets of one size: base:1000, base:50)")
     older = [each for each in SHARED if not each.arm.startswith("base")]
     assert baseline_words(older) == "none"
-    assert plots.differences(SHARED).layout.xaxis.title.text == f"points of the score<br>over {baseline_words(SHARED)}"
+    assert plot.differences(SHARED).layout.xaxis.title.text == f"points of the score<br>over {baseline_words(SHARED)}"
 
 
 def test_types_stand_under_both_arms() -> None:
     rows = [TypeScores(type=f"T{i}", mentions=i, a=50.0 + i, b=60.0) for i in range(25)]
-    fig = plots.type_differences(rows, "A: <i>knn</i>", "B: none")
+    fig = plot.type_differences(rows, "A: <i>knn</i>", "B: none")
     a, b = (trace for trace in fig.data if trace.mode == "markers")
     assert len(a.x) == len(b.x) == 20
     assert a.name == "A: &lt;i&gt;knn&lt;/i&gt;"
     assert a.marker.symbol != b.marker.symbol
 
 
-@pytest.mark.parametrize("figure", [plots.seed_dots, plots.differences, plots.budget_curve])
+@pytest.mark.parametrize("figure", [plot.seed_dots, plot.differences, plot.budget_curve])
 def test_names_are_no_markup(figure: Any) -> None:
     assert "<b>x" not in figure(ROWS).to_json().replace("\\u003c", "<")

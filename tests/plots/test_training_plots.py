@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from core import plots
-from core.plots.training import MOST, Line, curve_table, thinned
+from core.tagging import plot
+from core.tagging.plot import MOST, Line, curve_table, thinned
 
 values = hnp.arrays(np.float64, st.integers(1, 700), elements=st.floats(-1e6, 1e6))
 
@@ -49,13 +49,13 @@ def test_a_chart_draws_at_most_two_thousand_points_and_only_numbers() -> None:
     broken = Line(name="loss", part="", steps=np.arange(4), values=np.array([1.0, math.nan, math.inf, 2.0]))
     assert curve_table([broken])["value"].to_pylist() == [1.0, 2.0]
     assert curve_table([]).num_rows == 0
-    assert plots.curves([line(0)], y="loss", height=100).to_dict()["layer"]
+    assert plot.curves([line(0)], y="loss", height=100).to_dict()["layer"]
 
 
 def test_new_points_change_the_data_and_not_the_specification() -> None:
     def parts(n: int) -> tuple[str, int]:
         drawn = [line(n, "overall"), line(n, "PER"), line(n, "PER", "seed 2", pale=True)]
-        found = plots.curves(drawn, y="F1 (%)", height=260, dots=True).to_dict()
+        found = plot.curves(drawn, y="F1 (%)", height=260, dots=True).to_dict()
         rows = found.pop("datasets")[found.pop("data")["name"]]
         return json.dumps(found), len(rows)
 
@@ -65,7 +65,7 @@ def test_new_points_change_the_data_and_not_the_specification() -> None:
 
 
 def test_lines_are_told_apart_by_colour_and_dash() -> None:
-    found = plots.curves([line(3, name) for name in ("overall", "PER", "LOC")], y="F1 (%)", height=100).to_dict()
+    found = plot.curves([line(3, name) for name in ("overall", "PER", "LOC")], y="F1 (%)", height=100).to_dict()
     encoding = found["layer"][0]["encoding"]
     for channel in ("color", "strokeDash"):
         assert encoding[channel]["scale"]["domain"] == ["overall", "PER", "LOC"]

@@ -6,10 +6,12 @@ from pathlib import Path
 import pytest
 
 from core.errors import RunBusy
-from core.facade import corpora, projects, reports, runs
-from core.facade.home import home as here
-from core.portable import adopt
-from core.projects import FIRST, HELD, PROJECTS
+from core.experiment import reports
+from core.importing import view as corpora
+from core.project_list import FIRST, HELD, PROJECTS
+from core.projects import adopt, runs
+from core.projects import view as projects
+from core.projects.home import home as here
 from tests import finished
 from tests.conftest import Seal
 from tests.finished import at_work

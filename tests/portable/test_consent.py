@@ -11,10 +11,12 @@ from streamlit.testing.v1 import AppTest
 
 from core.cli.main import main
 from core.errors import ConfigError
-from core.facade import corpora, projects, runs
-from core.facade.home import store
+from core.importing import view as corpora
+from core.kind import register
 from core.paths import within
-from core.recipes.base import register
+from core.projects import runs
+from core.projects import view as projects
+from core.projects.home import store
 from core.runs.events import EventLog
 from core.runs.run import BROUGHT
 from core.runs.store import Run

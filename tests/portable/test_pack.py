@@ -8,9 +8,12 @@ from pathlib import Path
 import pytest
 
 from core.errors import ProjectError
-from core.facade import corpora, insights, projects, runs
-from core.portable.form import LIST
-from core.projects import FIRST, listed
+from core.importing import view as corpora
+from core.project_list import FIRST, listed
+from core.projects import runs
+from core.projects import view as projects
+from core.projects.form import LIST
+from core.selection import insights
 from tests.conftest import Seal
 from tests.finished import at_work
 from tests.planted import contracts

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from core.errors import ProjectError, ResourceError
-from core.facade import projects
-from core.portable import unpack
-from core.portable.form import FORMAT, LIST
-from core.projects import PROJECTS
+from core.project_list import PROJECTS
+from core.projects import unpack
+from core.projects import view as projects
+from core.projects.form import FORMAT, LIST
 
 NAME = "corpora/0123456789abcdef01234567/about.json"
 Files = dict[str | zipfile.ZipInfo, bytes]

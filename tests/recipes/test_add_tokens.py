@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from core.corpora.library import Library
-from core.facade import corpora, runs
+from core.importing import view as corpora
+from core.projects import runs
 from tests.pages.test_pages import opened_on, texts
 
 CUT = "The U.S. buyer , he said , did n't pay .\n" * 12

@@ -5,8 +5,8 @@ from math import isinf
 
 import pytest
 
-from core.artifacts.leaderboard import ArmRow, CurvePoint
-from core.recipes.experiment.advice import labels_spared, next_budget
+from core.experiment.advice import labels_spared, next_budget
+from core.experiment.result import ArmRow, CurvePoint
 from tests.finished import ARM_ROW
 
 

@@ -13,26 +13,29 @@ import pytest
 
 from core.corpora.library import Library
 from core.errors import ConfigError
-from core.facade import corpora as facade_corpora
-from core.facade import experiments, results, runs, similarity
-from core.measures.sample import capped
+from core.experiment import arms, further_tests, lineup, results, rivals, tables
+from core.experiment import stages as stages_module
+from core.experiment import view as experiments
+from core.experiment.claim import as_much_as, claimed
+from core.experiment.config import ExperimentConfig
+from core.experiment.cost import Lookup, calibration_options
+from core.experiment.labels import Labels
+from core.experiment.replicates import Replicate
+from core.experiment.seconds import Seconds
+from core.experiment.stages import Stages
+from core.importing import view as facade_corpora
+from core.kind import Job, plan
+from core.kinds import RECIPES
 from core.models.bilstm import BiLstmTagger
 from core.models.fingerprint import fingerprint
 from core.models.taggers import load_tagger
-from core.recipes import RECIPES, calibrate
-from core.recipes.base import Job, plan
-from core.recipes.experiment import arms, further_tests, lineup, rivals, tables
-from core.recipes.experiment import stages as stages_module
-from core.recipes.experiment.claim import as_much_as, claimed
-from core.recipes.experiment.config import ExperimentConfig
-from core.recipes.experiment.cost import Lookup, calibration_options
-from core.recipes.experiment.labels import Labels
-from core.recipes.experiment.replicates import Replicate
-from core.recipes.experiment.seconds import Seconds
-from core.recipes.experiment.stages import Stages
+from core.projects import runs
 from core.reporter import Silent
 from core.results import Evaluation
 from core.runs.context import RunContext
+from core.similarity import view as similarity
+from core.similarity.sample import capped
+from core.tagging import calibrate
 from tests import finished
 from tests.conftest import sentence
 from tests.finished import TIMED

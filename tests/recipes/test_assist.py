@@ -6,8 +6,10 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
+from core.assisting import view as assisting
 from core.errors import ConfigError, CorpusError, WinnowError
-from core.facade import assisting, corpora, runs
+from core.importing import view as corpora
+from core.projects import runs
 from core.runs import Run
 from core.stats.bootstrap import Resampled
 from core.stats.verdict import by_holm
@@ -149,7 +151,7 @@ def test_words_go_by_holm_over_the_shares(
         families.append(tuple(pairs))
         return by_holm(pairs)
 
-    monkeypatch.setattr("core.recipes.assist.by_holm", watched)
+    monkeypatch.setattr("core.assisting.assist.by_holm", watched)
     swept(given, shares=("all", "sub-word"))
     assert families == [("all", "sub-word"), ("all", "sub-word"), ()]  # the threshold keeps all: nothing at random
 

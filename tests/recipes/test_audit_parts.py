@@ -12,9 +12,9 @@ from core.corpora import edit_similarity, hygiene, near
 from core.corpora.hygiene import Audit
 from core.corpora.library import Library
 from core.errors import Cancelled
-from core.facade import runs
-from core.recipes import RECIPES
-from core.recipes.base import help_of, register
+from core.kind import help_of, register
+from core.kinds import RECIPES
+from core.projects import runs
 from core.reporter import Silent
 from core.runs.chunks import Chunks
 from core.runs.executors.share import CLAIMS, Aside, Over
@@ -130,7 +130,7 @@ def test_who_helps_is_over_when_the_chunks_are_gone(
 
     monkeypatch.setenv("WINNOW_SHARE", "1/2")
     assert run.lock.acquire(run.id)
-    monkeypatch.setattr("core.recipes.parts.phased.np.load", swept)
+    monkeypatch.setattr("core.importing.phased.np.load", swept)
     with pytest.raises(Over):
         helped(Aside(run, run))
     run.lock.release()

@@ -9,11 +9,12 @@ import pytest
 
 from core.corpora.corpus import Corpus
 from core.errors import ConfigError
-from core.facade import experiments, runs
+from core.experiment import rivals
+from core.experiment import view as experiments
+from core.experiment.config import ExperimentConfig
+from core.experiment.seconds import Seconds
 from core.models.fingerprint import fingerprint
-from core.recipes.experiment import rivals
-from core.recipes.experiment.config import ExperimentConfig
-from core.recipes.experiment.seconds import Seconds
+from core.projects import runs
 from tests.conftest import sentence
 from tests.finished import TIMED
 from tests.recipes.test_experiment import OPTIONS, fill

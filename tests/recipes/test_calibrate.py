@@ -8,16 +8,17 @@ from typing import Any
 
 import pytest
 
-from core.facade import corpora as facade_corpora
-from core.facade import experiments, runs
-from core.facade.errors import WinnowError
+from core.errors import WinnowError
+from core.experiment import view as experiments
+from core.experiment.clock import Clock
+from core.experiment.config import ExperimentConfig
+from core.experiment.cost import Priced
+from core.experiment.seconds import Seconds
+from core.importing import view as facade_corpora
 from core.models.mlm import MaskedLM
-from core.recipes import calibrate
-from core.recipes.experiment.clock import Clock
-from core.recipes.experiment.config import ExperimentConfig
-from core.recipes.experiment.cost import Priced
-from core.recipes.experiment.seconds import Seconds
+from core.projects import runs
 from core.reporter import Silent
+from core.tagging import calibrate
 from core.text.sentence import Sentence
 from tests.finished import TIMED
 from tests.recipes.test_experiment import OPTIONS, fill

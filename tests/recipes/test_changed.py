@@ -9,14 +9,13 @@ from unittest.mock import Mock
 
 import pytest
 
-from core.artifacts import leaderboard
-from core.artifacts.finding import of_experiment
-from core.facade import results
-from core.recipes.experiment import changed_labels
-from core.recipes.experiment import leaderboard as judging
-from core.recipes.experiment.arms import Cell, find
-from core.recipes.experiment.interim_analysis import planned_test
-from core.recipes.experiment.tables import as_csv, as_markdown
+from core.experiment import changed_labels, results
+from core.experiment import leaderboard as judging
+from core.experiment import result as leaderboard
+from core.experiment.arms import Cell, find
+from core.experiment.finding import of_experiment
+from core.experiment.interim_analysis import planned_test
+from core.experiment.tables import as_csv, as_markdown
 from core.runs.run import Run
 from core.stats.verdict import verdicts
 from tests import finished

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from core.artifacts import leaderboard, taggers
-from core.artifacts.finding import IDLE
-from core.facade import results
-from core.recipes.experiment.collapsed import NOTHING
-from core.recipes.experiment.tables import as_markdown
+from core.experiment import result as leaderboard
+from core.experiment import results
+from core.experiment.collapsed import NOTHING
+from core.experiment.finding import IDLE
+from core.experiment.tables import as_markdown
+from core.tagging import result as taggers
 from tests import finished
 from tests.pages.test_pages import opened, texts
 from tests.pages.test_results import PAGE, tab

@@ -13,9 +13,9 @@ from core import __version__
 from core.cli.examples import CORE
 from core.cli.main import _own_first, main
 from core.cli.terminal import in_words
-from core.facade import runs
-from core.facade.errors import ConfigError
-from core.recipes.experiment.config import ExperimentConfig
+from core.errors import ConfigError
+from core.experiment.config import ExperimentConfig
+from core.projects import runs
 from tests import finished
 from tests.conftest import Command
 

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from core.facade import corpora, runs
+from core.importing import view as corpora
+from core.projects import runs
 from core.runs.events import Event
 from tests.conftest import Command
 from tests.planted import contracts, kitchen

@@ -11,16 +11,22 @@ from typing import Any
 import click
 import pytest
 
+from core import shown_command as commands
 from core.cli.main import main, run_main
 from core.cli.options import CORPUS
 from core.config import fields_with
 from core.corpora.library import Library
-from core.facade import checks, commands, corpora, experiments, removals, runs, taggers, training
-from core.facade.errors import Cancelled
-from core.facade.home import home as home_of
-from core.recipes.base import as_json
+from core.errors import Cancelled
+from core.experiment import view as experiments
+from core.importing import checks
+from core.importing import view as corpora
+from core.kind import as_json
+from core.projects import removals, runs
+from core.projects.home import home as home_of
 from core.runs.events import EventLog
 from core.runs.store import RunStore
+from core.tagging import training_view as training
+from core.tagging import view as taggers
 from tests.conftest import Seal, sentence
 from tests.finished import fine_tuned
 

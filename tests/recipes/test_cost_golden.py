@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from core.corpora.corpus import Corpus
-from core.recipes.experiment.config import ExperimentConfig
-from core.recipes.experiment.leaderboard import gain_per_hour
-from core.recipes.experiment.seconds import Seconds
+from core.experiment.config import ExperimentConfig
+from core.experiment.leaderboard import gain_per_hour
+from core.experiment.seconds import Seconds
 from tests.finished import TIMED
 
 PIECES, TOKENS = 1.3, 25.0  # a token, a sentence; what they are does not matter to times that go with sentences

@@ -7,17 +7,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from core.artifacts import leaderboard
-from core.artifacts.halves import HalvesResult
-from core.artifacts.result import read
 from core.corpora.corpus import Corpus
 from core.corpora.library import Library
 from core.corpora.shares import dealt
 from core.errors import Cancelled, ConfigError
-from core.facade import deliver, experiments, removals, results, runs
-from core.facade.home import store
-from core.recipes.experiment.config import ExperimentConfig
+from core.experiment import deliver, results
+from core.experiment import result as leaderboard
+from core.experiment import view as experiments
+from core.experiment.config import ExperimentConfig
+from core.experiment.halves_result import HalvesResult
+from core.projects import removals, runs
+from core.projects.home import store
 from core.runs.events import Event
+from core.runs.result import read
 from core.runs.store import Run
 from core.stats.bootstrap import compare
 from tests.finished import html_report

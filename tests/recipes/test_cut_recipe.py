@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from core.artifacts import spans
 from core.corpora.library import Library
-from core.facade import runs
 from core.models.taggers import load_tagger
+from core.projects import runs
+from core.tagging import spans
 from core.text.sentence import Entity, Prediction, Sentence
 from tests.conftest import sentence
 

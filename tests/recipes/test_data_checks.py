@@ -6,12 +6,13 @@ from pathlib import Path
 import pytest
 
 from core.errors import ConfigError
-from core.facade import checks, corpora, runs
-from core.facade.home import store
-from core.recipes import RECIPES
-from core.recipes.base import plan, register, work_of
-from core.recipes.parts import data_checks
-from core.recipes.parts.overruled import overruled
+from core.importing import checks, data_checks
+from core.importing import view as corpora
+from core.kind import plan, register, work_of
+from core.kinds import RECIPES
+from core.overruled import overruled
+from core.projects import runs
+from core.projects.home import store
 from core.runs import worker
 from tests import finished
 from tests.conftest import Command, Seal, sentence

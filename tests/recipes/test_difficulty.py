@@ -9,14 +9,13 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from core.bias.difficulty import Trained, summary
+from core.bias.mentions import BINS, Mention, bin_of, read
+from core.bias.pvi import entropy
 from core.cli.main import main
 from core.corpora.corpus import Corpus
-from core.difficulty.mentions import BINS, Mention, bin_of, read
-from core.difficulty.pvi import entropy
-from core.errors import CorpusError
-from core.facade import removals, runs
-from core.facade.errors import ConfigError
-from core.recipes.difficulty import Trained, summary
+from core.errors import ConfigError, CorpusError
+from core.projects import removals, runs
 from core.runs import Run
 from core.text.sentence import Entity, Sentence, sentence_id
 from tests.conftest import Seal, entities_of

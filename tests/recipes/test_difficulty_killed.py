@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from signal import SIGKILL
 
-from core.facade import removals
+from core.projects import removals
 from core.runs import launch
 from tests.conftest import Seal
 from tests.patience import until

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from core.artifacts import evaluations
-from core.facade import results, reviews
-from core.facade.audit import lines
+from core.bias import reviews
+from core.experiment import results
+from core.projects.audit import lines
 from core.runs.context import RunContext
 from core.runs.store import Run
+from core.tagging import evaluations
 from tests import finished
 from tests.conftest import Command
 

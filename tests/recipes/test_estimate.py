@@ -7,17 +7,18 @@ from typing import Any
 import pytest
 
 from core import cards
-from core.artifacts.calibrate import CalibrateResult
 from core.corpora.corpus import Corpus
 from core.corpora.library import Library
-from core.facade import experiments, training
-from core.recipes.experiment.config import ExperimentConfig
-from core.recipes.experiment.seconds import Seconds
-from core.recipes.finetune import FinetuneConfig
-from core.recipes.parts.estimate import Estimate, Speed
-from core.recipes.parts.preflight import _finetune, _pretrain
-from core.recipes.pretrain import PretrainConfig
+from core.experiment import view as experiments
+from core.experiment.config import ExperimentConfig
+from core.experiment.seconds import Seconds
+from core.pretraining.pretrain import PretrainConfig
 from core.runs.context import RunContext
+from core.tagging import training_view as training
+from core.tagging.calibration import CalibrateResult
+from core.tagging.estimate import Estimate, Speed
+from core.tagging.finetune import FinetuneConfig
+from core.tagging.preflight import _finetune, _pretrain
 from tests.finished import TIMED, finish
 from tests.recipes.test_experiment import fill
 

@@ -11,24 +11,24 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from core.artifacts import evaluations
-from core.artifacts.leaderboard import ArmRow
-from core.cli.experiment import experiment, typed_options
 from core.corpora.corpus import Corpus
 from core.corpora.library import Library
 from core.errors import Cancelled, ConfigError, PathError, ReadError
-from core.facade import experiments, removals, results
-from core.facade import runs as facade_runs
-from core.facade.home import home
-from core.recipes import calibrate
-from core.recipes.experiment import arms, lineup, plan_file, rivals
-from core.recipes.experiment.config import ExperimentConfig
-from core.recipes.experiment.plan_file import PlanFile
+from core.experiment import arms, lineup, plan_file, results, rivals
+from core.experiment import view as experiments
+from core.experiment.cli import experiment, typed_options
+from core.experiment.config import ExperimentConfig
+from core.experiment.plan_file import PlanFile
+from core.experiment.result import ArmRow
+from core.projects import removals
+from core.projects import runs as facade_runs
+from core.projects.home import home
 from core.results import Evaluation
 from core.runs import durations
 from core.runs.data import Data
 from core.runs.events import Event
 from core.runs.store import Run, RunStore
+from core.tagging import calibrate, evaluations
 from core.text.sentence import Sentence
 from tests.conftest import sentence
 from tests.finished import html_report
@@ -307,8 +307,8 @@ def test_cancelled_at_every_stage_and_resumed(home: Path, untrained: None) -> No
 
 
 def test_sizes_of_l_c_are_nested(home: Path) -> None:
-    from core.recipes.experiment.cost import Lookup
-    from core.recipes.experiment.stages import Stages
+    from core.experiment.cost import Lookup
+    from core.experiment.stages import Stages
 
     fill(home)
     config = ExperimentConfig.parse({**OPTIONS, "train_sizes": (5, 10), "draws": 2})
@@ -479,7 +479,7 @@ def test_hours_count_every_run_once(finished: str) -> None:
 
 
 def test_dapt_has_no_random_choice_of_its_size_to_beat() -> None:
-    from core.recipes.experiment.leaderboard import _judged
+    from core.experiment.leaderboard import _judged
     from core.stats.bootstrap import compare
     from core.stats.verdict import Verdict
 

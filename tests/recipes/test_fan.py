@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 from core.errors import ConfigError, RunBusy
-from core.facade import runs as facade_runs
-from core.recipes import calibrate
-from core.recipes.experiment import fan
-from core.recipes.experiment.fan import run_steps, wall
-from core.recipes.experiment.steps import CHECK, Step
+from core.experiment import fan
+from core.experiment.fan import run_steps, wall
+from core.experiment.steps import CHECK, Step
+from core.projects import runs as facade_runs
 from core.runs import launch
 from core.runs.store import Run
+from core.tagging import calibrate
 from tests.conftest import elsewhere
 from tests.fake_cards import H100, T4, Driver
 from tests.patience import until

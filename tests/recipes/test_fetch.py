@@ -6,12 +6,14 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from core.artifacts.fetched import FetchResult
-from core.artifacts.result import read
+from core import shown_command as commands
 from core.cli.main import main
+from core.encoders import view as encoders
+from core.encoders.fetched import FetchResult
 from core.errors import Cancelled, ConfigError, ModelError
-from core.facade import commands, encoders, runs
-from core.facade.runs import Event
+from core.projects import runs
+from core.projects.runs import Event
+from core.runs.result import read
 from tests.packages import NAME, PARTS, Index, offer_small
 
 AGREED = {"encoder": NAME, "allow_download": True}

@@ -15,25 +15,26 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from core.artifacts import evaluations, spans
-from core.artifacts.evaluations import TrainInTest
+from core import shown_command as commands
 from core.errors import Cancelled, ConfigError, CorpusError
-from core.facade import commands, removals, runs, training
 from core.models.tagger import Tags, prediction_of
 from core.models.taggers import EncoderTagger, load_tagger, new_tagger
-from core.portable.form import OF_THE_PROCESS
-from core.recipes import tag
-from core.recipes.finetune import FinetuneConfig, Splits, _network
-from core.recipes.parts.network import Borrowed, own_weights
-from core.recipes.parts.overlap import Overlap
-from core.recipes.parts.ranks import _in_words, _SilentContext
-from core.recipes.parts.seeds import Seeds, dealt
+from core.projects import removals, runs
+from core.projects.form import OF_THE_PROCESS
 from core.reporter import Silent
 from core.results import Evaluation
 from core.runs import Run
 from core.runs.store import RunStore
+from core.tagging import evaluations, spans, tag
+from core.tagging import training_view as training
+from core.tagging.evaluations import TrainInTest
+from core.tagging.finetune import FinetuneConfig, Splits, _network
+from core.tagging.network import Borrowed, own_weights
+from core.tagging.overlap import Overlap
+from core.tagging.seeds import Seeds, dealt
 from core.text.sentence import Sentence
 from core.training.epochs import Epochs
+from core.training.ranks import _in_words, _SilentContext
 from core.training.settings import TaggerSettings
 from tests.conftest import ROOT, Command, Seal, sentence
 from tests.homes import TAGGER, Names

@@ -8,13 +8,16 @@ from zipfile import ZipFile
 
 import pytest
 
-from core.artifacts.intake import IntakeResult
 from core.corpora.grouped import UNUSED
 from core.corpora.library import Library
 from core.errors import Cancelled, ConfigError, ReadError, ResourceError
-from core.facade import corpora, intake, removals, runs, uploads
-from core.recipes import RECIPES, add
-from core.recipes.intake import IntakeConfig
+from core.importing import add, uploads
+from core.importing import intake_view as intake
+from core.importing import view as corpora
+from core.importing.intake import IntakeConfig
+from core.importing.intake_result import IntakeResult
+from core.kinds import RECIPES
+from core.projects import removals, runs
 from core.runs import context
 from core.runs.events import Event
 from tests import documents
@@ -228,7 +231,7 @@ class Killed(BaseException):
 
 
 @pytest.mark.parametrize(
-    "moment", ["core.recipes.intake.roles.give", "core.recipes.intake.keep_only", "core.runs.worker.sync_all"]
+    "moment", ["core.importing.intake.roles.give", "core.importing.intake.keep_only", "core.runs.worker.sync_all"]
 )
 def test_whoever_is_killed_gives_the_roles_when_resumed(
     moment: str, files: Path, home: Path, monkeypatch: pytest.MonkeyPatch
@@ -296,7 +299,7 @@ def test_a_full_disk_ends_all_of_it(files: Path, home: Path, monkeypatch: pytest
 
 
 def test_an_upload_that_an_intake_reads_does_not_wait(home: Path) -> None:
-    from core.recipes.base import register
+    from core.kind import register
     from core.runs.store import RunStore
     from tests.finished import at_work
 

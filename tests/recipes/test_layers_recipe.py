@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 from safetensors.torch import load_file
 
-from core.artifacts import evaluations
 from core.corpora.corpus import Corpus
-from core.facade import runs, training
-from core.facade.errors import ConfigError
+from core.errors import ConfigError
 from core.models.taggers import load_tagger
+from core.projects import runs
+from core.tagging import evaluations
+from core.tagging import training_view as training
 from tests.conftest import Command
 from tests.training.test_finetune import labelled
 

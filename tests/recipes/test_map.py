@@ -9,11 +9,17 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from core import shown_command as commands
 from core.corpora.columns import matches, stored
 from core.errors import Cancelled, ConfigError, CorpusError
-from core.facade import commands, corpora, insights, maps, regions, removals, runs, selections
-from core.recipes import map as recipe
+from core.explore import map as recipe
+from core.explore import regions
+from core.explore import view as maps
+from core.importing import view as corpora
+from core.projects import removals, runs
 from core.runs.events import Event
+from core.selection import insights
+from core.selection import view as selections
 from tests.conftest import Command, Seal, sentence
 from tests.homes import SELECTION, Names
 from tests.planted import contracts

@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from core.artifacts.arm_words import name_of
 from core.corpora.library import Library
 from core.errors import ConfigError
-from core.facade import results, runs
-from core.recipes.experiment import lineup, rivals, tables
-from core.recipes.experiment.config import ExperimentConfig
-from core.recipes.experiment.seconds import Seconds
+from core.experiment import lineup, results, rivals, tables
+from core.experiment.arm_words import name_of
+from core.experiment.config import ExperimentConfig
+from core.experiment.seconds import Seconds
+from core.projects import runs
 from tests.conftest import sentence
 from tests.finished import TIMED
 from tests.recipes.test_arms import SPLITS, corpora, made  # noqa: F401  a fixture

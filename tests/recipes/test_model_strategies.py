@@ -11,18 +11,22 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.artifacts import spans as spans_of
-from core.artifacts import vectors as vectors_of
 from core.corpora.library import Library
+from core.encoders import vectors as vectors_of
 from core.errors import Cancelled, ConfigError, CorpusError
-from core.facade import corpora, entities, insights, maps, runs, selections
-from core.facade.home import store
-from core.facade.runs import Event, Run
-from core.recipes import score
-from core.recipes.base import Job, Result
-from core.recipes.finetune import FinetuneConfig
-from core.recipes.pretrain import PretrainConfig
+from core.explore import entities
+from core.explore import view as maps
+from core.importing import view as corpora
+from core.kind import Job, Result
+from core.pretraining.pretrain import PretrainConfig
+from core.projects import runs
+from core.projects.home import store
+from core.projects.runs import Event, Run
+from core.selection import insights, score
+from core.selection import view as selections
 from core.selection.strategies.predictions import fold
+from core.tagging import spans as spans_of
+from core.tagging.finetune import FinetuneConfig
 from core.text.sentence import Prediction, Sentence
 from tests.conftest import Seal, sealer, sentence
 from tests.homes import Homes, Names

@@ -11,21 +11,23 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.artifacts import evaluations
-from core.artifacts.evaluations import FinetuneResult
-from core.artifacts.multipliers import Multipliers
-from core.artifacts.result import read
-from core.artifacts.scores import SelectResult
 from core.errors import ConfigError
-from core.facade import deliver, experiments, reports, results, runs
-from core.recipes.base import Job
-from core.recipes.experiment import multipliers as asked_for
-from core.recipes.experiment.config import ExperimentConfig
-from core.recipes.finetune import FinetuneConfig
+from core.experiment import deliver, reports, results
+from core.experiment import multipliers as asked_for
+from core.experiment import view as experiments
+from core.experiment.config import ExperimentConfig
+from core.experiment.multipliers_result import Multipliers
+from core.kind import Job
+from core.projects import runs
 from core.results import Evaluation
+from core.runs.result import read
 from core.runs.store import Run, RunStore, is_run_id
+from core.selection.result import SelectResult
 from core.stats.multipliers import Worth
 from core.stats.verdict import Answer
+from core.tagging import evaluations
+from core.tagging.evaluations import FinetuneResult
+from core.tagging.finetune import FinetuneConfig
 from core.text.sentence import Prediction
 from tests.finished import ARM_ROW, fine_tuned, pretrained
 from tests.homes import Homes

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 import torch
 
-from core.artifacts import vectors
 from core.cli.options import given
+from core.encoders import vectors
 from core.errors import ConfigError
-from core.facade import removals, runs
 from core.models.bilstm import BiLstmTagger
 from core.models.taggers import load_tagger
+from core.projects import removals, runs
 from core.runs import Run
 from core.training import finetune as training
 from core.training.settings import Settings

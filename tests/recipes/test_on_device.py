@@ -19,23 +19,28 @@ import torch
 from torch.distributed import TCPStore  # type: ignore[attr-defined]
 
 from core import cards
+from core.bias import difficulty_folds
+from core.encoders import embed, rank
 from core.errors import Cancelled, ResourceError
-from core.facade import runs
+from core.kind import Job
+from core.kinds import RECIPES
 from core.models import bilstm, classifier, devices, encoder, mlm, taggers, transfer, word_states
 from core.models.memory import release_memory
 from core.models.tagger import Tagger
-from core.recipes import RECIPES, calibrate, embed, finetune, predict, pretrain, rank, score, tag
-from core.recipes.base import Job
-from core.recipes.parts import difficulty_folds, ranks
-from core.recipes.parts.estimate import Speeds
-from core.recipes.parts.on_device import on_device
+from core.pretraining import pretrain
+from core.projects import runs
 from core.reporter import Silent
 from core.runs.context import RunContext
 from core.runs.lock import Lock
 from core.runs.store import Run, RunStore
 from core.runs.worker import execute
+from core.selection import score
+from core.tagging import calibrate, finetune, predict, tag
+from core.tagging.estimate import Speeds
 from core.training import pretrain as mlm_training
+from core.training import ranks
 from core.training.mlm_settings import Settings as MlmSettings
+from core.training.on_device import on_device
 from core.training.settings import TaggerSettings
 from tests.conftest import Seal
 from tests.fake_cards import H100, T4, V100, Driver, seen_by_torch

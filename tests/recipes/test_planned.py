@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.artifacts.leaderboard import PlannedTest
-from core.facade import results
-from core.plots.results import answers
-from core.recipes.experiment import collapsed, further_tests
-from core.recipes.experiment.arms import Cell, find
-from core.recipes.experiment.interim_analysis import in_words, planned_test
-from core.recipes.experiment.replicates import Replicate
-from core.recipes.experiment.tables import as_csv, as_markdown
+from core.experiment import collapsed, further_tests, results
+from core.experiment.arms import Cell, find
+from core.experiment.interim_analysis import in_words, planned_test
+from core.experiment.plot import answers
+from core.experiment.replicates import Replicate
+from core.experiment.result import PlannedTest
+from core.experiment.tables import as_csv, as_markdown
 from core.results import Evaluation, IntArray
 from core.stats.verdict import Arm, verdicts
 from tests import finished

@@ -14,10 +14,11 @@ from transformers import AutoModel, AutoModelForMaskedLM, AutoTokenizer
 from core.cli.main import run_main
 from core.corpora.corpus import Corpus
 from core.errors import CorpusError
-from core.facade import corpora, runs
-from core.facade.runs import Run
+from core.importing import view as corpora
 from core.models.mlm import MaskedLM
-from core.recipes.pretrain import Draw, PretrainConfig
+from core.pretraining.pretrain import Draw, PretrainConfig
+from core.projects import runs
+from core.projects.runs import Run
 from core.training.mlm_settings import MlmSettings
 from tests.conftest import Seal
 from tests.forge import Forge

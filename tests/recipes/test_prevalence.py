@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from core.corpora.corpus import Corpus
-from core.facade import prevalence, runs
-from core.facade.errors import CorpusError
+from core.errors import CorpusError
+from core.projects import runs
 from core.reporter import Silent
 from core.results import Role
+from core.selection import prevalence_view as prevalence
 from core.selection.base import Batch, Source
 from core.selection.strategies.classifier import ClassifierOptions
 from core.selection.strategies.cross_fitted import CrossFitted

@@ -7,17 +7,17 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 
-from core.artifacts.rank import read_encoder
+from core import shown_command as commands
 from core.corpora.corpus import Corpus
 from core.corpora.library import Library
-from core.errors import Cancelled
-from core.facade import commands, runs, training
-from core.facade.errors import ConfigError, CorpusError
-from core.measures import probe
+from core.encoders import probe, rank
+from core.encoders.rank import Labelled
+from core.encoders.rank_result import read_encoder
+from core.errors import Cancelled, ConfigError, CorpusError
 from core.models import hub, word_states
-from core.recipes import rank
-from core.recipes.rank import Labelled
+from core.projects import runs
 from core.reporter import Reporter
+from core.tagging import training_view as training
 from tests.conftest import Command, sentence
 from tests.measures.test_probe import TYPES, sentences, states
 

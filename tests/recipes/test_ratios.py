@@ -8,7 +8,8 @@ from click.testing import CliRunner
 
 from core.cli.main import main
 from core.corpora.library import Library
-from core.facade import corpora, ratios
+from core.importing import ratios
+from core.importing import view as corpora
 from tests.pages.test_pages import opened, texts
 from tests.recipes.test_experiment import fill
 

@@ -8,18 +8,21 @@ from typing import NotRequired, TypedDict
 import numpy as np
 import pytest
 
-from core.artifacts.rebuilt import read_edits, read_slots
+from core.bias import mentions as difficulty
+from core.bias import rebuilding
+from core.bias.rebuilt import read_edits, read_slots
+from core.bias.robustness_sets import Slot
 from core.corpora import readers
 from core.corpora.corpus import Corpus
 from core.corpora.library import Library
-from core.difficulty import mentions as difficulty
 from core.errors import ConfigError, CorpusError
-from core.facade import corpora, rebuilding, removals, taggers
-from core.facade import runs as facade_runs
-from core.recipes.finetune import FinetuneConfig
-from core.reconstruction.robustness import Slot
+from core.importing import view as corpora
+from core.projects import removals
+from core.projects import runs as facade_runs
 from core.runs import Run
 from core.runs.store import RunStore
+from core.tagging import view as taggers
+from core.tagging.finetune import FinetuneConfig
 from core.text.sentence import Sentence
 from tests.conftest import Command, Seal, sentence
 from tests.finished_bias import measured_at_random

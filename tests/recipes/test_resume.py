@@ -11,7 +11,7 @@ from string import ascii_lowercase
 
 import pytest
 
-from core.facade import runs
+from core.projects import runs
 from tests.forge import Forge
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from core.corpora.corpus import Corpus
-from core.facade import labels, removals, run_comparison, runs, training
+from core.projects import removals, run_comparison, runs
+from core.projects import run_labels as labels
+from core.tagging import training_view as training
 from tests import finished
 from tests.conftest import Command
 

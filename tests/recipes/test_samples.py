@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from core.corpora.library import Library
-from core.facade import corpora, runs, selections
-from core.facade.home import home
+from core.importing import view as corpora
+from core.projects import runs
+from core.projects.home import home
+from core.selection import view as selections
 
 both = pytest.mark.parametrize("name", ["legal", "medical"])
 

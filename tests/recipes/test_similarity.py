@@ -14,13 +14,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.artifacts.similarity import closest_first, grid_of
 from core.corpora.library import Library
 from core.errors import Cancelled, ConfigError, CorpusError
-from core.facade import removals, runs, similarity, survey
-from core.measures.worth import Trained, own_outcomes
-from core.recipes.parts.study import SimilarityConfig, grouped
+from core.projects import removals, runs
 from core.runs.context import RunContext
+from core.similarity import survey_view as survey
+from core.similarity import view as similarity
+from core.similarity.plan import SimilarityConfig, grouped
+from core.similarity.result import closest_first, grid_of
+from core.similarity.worth import Trained, own_outcomes
 from tests.conftest import Command, Seal, sentence
 from tests.measures.test_contracts import FRUIT, METAL, chained, shuffled
 from tests.planted import contracts, kitchen
@@ -400,7 +402,7 @@ def test_table_3_goes_in_and_table_4_comes_out(command: Command, tmp_path: Path)
 
 PROGRAM = """
 import json, sys
-from core.facade import runs
+from core.projects import runs
 run = runs.execute("similarity", json.loads(sys.argv[1]))
 rows = run.result()["measurements"]
 print(json.dumps([[row["source"], row["measure"], *map(repr, row["draws"])] for row in rows]))

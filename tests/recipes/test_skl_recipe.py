@@ -10,16 +10,17 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from core.artifacts.assist import AssistRow
+from core.assisting import skl
+from core.assisting import view as assisting
+from core.assisting.assist import _table
+from core.assisting.assist_result import AssistRow
+from core.assisting.view import Kept
 from core.cli.main import main
 from core.corpora import readers
 from core.corpora.corpus import Corpus
 from core.errors import ConfigError, CorpusError, PathError
-from core.facade import assisting, runs
-from core.facade import corpora as facade_corpora
-from core.facade.assisting import Kept
-from core.measures import skl
-from core.recipes.assist import _table
+from core.importing import view as facade_corpora
+from core.projects import runs
 from core.runs import Run
 from core.text.sentence import Sentence
 from tests.conftest import Seal, entities_of, sentence

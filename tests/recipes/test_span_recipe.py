@@ -4,17 +4,18 @@ from typing import Any
 
 import pytest
 
-from core.artifacts import spans
 from core.corpora.library import Library
 from core.errors import ConfigError
-from core.facade import results, runs, training
-from core.facade.home import home as home_of
+from core.experiment import results
 from core.models.networks import ON_ENCODER
-from core.recipes import calibrate
-from core.recipes.finetune import FinetuneConfig
-from core.recipes.parts.estimate import Speed
-from core.recipes.parts.preflight import _finetune
+from core.projects import runs
+from core.projects.home import home as home_of
 from core.runs.run import Run
+from core.tagging import calibrate, spans
+from core.tagging import training_view as training
+from core.tagging.estimate import Speed
+from core.tagging.finetune import FinetuneConfig
+from core.tagging.preflight import _finetune
 from pages.ui.runs.words import title
 from tests.conftest import Seal, sentence
 from tests.training.test_finetune import labelled

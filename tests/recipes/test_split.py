@@ -14,8 +14,9 @@ from core.corpora.corpus import Corpus
 from core.corpora.library import Library
 from core.corpora.shares import kept_in_smallest
 from core.errors import ConfigError, OptionsError
-from core.facade import corpora, runs
-from core.facade.corpora import SplitResult
+from core.importing import view as corpora
+from core.importing.view import SplitResult
+from core.projects import runs
 from core.text.sentence import Sentence
 
 KINDS = ("alliance", "lease", "lease", "supply")  # of every fourth contract

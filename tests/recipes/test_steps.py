@@ -8,16 +8,15 @@ from typing import Any
 import pytest
 
 from core.corpora.corpus import Corpus
-from core.facade import experiments
+from core.experiment import stages
+from core.experiment import view as experiments
+from core.experiment.config import ExperimentConfig
+from core.experiment.stages import Stages
+from core.experiment.steps import CHECK, in_order, lines
+from core.kind import Job, plan
+from core.kinds import RECIPES
 from core.models.encoder_options import EncoderOptions
-from core.recipes import RECIPES
-from core.recipes.base import Job, plan
-from core.recipes.experiment import stages
-from core.recipes.experiment.config import ExperimentConfig
-from core.recipes.experiment.stages import Stages
-from core.recipes.experiment.steps import CHECK, in_order, lines
-from core.recipes.parts import strategy_models
-from core.selection import STRATEGIES
+from core.selection import STRATEGIES, strategy_models
 from tests.recipes.test_experiment import fill
 
 TEXTS = {"task": "t", "domain": "d", "train": "l", "dev": "e", "test": "s", "assisting": "a"}

@@ -8,16 +8,17 @@ from typing import Any
 
 import pytest
 
-from core.artifacts.study import TaskRow
-from core.cli.study import study
 from core.config import Config
 from core.corpora.library import Library
 from core.errors import Cancelled, ConfigError, ReadError
-from core.facade import results, runs, studies
-from core.recipes.study import questions
-from core.recipes.study.config import StudyConfig
-from core.recipes.study.foresight import StudyChance, StudyForesight
-from core.recipes.study.interim_analysis import planned_test
+from core.experiment import results, studies
+from core.experiment import study_questions as questions
+from core.experiment.cli_study import study
+from core.experiment.study_config import StudyConfig
+from core.experiment.study_foresight import StudyChance, StudyForesight
+from core.experiment.study_interim_analysis import planned_test
+from core.experiment.study_result import TaskRow
+from core.projects import runs
 from core.runs.events import Event
 from core.stats.pooled import Estimate
 from core.stats.spread import assumed

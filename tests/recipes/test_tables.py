@@ -3,9 +3,9 @@
 from dataclasses import replace
 from pathlib import Path
 
-from core.artifacts import leaderboard
-from core.artifacts.leaderboard import CurvePoint
-from core.recipes.experiment.tables import as_csv, as_markdown
+from core.experiment import result as leaderboard
+from core.experiment.result import CurvePoint
+from core.experiment.tables import as_csv, as_markdown
 from tests import finished
 from tests.recipes.test_collapsed import LINES
 

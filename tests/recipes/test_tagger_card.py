@@ -1,6 +1,6 @@
 """What a tagger's card says to whoever loads it without Winnow."""
 
-from core.recipes.parts.tagger_card import by_others
+from core.tagging.card import by_others
 
 
 def scores(argmax: float, constrained: float) -> dict[str, float]:

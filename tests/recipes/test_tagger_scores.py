@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from core.artifacts.evaluations import SplitScores
-from core.recipes.parts.tagger_scores import over_seeds
+from core.tagging.evaluations import SplitScores
+from core.tagging.scores import over_seeds
 
 
 def outcome(f1: float, scorer: str) -> SplitScores:

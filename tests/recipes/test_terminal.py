@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from core.corpora.corpus import Corpus
-from core.facade import corpora, runs
-from core.facade.errors import InputError
-from core.facade.home import store
+from core.errors import InputError
+from core.importing import view as corpora
+from core.projects import runs
+from core.projects.home import store
 from core.runs import worker
 from core.runs.context import RunContext
 from tests.conftest import Command, Seal, sentence

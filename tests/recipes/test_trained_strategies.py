@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from core.facade import runs as facade_runs
 from core.models.encoder import Encoder
 from core.models.taggers import load_tagger
+from core.projects import runs as facade_runs
 from core.reporter import Silent
 from tests.conftest import Seal, sentence
 from tests.planted import contracts, kitchen

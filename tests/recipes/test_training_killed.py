@@ -11,13 +11,14 @@ import pytest
 import torch
 
 from core.errors import ResourceError
-from core.facade import removals, runs, training
-from core.facade.home import store
+from core.kind import register
+from core.kinds import RECIPES
 from core.models.taggers import load_tagger
-from core.recipes import RECIPES
-from core.recipes.base import register
+from core.projects import removals, runs
+from core.projects.home import store
 from core.runs import Run, launch
 from core.runs.data import Data
+from core.tagging import training_view as training
 from tests.conftest import Seal
 from tests.forge import Forge
 from tests.patience import PATIENCE, until, within

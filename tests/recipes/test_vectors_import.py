@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from core.artifacts import vectors
+from core import shown_command as commands
 from core.cli.main import main
+from core.encoders import vectors
 from core.errors import ConfigError, PathError, ReadError
-from core.facade import commands, removals, runs
 from core.models.bilstm import BiLstmTagger
 from core.models.taggers import load_tagger
+from core.projects import removals, runs
 from tests.conftest import Seal
 from tests.recipes.test_skl_recipe import AWAY, HOME
 

@@ -1,8 +1,8 @@
 """The worker that tests of a training's life spawn: the usual one, but for a checkpoint ten times a second."""
 
-from core.recipes.__main__ import main as work
 from core.training.events import EventCallback
 from core.training.finetune import finetune
+from core.work import main as work
 
 
 def main() -> int:

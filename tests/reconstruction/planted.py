@@ -3,8 +3,8 @@
 import random
 from collections.abc import Iterable, Sequence
 
-from core.reconstruction.pools import Pools, Thresholds, find_pools, ladder
-from core.reconstruction.training import Measured, Training, ordered
+from core.bias.pools import Pools, Thresholds, find_pools, ladder
+from core.bias.training_sentences import Measured, Training, ordered
 from core.text.sentence import Entity, Sentence, sentence_id
 
 TYPES = ("LOC", "ORG", "PER")

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from core.reconstruction.pools import Pools
-from core.reconstruction.training import Edit, Rebuilt, Training, key_of, name_of, surface
+from core.bias.pools import Pools
+from core.bias.training_sentences import Edit, Rebuilt, Training, key_of, name_of, surface
 from core.results import BoolArray
 from core.text.schemes import decode, encode
 from core.text.sentence import Sentence

@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from core.bias import contexts, entities, shares
+from core.bias.augment import _letters, dataaug, guard, levenshtein
+from core.bias.names import is_content_word
+from core.bias.pools import Pools, Thresholds, check, find_pools
+from core.bias.stretches import context_words, moved, stretches
+from core.bias.training_sentences import Measured, Rebuilt, Training, key_of, surface
 from core.corpora.readers import ReadOptions, read
 from core.errors import ConfigError
-from core.reconstruction import contexts, entities, shares
-from core.reconstruction.augment import _letters, dataaug, guard, levenshtein
-from core.reconstruction.names import is_content_word
-from core.reconstruction.pools import Pools, Thresholds, check, find_pools
-from core.reconstruction.stretches import context_words, moved, stretches
-from core.reconstruction.training import Measured, Rebuilt, Training, key_of, surface
 from tests.conftest import entities_of, sentence
 from tests.reconstruction.planted import measured, pools, rungs, sentences, training
 from tests.reconstruction.promises import hold, types

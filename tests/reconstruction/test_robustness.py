@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from core.bias.names import Known, NameMaker, is_content_word
+from core.bias.robustness_sets import Robust, cross_category, misspelt, unseen
+from core.bias.training_sentences import name_of, ordered, surface
+from core.bias.typos import slip
 from core.corpora.readers import ReadOptions, read
 from core.errors import CorpusError
-from core.reconstruction.names import Known, NameMaker, is_content_word
-from core.reconstruction.robustness import Robust, cross_category, misspelt, unseen
-from core.reconstruction.training import name_of, ordered, surface
-from core.reconstruction.typos import slip
 from core.text.sentence import Sentence
 from tests.conftest import entities_of, sentence
 from tests.reconstruction.planted import sentences

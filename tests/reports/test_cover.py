@@ -7,10 +7,11 @@ from pathlib import Path
 import pypdfium2
 import pytest
 
-from core.cli.report import write_report
-from core.facade import projects, reports
-from core.facade.reports import LONGEST, Cover
-from core.projects import COVER_FILE
+from core.experiment import reports
+from core.experiment.cli_report import write_report
+from core.experiment.reports import LONGEST, Cover
+from core.project_list import COVER_FILE
+from core.projects import view as projects
 from tests import finished
 from tests.pages.test_pages import opened
 from tests.pages.test_results import PAGE, tab

@@ -8,11 +8,11 @@ import pypdfium2
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.reports.as_docx import docx
-from core.reports.as_pdf import pdf
-from core.reports.drawing import LABELS, ROW, Dot, Interval, Label, Stroke, intervals
-from core.reports.fonts import width
-from core.reports.parts import Cover, Document, Picture, Text
+from core.experiment.report.as_docx import docx
+from core.experiment.report.as_pdf import pdf
+from core.experiment.report.drawing import LABELS, ROW, Dot, Interval, Label, Stroke, intervals
+from core.experiment.report.fonts import width
+from core.experiment.report.parts import Cover, Document, Picture, Text
 
 LONGEST = "the task's own text and all of the domain corpus, from the encoder my-own-legal-encoder ▲"
 

@@ -9,9 +9,9 @@ import pytest
 from fontTools.fontBuilder import FontBuilder
 from fontTools.pens.ttGlyphPen import TTGlyphPen
 
-from core.reports import Cover, Document, fonts, html, pdf
-from core.reports import docx as as_docx
-from core.reports.parts import Facts, Heading, Part, Quote, Table, Text
+from core.experiment.report import Cover, Document, fonts, html, pdf
+from core.experiment.report import docx as as_docx
+from core.experiment.report.parts import Facts, Heading, Part, Quote, Table, Text
 from tests.reports.test_reports import pages
 
 HINDI, HEBREW, CHINESE = "नमस्ते", "עברית", "合同"

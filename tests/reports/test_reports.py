@@ -13,21 +13,21 @@ import docx
 import pypdfium2
 import pytest
 
-from core.artifacts.arm_words import overlap_in_short
-from core.artifacts.evaluations import TrainInTest
-from core.artifacts.finding import Finding
-from core.artifacts.leaderboard import ArmRow, PlannedTest
-from core.artifacts.taggers import TwoReadings, TypeScores
 from core.cli.main import main
 from core.errors import ConfigError
-from core.facade import reports, results, studies
-from core.recipes.base import as_json
-from core.reports import CorpusRow, Cover, Document, Report, examples, experiment_document, html, pdf
-from core.reports import docx as as_docx
-from core.reports.drawing import GREY, Dot, Interval, Label, intervals
-from core.reports.experiment import TITLE
-from core.reports.parts import Picture, Text
+from core.experiment import reports, results, studies
+from core.experiment.arm_words import overlap_in_short
+from core.experiment.finding import Finding
+from core.experiment.report import CorpusRow, Cover, Document, Report, examples, experiment_document, html, pdf
+from core.experiment.report import docx as as_docx
+from core.experiment.report.drawing import GREY, Dot, Interval, Label, intervals
+from core.experiment.report.experiment import TITLE
+from core.experiment.report.parts import Picture, Text
+from core.experiment.result import ArmRow, PlannedTest
+from core.kind import as_json
 from core.stats.mistakes import mistakes
+from core.tagging.evaluations import TrainInTest
+from core.tagging.result import TwoReadings, TypeScores
 from core.text.sentence import Entity, Sentence, sentence_id
 from tests import finished
 from tests.conftest import elsewhere

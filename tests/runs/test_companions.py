@@ -14,16 +14,16 @@ import psutil
 import pytest
 
 from core.errors import Cancelled
-from core.facade import runs as facade_runs
-from core.recipes import calibrate
-from core.recipes.experiment import fan
-from core.recipes.experiment.steps import Step
+from core.experiment import fan
+from core.experiment.steps import Step
+from core.projects import runs as facade_runs
 from core.runs.context import RunContext
 from core.runs.executors import hello
 from core.runs.executors.companions import Companions, companions
 from core.runs.store import Run, RunStore
 from core.runs.where import ON, Where
 from core.runs.worker import execute
+from core.tagging import calibrate
 from tests.clusters import token, two_nodes
 from tests.conftest import elsewhere
 from tests.patience import until
@@ -47,7 +47,7 @@ def cluster() -> Iterator[str]:
 
 def helping(run: Run) -> list[psutil.Process]:
     """The processes that help with a run, wherever they are."""
-    words = ["core.recipes", "help", run.id]
+    words = ["core.work", "help", run.id]
     processes = psutil.process_iter(["cmdline"])
     return [process for process in processes if (process.info["cmdline"] or [])[2:5] == words]
 

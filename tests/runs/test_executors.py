@@ -18,10 +18,10 @@ import pytest
 from core import cards
 from core.corpora import edit_similarity, hygiene, near
 from core.corpora.hygiene import Audit
+from core.encoders.works import EmbedWork
 from core.errors import Cancelled, ModelError, ResourceError
-from core.facade import runs
-from core.facade.cluster import checked
-from core.recipes.parts.works import EmbedWork
+from core.projects import runs
+from core.projects.cluster import checked
 from core.reporter import Silent
 from core.runs.context import RunContext
 from core.runs.executors import checkup, engine, on_ray

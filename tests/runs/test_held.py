@@ -11,12 +11,13 @@ from signal import SIGKILL, Signals
 import psutil
 import pytest
 
-from core.artifacts import reviews as review_log
-from core.artifacts import roles
 from core.audit_log import account
+from core.bias import review_log
+from core.corpora import roles
 from core.errors import CorpusError, Overtaken, RunBusy, RunError
-from core.facade import corpora, removals, runs
-from core.facade.home import store
+from core.importing import view as corpora
+from core.projects import removals, runs
+from core.projects.home import store
 from core.runs import Run, execute, journal, launch
 from core.runs.lock import Lock, Worker, locked
 from tests.conftest import Seal

@@ -10,9 +10,9 @@ import pytest
 from core.config import Config
 from core.corpora.corpus import Corpus
 from core.errors import ConfigError
-from core.facade import runs
-from core.recipes import RECIPES
-from core.recipes.base import Recipe, work_of
+from core.kind import Recipe, work_of
+from core.kinds import RECIPES
+from core.projects import runs
 from core.runs import executors, launch
 from core.runs.executors.machines import Machines
 from core.runs.where import Node, Where

@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from core.recipes import RECIPES
+from core.kinds import RECIPES
 from tests import every_kind
 from tests.conftest import elsewhere
 from tests.forge import Forge

@@ -34,11 +34,11 @@ from core.models.mlm import MaskedLM, pseudo_perplexity
 from core.models.taggers import new_span_tagger, new_tagger
 from core.models.transfer import without_reading_masks
 from core.models.word_features import build_vocabulary
-from core.recipes import calibrate
 from core.reporter import Silent
 from core.results import Role
 from core.selection import make_strategy
 from core.selection.base import Batch, Source
+from core.tagging import calibrate
 from core.text.paired import Paired
 from core.text.sentence import Sentence
 from core.training import arguments as training_arguments

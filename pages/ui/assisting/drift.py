@@ -6,8 +6,8 @@ from typing import Any
 
 import streamlit as st
 
-from core.facade import assisting
-from core.facade.assisting import Assisted, DriftRow
+from core.assisting import view as assisting
+from core.assisting.view import Assisted, DriftRow
 from pages.ui.frame import guard
 from pages.ui.grid import grid
 from pages.ui.project import later

@@ -5,10 +5,14 @@ from typing import Any
 
 import streamlit as st
 
-from core.facade import assisting, commands, corpora, figures, runs
-from core.facade.assisting import AssistRow, AssistTable
-from core.facade.runs import Run
-from core.facade.terms import DEV, TEST
+from core import shown_command as commands
+from core.assisting import plot
+from core.assisting import view as assisting
+from core.assisting.view import AssistRow, AssistTable
+from core.importing import view as corpora
+from core.projects import runs
+from core.projects.runs import Run
+from core.terms import DEV, TEST
 from pages.ui.presses import submitted
 from pages.ui.runs.links import remember
 from pages.ui.runs.panel import run_panel
@@ -90,7 +94,7 @@ def _outcome(run_id: str) -> None:
     result = assisting.swept(run_id)
     for table_of_share in result.tables:
         st.markdown(f"**{plain(assisting.in_words(table_of_share))}**")
-        figure = figures.f1_by_threshold(assisting.sweep_points(run_id, table_of_share.share), table_of_share.threshold)
+        figure = plot.f1_by_threshold(assisting.sweep_points(run_id, table_of_share.share), table_of_share.threshold)
         chart(figure, f"assisting.f1.{table_of_share.share}", f"Score by threshold, sharing {table_of_share.share}")
     name = "Test score alone, with all, with as many at random, with what was chosen"
     table([_line(each) for each in result.tables], COLUMNS, name)

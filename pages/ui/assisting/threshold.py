@@ -7,10 +7,13 @@ from tempfile import TemporaryDirectory
 
 import streamlit as st
 
-from core.facade import assisting, commands, figures, runs
-from core.facade.assisting import Kept, Mark
-from core.facade.corpora import Sentence
-from core.facade.shown import count
+from core import shown_command as commands
+from core.assisting import plot
+from core.assisting import view as assisting
+from core.assisting.view import Kept, Mark
+from core.importing.view import Sentence
+from core.projects import runs
+from core.shown import count
 from pages.ui.frame import guard, looked
 from pages.ui.orphaned import text_gone
 from pages.ui.presses import pressed
@@ -39,7 +42,7 @@ def threshold(run_id: str) -> None:
         sharing = assisted.scores[assisted.overlaps > 0]
         log = runs.get(run_id).manifest.config["log"]
         name = f"Histogram of sentence scores: {counts.kept:,} of {counts.of:,} kept below {threshold:g}"
-        chart(figures.skl_histogram(sharing, threshold, log), "assisting.scores", name)
+        chart(plot.skl_histogram(sharing, threshold, log), "assisting.scores", name)
         st.caption(
             f"Not drawn: {counts.of - len(sharing):,} sentences that share no entity with"
             f" {plain(assisted.primary.name)}. Their score is 0, so they are always kept, however unlike they are."

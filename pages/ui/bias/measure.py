@@ -5,9 +5,13 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from core.facade import commands, corpora, figures, runs, training
-from core.facade.runs import Run
-from core.facade.shown import count, duration
+from core import shown_command as commands
+from core.importing import view as corpora
+from core.projects import runs
+from core.projects.runs import Run
+from core.shown import count, duration
+from core.tagging import plot
+from core.tagging import training_view as training
 from pages.ui.frame import guard
 from pages.ui.presses import pressed
 from pages.ui.runs.links import attach, attached
@@ -162,12 +166,12 @@ def _losses(run_id: str) -> None:
             return
         none, no_steps = np.empty(0), np.empty(0, dtype=np.int64)
         lines = [
-            figures.Line(name=name, part="", steps=losses[side].steps, values=losses[side].values)
+            plot.Line(name=name, part="", steps=losses[side].steps, values=losses[side].values)
             if side in losses
-            else figures.Line(name=name, part="", steps=no_steps, values=none)  # so that no colour changes hands
+            else plot.Line(name=name, part="", steps=no_steps, values=none)  # so that no colour changes hands
             for side, name in LINES.items()
         ]
         st.markdown("**Training loss of the two classifiers**")
-        figure = figures.curves(lines, y="loss", height=220, dark=is_dark())
+        figure = plot.curves(lines, y="loss", height=220, dark=is_dark())
         st.altair_chart(figure, key="bias.loss", alt="Training loss of both classifiers over all folds")
         st.caption("It jumps up wherever the next fold's classifier begins, which knows nothing yet.")

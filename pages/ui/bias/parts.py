@@ -6,11 +6,14 @@ from typing import Any
 
 import streamlit as st
 
-from core.facade import bias, figures, rebuilding, taggers
-from core.facade.bias import MentionRow
-from core.facade.corpora import Entity
-from core.facade.figures import IntArray
-from core.facade.rebuilding import Diff
+from core import charts
+from core.bias import plot, rebuilding
+from core.bias import view as bias
+from core.bias.rebuilding import Diff
+from core.bias.view import MentionRow
+from core.importing.view import Entity
+from core.results import IntArray
+from core.tagging import view as taggers
 from pages.ui.frame import guard, looked, where_text_is_here
 from pages.ui.grid import grid
 from pages.ui.orphaned import text_gone
@@ -20,7 +23,7 @@ from pages.ui.widgets import place_html, plain
 PAGE = 8  # sentences
 ROWS = 300  # of a table
 OLD, NEW = "#8F8F8F", "#009E73"
-COLOURS = {kind: figures.css_colour(look[1]) for kind, look in figures.BIN_LOOKS.items()}
+COLOURS = {kind: charts.css_colour(look[1]) for kind, look in plot.BIN_LOOKS.items()}
 
 
 def bits(value: float) -> str:

@@ -7,10 +7,14 @@ from typing import Any
 
 import streamlit as st
 
-from core.facade import commands, corpora, deliver, figures, rebuilding, results, runs
-from core.facade.rebuilding import Preview
-from core.facade.runs import Run
-from core.facade.shown import count
+from core import shown_command as commands
+from core.bias import plot, rebuilding
+from core.bias.rebuilding import Preview
+from core.experiment import deliver, results
+from core.importing import view as corpora
+from core.projects import runs
+from core.projects.runs import Run
+from core.shown import count
 from pages.ui.bias.parts import changes
 from pages.ui.frame import guard
 from pages.ui.presses import pressed
@@ -175,7 +179,7 @@ def _lowered(reached: str) -> str:
 
 def _sentences(options: Mapping[str, Any], drawn: Preview) -> None:
     """Draw what a set of one size is drawn from."""
-    size, looks = options["size"], figures.BIN_LOOKS
+    size, looks = options["size"], plot.BIN_LOOKS
     if options["add_bin"]:
         more = "" if options["add_bin"] == "none" else f", and {size:,} where the {looks[options['add_bin']][0]}"
         st.markdown(f"**{count(size, 'sentence')}** to draw, with any mention{more}.")

@@ -9,10 +9,11 @@ from typing import Any
 
 import streamlit as st
 
-from core.facade import bias, reviews
-from core.facade.errors import Overtaken
-from core.facade.reviews import Action, Reviews
-from core.facade.shown import count
+from core.bias import reviews
+from core.bias import view as bias
+from core.bias.reviews import Action, Reviews
+from core.errors import Overtaken
+from core.shown import count
 from pages.ui.bias.parts import bits, marked, notes
 from pages.ui.frame import guard, looked
 from pages.ui.presses import pressed

@@ -7,11 +7,16 @@ from typing import Any
 
 import streamlit as st
 
-from core.facade import commands, corpora, deliver, figures, rebuilding, results, runs, taggers
-from core.facade.runs import Run
-from core.facade.shown import count
-from core.facade.taggers import FrontierRow, TestedAlike
-from core.facade.terms import TEST, TRAIN
+from core import shown_command as commands
+from core.bias import plot, rebuilding
+from core.experiment import deliver, results
+from core.importing import view as corpora
+from core.projects import runs
+from core.projects.runs import Run
+from core.shown import count
+from core.tagging import view as taggers
+from core.tagging.view import FrontierRow, TestedAlike
+from core.terms import TEST, TRAIN
 from pages.ui.bias.parts import changes
 from pages.ui.frame import guard, where_text_is_here
 from pages.ui.presses import pressed
@@ -194,7 +199,7 @@ def _set(rows: Sequence[FrontierRow], test: str, plain_name: str, names: dict[st
     points = taggers.frontier_points(rows, test, names, certain=certain)
     hard = results.corpus_name(test)
     st.markdown(f"**{plain(hard)}**")
-    figure = figures.frontier(points, x=f"score (F1) on {plain_name}", y="score (F1) on this set")
+    figure = plot.frontier(points, x=f"score (F1) on {plain_name}", y="score (F1) on this set")
     best = "; ".join(one.name for one in points if one.best)
     chart(figure, f"bias.frontier.{test}", f"Score (F1) on {plain_name} against {hard}; none is better on both: {best}")
 

@@ -5,9 +5,10 @@ from functools import partial
 
 import streamlit as st
 
-from core.facade import bias, figures
-from core.facade.figures import FloatArray
-from core.facade.shown import count
+from core.bias import plot
+from core.bias import view as bias
+from core.results import FloatArray
+from core.shown import count
 from pages.ui.bias.parts import ROWS, download, marked, mention_table
 from pages.ui.frame import guard, looked
 from pages.ui.orphaned import text_gone
@@ -26,7 +27,7 @@ def scatter(run_id: str) -> None:
         turn = int(st.session_state.get("bias.turn", 0))
         key, sliders = f"bias.pvi.{run_id}.{turn}", (f"bias.x.{run_id}", f"bias.y.{run_id}")
         spans = _span(measured.context), _span(measured.entity)
-        figure = figures.pvi_scatter(
+        figure = plot.pvi_scatter(
             measured.context[numbers], measured.entity[numbers], measured.bins[numbers].tolist(), numbers
         )
         chart(

@@ -4,9 +4,12 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from core.facade import bias, figures, results, runs
-from core.facade.bias import BinRow, DifficultyResult, TypeRow
-from core.facade.runs import Run
+from core.bias import plot
+from core.bias import view as bias
+from core.bias.view import BinRow, DifficultyResult, TypeRow
+from core.experiment import results
+from core.projects import runs
+from core.projects.runs import Run
 from pages.ui.bias.parts import bits, mention_list
 from pages.ui.frame import guard
 from pages.ui.runs.words import run_titles
@@ -93,7 +96,7 @@ def _data_sets(run_id: str) -> None:
             )
         called = run_titles([measured[name] for name in shown], lambda run: alike[run.id])
         rows = [
-            figures.Informed(
+            plot.Informed(
                 name=called[run],
                 bits=bias.result(run).v_information,
                 intervals=bias.result(run).intervals,
@@ -102,7 +105,7 @@ def _data_sets(run_id: str) -> None:
         ]
         if rows:
             values = "; ".join(f"{row.name}: {row.bits.entity:z.2f}, {row.bits.context:z.2f}" for row in rows)
-            chart(figures.v_information_bars(rows), "bias.v", f"V-information by name, by context, bits: {values}")
+            chart(plot.v_information_bars(rows), "bias.v", f"V-information by name, by context, bits: {values}")
 
 
 def _corpus(run: Run) -> str:
@@ -134,11 +137,11 @@ def _histogram(run_id: str) -> None:
 
         bins = ", ".join(f"{row.name} {row.mentions:,}" for row in bias.bin_rows(run_id))
         alt = f"Histogram of name minus context: {bins}. The sentences of a bar can be listed below."
-        chart(figures.ceim_histogram(panels), key, alt, on_select=clicked, selection_mode="points")
+        chart(plot.ceim_histogram(panels), key, alt, on_select=clicked, selection_mode="points")
         _bar(run_id, panels, kinds, picker)
 
 
-def _bar(run_id: str, panels: Sequence[figures.CeimPanel], kinds: Sequence[str], picker: str) -> None:
+def _bar(run_id: str, panels: Sequence[plot.CeimPanel], kinds: Sequence[str], picker: str) -> None:
     """The picked bar's sentences; the list of bars is the way without a mouse."""
     sizes = {
         (kind, bar): int((panel.bars == bar).sum())
@@ -149,7 +152,7 @@ def _bar(run_id: str, panels: Sequence[figures.CeimPanel], kinds: Sequence[str],
         "Sentences of a bar",
         list(sizes),
         None,
-        lambda at: f"{f'{at[0]}, ' if at[0] else ''}{figures.bar_words(at[1])} ({sizes[at]:,})",
+        lambda at: f"{f'{at[0]}, ' if at[0] else ''}{plot.bar_words(at[1])} ({sizes[at]:,})",
         key=picker,
         placeholder="click a bar, or pick it here",
     )
@@ -158,9 +161,7 @@ def _bar(run_id: str, panels: Sequence[figures.CeimPanel], kinds: Sequence[str],
     numbers = bias.in_bar(run_id, picked[1], picked[0])
     of = f" of type {plain(picked[0])}" if picked[0] else ""
     s = "s" if len(numbers) != 1 else ""
-    st.markdown(
-        f"**{len(numbers):,} mention{s}**{of} with a name minus context (CEIM) of {figures.bar_words(picked[1])}"
-    )
+    st.markdown(f"**{len(numbers):,} mention{s}**{of} with a name minus context (CEIM) of {plot.bar_words(picked[1])}")
     mention_list(run_id, numbers, f"bias.list.{run_id[-4:]}.{picked[0]}.{picked[1]}")
 
 

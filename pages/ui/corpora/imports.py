@@ -10,9 +10,12 @@ from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileMan
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.typing import UploadedFile
 
-from core.facade import corpora, intake, runs, uploads
-from core.facade.errors import EncodingError, OptionsError, WinnowError
-from core.facade.shown import count
+from core.errors import EncodingError, OptionsError, WinnowError
+from core.importing import intake_view as intake
+from core.importing import uploads
+from core.importing import view as corpora
+from core.projects import runs
+from core.shown import count
 from pages.ui.corpora.proposal import ONE, asked_annotator, proposed
 from pages.ui.corpora.uploads import OPEN, taken, waiting
 from pages.ui.frame import ASSETS, guard

@@ -5,10 +5,13 @@ from contextlib import suppress
 
 import streamlit as st
 
-from core.facade import corpora, intake, results, terms
-from core.facade.errors import WinnowError
-from core.facade.intake import Taken
-from core.facade.shown import count, short
+from core import terms
+from core.errors import WinnowError
+from core.experiment import results
+from core.importing import intake_view as intake
+from core.importing import view as corpora
+from core.importing.intake_view import Taken
+from core.shown import count, short
 from pages.ui.project import page_link
 from pages.ui.runs.links import CORPORA
 from pages.ui.widgets import plain, table

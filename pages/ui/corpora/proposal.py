@@ -6,9 +6,11 @@ from typing import Any
 
 import streamlit as st
 
-from core.facade import intake, runs, terms
-from core.facade.intake import Row
-from core.facade.shown import count, short
+from core import terms
+from core.importing import intake_view as intake
+from core.importing.intake_view import Row
+from core.projects import runs
+from core.shown import count, short
 from pages.ui.corpora.uploads import OPEN
 from pages.ui.presses import pressed
 from pages.ui.runs.links import attach

@@ -2,7 +2,8 @@
 
 import streamlit as st
 
-from core.facade import ratios, terms
+from core import terms
+from core.importing import ratios
 from pages.ui.widgets import table
 
 

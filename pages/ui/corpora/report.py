@@ -4,9 +4,11 @@ from dataclasses import asdict
 
 import streamlit as st
 
-from core.facade import checks, corpora, deliver, results
-from core.facade.corpora import AddResult
-from core.facade.shown import short
+from core.experiment import deliver, results
+from core.importing import checks
+from core.importing import view as corpora
+from core.importing.view import AddResult
+from core.shown import short
 from pages.ui import checks as data_check
 from pages.ui.presses import pressed
 from pages.ui.project import later

@@ -4,9 +4,11 @@ from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
-from core.facade import corpora, results, runs
-from core.facade.corpora import SplitResult
-from core.facade.shown import count
+from core.experiment import results
+from core.importing import view as corpora
+from core.importing.view import SplitResult
+from core.projects import runs
+from core.shown import count
 from pages.ui.presses import pressed, submitted
 from pages.ui.runs.panel import run_panel
 from pages.ui.widgets import corpus_picker, plain, table

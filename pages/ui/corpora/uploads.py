@@ -4,8 +4,8 @@ from pathlib import Path
 
 import streamlit as st
 
-from core.facade import uploads
-from core.facade.errors import InputError
+from core.errors import InputError
+from core.importing import uploads
 from pages.ui.presses import pressed
 from pages.ui.widgets import plain
 

@@ -5,8 +5,9 @@ from typing import Literal
 
 import streamlit as st
 
-from core.facade import entities, maps
-from core.facade.maps import Mode
+from core.explore import entities
+from core.explore import view as maps
+from core.explore.view import Mode
 from pages.ui.explore import state
 from pages.ui.widgets import plain
 

@@ -5,11 +5,13 @@ from typing import Any
 
 import streamlit as st
 
-from core.facade import corpora, insights, runs
-from core.facade.choices import run_of
-from core.facade.insights import Health
-from core.facade.shown import count
-from core.facade.terms import CHOICE, plainly
+from core.importing import view as corpora
+from core.projects import runs
+from core.selection import insights
+from core.selection.choices import run_of
+from core.selection.insights import Health
+from core.shown import count
+from core.terms import CHOICE, plainly
 from pages.ui.choice import take
 from pages.ui.presses import pressed
 from pages.ui.runs.panel import run_panel

@@ -5,11 +5,14 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from core.facade import entities, figures, maps, regions, selections
-from core.facade.figures import BoolArray, IntArray
-from core.facade.home import home
-from core.facade.shown import count
-from core.facade.terms import plainly
+from core import charts
+from core.explore import density, entities, map_labels, plot, regions
+from core.explore import view as maps
+from core.projects.home import home
+from core.results import BoolArray, IntArray
+from core.selection import view as selections
+from core.shown import count
+from core.terms import plainly
 from pages.ui.explore import state
 from pages.ui.explore.controls import MOST_DRAWN, Colouring, Controls
 from pages.ui.explore.tooltips import packed, tooltips
@@ -79,7 +82,7 @@ def _tooltips(data: tuple[Any, ...], _kinds: IntArray, _drawn: IntArray) -> byte
     """Their text. data: everything it depends on."""
     points = _drawn[_hovered(_kinds[_drawn])]
     names = [plainly(maps.CLASSES[kind]) for kind in _kinds[points].tolist()]
-    return packed(KEY, points, figures.hover_lines(names, maps.hover(data[1], points)))
+    return packed(KEY, points, plot.hover_lines(names, maps.hover(data[1], points)))
 
 
 def _hovered(kinds: IntArray) -> BoolArray:
@@ -87,7 +90,7 @@ def _hovered(kinds: IntArray) -> BoolArray:
     return np.full(len(kinds), True) if len(kinds) <= MOST_HOVERED else kinds != 2
 
 
-def _view(data: tuple[Any, ...], map_run: str) -> figures.View:
+def _view(data: tuple[Any, ...], map_run: str) -> plot.View:
     """Baked in when the figure is drawn anew: a zoom or a lasso in the browser must not redraw it."""
     baked = st.session_state.get(state.BAKED)
     fresh = (data, state.turn())
@@ -95,37 +98,37 @@ def _view(data: tuple[Any, ...], map_run: str) -> figures.View:
     if baked is None or baked[0] != fresh or "explore.bridge" not in st.session_state:
         zoom = st.session_state.get(state.ZOOM) or {}
         region = state.picked(map_run)
-        view = figures.View(zoom=zoom.get(map_run), outlines=state.outlines(region))
+        view = plot.View(zoom=zoom.get(map_run), outlines=state.outlines(region))
         baked = st.session_state[state.BAKED] = (fresh, view)
     return baked[1]
 
 
 @st.cache_resource(max_entries=6, show_spinner="Drawing the map")
-def _figure(data: tuple[Any, ...], view: figures.View, _kinds: IntArray) -> tuple[Any, IntArray]:
+def _figure(data: tuple[Any, ...], view: plot.View, _kinds: IntArray) -> tuple[Any, IntArray]:
     """The figure and the points in it. data: everything it depends on."""
     _, map_run, _, by, n, query, mode, layers, column, dark, shown = data
     mapped = maps.get(map_run)
     points = maps.get(map_run).draw(_kinds, n)
     kinds = _kinds[points]
-    drawn = figures.Dots(
+    drawn = plot.Dots(
         x=mapped.xy[0][points], y=mapped.xy[1][points], points=points, kinds=kinds, hovered=_hovered(kinds)
     )
     if by == "class":
-        fig = figures.by_class(drawn, np.bincount(_kinds, minlength=3).tolist(), view)
+        fig = plot.by_class(drawn, np.bincount(_kinds, minlength=3).tolist(), view)
     else:
         fig = _coloured(by, column, map_run, drawn, view)
     if shown:
-        figures.fade_others(fig, regions.region_points(map_run, regions.region_of(map_run, shown), _kinds))
+        plot.fade_others(fig, regions.region_points(map_run, regions.region_of(map_run, shown), _kinds))
     if query:
-        figures.mark(fig, drawn, maps.search(map_run, query, mode).points, "found")
+        plot.mark(fig, drawn, maps.search(map_run, query, mode).points, "found")
     if "density" in layers:
-        figures.density_lines(fig, mapped.xy[0], mapped.xy[1], _kinds)
+        density.density_lines(fig, mapped.xy[0], mapped.xy[1], _kinds)
     if "words" in layers:
         names = [cluster.name for cluster in mapped.clusters]
-        figures.label_topics(fig, drawn.x, drawn.y, mapped.cluster[points], names)
-        ink = figures.DARK_INK if dark else figures.INK
+        map_labels.label_topics(fig, drawn.x, drawn.y, mapped.cluster[points], names)
+        ink = charts.DARK_INK if dark else charts.INK
         fig.update_annotations(bgcolor=PAPER[ink], arrowcolor=ink, opacity=0.9)
-    return figures.dressed(fig, dark=dark), points
+    return charts.dressed(fig, dark=dark), points
 
 
 def _faded(map_run: str) -> str:
@@ -134,28 +137,28 @@ def _faded(map_run: str) -> str:
     return regions.region_token(region) if region and region["kind"] in ("score", "topic", "class") else ""
 
 
-def _coloured(by: Colouring, column: str, map_run: str, drawn: figures.Dots, view: figures.View) -> Any:
+def _coloured(by: Colouring, column: str, map_run: str, drawn: plot.Dots, view: plot.View) -> Any:
     """Coloured by something other than class."""
     points = drawn.points
     if by == "score":
         unit = selections.scored(maps.get(map_run).selection).scores.unit
-        return figures.by_value(drawn, maps.colour_numbers(map_run, points, "score"), unit, view)
+        return plot.by_value(drawn, maps.colour_numbers(map_run, points, "score"), unit, view)
     if by == "length":
-        return figures.by_value(drawn, maps.colour_numbers(map_run, points, "length"), "tokens", view)
+        return plot.by_value(drawn, maps.colour_numbers(map_run, points, "length"), "tokens", view)
     if by == "page":
-        return figures.by_value(drawn, maps.colour_numbers(map_run, points, "page"), "page", view)
+        return plot.by_value(drawn, maps.colour_numbers(map_run, points, "page"), "page", view)
     if by == "entities":
-        return figures.by_value(drawn, entities.entity_counts(map_run, points), "predicted entities", view)
+        return plot.by_value(drawn, entities.entity_counts(map_run, points), "predicted entities", view)
     if by == "column":
         return _by_column(column, map_run, drawn, view)
-    return figures.by_name(drawn, maps.colour_names(map_run, points, by), view)
+    return plot.by_name(drawn, maps.colour_names(map_run, points, by), view)
 
 
-def _by_column(column: str, map_run: str, drawn: figures.Dots, view: figures.View) -> Any:
+def _by_column(column: str, map_run: str, drawn: plot.Dots, view: plot.View) -> Any:
     """Coloured by what a column of the files says: on a scale where it holds numbers alone."""
     if maps.further_columns(map_run)[column]:
-        return figures.by_value(drawn, maps.column_numbers(map_run, drawn.points, column), column, view)
-    return figures.by_name(drawn, maps.column_names(map_run, drawn.points, column), view)
+        return plot.by_value(drawn, maps.column_numbers(map_run, drawn.points, column), column, view)
+    return plot.by_name(drawn, maps.column_names(map_run, drawn.points, column), view)
 
 
 @st.fragment

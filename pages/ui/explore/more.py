@@ -6,10 +6,13 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from core.facade import choices, figures, insights, maps, selections
-from core.facade.figures import IntArray
-from core.facade.home import home
-from core.facade.insights import Side
+from core.explore import plot
+from core.explore import view as maps
+from core.projects.home import home
+from core.results import IntArray
+from core.selection import choices, insights
+from core.selection import view as selections
+from core.selection.insights import Side
 from pages.ui.explore import state
 from pages.ui.explore.tooltips import packed, tooltips
 from pages.ui.project import page_link
@@ -86,25 +89,25 @@ def _sides(
     kinds = np.full(len(mapped), len(insights.SIDES), dtype=np.uint8)  # T_C comes after the sides
     kinds[mapped.n_task :] = _sides[mapped.rows[mapped.n_task :]]
     points = maps.get(map_run).draw(kinds, DRAWN)
-    drawn = figures.Dots(
+    drawn = plot.Dots(
         x=mapped.xy[0][points],
         y=mapped.xy[1][points],
         points=points,
         kinds=kinds[points],
         hovered=np.ones(len(points), dtype=bool),
     )
-    names = [figures.SIDE_LOOKS[kind].name for kind in kinds[points].tolist()]
-    hover = packed("explore-sides", points, figures.hover_lines(names, maps.hover(map_run, points)))
-    totals = np.bincount(kinds, minlength=len(figures.SIDE_LOOKS)).tolist()
-    counts = ", ".join(f"{n:,} {look.name}" for n, look in zip(totals, figures.SIDE_LOOKS, strict=True))
-    return figures.by_class(drawn, totals, figures.View(tool="pan", height=480), figures.SIDE_LOOKS), counts, hover
+    names = [plot.SIDE_LOOKS[kind].name for kind in kinds[points].tolist()]
+    hover = packed("explore-sides", points, plot.hover_lines(names, maps.hover(map_run, points)))
+    totals = np.bincount(kinds, minlength=len(plot.SIDE_LOOKS)).tolist()
+    counts = ", ".join(f"{n:,} {look.name}" for n, look in zip(totals, plot.SIDE_LOOKS, strict=True))
+    return plot.by_class(drawn, totals, plot.View(tool="pan", height=480), plot.SIDE_LOOKS), counts, hover
 
 
 def _curve(choice_id: str, other: str) -> None:
     points = insights.overlap_curve(choice_id, other)
     st.markdown("**Overlap by budget**")
     chart(
-        figures.overlap_lines(points, len(selections.scored(choice_id).domain)),
+        plot.overlap_lines(points, len(selections.scored(choice_id).domain)),
         "explore.overlap",
         "Share of the best sentences that both selections hold, by how many are selected",
     )

@@ -2,8 +2,8 @@
 
 import streamlit as st
 
-from core.facade import regions
-from core.facade.regions import Region
+from core.explore import regions
+from core.explore.regions import Region
 from pages.ui.presses import pressed
 
 

@@ -9,11 +9,15 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from core.facade import deliver, insights, maps, regions, selections
-from core.facade.figures import IntArray
-from core.facade.maps import MapRow, Sort
-from core.facade.shown import count
-from core.facade.terms import plainly
+from core.experiment import deliver
+from core.explore import regions
+from core.explore import view as maps
+from core.explore.view import MapRow, Sort
+from core.results import IntArray
+from core.selection import insights
+from core.selection import view as selections
+from core.shown import count
+from core.terms import plainly
 from pages.ui.explore import state
 from pages.ui.explore.named import name_it
 from pages.ui.explore.scores import scores

@@ -6,10 +6,12 @@ A drag over the bars and the slider below them set the same filter; the slider i
 import numpy as np
 import streamlit as st
 
-from core.facade import figures, maps, regions, selections
-from core.facade.figures import IntArray
-from core.facade.regions import Region
-from core.facade.shown import count
+from core.explore import plot, regions
+from core.explore import view as maps
+from core.explore.regions import Region
+from core.results import IntArray
+from core.selection import view as selections
+from core.shown import count
 from pages.ui.explore import state
 from pages.ui.widgets import chart
 
@@ -27,7 +29,7 @@ def scores(map_run: str, points: IntArray) -> None:
     name = f"Scores of {count(len(values), 'sentence')} on the map, {len(picked):,} of them picked"
     bars = f"explore.scores.{map_run[-4:]}.{state.nth()}"  # a new key takes the drawn box away, the bars show the range
     chart(
-        figures.picked_scores(values, picked, unit),
+        plot.picked_scores(values, picked, unit),
         bars,
         name,
         on_select=lambda: _dragged(map_run, bars, (low, high)),

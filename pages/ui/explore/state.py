@@ -4,10 +4,13 @@ from typing import Any
 
 import streamlit as st
 
-from core.facade import insights, maps, regions, selections
-from core.facade.errors import WinnowError
-from core.facade.figures import IntArray
-from core.facade.maps import Mode
+from core.errors import WinnowError
+from core.explore import regions
+from core.explore import view as maps
+from core.explore.view import Mode
+from core.results import IntArray
+from core.selection import insights
+from core.selection import view as selections
 from pages.ui import choice
 from pages.ui.selection.chosen import REASONS
 from pages.ui.widgets import plain

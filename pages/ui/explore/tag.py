@@ -2,9 +2,13 @@
 
 import streamlit as st
 
-from core.facade import corpora, deliver, entities, runs, taggers
-from core.facade.choices import run_of
-from core.facade.shown import count
+from core.experiment import deliver
+from core.explore import entities
+from core.importing import view as corpora
+from core.projects import runs
+from core.selection.choices import run_of
+from core.shown import count
+from core.tagging import view as taggers
 from pages.ui.presses import pressed
 from pages.ui.project import page_link
 from pages.ui.runs.panel import run_panel

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from core.facade import atlas
+from core.explore import atlas
 from pages.ui.frame import guard
 from pages.ui.presses import pressed
 from pages.ui.widgets import command_lines

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from core.facade.figures import IntArray
+from core.results import IntArray
 from pages.ui.frame import ASSETS
 
 _tooltips = st.components.v2.component("winnow_tooltips", js=(ASSETS / "tooltips.js").read_text(encoding="utf-8"))

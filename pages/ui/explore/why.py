@@ -5,10 +5,13 @@ from html import escape
 import numpy as np
 import streamlit as st
 
-from core.facade import entities, insights, maps, selections
-from core.facade.figures import IntArray
-from core.facade.insights import Why
-from core.facade.maps import MapRow
+from core.explore import entities
+from core.explore import view as maps
+from core.explore.view import MapRow
+from core.results import IntArray
+from core.selection import insights
+from core.selection import view as selections
+from core.selection.insights import Why
 from pages.ui.presses import pressed
 from pages.ui.widgets import entity_html, place_html, plain, table, with_place
 

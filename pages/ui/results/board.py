@@ -6,9 +6,11 @@ from typing import Any
 
 import streamlit as st
 
-from core.facade import figures, results, runs, terms
-from core.facade.results import ArmRow, FurtherTest, NextBudget
-from core.facade.shown import duration
+from core import terms
+from core.experiment import plot, plot_shares, plot_sources, results
+from core.experiment.results import ArmRow, FurtherTest, NextBudget
+from core.projects import runs
+from core.shown import duration
 from pages.ui.finding import finding
 from pages.ui.widgets import chart, plain, table
 
@@ -23,7 +25,7 @@ SIGNS = {
     "baseline": "◆ baseline",
     "control": "■ control",
 }
-_name = figures.line_name
+_name = plot.line_name
 ONCE = (
     "Each variant saw the test set once, after training had been stopped on the dev set. The "
     "variants are sorted by dev F1: choose by that, never by test F1."
@@ -56,7 +58,7 @@ def leaderboard(run_id: str) -> None:
     board = results.board(run_id)
     rows = board.leaderboard
     finding(results.finding(run_id))
-    if unfound := figures.unfound_words(results.unfound_types(run_id)):
+    if unfound := plot.unfound_words(results.unfound_types(run_id)):
         st.warning(plain(unfound), icon=":material/search_off:")
     for words in filter(None, (results.overlap_in_short(run_id), board.ceiling_words)):
         st.warning(plain(words), icon=":material/warning:")
@@ -65,10 +67,10 @@ def leaderboard(run_id: str) -> None:
         st.caption(words)
     _failed(rows)
     means = "; ".join(f"{_name(row)} {row.mean:.2f}" for row in rows)
-    chart(figures.seed_dots(rows), "results.dots", f"Test score of every seed and variant; means: {means}")
-    gaps = "; ".join(f"{_name(row)} {figures.interval_words(row)}" for row in rows[:30])
-    chart(figures.differences(rows), "results.gaps", f"Score minus that of {results.baseline_words(rows)}: {gaps}")
-    columns = COLUMNS | {"helped": figures.asked_first(rows), "none": f"Against {results.baseline_words(rows)}"}
+    chart(plot.seed_dots(rows), "results.dots", f"Test score of every seed and variant; means: {means}")
+    gaps = "; ".join(f"{_name(row)} {plot.interval_words(row)}" for row in rows[:30])
+    chart(plot.differences(rows), "results.gaps", f"Score minus that of {results.baseline_words(rows)}: {gaps}")
+    columns = COLUMNS | {"helped": plot.asked_first(rows), "none": f"Against {results.baseline_words(rows)}"}
     table([_line(row) for row in rows], columns, "Leaderboard: every variant's scores and verdict", wrapped=())
     _further(rows)
     with st.expander("Why each verdict, and what would settle it", expanded=True, icon=":material/gavel:"):
@@ -95,15 +97,15 @@ COLUMNS = {
 
 
 def _line(row: ArmRow) -> dict[str, Any]:
-    helped, chose = figures.answers(row)
+    helped, chose = plot.answers(row)
     return {
         "arm": f"{_name(row)}, {row.changed_words or row.drawn_words}".rstrip(", "),
         "sentences": row.sentences,
         "tokens": row.tokens,
         "f1": spread(row.mean, row.sd),
         "dev": f"{row.dev_mean:.2f}",
-        "none": figures.interval_words(row),
-        "random": figures.control_words(row),
+        "none": plot.interval_words(row),
+        "random": plot.control_words(row),
         "helped": f"{SIGNS[row.verdict].split()[0]} {helped}",
         "chose": chose,
         "seeds": "" if row.verdict == "baseline" else f"{row.wins}, {row.ties}, {row.losses}",
@@ -132,7 +134,7 @@ def _on_each_test(row: ArmRow) -> dict[str, str]:
 
 def _with_difference(row: ArmRow, test: ArmRow | FurtherTest) -> str:
     score = spread(test.mean, test.sd)
-    return score if row.verdict == "baseline" else f"{score} ({figures.difference_words(test)})"
+    return score if row.verdict == "baseline" else f"{score} ({plot.difference_words(test)})"
 
 
 def spread(mean: float | None, sd: float | None) -> str:
@@ -192,7 +194,7 @@ def _bill(row: ArmRow, price: float) -> dict[str, Any]:
     return {
         "arm": _name(row),
         "hours": duration(3600 * row.gpu_hours),
-        "rate": figures.rate_words(row),
+        "rate": plot.rate_words(row),
         "price": f"{row.gpu_hours * price:,.2f}",
     }
 
@@ -207,7 +209,7 @@ def curves(run_id: str) -> None:
         st.caption("Give the experiment several train sizes to see how the gain shrinks as labels grow.")
         return
     alt = "Score by number of labelled training sentences, one line per variant; the table below has the numbers"
-    chart(figures.label_curve(board.curve), "results.labels", alt)
+    chart(plot.label_curve(board.curve), "results.labels", alt)
     rows = [
         {
             "arm": _name(point),
@@ -229,8 +231,8 @@ def _further_curves(rows: Sequence[ArmRow]) -> None:
         (
             "Score by share of names that their context reveals, one panel per test set",
             "results.shares",
-        ): figures.share_curve(rows),
-        ("Score by tokens of the source, one line per variant", "results.sources"): figures.source_curve(rows),
+        ): plot_shares.share_curve(rows),
+        ("Score by tokens of the source, one line per variant", "results.sources"): plot_sources.source_curve(rows),
     }
     for (alt, key), curve in drawn.items():
         if curve:
@@ -241,7 +243,7 @@ def _further_curves(rows: Sequence[ArmRow]) -> None:
 def _budgets(run_id: str, rows: Sequence[ArmRow]) -> None:
     st.subheader("Score by sentences pre-trained on", anchor=False)
     alt = "Test score by sentences pre-trained on, a line a strategy; the table on Leaderboard has the numbers"
-    chart(figures.budget_curve(rows), "results.budgets", alt)
+    chart(plot.budget_curve(rows), "results.budgets", alt)
     worth = st.number_input("Worth going on for, in points per hour", 0.0, value=0.1, step=0.1, key="results.worth")
     advice = results.budget_advice(run_id, worth)
     if not advice:
@@ -249,7 +251,7 @@ def _budgets(run_id: str, rows: Sequence[ArmRow]) -> None:
         return
     lines = [
         {
-            "arm": figures.arm_words(row.arm),
+            "arm": plot.arm_words(row.arm),
             "next": row.sentences,
             "gain": f"{row.gain:+z.2f}, "
             + ("bound unknown" if math.isinf(row.upper) else f"hardly over {row.upper:+z.2f}"),

@@ -4,7 +4,9 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from core.facade import figures, terms, training
+from core import terms
+from core.tagging import plot
+from core.tagging import training_view as training
 from pages.ui.results.pair import note_differences
 from pages.ui.widgets import is_dark
 
@@ -33,15 +35,15 @@ def overlay(run_labels: Mapping[str, str]) -> None:
         st.caption("These trainings have left no such curve.")
         return
     title = TAGGER_CURVES[curve]
-    figure = figures.curves(drawn, y=title, height=380, dots=curve == "dev_f1", dark=is_dark())
+    figure = plot.curves(drawn, y=title, height=380, dots=curve == "dev_f1", dark=is_dark())
     st.altair_chart(figure, key="results.overlay", alt=f"{title} over optimizer steps, one line per training and seed")
     st.caption("Each seed is a line of its variant's colour; steps are those of the optimizer.")
 
 
-def lines(run: str, label: str, curve: str) -> list[figures.Line]:
+def lines(run: str, label: str, curve: str) -> list[plot.Line]:
     """The lines of a training, one for each seed. label: what the training is called here. curve: a metric's name."""
     return [
-        figures.Line(name=label, part=f"seed {metric.seed}", steps=metric.steps, values=metric.values)
+        plot.Line(name=label, part=f"seed {metric.seed}", steps=metric.steps, values=metric.values)
         for metric in training.curves(run)
         # Of all entities alone: dev F1 has a curve for every type too, which would drown it.
         if metric.name == curve and not metric.type

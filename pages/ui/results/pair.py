@@ -5,7 +5,7 @@ from itertools import combinations
 
 import streamlit as st
 
-from core.facade import figures, results
+from core.experiment import plot, results
 from pages.ui.terms import expert
 from pages.ui.widgets import chart, plain, table
 
@@ -111,7 +111,7 @@ def types(run_labels: Mapping[str, str], run_id: str | None = None) -> None:
     if a != b:
         f1 = {"a": f"A ({results.of_how_many(a)})", "b": f"B ({results.of_how_many(b)})"}
         alt = f"Test score of every entity type under A, {one}, and B, {other}; the table below has the numbers"
-        chart(figures.type_differences(rows, f"A: {one}", f"B: {other}"), "results.types.chart", alt)
+        chart(plot.type_differences(rows, f"A: {one}", f"B: {other}"), "results.types.chart", alt)
     scores: list[dict[str, object]] = [
         {
             "type": row.type,

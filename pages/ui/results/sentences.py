@@ -6,10 +6,13 @@ from html import escape
 
 import streamlit as st
 
-from core.facade import figures, results, reviews, runs
-from core.facade.corpora import Entity, Sentence
-from core.facade.results import TwoReadings
-from core.facade.reviews import Kind, Mistake, TypeMistakes
+from core import charts
+from core.bias import reviews
+from core.bias.reviews import Kind, Mistake, TypeMistakes
+from core.experiment import plot, results
+from core.experiment.results import TwoReadings
+from core.importing.view import Entity, Sentence
+from core.projects import runs
 from pages.ui.frame import looked
 from pages.ui.results.pair import pair
 from pages.ui.widgets import place_html, plain, table
@@ -136,9 +139,9 @@ def reading_list(rows: Sequence[TwoReadings], *, alone: bool = False) -> None:
     """Each sentence three times: as labelled, as A reads it, as B does; alone: twice, for A is the only one."""
     items = []
     for row in rows:
-        gold = _marked(row.sentence.tokens, [(e, e.type, "") for e in row.sentence.entities or ()], figures.GOLD)
-        a = _read(row.sentence, row.a, row.wrong_a, figures.css_colour(figures.ARM_A))
-        b = _read(row.sentence, row.b, row.wrong_b, figures.css_colour(figures.ARM_B))
+        gold = _marked(row.sentence.tokens, [(e, e.type, "") for e in row.sentence.entities or ()], plot.GOLD)
+        a = _read(row.sentence, row.a, row.wrong_a, charts.css_colour(plot.ARM_A))
+        b = _read(row.sentence, row.b, row.wrong_b, charts.css_colour(plot.ARM_B))
         lines = (("labelled", gold), ("read", a)) if alone else (("labelled", gold), ("A", a), ("B", b))
         read = "".join(f"<div><strong>{name}</strong> {line}</div>" for name, line in lines)
         items.append(read + place_html(row.sentence.place))

@@ -4,15 +4,16 @@ from typing import Any
 
 import streamlit as st
 
-from core.facade import figures, runs, studies
-from core.facade.shown import duration
-from core.facade.studies import StudyResult
+from core.experiment import plot_study, studies
+from core.experiment.studies import StudyResult
+from core.projects import runs
+from core.shown import duration
 from pages.ui.finding import finding
 from pages.ui.project import page_link
 from pages.ui.widgets import chart, plain, table
 
 RESULTS = "pages/6_Results.py"
-HEADINGS: dict[figures.Asked, str] = {"choosing": "Did choosing help?", "reading": "Did reading help?"}
+HEADINGS: dict[plot_study.Asked, str] = {"choosing": "Did choosing help?", "reading": "Did reading help?"}
 HOW = (
     "Each row is a task with its difference and 95% interval; by itself it is exploratory. **These, on average** is "
     "the mean over these very tasks, on which the one planned test rests: its bound keeps a false claim to 5% over all "
@@ -27,11 +28,11 @@ def study(run_id: str) -> None:
     """Show the result of a finished study."""
     result = studies.board(run_id)
     finding(studies.finding(run_id))
-    for sentence in figures.study_answer(result):
+    for sentence in plot_study.study_answer(result):
         st.markdown(plain(sentence))
     if result.planned:
         st.markdown(plain(result.planned.why))
-    asked = figures.asked(result)
+    asked = plot_study.asked(result)
     for of in asked:
         _forest(result, of)
     heads = {"name": COLUMNS["name"], **{str(of): f"{of.capitalize()} helped" for of in asked}, **COLUMNS}
@@ -40,18 +41,18 @@ def study(run_id: str) -> None:
     _experiments(result)
 
 
-def _forest(result: StudyResult, of: figures.Asked) -> None:
+def _forest(result: StudyResult, of: plot_study.Asked) -> None:
     st.markdown(f"**{HEADINGS[of]}**")
-    rows = "; ".join(f"{row.name} {row.points}" for row in figures.forest_rows(result, of))
-    name = f"Points of the score over {figures.over(result, of)}, one row per task, then the means: {rows}"
-    chart(figures.forest(result, of), f"results.forest.{of}", name)
-    if lacking := figures.question(result, of).lacking:
+    rows = "; ".join(f"{row.name} {row.points}" for row in plot_study.forest_rows(result, of))
+    name = f"Points of the score over {plot_study.over(result, of)}, one row per task, then the means: {rows}"
+    chart(plot_study.forest(result, of), f"results.forest.{of}", name)
+    if lacking := plot_study.question(result, of).lacking:
         st.info(plain(lacking), icon=":material/straighten:")
 
 
 def _lines(result: StudyResult) -> list[dict[str, Any]]:
     """A line a task, then the means."""
-    columns = {of: figures.forest_rows(result, of) for of in figures.asked(result)}
+    columns = {of: plot_study.forest_rows(result, of) for of in plot_study.asked(result)}
     f1s = [
         {
             "test": f"{task.sentences:,}",
@@ -69,7 +70,7 @@ def _lines(result: StudyResult) -> list[dict[str, Any]]:
     return lines
 
 
-def _cell(row: figures.ForestRow) -> str:
+def _cell(row: plot_study.ForestRow) -> str:
     return f"{row.answer}: {row.points}" if row.answer else row.points
 
 

@@ -7,10 +7,14 @@ from typing import Any
 
 import streamlit as st
 
-from core.facade import commands, deliver, reports, results, runs, taggers, terms
-from core.facade.reports import Cover
-from core.facade.results import TaggerRow
-from core.facade.shown import duration
+from core import shown_command as commands
+from core import terms
+from core.experiment import deliver, reports, results
+from core.experiment.reports import Cover
+from core.experiment.results import TaggerRow
+from core.projects import runs
+from core.shown import duration
+from core.tagging import view as taggers
 from pages.ui.frame import guard
 from pages.ui.presses import pressed
 from pages.ui.project import later

@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
-from core.facade import deliver, runs
-from core.facade.corpora import Sentence
-from core.facade.shown import count
+from core.experiment import deliver
+from core.importing.view import Sentence
+from core.projects import runs
+from core.shown import count
 from pages.ui.presses import submitted
 from pages.ui.results.pair import note_differences
 from pages.ui.results.take import with_models

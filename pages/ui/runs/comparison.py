@@ -4,9 +4,12 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from core.facade import figures, projects, run_comparison, runs, training
-from core.facade.labels import RunRow
-from core.facade.runs import Run
+from core.projects import run_comparison, runs
+from core.projects import view as projects
+from core.projects.run_labels import RunRow
+from core.projects.runs import Run
+from core.tagging import plot
+from core.tagging import training_view as training
 from pages.ui.frame import guard
 from pages.ui.results.overlay import MOST_TRAININGS, TAGGER_CURVES, lines
 from pages.ui.runs.words import run_titles
@@ -76,7 +79,7 @@ def _measured(run_ids: Sequence[str]) -> list[str]:
 def _chart(names: dict[str, str], curve: str) -> None:
     with guard():
         drawn = [line for run_id, name in names.items() for line in lines(run_id, name, curve)]
-        figure = figures.curves(drawn, y=CURVES[curve], height=360, dots=curve == "dev_f1", dark=is_dark())
+        figure = plot.curves(drawn, y=CURVES[curve], height=360, dots=curve == "dev_f1", dark=is_dark())
         label = f"{CURVES[curve]} over optimizer steps, one line per training and seed: {', '.join(names.values())}"
         st.altair_chart(figure, key="runs.chart", alt=label)
         st.caption("Each seed is a line of its training's colour; new points come in while it trains.")

@@ -5,9 +5,11 @@ from typing import Any
 
 import streamlit as st
 
-from core.facade import corpora, runs, training
-from core.facade.errors import WinnowError
-from core.facade.runs import Run
+from core.errors import WinnowError
+from core.importing import view as corpora
+from core.projects import runs
+from core.projects.runs import Run
+from core.tagging import training_view as training
 from pages.ui.project import page_link
 from pages.ui.runs.words import title
 from pages.ui.widgets import plain

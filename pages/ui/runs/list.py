@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from core.facade import runs
-from core.facade.runs import Run, RunState
+from core.projects import runs
+from core.projects.runs import Run, RunState
 from pages.ui.frame import guard
 from pages.ui.runs.links import link
 from pages.ui.runs.outcome import outcome

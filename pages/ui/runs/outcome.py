@@ -3,28 +3,25 @@
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 
-from core.facade import (
-    assisting,
-    bias,
-    corpora,
-    encoders,
-    experiments,
-    intake,
-    maps,
-    prevalence,
-    rebuilding,
-    results,
-    selections,
-    similarity,
-    studies,
-    taggers,
-    training,
-    vectors,
-)
-from core.facade.errors import WinnowError
-from core.facade.runs import Run
-from core.facade.shown import count
-from core.facade.terms import CHOICE, DECIDING
+from core.assisting import view as assisting
+from core.bias import rebuilding
+from core.bias import view as bias
+from core.encoders import view as encoders
+from core.errors import WinnowError
+from core.experiment import results, studies
+from core.experiment import view as experiments
+from core.explore import view as maps
+from core.importing import intake_view as intake
+from core.importing import view as corpora
+from core.projects.runs import Run
+from core.selection import prevalence_view as prevalence
+from core.selection import view as selections
+from core.shown import count
+from core.similarity import view as similarity
+from core.tagging import training_view as training
+from core.tagging import vectors_view as vectors
+from core.tagging import view as taggers
+from core.terms import CHOICE, DECIDING
 from pages.ui.runs.words import corpus_name, encoder
 
 

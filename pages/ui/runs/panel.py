@@ -5,9 +5,9 @@ from typing import Literal
 
 import streamlit as st
 
-from core.facade import runs
-from core.facade.runs import RunState
-from core.facade.shown import duration
+from core.projects import runs
+from core.projects.runs import RunState
+from core.shown import duration
 from pages.ui.frame import guard
 from pages.ui.presses import pressed
 from pages.ui.runs.where import machines, where

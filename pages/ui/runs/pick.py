@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from core.facade.runs import Run
+from core.projects.runs import Run
 from pages.ui.runs.links import attach, remember, remembered
 from pages.ui.runs.words import run_titles, title
 

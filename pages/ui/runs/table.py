@@ -7,10 +7,11 @@ from typing import Any
 
 import streamlit as st
 
-from core.facade import labels, runs
-from core.facade.labels import RunRow
-from core.facade.runs import Run
-from core.facade.shown import count
+from core.projects import run_labels as labels
+from core.projects import runs
+from core.projects.run_labels import RunRow
+from core.projects.runs import Run
+from core.shown import count
 from pages.ui.frame import guard
 from pages.ui.grid import grid
 from pages.ui.runs.list import SMALL

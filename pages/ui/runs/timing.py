@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from core.facade import runs
+from core.projects import runs
 from pages.ui.presses import pressed
 from pages.ui.runs.panel import run_panel
 

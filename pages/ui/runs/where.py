@@ -2,9 +2,9 @@
 
 import streamlit as st
 
-from core.facade import runs
-from core.facade.runs import Node
-from core.facade.shown import count
+from core.projects import runs
+from core.projects.runs import Node
+from core.shown import count
 from pages.ui.widgets import plain, table
 
 _PLACES = {"local": "here, in one process", "ray": "here, workers on every core or card (Ray)"}

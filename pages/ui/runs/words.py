@@ -5,11 +5,15 @@ import re
 import time
 from math import floor, log10
 
-from core.facade import corpora, results, runs, terms, training
-from core.facade.errors import WinnowError
-from core.facade.runs import Run, RunState
-from core.facade.shown import duration, when
-from core.facade.titles import choice_title, corpus_name, encoder, run_titles, selection_titles, title
+from core import terms
+from core.errors import WinnowError
+from core.experiment import results
+from core.importing import view as corpora
+from core.projects import runs
+from core.projects.runs import Run, RunState
+from core.projects.titles import choice_title, corpus_name, encoder, run_titles, selection_titles, title
+from core.shown import duration, when
+from core.tagging import training_view as training
 from pages.ui.widgets import plain
 
 __all__ = [

@@ -7,10 +7,16 @@ from tempfile import TemporaryDirectory
 
 import streamlit as st
 
-from core.facade import choices, commands, corpora, deliver, figures, insights, maps, results, runs, selections
-from core.facade.insights import Which
-from core.facade.selections import Format, Selection
-from core.facade.shown import count
+from core import shown_command as commands
+from core.experiment import deliver, results
+from core.explore import view as maps
+from core.importing import view as corpora
+from core.projects import runs
+from core.selection import choices, insights, plot
+from core.selection import view as selections
+from core.selection.insights import Which
+from core.selection.view import Format, Selection
+from core.shown import count
 from pages.ui.frame import guard, looked
 from pages.ui.orphaned import orphaned, span_words
 from pages.ui.presses import pressed
@@ -149,7 +155,7 @@ def _bytes(write: Callable[[Path], Path], name: str) -> bytes:
 def _distribution(choice_id: str, chosen: Selection) -> None:
     scores = selections.scored(choice_id).scores
     bins = selections.score_bins(choice_id)
-    figure = figures.score_histogram(bins, chosen.scores, scores.unit, scores.prefer, dark=is_dark())
+    figure = plot.score_histogram(bins, chosen.scores, scores.unit, scores.prefer, dark=is_dark())
     name = (
         f"Histogram of the scores of the domain corpus: {len(chosen.rows):,} selected, cut at {chosen.scores[-1]:.4g}"
     )
@@ -187,7 +193,7 @@ def _lengths(choice_id: str, chosen: Selection) -> None:
     st.subheader("Sentence lengths", anchor=False)
     for warning in corpora.length_warnings(lengths):
         st.warning(warning, icon=":material/straighten:")
-    figure = figures.lengths_compared(lengths, dark=is_dark())
+    figure = plot.lengths_compared(lengths, dark=is_dark())
     name = "Sentence lengths of the selection, the domain corpus and the task corpus compared"
     st.vega_lite_chart(spec=figure, key="selection.lengths", alt=name)
 

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from core.facade import similarity
+from core.similarity import view as similarity
 from pages.ui.presses import submitted
 from pages.ui.widgets import plain
 

@@ -7,8 +7,12 @@ from html import escape
 import streamlit as st
 from plotly.graph_objects import Figure
 
-from core.facade import commands, deliver, figures, runs, similarity
-from core.facade.similarity import Agreement, CurvePoint, Lead, SimilarityRow, Split
+from core import shown_command as commands
+from core.experiment import deliver
+from core.projects import runs
+from core.similarity import plot
+from core.similarity import view as similarity
+from core.similarity.view import Agreement, CurvePoint, Lead, SimilarityRow, Split
 from pages.ui.project import later
 from pages.ui.similarity.guess import guess_button, guess_outcome
 from pages.ui.similarity.survey import survey_button, survey_outcome
@@ -146,7 +150,7 @@ def _bars(rows: Sequence[SimilarityRow], target: str) -> None:
 def _figure(rows: Sequence[SimilarityRow]) -> Figure:
     measures = list(dict.fromkeys(row.measure for row in rows))
     best = {m: similarity.best_value([row for row in rows if row.measure == m]) for m in measures}
-    return figures.similarity_bars(rows, {m: heading(m) for m in measures}, best)
+    return plot.similarity_bars(rows, {m: heading(m) for m in measures}, best)
 
 
 def _agreement(agreement: Agreement, target: str) -> None:
@@ -212,7 +216,7 @@ def _curve(curve: Sequence[CurvePoint], target: str) -> None:
     )
     of_measure = [point for point in points if point.measure == picked]
     title = named(picked)
-    chart(figures.size_curve(of_measure, title), "similarity.curve", f"{title} by tokens of the source, first draw")
+    chart(plot.size_curve(of_measure, title), "similarity.curve", f"{title} by tokens of the source, first draw")
     with st.expander("In numbers", icon=":material/table:"):
         shown = [{**asdict(at), "value": "not measured" if at.value is None else at.value} for at in of_measure]
         table(shown, {"source": "Source", "tokens": "Tokens", "value": title}, f"{title} by tokens of the source")

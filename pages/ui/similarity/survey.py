@@ -2,7 +2,8 @@
 
 import streamlit as st
 
-from core.facade import similarity, survey
+from core.similarity import survey_view as survey
+from core.similarity import view as similarity
 from pages.ui.presses import pressed, submitted
 from pages.ui.widgets import plain, table
 

@@ -5,8 +5,9 @@ from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
-from core.facade import runs, similarity
-from core.facade.similarity import Advised, Choice, Coefficient, Effect, Judgement, Rule
+from core.projects import runs
+from core.similarity import view as similarity
+from core.similarity.view import Advised, Choice, Coefficient, Effect, Judgement, Rule
 from pages.ui.presses import submitted
 from pages.ui.similarity.results import agreement_text, named, split_table
 from pages.ui.widgets import plain, table

@@ -3,7 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from core.facade import corpora, experiments, selections
+from core.experiment import view as experiments
+from core.importing import view as corpora
+from core.selection import view as selections
 from pages.ui.bias.rebuild import METHODS
 
 PLAIN = {

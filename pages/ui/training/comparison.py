@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from core.facade import experiments
+from core.experiment import view as experiments
 from pages.ui.training import claim
 from pages.ui.training.arms import arm_label, arm_names
 from pages.ui.training.parts import seed_list, worded

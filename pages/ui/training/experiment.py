@@ -5,8 +5,11 @@ from typing import Any
 
 import streamlit as st
 
-from core.facade import experiments, find_out, runs, terms
-from core.facade.errors import ConfigError
+from core import terms
+from core.errors import ConfigError
+from core.experiment import find_out
+from core.experiment import view as experiments
+from core.projects import runs
 from pages.ui.terms import expert
 from pages.ui.training import comparison
 from pages.ui.training.arms import arm_label

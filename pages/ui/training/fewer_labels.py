@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from core.facade import experiments
-from core.facade.shown import duration
+from core.experiment import view as experiments
+from core.shown import duration
 
 
 def fewer_labels(options: Mapping[str, object], key: str) -> dict[str, object]:

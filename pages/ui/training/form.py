@@ -5,7 +5,10 @@ from typing import Any
 
 import streamlit as st
 
-from core.facade import choices, corpora, find_out, selections
+from core.experiment import find_out
+from core.importing import view as corpora
+from core.selection import choices
+from core.selection import view as selections
 from pages.ui.project import page_link
 from pages.ui.runs.words import selection_titles
 from pages.ui.training import experiment

@@ -2,9 +2,10 @@
 
 import streamlit as st
 
-from core.facade import encoders, runs
-from core.facade.encoders import Encoder
-from core.facade.home import offline
+from core.encoders import view as encoders
+from core.encoders.view import Encoder
+from core.projects import runs
+from core.projects.home import offline
 from pages.ui.presses import pressed
 from pages.ui.runs.panel import run_panel
 from pages.ui.widgets import plain

@@ -4,11 +4,15 @@ from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
-from core.facade import corpora, figures, runs, terms, training
-from core.facade.errors import CorpusError
-from core.facade.runs import Run, RunState
-from core.facade.shown import count, duration
-from core.facade.training import Metric
+from core import terms
+from core.errors import CorpusError
+from core.importing import view as corpora
+from core.projects import runs
+from core.projects.runs import Run, RunState
+from core.shown import count, duration
+from core.tagging import plot
+from core.tagging import training_view as training
+from core.tagging.training_view import Metric
 from pages.ui.frame import guard
 from pages.ui.runs.words import run_titles
 from pages.ui.widgets import is_dark, table
@@ -134,22 +138,22 @@ def _chart(
     if not lines:
         st.caption("No point yet: it is measured at the end of an epoch.")
         return
-    figure = figures.curves(lines, y=heading, height=height, dots=height > 200 and "loss" not in names, dark=is_dark())
+    figure = plot.curves(lines, y=heading, height=height, dots=height > 200 and "loss" not in names, dark=is_dark())
     # One key whichever training it is, so that points come into the chart that is there.
     st.altair_chart(figure, key=f"training.chart.{heading}", alt=f"{heading} over optimizer steps; a table is below")
 
 
-def _line(metric: Metric, name: str, seed: int | None) -> figures.Line:
+def _line(metric: Metric, name: str, seed: int | None) -> plot.Line:
     """seed: the one that goes on; the lines of the others are pale."""
     part = "" if metric.seed is None else f"seed {metric.seed}"
-    return figures.Line(name=name, part=part, steps=metric.steps, values=metric.values, pale=metric.seed != seed)
+    return plot.Line(name=name, part=part, steps=metric.steps, values=metric.values, pale=metric.seed != seed)
 
 
 def _table(metrics: Sequence[Metric]) -> None:
     """Draw what the charts show, in numbers, and how much of it there is."""
     n = sum(len(metric.steps) for metric in metrics)
     step = max(int(metric.steps[-1]) for metric in metrics if metric.seed == metrics[-1].seed)
-    words = [f"Step {step:,}", f"{count(n, 'point')}; the chart draws at most {figures.MOST:,}"]
+    words = [f"Step {step:,}", f"{count(n, 'point')}; the chart draws at most {plot.MOST:,}"]
     if metrics[0].seed != metrics[-1].seed:
         words.append(f"seed {metrics[-1].seed} in full colour, those before it pale")
     st.caption(" · ".join(words))

@@ -5,10 +5,13 @@ from statistics import mean
 
 import streamlit as st
 
-from core.facade import figures, results, runs, studies, terms, training
-from core.facade.results import FinetuneResult, OverSeeds
-from core.facade.runs import RunState
-from core.facade.shown import count
+from core import terms
+from core.experiment import plot, results, studies
+from core.experiment.results import FinetuneResult, OverSeeds
+from core.projects import runs
+from core.projects.runs import RunState
+from core.shown import count
+from core.tagging import training_view as training
 from pages.ui.finding import finding
 from pages.ui.frame import guard
 from pages.ui.presses import pressed
@@ -201,7 +204,7 @@ def _experiment(run_id: str) -> None:
     board = results.board(run_id).leaderboard
     rows = [
         {
-            "arm": figures.line_name(row),
+            "arm": plot.line_name(row),
             "mean": f"{row.mean:.1f}" + (f" ± {row.sd:.1f}" if row.sd is not None else ""),
             "delta": f"{row.delta:+z.1f}" if row.verdict != "baseline" else "",
             "verdict": row.verdict,

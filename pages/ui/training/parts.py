@@ -5,8 +5,12 @@ from typing import Any
 
 import streamlit as st
 
-from core.facade import corpora, deliver, encoders, preferences, runs, vectors
-from core.facade.runs import Config
+from core.encoders import view as encoders
+from core.experiment import deliver
+from core.importing import view as corpora
+from core.projects import preferences, runs
+from core.projects.runs import Config
+from core.tagging import vectors_view as vectors
 from pages.ui.runs.words import encoder, run_titles
 from pages.ui.terms import expert, term_picker
 from pages.ui.training.word_vectors import picked

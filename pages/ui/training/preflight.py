@@ -5,8 +5,12 @@ from typing import Any
 
 import streamlit as st
 
-from core.facade import corpora, experiments, machine, prevalence, runs, training
-from core.facade.shown import duration
+from core.experiment import view as experiments
+from core.importing import view as corpora
+from core.projects import machine, runs
+from core.selection import prevalence_view as prevalence
+from core.shown import duration
+from core.tagging import training_view as training
 from pages.ui.runs.timing import time_machine
 from pages.ui.widgets import plain, size
 

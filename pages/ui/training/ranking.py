@@ -5,8 +5,10 @@ from typing import Any
 
 import streamlit as st
 
-from core.facade import encoders, runs, training
-from core.facade.training import EncoderRank
+from core.encoders import view as encoders
+from core.projects import runs
+from core.tagging import training_view as training
+from core.tagging.training_view import EncoderRank
 from pages.ui.presses import pressed
 from pages.ui.runs.panel import run_panel
 from pages.ui.runs.words import encoder, run_titles

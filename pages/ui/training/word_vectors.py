@@ -2,7 +2,9 @@
 
 import streamlit as st
 
-from core.facade import corpora, runs, vectors
+from core.importing import view as corpora
+from core.projects import runs
+from core.tagging import vectors_view as vectors
 from pages.ui.frame import guard
 from pages.ui.presses import submitted
 from pages.ui.runs.panel import run_panel

@@ -16,7 +16,8 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from core.facade import corpora, runs
+from core.importing import view as corpora
+from core.projects import runs
 from tests.lab.benchmarks.data import DATA
 
 PAIRS = ("german-ep:conll2002-nl", "conll2002-es:conll2003", "conll2002-es:conll2002-nl")

@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from core.facade import runs
+from core.projects import runs
 from tests.lab.benchmarks.data import DATA
 
 SPLITS = {"crossner-literature": ("train", "dev")}  # others: the training split alone

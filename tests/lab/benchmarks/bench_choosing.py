@@ -33,20 +33,23 @@ from typing import Any
 
 import numpy as np
 
-from core.artifacts import halves, leaderboard, result
-from core.artifacts.leaderboard import ArmRow
-from core.artifacts.models import PretrainResult
-from core.artifacts.study import StudyResult, TaskRow
-from core.facade import runs, selections
-from core.facade.home import store
-from core.recipes.study import questions, tables
-from core.recipes.study.config import StudyConfig
-from core.recipes.study.interim_analysis import planned_test
+from core.experiment import halves_result as halves
+from core.experiment import result as leaderboard
+from core.experiment import study_questions as questions
+from core.experiment import study_tables as tables
+from core.experiment.result import ArmRow
+from core.experiment.study_config import StudyConfig
+from core.experiment.study_interim_analysis import planned_test
+from core.experiment.study_result import StudyResult, TaskRow
+from core.projects import runs
+from core.projects.home import store
 from core.results import Evaluation
-from core.runs import durations
+from core.runs import durations, result
 from core.runs.store import Run
+from core.selection import view as selections
 from core.stats.bootstrap import Difference, compare
 from core.stats.pooled import Estimate, pooled
+from core.training.saved_models import PretrainResult
 from tests.lab.benchmarks.bench_ner import splits
 from tests.lab.benchmarks.bench_worth import write_corpora
 from tests.lab.benchmarks.data import DATA, sentences

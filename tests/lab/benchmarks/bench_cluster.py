@@ -44,14 +44,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from core.artifacts.leaderboard import read as read_experiment
 from core.corpora.corpus import ABOUT, BLOCK, SENTENCES, Corpus
 from core.corpora.hygiene import Audit
 from core.corpora.library import Library
 from core.corpora.table import _PLAIN, KEPT
-from core.facade import runs
-from core.recipes.parts.works import EmbedWork
-from core.recipes.score import CHUNK
+from core.encoders.works import EmbedWork
+from core.experiment.result import read as read_experiment
+from core.projects import runs
 from core.runs.chunks import Array, Work
 from core.runs.context import RunContext
 from core.runs.events import Event
@@ -60,6 +59,7 @@ from core.runs.executors.hello import PROBED
 from core.runs.store import RunStore
 from core.runs.worker import execute
 from core.selection.choose import ranking
+from core.selection.score import CHUNK
 from tests.clusters import token, two_nodes
 from tests.lab.benchmarks import bench_hygiene
 from tests.lab.benchmarks.timed import Ship, Sleep, Stub, Timed
@@ -155,7 +155,7 @@ def npy(array: Array) -> bytes:
 def experimenting(home: Path, rows: int) -> Figures:
     options = {**OPTIONS, "arms": ("none", "tapt", "classifier"), "seeds": (1, 2, 3)}
     boards, trained_by = list[list[tuple[object, ...]]](), dict[str, int]()
-    words = [sys.executable, "-c", f"from core.facade import runs; runs.execute('experiment', {options!r})"]
+    words = [sys.executable, "-c", f"from core.projects import runs; runs.execute('experiment', {options!r})"]
     for name, of in (("alone", 1), ("shared", 2)):
         os.environ["WINNOW_HOME"] = str(home / f"experiment {name}")
         shutil.rmtree(os.environ["WINNOW_HOME"], ignore_errors=True)
@@ -178,7 +178,7 @@ def experimenting(home: Path, rows: int) -> Figures:
 def experimenting_on_nodes(home: Path, rows: int) -> Figures:
     options = {**OPTIONS, "arms": ("none", "tapt", "classifier"), "seeds": (1, 2, 3)}
     boards, notes, trained_by = list[list[list[str]]](), list[str](), dict[str, int]()
-    words = [sys.executable, "-c", f"from core.facade import runs; runs.execute('experiment', {options!r})"]
+    words = [sys.executable, "-c", f"from core.projects import runs; runs.execute('experiment', {options!r})"]
     for name in ("alone", "nodes"):
         os.environ["WINNOW_HOME"] = str(home / f"experiment {name}")
         shutil.rmtree(os.environ["WINNOW_HOME"], ignore_errors=True)

@@ -94,8 +94,8 @@ def cuts(options: argparse.Namespace) -> None:
 
 def tagger(options: argparse.Namespace) -> None:
     from core.corpora.library import Library
-    from core.facade import runs
     from core.models.taggers import load_tagger
+    from core.projects import runs
 
     train, dev, test = (
         sentences(options.data / options.dataset / f"{split}.conll") for split in ("train", "dev", "test")

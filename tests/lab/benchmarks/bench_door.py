@@ -21,7 +21,7 @@ from pathlib import Path
 import psutil
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-from core.facade import corpora
+from core.importing import view as corpora
 from tests.browser.driver import ROOT, Server
 from tests.lab.benchmarks.bench_upload import upload
 

@@ -17,7 +17,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from core.facade import corpora, experiments, runs, similarity
+from core.experiment import view as experiments
+from core.importing import view as corpora
+from core.projects import runs
+from core.similarity import view as similarity
 from tests.lab.benchmarks.bench_assist import added
 from tests.lab.benchmarks.data import DATA
 

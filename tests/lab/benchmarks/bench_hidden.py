@@ -14,7 +14,8 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from core.facade import runs, selections
+from core.projects import runs
+from core.selection import view as selections
 from tests.lab.benchmarks.data import DATA, sentences
 
 OTHERS = {"legal": 9000, "reviews": 9000, "pubmed": 9000, "news": 6000, "wikipedia": 5000, "wikipedia-people": 2000}

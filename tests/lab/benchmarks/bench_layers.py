@@ -23,8 +23,8 @@ from typing import Any
 
 import numpy as np
 
-from core.facade import runs
 from core.models import hub
+from core.projects import runs
 from core.results import Evaluation
 from core.stats.bootstrap import compare
 from tests.lab.benchmarks.bench_ner import splits

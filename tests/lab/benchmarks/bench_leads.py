@@ -18,11 +18,11 @@ from pathlib import Path
 import numpy as np
 
 from core.errors import CorpusError
-from core.measures import MEASURES, Sample, make_measure
-from core.measures.grid import Grid
-from core.measures.leads import Lead, leads
-from core.measures.sample import stretch
 from core.reporter import Silent
+from core.similarity.grid import Grid
+from core.similarity.leads import Lead, leads
+from core.similarity.measures import MEASURES, Sample, make_measure
+from core.similarity.sample import stretch
 from tests.simulated_text import written
 
 HERE = Path(__file__).parent

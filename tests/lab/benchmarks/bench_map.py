@@ -21,21 +21,21 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT))
 
-from core.artifacts.map_view import MapView  # noqa: E402
-from core.artifacts.scores import Scored  # noqa: E402
 from core.corpora.columns import matches, stored  # noqa: E402
 from core.corpora.hygiene import Audit  # noqa: E402
 from core.corpora.library import Library  # noqa: E402
-from core.maps.words import count_words  # noqa: E402
+from core.explore.distinctive_words import count_words  # noqa: E402
+from core.explore.map_view import MapView  # noqa: E402
 from core.results import Scores  # noqa: E402
 from core.selection.near import cosines  # noqa: E402
+from core.selection.result import Scored  # noqa: E402
 from core.text.sentence import Sentence, sentence_id  # noqa: E402
 
 COLD = """
 import time; begun = time.perf_counter()
 import sys; sys.path.insert(0, {root!r})
 import numpy as np
-from core.maps import projection
+from core.explore import projection
 vectors = np.load({path!r})
 points = projection.Pca.fit(vectors)(vectors)
 projection.fit(points)

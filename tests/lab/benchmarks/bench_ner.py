@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from core.facade import runs
+from core.projects import runs
 from tests.lab.benchmarks.data import DATA
 
 CORPORA = ("crossner-ai", "crossner-music", "crossner-literature", "inlegalner", "bc5cdr")

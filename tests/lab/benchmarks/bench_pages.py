@@ -35,8 +35,10 @@ import psutil
 from playwright.sync_api import Page, Playwright, expect, sync_playwright
 from websockets.sync.client import ClientConnection, connect
 
-from core.facade import corpora, maps, runs
-from core.facade.home import library
+from core.explore import view as maps
+from core.importing import view as corpora
+from core.projects import runs
+from core.projects.home import library
 from core.text.sentence import Sentence, sentence_id
 from tests.browser.driver import PAGES, Server, left, settled, watched
 

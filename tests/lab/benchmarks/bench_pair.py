@@ -16,11 +16,11 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from core.artifacts import result
-from core.artifacts.drift import Assisted, SharedLabels, random_part
-from core.artifacts.evaluations import FinetuneResult
+from core.assisting.drift import Assisted, SharedLabels, random_part
 from core.corpora.library import Library
-from core.facade import runs
+from core.projects import runs
+from core.runs import result
+from core.tagging.evaluations import FinetuneResult
 from tests.lab.benchmarks.bench_assist import added
 from tests.lab.benchmarks.data import DATA
 

@@ -25,7 +25,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from core.facade import papers
+from core import papers
 from tests.lab.benchmarks.data import DATA
 
 HERE = Path(__file__).parent

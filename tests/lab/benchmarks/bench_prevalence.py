@@ -20,10 +20,10 @@ import numpy as np
 
 from core.corpora.library import Library
 from core.models.encoder import Encoder
-from core.recipes.prevalence import REGULARISATION
 from core.reporter import Silent
 from core.results import FloatArray, Role
 from core.selection.base import Source
+from core.selection.prevalence import REGULARISATION
 from core.selection.strategies.classifier import ClassifierOptions
 from core.selection.strategies.cross_fitted import CrossFitted
 from core.stats.prevalence import prevalence

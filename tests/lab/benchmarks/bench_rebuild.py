@@ -16,9 +16,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from core.facade import experiments, runs
-from core.facade.home import library
-from core.recipes.experiment.further_tests import rows_of
+from core.experiment import view as experiments
+from core.experiment.further_tests import rows_of
+from core.projects import runs
+from core.projects.home import library
 from tests.lab.benchmarks.bench_assist import added
 from tests.lab.benchmarks.data import DATA
 

@@ -22,8 +22,9 @@ from pathlib import Path
 import numpy as np
 import psutil
 
-from core.facade import selections
-from core.recipes import embed, score
+from core.encoders import embed
+from core.selection import score
+from core.selection import view as selections
 
 ROOT = Path(__file__).resolve().parents[3]
 SOURCES = ("wikipedia", "wikipedia-people", "news", "legal", "reviews", "pubmed")

@@ -41,8 +41,9 @@ def main() -> None:
 
 
 def measure(options: argparse.Namespace) -> None:
-    from core.cli.similarity import in_words
-    from core.facade import runs, similarity
+    from core.projects import runs
+    from core.similarity import view as similarity
+    from core.similarity.cli import in_words
 
     begin = time.perf_counter()
     sources = tuple(added(options.data / "unlabeled" / f"{name}.txt.gz", name) for name in SOURCES)
@@ -68,7 +69,8 @@ def measure(options: argparse.Namespace) -> None:
 
 def added(path: Path, name: str) -> str:
     """The corpus's fingerprint; read where it is not here yet."""
-    from core.facade import corpora, runs
+    from core.importing import view as corpora
+    from core.projects import runs
 
     here = {corpus.name: corpus.fingerprint for corpus in corpora.listed()}
     return here.get(name) or str(runs.execute("add", {"path": str(path), "name": name}).result()["corpus"])

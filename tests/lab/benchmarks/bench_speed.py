@@ -30,7 +30,7 @@ def execute(kind: str, options: Mapping[str, object]) -> Any:
     """A run of the tree that this was started in."""
     facade = importlib.import_module("core.facade")
     if not hasattr(facade, "execute"):  # a file of its own since ea58d4f
-        facade = importlib.import_module("core.facade.runs")
+        facade = importlib.import_module("core.projects.runs")
     return facade.execute(kind, options)
 
 

@@ -19,8 +19,9 @@ from torch import Tensor
 from torchcrf import CRF
 
 from core import cards
-from core.facade import experiments, removals, runs
-from core.facade.home import store
+from core.experiment import view as experiments
+from core.kind import register
+from core.kinds import RECIPES
 from core.models.crf import LinearChain, bioes_tags
 from core.models.devices import Precision, pick_device
 from core.models.encoder import Encoder
@@ -29,8 +30,8 @@ from core.models.memory import release_memory
 from core.models.mlm import MaskedLM
 from core.models.taggers import new_tagger
 from core.models.transfer import to_device
-from core.recipes import RECIPES
-from core.recipes.base import register
+from core.projects import removals, runs
+from core.projects.home import store
 from core.reporter import Silent
 from core.results import FloatArray
 from core.runs import Run, launch

@@ -13,13 +13,13 @@ import torch
 from transformers import AutoModelForMaskedLM, BertConfig
 
 from core.corpora.library import Library
-from core.facade import runs
 from core.models import hub
 from core.models.devices import pick_device, pick_dtype
 from core.models.encoder import Encoder
 from core.models.memory import release_memory
 from core.models.mlm import MaskedLM
 from core.models.taggers import new_tagger
+from core.projects import runs
 from tests.lab.benchmarks import bench_mlm
 from tests.lab.benchmarks.gpu_correct import TYPES, Values
 from tests.lab.benchmarks.gpu_scope import CARRIED, LEGAL, SPLITS, Scope, home, seconds, stand_in

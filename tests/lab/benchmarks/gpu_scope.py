@@ -20,10 +20,10 @@ import torch
 from core.errors import Cancelled
 from core.models import hub
 from core.models.devices import Precision
-from core.recipes import calibrate
 from core.samples import sets
 from core.samples.grammar import Grammar
 from core.samples.sets import SETS
+from core.tagging import calibrate
 from core.text.sentence import Sentence, sentence_id
 from core.text.words import tokenize
 from core.training import pretrain

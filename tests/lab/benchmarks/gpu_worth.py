@@ -7,8 +7,8 @@ The experiment is one run, which goes on where the time of a call ended.
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from core.facade import runs
-from core.facade.corpora import find
+from core.importing.view import find
+from core.projects import runs
 from tests.lab.benchmarks.gpu_correct import Values
 from tests.lab.benchmarks.gpu_scope import SPLITS, Scope, home, seconds
 

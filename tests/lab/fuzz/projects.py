@@ -18,10 +18,13 @@ from core.corpora.grouped import PARTS, UNUSED, Look
 from core.corpora.library import Library
 from core.corpora.proposal import propose
 from core.errors import ProjectError, ReadError, WinnowError
-from core.facade import choices, corpora, home, intake, projects, runs
-from core.portable import check, unpack
-from core.portable.form import LIST
-from core.recipes.intake import IntakeConfig
+from core.importing import intake_view as intake
+from core.importing import view as corpora
+from core.importing.intake import IntakeConfig
+from core.projects import check, home, runs, unpack
+from core.projects import view as projects
+from core.projects.form import LIST
+from core.selection import choices
 from tests import documents
 from tests.conftest import sentence
 from tests.lab.fuzz.mutate import mutated, node

@@ -8,37 +8,31 @@ from dataclasses import asdict
 from pathlib import Path
 from random import Random
 
+from core import shown_command as commands
+from core.assisting import view as assisting
+from core.bias import reviews
+from core.bias import view as bias
 from core.corpora.library import Library
 from core.corpora.name_list import read_names
 from core.errors import WinnowError
-from core.facade import (
-    assisting,
-    audit,
-    bias,
-    choices,
-    commands,
-    corpora,
-    deliver,
-    experiments,
-    home,
-    labels,
-    maps,
-    regions,
-    reports,
-    results,
-    reviews,
-    runs,
-    selections,
-    similarity,
-    survey,
-)
+from core.experiment import deliver, reports, results
+from core.experiment import view as experiments
+from core.explore import regions
+from core.explore import view as maps
+from core.importing import view as corpora
 from core.models import hub
 from core.models.fingerprint import answer
 from core.models.taggers import load_tagger, new_span_tagger
+from core.projects import audit, home, runs
+from core.projects import run_labels as labels
 from core.runs import journal
 from core.runs.curves import Curves
 from core.runs.store import Run
 from core.runs.where import Node, Where
+from core.selection import choices
+from core.selection import view as selections
+from core.similarity import survey_view as survey
+from core.similarity import view as similarity
 from tests.lab.fuzz.hunt import Target
 from tests.lab.fuzz.mutate import mutated
 from tests.lab.fuzz.reading import said

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from core.files import append_line
-from core.recipes import RECIPES
+from core.kinds import RECIPES
 from tests.forge import Forge
 from tests.lab.torture import kinds
 from tests.lab.torture.trial import Calm, Stuck, Trial, undisturbed

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from core.corpora.library import Library
-from core.facade import runs
 from core.files import read_object
-from core.recipes import calibrate
+from core.projects import runs
 from core.runs.store import Run, RunStore
+from core.tagging import calibrate
 from tests import every_kind
 from tests.conftest import sentence
 from tests.homes import link

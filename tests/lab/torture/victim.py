@@ -7,7 +7,7 @@
     {"count": path}             nothing; how many operations there were is written to `path` in the end
     {"drop": path}              what was written and never synced is listed there: a power cut would take it
 
-python -m tests.lab.torture.victim work RUN --home HOME     a worker, as core.recipes begins one
+python -m tests.lab.torture.victim work RUN --home HOME     a worker, as core.kinds begins one
 python -m tests.lab.torture.victim start HOME KIND OPTIONS  an app that begins a run, and ends
 python -m tests.lab.torture.victim resume HOME RUN
 """
@@ -129,10 +129,10 @@ def _leave(act: Callable[[], int]) -> NoReturn:
 
 def work() -> int:
     """A worker with a checkpoint ten times a second, and no second of measurements."""
-    from core.recipes import calibrate
-    from core.recipes.__main__ import main
+    from core.tagging import calibrate
     from core.training.events import EventCallback
     from core.training.finetune import finetune
+    from core.work import main
 
     for trains in (EventCallback.__init__, finetune):
         assert trains.__kwdefaults__
@@ -143,7 +143,7 @@ def work() -> int:
 
 def app(act: str, what: str, options: str = "{}") -> int:
     """What a page does when its button is pressed."""
-    from core.facade import runs
+    from core.projects import runs
     from core.runs import launch
 
     vars(launch)["subprocess"] = SimpleNamespace(Popen=Spawned, DEVNULL=subprocess.DEVNULL)

@@ -2,7 +2,7 @@
 
 from tests import forge
 
-PARTS = ("core.facade.runs", "umap", "gensim.models")
+PARTS = ("core.projects.runs", "umap", "gensim.models")
 
 if __name__ == "__main__":
     forge.main((*forge.PARTS, *PARTS))

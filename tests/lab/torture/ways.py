@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from signal import SIGKILL
 
-from core.recipes import RECIPES
+from core.kinds import RECIPES
 from tests.lab.torture.server import Servers
 from tests.lab.torture.trial import Stuck, Trial, loaded
 

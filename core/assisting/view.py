@@ -1,0 +1,200 @@
+"""Assisting labelled corpora: what a finished `skl` run says, and what is kept at a threshold."""
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+
+from core.assisting import assist_result as assist
+from core.assisting.assist_result import AssistResult as AssistResult
+from core.assisting.assist_result import AssistRow as AssistRow
+from core.assisting.assist_result import AssistTable as AssistTable
+from core.assisting.assist_result import SweepPoint
+from core.assisting.drift import Assisted as Assisted
+from core.assisting.drift import DriftRow as DriftRow
+from core.assisting.drift import Mark as Mark
+from core.assisting.drift import SklResult
+from core.assisting.score import DRIFTS as DRIFTS
+from core.assisting.score import SWEEP as SWEEP
+from core.corpora.corpus import Corpus
+from core.corpora.writers import harmless, write_file
+from core.errors import PathError
+from core.projects.audit import exporting
+from core.projects.home import kept_per_home, library, store
+from core.results import IntArray
+from core.runs import result as results
+from core.runs.store import Run
+from core.shown import count
+from core.similarity.grid import listed
+from core.stats.verdict import Word
+from core.text.sentence import Sentence
+
+
+@kept_per_home(4)
+def get(run_id: str) -> Assisted:
+    """A finished `skl` run, read once."""
+    return Assisted.read(store().get(run_id), library())
+
+
+def result(run_id: str) -> SklResult:
+    """Result of a finished `skl` run. Errors: RunError."""
+    return results.read(store().get(run_id), SklResult)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """Counts of the sentences that a threshold keeps of the assisting corpus.
+
+    sharing_nothing: kept only because no entity of them is in the primary corpus, so that nothing could drift.
+    """
+
+    threshold: float
+    kept: int
+    of: int
+    sharing_nothing: int
+
+
+def kept(run_id: str, threshold: float) -> Kept:
+    """Count what a threshold keeps; nothing is scored again."""
+    assisted = get(run_id)
+    rows = assisted.kept(threshold)
+    alone = int((assisted.overlaps[rows] == 0).sum())
+    return Kept(threshold=threshold, kept=len(rows), of=len(assisted.scores), sharing_nothing=alone)
+
+
+@kept_per_home(4)
+def _table(run_id: str) -> Sequence[DriftRow]:
+    return get(run_id).table()
+
+
+def drift(run_id: str, search: str = "", least_skl: float = 0.0, least_count: int = 1) -> list[DriftRow]:
+    """The shared entities, farthest first.
+
+    search: what an entity's name must hold. least_count: in each of the two corpora.
+    """
+    return [
+        row
+        for row in _table(run_id)
+        if search.lower() in row.entity
+        and row.skl >= least_skl
+        and min(row.in_primary, row.in_assisting) >= least_count
+    ]
+
+
+@exporting
+def drift_csv(run_id: str, rows: Sequence[DriftRow]) -> bytes:
+    """Rows of `drift` for a spreadsheet, which is not to compute what looks like a formula."""
+    return _csv(rows)
+
+
+def _csv(rows: Sequence[DriftRow]) -> bytes:
+    text = io.StringIO(newline="")
+    writer = csv.writer(text)
+    writer.writerow(asdict(rows[0]) if rows else ())
+    writer.writerows([harmless(value) for value in asdict(row).values()] for row in rows)
+    return text.getvalue().encode("utf-8-sig")
+
+
+@exporting
+def export_drift(run_id: str, path: Path) -> None:
+    """Write all of `drift` as CSV. Errors: PathError."""
+    write_file(_csv(drift(run_id)), path)
+
+
+def sentences(
+    run_id: str, threshold: float, *, at_line: bool = True, n: int = 8
+) -> tuple[list[tuple[float, Sentence, list[Mark]]], list[tuple[float, Sentence, list[Mark]]]]:
+    """(kept, dropped) sentences to read that share an entity: score, sentence, marks.
+
+    at_line: those nearest to the threshold; else those farthest from it.
+    """
+    assisted = get(run_id)
+    sharing = np.flatnonzero(assisted.overlaps > 0)
+    order = sharing[np.argsort(assisted.scores[sharing], kind="stable")]
+    cut = int((assisted.scores[order] < threshold).sum())
+    inside, outside = order[:cut], order[cut:]
+    near = (inside[::-1][:n], outside[:n]) if at_line else (inside[:n], outside[::-1][:n])
+    return _examples(assisted, near[0]), _examples(assisted, near[1])
+
+
+def _examples(assisted: Assisted, rows: IntArray) -> list[tuple[float, Sentence, list[Mark]]]:
+    return [
+        (float(assisted.scores[row]), sentence, assisted.marks(sentence))
+        for row, sentence in zip(rows.tolist(), assisted.sentences(rows), strict=True)
+    ]
+
+
+def seal(run_id: str, threshold: float) -> Corpus:
+    """The kept sentences as a corpus of their own, ready to train on. Errors: ConfigError where none is kept."""
+    return get(run_id).seal(threshold, library())
+
+
+@exporting
+def export(run_id: str, threshold: float, path: Path) -> int:
+    """Write the kept sentences as CoNLL (IOB2); how many there are. Errors: ConfigError where none is kept."""
+    return get(run_id).export(threshold, path)
+
+
+def unshared_types(primary: Corpus, assisting: Corpus) -> list[str]:
+    """The types that only one of two corpora has, what a type map is for."""
+    return sorted(set(primary.types) ^ set(assisting.types))
+
+
+def read_type_map(path: Path) -> tuple[str, ...]:
+    """A file of OLD=NEW lines; empty ones and those that begin with # say nothing. Errors: PathError."""
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise PathError(f"{path}: the type map cannot be read ({why}); give a text file of OLD=NEW lines.") from error
+    return tuple(line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#"))
+
+
+def sweeps(run_id: str) -> list[Run]:
+    """`assist` runs on the corpora and options of a `skl` run, newest first."""
+    config = store().get(run_id).manifest.config
+    return [
+        run
+        for run in store().list("assist")
+        if all(run.manifest.config[name] == value for name, value in config.items())
+    ]
+
+
+def swept(run_id: str) -> AssistResult:
+    """Result of a finished `assist` run. Errors: RunError."""
+    return assist.read(store().get(run_id))
+
+
+def sweep_points(run_id: str, share: str) -> list[SweepPoint]:
+    """F1 by threshold of a finished `assist` run where `share` is learnt together, as `figures.f1_by_threshold` takes
+    it."""
+    return assist.points(swept(run_id).rows, share)
+
+
+_SHARED = {"all": "With all of the network shared", "sub-word": "With only the spelling of words shared"}
+_VERDICTS: dict[Word, str] = {
+    "improves": "it helps",
+    "no evidence": "no evidence of a difference",
+    "hurts": "it hurts",
+    "nothing learnt": "no tagger learnt anything, so that says nothing",
+}
+
+
+def in_words(table: AssistTable) -> str:
+    """One of an `assist` run's `tables` as a sentence."""
+    comparisons = []
+    for arm, name, welch in (
+        ("random", "as many at random", None),
+        ("all", "borrowing all", table.against_all),
+        ("monolingual", "borrowing none", table.against_monolingual),
+    ):
+        if verdict := table.verdicts.get(arm):
+            chance = f"; Welch's test: p = {welch.p:.2g}" if welch else ""
+            comparisons.append(f"{verdict.delta:+z.2f} beside {name} ({_VERDICTS[verdict.verdict]}{chance})")
+    return (
+        f"{_SHARED[table.share]}, the dev set chose the threshold {table.threshold:g}, which borrows "
+        f"{count(table.kept, 'sentence')}. The test score is {table.skl:.2f}: {listed(comparisons)}."
+    )

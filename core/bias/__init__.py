@@ -1,0 +1,1 @@
+"""Measure whether labels teach names or contexts, and rebuild training and test sets accordingly."""

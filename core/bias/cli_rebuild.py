@@ -1,0 +1,91 @@
+"""The commands `rebuild`, `robustness` and `frontier`: other training sets, other test sets, and taggers on them."""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from core.bias import rebuilding
+from core.cli.options import CORPUS, FILE, config_options, given, several
+from core.cli.terminal import echo, finish, json_option, progress, report
+from core.errors import ConfigError
+from core.experiment import deliver
+from core.projects import runs
+from core.projects.runs import Run
+from core.tagging import view as taggers
+
+REBUILD, ROBUSTNESS = runs.RECIPES["rebuild"].config, runs.RECIPES["robustness"].config
+_OUTPUT = click.option(
+    "--output",
+    type=FILE,
+    help="Write the sentences: a CoNLL file (IOB2); beside it the edits and, of robustness, all slots.",
+)
+
+
+@click.command()
+@config_options(REBUILD)
+@_OUTPUT
+@json_option
+def rebuild(output: str | None, as_json: bool, **values: object) -> None:
+    """Rebuild a training set so that names reveal less or contexts more, by a finished `difficulty` run."""
+    _run("rebuild", given(values, REBUILD), output, as_json)
+
+
+@click.command()
+@config_options(ROBUSTNESS)
+@click.option(
+    "--names",
+    type=click.Path(dir_okay=False),
+    multiple=True,
+    callback=several,
+    metavar="FILE,...",
+    help="oov: a text file, NAME<tab>TYPE a line; it joins the gazetteer.",
+)
+@_OUTPUT
+@json_option
+def robustness(names: tuple[str, ...], output: str | None, as_json: bool, **values: object) -> None:
+    """Make a test set with unseen, foreign or misspelt names; report it beside the plain one (`frontier`)."""
+    options = given(values, ROBUSTNESS)
+    if names:
+        corpora = options.get("gazetteer", ())
+        assert isinstance(corpora, tuple)
+        options["gazetteer"] = (*corpora, *(rebuilding.add_names(Path(name)) for name in names))
+    _run("robustness", options, output, as_json)
+
+
+def _run(kind: str, options: Mapping[str, object], output: str | None, as_json: bool) -> None:
+    if output and not Path(output).absolute().parent.is_dir():
+        raise ConfigError(f"output: the folder of {output} is not there; make it first.")
+    finish(runs.execute(kind, options, progress), as_json, output, _write)
+
+
+def _write(run: Run, output: str) -> Mapping[str, str]:
+    logs = rebuilding.log_files(run.id)
+    log_paths = {log: f"{output.removesuffix('.conll')}.{log}.jsonl" for log in logs}
+    deliver.take(run.id, {rebuilding.set_file(run.id): output, **{file: log_paths[log] for log, file in logs.items()}})
+    return {"output": output, **log_paths}
+
+
+@click.command()
+@click.argument("taggers_tested", metavar="RUNS...", nargs=-1, required=True, callback=several)
+@click.option(
+    "--train",
+    type=CORPUS,
+    default="",
+    help="Whose names make a slot ambiguous; by default that of the sets, or the largest.",
+)
+@json_option
+def frontier(taggers_tested: tuple[str, ...], train: str, as_json: bool) -> None:
+    """The score (F1) of finished finetune RUNS on each of their tests, with and without ambiguous slots."""
+    rows = taggers.frontier(taggers_tested, runs.fingerprint_of(train, progress) if train else "")
+    if as_json:
+        report({"rows": [asdict(row) for row in rows], "average": taggers.averages(rows)}, as_json)
+        return
+    echo(f"{'run':<34}{'test set':<34}{'mentions':>9}{'F1':>8}{'sd':>7}{'ambiguous':>11}{'F1 without':>12}")
+    for row in rows:
+        sd = "" if row.sd is None else f"{row.sd:.2f}"
+        echo(
+            f"{row.run:<34}{row.name[:32]:<34}{row.mentions:>9,}{row.mean:>8.2f}{sd:>7}"
+            f"{row.ambiguous:>11,}{row.certain_mean:>12.2f}"
+        )

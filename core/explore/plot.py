@@ -1,0 +1,269 @@
+"""Figures of `4_Explore`: one WebGL scatter of sentences, and how far two selections agree."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypedDict
+
+import numpy as np
+import plotly.graph_objects as go
+
+from core.charts import COLOURS, NAME_COLOURS, figure, plain
+from core.results import BoolArray, FloatArray, IntArray
+from core.terms import TASK
+
+Corners = Sequence[tuple[float, float]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """Colour of one kind of point, and shape and size for who does not see it."""
+
+    name: str
+    colour: str
+    symbol: str
+    size: int
+
+
+CLASS_LOOKS = (
+    Look(name=TASK.word, colour=COLOURS["T_C"], symbol="diamond-open", size=9),
+    Look(name="selected", colour=COLOURS["S_C"], symbol="circle", size=5),
+    Look(name="filtered", colour=COLOURS["filtered"], symbol="circle-open", size=4),
+)
+SIDE_LOOKS = (
+    Look(name="neither", colour=COLOURS["filtered"], symbol="circle-open", size=5),
+    Look(name="only A", colour="#0072B2", symbol="triangle-up", size=8),
+    Look(name="only B", colour="#CC79A7", symbol="triangle-down", size=8),
+    Look(name="both", colour="#009E73", symbol="circle", size=6),
+    Look(name=TASK.word, colour=COLOURS["T_C"], symbol="diamond-open", size=9),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Dots:
+    """The points of the map that are drawn.
+
+    x, y: `(m,)` float32. points: `(m,)` their numbers on the map, which a click sends back. kinds: `(m,)` indices
+    into the looks. hovered: `(m,)` whether a point has a tooltip, whose text is sent apart.
+    """
+
+    x: FloatArray
+    y: FloatArray
+    points: IntArray
+    kinds: IntArray
+    hovered: BoolArray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """State of the map's window: `zoom` (x0, x1, y0, y1), the `outlines` of what is picked, the `tool` of the mouse."""
+
+    zoom: tuple[float, float, float, float] | None = None
+    outlines: tuple[tuple[tuple[float, float], ...], ...] = ()
+    tool: str = "lasso"
+    height: int = 370
+
+
+def by_class(dots: Dots, totals: Sequence[int], view: View, looks: Sequence[Look] = CLASS_LOOKS) -> go.Figure:
+    """Points in their class's colour and shape. totals: points of each class on the map, drawn or not."""
+    fig = _canvas(view)
+    for kind, mask in _kinds(dots, looks):
+        n = int(mask.sum())
+        if totals[kind]:
+            of = f"{n:,}" if n == totals[kind] else f"{n:,} of {totals[kind]:,}"
+            _add(fig, dots, mask, looks[kind], name=f"{looks[kind].name} ({of})", legendrank=kind)
+    return fig
+
+
+def by_value(dots: Dots, values: FloatArray, title: str, view: View) -> go.Figure:
+    """Points coloured by a number, `values` `(m,)`, and shaped by class; unknown ones keep their class's colour.
+
+    The colours span the 1st to the 99th percentile, so that one outlier does not flatten all others.
+    """
+    fig = _canvas(view)
+    known = ~np.isnan(values)
+    for kind, mask in _kinds(dots, CLASS_LOOKS):
+        look = CLASS_LOOKS[kind]
+        for part, colour in ((mask & ~known, look.colour), (mask & known, values[mask & known].astype(np.float32))):
+            if part.any():
+                marker = {} if isinstance(colour, str) else {"color": colour, "coloraxis": "coloraxis"}
+                _add(fig, dots, part, look, showlegend=False, marker=marker)
+        _key(fig, look, COLOURS["T_C"] if look.name == TASK.word else COLOURS["filtered"], legendrank=kind)
+    low, high = np.percentile(values[known], [1, 99]).tolist() if known.any() else (0.0, 1.0)
+    bar = {"title": {"text": plain(title), "side": "right"}, "thickness": 12, "outlinewidth": 0}
+    fig.update_layout(coloraxis={"colorscale": "Viridis", "cmin": low, "cmax": high, "colorbar": bar})
+    return fig
+
+
+def by_name(dots: Dots, names: Sequence[str], view: View) -> go.Figure:
+    """Points coloured by a name each, shaped by class. The most frequent names have a colour, the rest are grey."""
+    fig = _canvas(view)
+    labels = np.asarray(names, dtype=object)
+    distinct, counts = np.unique(labels.astype(str), return_counts=True)
+    first = distinct[np.argsort(-counts, kind="stable")][: len(NAME_COLOURS)]
+    # Names of equal frequency go by the alphabet (a stable sort), so that colours stay from one look to the next.
+    groups = [(name, labels == name, colour) for name, colour in zip(first.tolist(), NAME_COLOURS, strict=False)]
+    if len(distinct) > len(first):
+        groups.append((f"{len(distinct) - len(first)} more", ~np.isin(labels.astype(str), first), COLOURS["filtered"]))
+    for rank, (name, inside, colour) in enumerate(groups):
+        shown = True
+        for kind, mask in _kinds(dots, CLASS_LOOKS):
+            if (mask & inside).any():
+                more = {"legendgroup": name, "showlegend": shown, "legendrank": rank, "marker": {"color": colour}}
+                _add(fig, dots, mask & inside, CLASS_LOOKS[kind], name=f"{_short(name)} ({inside.sum():,})", **more)
+                shown = False
+    for kind, look in enumerate(CLASS_LOOKS):
+        _key(fig, look, COLOURS["filtered"], legendrank=1000 + kind)
+    return fig
+
+
+def mark(fig: go.Figure, dots: Dots, points: IntArray, name: str) -> None:
+    """A ring around the drawn ones of `points`."""
+    hit = np.isin(dots.points, points)
+    ring = Look(name=name, colour=COLOURS["cut"], symbol="circle-open", size=13)
+    _add(fig, dots, hit, ring, name=f"{plain(name)} ({hit.sum():,})", opacity=1, marker={"line": {"width": 2}})
+
+
+def fade_others(fig: go.Figure, points: IntArray) -> None:
+    """Draw all but `points` faintly."""
+    for trace in fig.data:
+        if trace.customdata is not None:
+            trace.marker.opacity = np.where(np.isin(trace.customdata, points), 0.9, 0.1).astype(np.float32)
+
+
+def picked_scores(values: FloatArray, picked: FloatArray, unit: str) -> go.Figure:
+    """Scores of the sentences on the map `(n,)`, and among them of those that are picked `(k,)`; dragged over."""
+    edges = np.histogram_bin_edges(values, 40)
+    fig = figure(150, x=plain(unit), y="")
+    for name, part, colour in (("on the map", values, COLOURS["filtered"]), ("picked", picked, COLOURS["S_C"])):
+        counts = np.histogram(part, edges)[0]
+        middles, widths = (edges[1:] + edges[:-1]) / 2, np.diff(edges)
+        fig.add_bar(x=middles, y=counts, width=widths, name=name, marker={"color": colour, "line": {"width": 0}})
+    fig.update_layout(barmode="overlay", bargap=0, margin={"t": 8, "b": 32}, dragmode="select", selectdirection="h")
+    fig.update_xaxes(fixedrange=False)
+    return fig
+
+
+def overlap_lines(points: Sequence[tuple[int, int]], of: int) -> go.Figure:
+    """Share of the best n of one selection that are among the best n of the other, against n, beside pure chance.
+
+    points: (n, shared). of: sentences to choose from.
+    """
+    sizes = np.array([n for n, _ in points], dtype=np.float64)
+    shares = np.array([shared / max(n, 1) for n, shared in points])
+    fig = figure(300, x="sentences in each selection", y="share that both hold")
+    fig.add_scatter(
+        x=sizes,
+        y=shares,
+        name="these two",
+        mode="lines+markers",
+        line={"width": 2.5, "color": COLOURS["S_C"]},
+        hovertemplate="best %{x:,}: %{y:.1%} shared<extra></extra>",
+    )
+    fig.add_scatter(
+        x=sizes,
+        y=sizes / max(of, 1),
+        name="chance",
+        mode="lines",
+        line={"width": 1.5, "dash": "dot", "color": COLOURS["D_C"]},
+        hovertemplate="best %{x:,}: %{y:.1%} by chance<extra></extra>",
+    )
+    fig.update_yaxes(tickformat=".0%", range=[0, 1.05])
+    return fig
+
+
+class HoverRow(TypedDict):
+    """Row of a point's tooltip. score: NaN where there is none. place: file and page, or ""."""
+
+    score: float
+    text: str
+    place: str
+
+
+def hover_lines(classes: Sequence[str], rows: Sequence[HoverRow]) -> list[str]:
+    """A tooltip a row, plain text: a line of its class, score and place, then its sentence."""
+    return [f"{' · '.join(_about(name, row))}\n{row['text']}" for name, row in zip(classes, rows, strict=True)]
+
+
+def _about(name: str, row: HoverRow) -> Iterator[str]:
+    yield name
+    if not np.isnan(row["score"]):
+        yield f"score {row['score']:.4g}"
+    if row["place"]:
+        yield row["place"]
+
+
+def _key(fig: go.Figure, look: Look, colour: str, **more: object) -> None:
+    """A line of the legend for a shape whose points have many colours."""
+    fig.add_scatter(
+        x=[None],
+        y=[None],
+        mode="markers",
+        name=look.name,
+        hoverinfo="skip",
+        **more,
+        marker={"color": colour, "symbol": look.symbol, "size": look.size},
+    )
+
+
+def _short(name: str) -> str:
+    return plain(name if len(name) <= 30 else name[:29] + "…")
+
+
+def _kinds(dots: Dots, looks: Sequence[Look]) -> Iterator[tuple[int, BoolArray]]:
+    """Kinds and their masks, the lowest layer first.
+
+    Filtered sentences are below, then T_C's wide rings, and in them the small dots of what was selected.
+    """
+    layers = [0 if look.colour == COLOURS["filtered"] else 1 if look.name == TASK.word else 2 for look in looks]
+    for kind in sorted(range(len(looks)), key=layers.__getitem__):
+        yield kind, dots.kinds == kind
+
+
+def _canvas(view: View) -> go.Figure:
+    """An empty figure whose axes have no numbers: only who is near whom means anything."""
+    fig = figure(view.height, x="", y="")
+    bare = {"showgrid": False, "showticklabels": False, "ticks": "", "title": None, "fixedrange": False}
+    fig.update_xaxes(**bare)
+    fig.update_yaxes(**bare)
+    if view.zoom:
+        fig.update_xaxes(range=view.zoom[:2])
+        fig.update_yaxes(range=view.zoom[2:])
+    line = {"color": COLOURS["cut"], "width": 2, "dash": "solid"}
+    paths = ["M" + "L".join(f"{x},{y}" for x, y in corners) + "Z" for corners in view.outlines]
+    fig.update_layout(
+        dragmode=view.tool,
+        hovermode="closest",
+        uirevision="map",
+        newselection={"line": line},
+        modebar={
+            "orientation": "v",
+            "bgcolor": "rgba(0,0,0,0)",
+            "color": COLOURS["D_C"],
+            "activecolor": COLOURS["S_C"],
+        },
+        selections=[{"type": "path", "xref": "x", "yref": "y", "path": path, "line": line} for path in paths],
+        legend={"itemsizing": "constant"},
+        margin={"l": 4, "r": 40, "t": 28, "b": 4},
+    )
+    return fig
+
+
+def _add(
+    fig: go.Figure, dots: Dots, mask: BoolArray, look: Look, marker: Mapping[str, object] | None = None, **more: object
+) -> None:
+    """Add the masked dots as one WebGL trace. marker: adds to the look's. more: of the trace."""
+    edge = 1 if look.symbol.endswith("open") else 0  # an open symbol is nothing but its edge
+    drawn = {"color": look.colour, "symbol": look.symbol, "size": look.size, "line": {"width": edge}}
+    rows = np.flatnonzero(mask)
+    fig.add_trace(
+        go.Scattergl(
+            x=dots.x[rows],
+            y=dots.y[rows],
+            customdata=dots.points[rows].astype(np.int32),
+            mode="markers",
+            marker={**drawn, **(marker or {})},
+            hoverinfo="none" if dots.hovered[rows].any() else "skip",  # one without a tooltip shall not catch the mouse
+            unselected={"marker": {"opacity": 0.15}},
+            **({"opacity": 0.85} | more),
+        )
+    )

@@ -1,0 +1,216 @@
+"""Sentence vectors to a map: PCA to 50 dimensions, UMAP fitted on a sample, the others placed beside their neighbours.
+
+umap-learn compiles for half a minute before its first map. Three things keep people from waiting for it: exact
+neighbours come from torch, so that its approximate search is not compiled at all; what is compiled goes to numba's
+cache on disk, where umap-learn leaves it in memory alone; and `compile_ahead` fills that cache while embedding runs.
+"""
+
+import os
+import subprocess
+import sys
+import warnings
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from types import ModuleType
+from typing import Self
+
+import numpy as np
+
+from core.reporter import Reporter, Silent
+from core.results import FloatArray, IntArray
+
+DIMENSIONS = 50
+_BLOCK = 128  # queries at a time: 128 x 20,000 distances are 10 MB, which stay near the core
+_GROUPS = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Pca:
+    """mean `(d,)` and axes `(d, k)`, the widest first; each axis's largest weight is positive, so signs repeat."""
+
+    mean: FloatArray
+    axes: FloatArray
+
+    @classmethod
+    def fit(cls, vectors: FloatArray, dimensions: int = DIMENSIONS) -> Self:
+        """vectors: `(n, d)`; `min(dimensions, d)` axes."""
+        rows = np.asarray(vectors, dtype=np.float64)
+        mean = rows.mean(axis=0)
+        _, axes = np.linalg.eigh((rows - mean).T @ (rows - mean))
+        axes = axes[:, ::-1][:, :dimensions]
+        axes = axes * np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])])
+        return cls(mean=mean.astype(np.float32), axes=np.ascontiguousarray(axes, dtype=np.float32))
+
+    def __call__(self, vectors: FloatArray) -> FloatArray:
+        """`(n, d)` of any float type -> `(n, k)` float32."""
+        reduced: FloatArray = (np.asarray(vectors, dtype=np.float32) - self.mean) @ self.axes
+        return reduced
+
+
+def nearest(
+    queries: FloatArray, targets: FloatArray, k: int, *, itself: bool = False, report: Reporter | None = None
+) -> tuple[IntArray, FloatArray]:
+    """Indices and Euclidean distances `(q, k)` of the `k` nearest of `targets` `(t, d)`, nearest first. Exact.
+
+    Targets lie in groups; the k nearest lie in the k groups with the smallest least distance, so that only these
+    are sorted. itself: queries are the targets; each one's nearest is then itself at 0, whatever equals it.
+    """
+    import torch
+
+    report = report or Silent()
+    base = torch.from_numpy(np.ascontiguousarray(targets, dtype=np.float32))
+    width = -(-len(base) // _GROUPS)
+    padding = width * _GROUPS - len(base)
+    # What fills the last group up is infinitely far, so it is nobody's neighbour.
+    squares = torch.cat([(base * base).sum(1), base.new_full((padding,), torch.inf)])
+    across = torch.cat([-2 * base, base.new_zeros(padding, base.shape[1])]).T.contiguous()
+    steps = width * torch.arange(_GROUPS)[None, :, None]
+    indices, distances = [], []
+    room = torch.empty(_BLOCK, width * _GROUPS)  # used again and again: fresh memory costs more than the product
+    for start in range(0, len(queries), _BLOCK):
+        report.check()
+        report.progress(start, len(queries), "sentences")
+        block = torch.from_numpy(np.ascontiguousarray(queries[start : start + _BLOCK], dtype=np.float32))
+        # Squared distances less the query's own square, the same for all targets: the order is right without it.
+        squared = torch.addmm(squares, block, across, out=room[: len(block)])
+        if itself:
+            squared[torch.arange(len(block)), start + torch.arange(len(block))] = -torch.inf
+        group_least = squared.view(len(block), _GROUPS, width).amin(1)
+        groups = group_least.topk(min(k, width), largest=False, sorted=False).indices
+        candidates = (groups[:, None] + steps).flatten(1)
+        least, picks = squared.gather(1, candidates).topk(k, largest=False)
+        indices.append(candidates.gather(1, picks))
+        distances.append((least + (block * block).sum(1, keepdim=True)).clamp_(min=0).sqrt_())
+    return torch.cat(indices).numpy(), torch.cat(distances).numpy()
+
+
+def fit(
+    points: FloatArray,
+    *,
+    dimensions: int = 2,
+    neighbours: int = 15,
+    min_distance: float = 0.1,
+    seed: int | None = 0,
+    report: Reporter | None = None,
+) -> FloatArray:
+    """UMAP coordinates `(n, dimensions)` float32 of `points` `(n, k)`, from their first principal axes on.
+
+    neighbours: each point itself counts. seed: None takes all cores and does not repeat; else one core, same bytes.
+    """
+    report = report or Silent()
+    neighbours = min(neighbours, len(points))
+    # Too few for a graph: the first principal axes are the map.
+    if neighbours < 3 or len(points) <= dimensions + 1:
+        return _pad(points[:, :dimensions], dimensions)
+    report.stage("finding neighbours")
+    known = nearest(points, points, neighbours, itself=True, report=report)
+    report.stage("loading UMAP")
+    umap = _umap()
+    report.stage("laying out the map")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that no search index came along, that a seed means one core
+        model = umap.UMAP(
+            n_components=dimensions,
+            n_neighbors=neighbours,
+            min_dist=min_distance,
+            init=_start(points, dimensions),
+            random_state=seed,
+            n_jobs=-1 if seed is None else 1,
+            precomputed_knn=(*known, None),
+            force_approximation_algorithm=True,
+            tqdm_kwds={"disable": False, "file": _Listener(report), "bar_format": "{n}/{total}", "mininterval": 0.2},
+        )
+        return np.asarray(model.fit_transform(points), dtype=np.float32)
+
+
+def place(
+    points: FloatArray, fitted: FloatArray, coordinates: FloatArray, k: int = 15, report: Reporter | None = None
+) -> FloatArray:
+    """Coordinates `(n, c)` of further points `(n, d)`: the mean of their `k` nearest fitted ones, near ones more.
+
+    Weights fall as `exp(-(d - d_1) / mean(d - d_1))`, much as UMAP's own memberships do. It is where `UMAP.transform`
+    starts from; the layout is not refined, so that a point is always drawn among its neighbours.
+    fitted, coordinates: `(m, d)` and `(m, c)`.
+    """
+    neighbours, distances = nearest(points, fitted, min(k, len(fitted)), report=report)
+    # Beyond the nearest: in many dimensions all distances are alike but for what they exceed the least by.
+    beyond = distances - distances[:, :1]
+    # Where all are as far as the nearest they weigh alike.
+    weights = np.exp(-beyond / np.maximum(beyond.mean(axis=1, keepdims=True), 1e-9))
+    weights /= weights.sum(axis=1, keepdims=True)
+    coordinates = np.asarray(coordinates)[neighbours]
+    placed: FloatArray = np.einsum("nk,nkc->nc", weights, coordinates).astype(np.float32)
+    return placed
+
+
+def compile_ahead(home: Path) -> None:
+    """Fill numba's cache in a process of its own, at low priority, once for each version of what is compiled."""
+    done = home / "cache" / f"umap-{metadata.version('umap-learn')}-numba-{metadata.version('numba')}"
+    if done.exists():
+        return
+    # Marked before it begins: two pages opened at once start one process, not two.
+    done.parent.mkdir(parents=True, exist_ok=True)
+    done.touch()
+    subprocess.Popen(
+        [sys.executable, "-m", "core.explore.projection"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        cwd=Path(__file__).parents[2],
+        start_new_session=True,
+    )
+
+
+class _Listener:
+    """A file for tqdm to write "37/200" to: umap-learn reports progress, and can be stopped, nowhere else."""
+
+    def __init__(self, report: Reporter) -> None:
+        self._report = report
+
+    def write(self, text: str) -> None:
+        self._report.check()
+        done, slash, total = text.strip().partition("/")
+        if slash and done.isdigit() and total.isdigit():
+            self._report.progress(int(done), int(total), "epochs")
+
+    def flush(self) -> None: ...
+
+
+def _umap() -> ModuleType:
+    """umap-learn, what it compiles kept on disk. Half a minute if nobody has compiled ahead."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ImportWarning)  # that there is no TensorFlow
+        import umap
+        from umap import layouts, umap_
+
+    for function in (
+        layouts._nb_optimize_layout_euclidean_single_epoch,
+        layouts._nb_optimize_layout_euclidean_single_epoch_parallel,
+        umap_.smooth_knn_dist,
+        umap_.compute_membership_strengths,
+    ):
+        with suppress(RuntimeError, AttributeError):  # no folder to write to, or another version: it compiles anew
+            function.enable_caching()
+    module: ModuleType = umap
+    return module
+
+
+def _start(points: FloatArray, dimensions: int) -> FloatArray:
+    """The first axes, the widest 10 wide: a seeded start that keeps what is far apart far apart."""
+    start = _pad(points[:, :dimensions], dimensions)
+    return np.asarray(10 * start / max(float(np.ptp(start, axis=0).max()), 1e-9), dtype=np.float32)
+
+
+def _pad(points: FloatArray, dimensions: int) -> FloatArray:
+    missing = max(dimensions - points.shape[1], 0)
+    return np.pad(points, ((0, 0), (0, missing))).astype(np.float32)
+
+
+if __name__ == "__main__":
+    with suppress(AttributeError, OSError):
+        os.nice(10)
+    noise = np.random.default_rng(0).normal(size=(200, DIMENSIONS)).astype(np.float32)
+    for some_seed in (0, None):
+        fit(noise, seed=some_seed)

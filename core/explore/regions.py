@@ -1,0 +1,222 @@
+"""What is picked on a map, kept beside it: a lasso, a box, a topic, a class, a sentence, the hits of a search.
+
+Its token names it in an address, in a file's name and on the command line: `topic:3`, `class:filtered`, `point:17` say
+all of it, `lasso:5e0c91ab` and `box:...` name the file that holds the borders. A search has none: what is searched for
+stays out of a browser's history.
+"""
+
+import hashlib
+import json
+import shlex
+from collections.abc import Mapping
+from math import inf
+from pathlib import Path
+from typing import Annotated, Any, TypedDict
+
+import numpy as np
+from pydantic import Field, TypeAdapter, ValidationError
+
+from core.corpora.writers import Format
+from core.errors import ConfigError
+from core.explore.result import CLASSES
+from core.explore.view import Mode, alike, classes, colour_numbers, export, get, search
+from core.projects import view as projects
+from core.projects.home import home, store
+from core.results import FloatArray, IntArray
+from core.runs import journal
+from core.selection import choice
+from core.selection.view import at
+from core.shown import shown
+
+SHAPES = ("lasso", "box")
+LONGEST = 60  # characters of a name
+_NAMES = "region-names.json"
+_Number = Annotated[float, Field(allow_inf_nan=False)]
+_Side = tuple[_Number, _Number]
+_VALUES: Mapping[str, TypeAdapter[Any]] = {  # of each kind, as JSON keeps it
+    "lasso": TypeAdapter(Annotated[list[list[_Side]], Field(min_length=1)]),
+    "box": TypeAdapter(Annotated[list[tuple[_Number, _Number, _Number, _Number]], Field(min_length=1)]),
+    "score": TypeAdapter(_Side),
+    "topic": TypeAdapter(Annotated[int, Field(ge=0)]),
+    "point": TypeAdapter(Annotated[int, Field(ge=0)]),
+    "class": TypeAdapter(Annotated[str, Field(pattern=f"^({'|'.join(CLASSES)})$")]),
+    "hits": TypeAdapter(tuple[str, Mode]),
+}
+
+
+class Region(TypedDict):
+    """Region that is picked. value: of its kind, such as the borders of a lasso or the number of a topic."""
+
+    kind: str
+    value: Any
+
+
+def kept_region(map_run: str) -> Region | None:
+    """The region picked on a map, as `keep_region` kept it last; None: nothing."""
+    return _read_back(map_run, choice.REGION)
+
+
+def keep_region(map_run: str, region: Region | None) -> None:
+    """Keep what is picked on a map, or that nothing is; borders once drawn stay, under their token."""
+    kept = _region(region)
+    if kept and kept["kind"] in SHAPES:
+        choice.write(_folder(map_run), _file(region_token(kept)), kept)
+    choice.write(_folder(map_run), choice.REGION, kept)
+
+
+def named_regions(map_run: str) -> dict[str, str]:
+    """{token: name} of the lassos and boxes of a map that were given one, by name."""
+    kept = choice.read(_folder(map_run), _NAMES)
+    names = kept.items() if isinstance(kept, dict) else ()
+    drawn = ((token, name) for token, name in names if token.startswith(tuple(f"{kind}:" for kind in SHAPES)))
+    whole = {token: name for token, name in drawn if isinstance(name, str) and _known(map_run, token)}
+    return dict(sorted(whole.items(), key=lambda pair: pair[1].casefold()))
+
+
+def name_region(map_run: str, region: Region, name: str) -> None:
+    """Give a lasso or a box of a map a name, cut where it is too long; "" takes it away. Errors: RunBusy."""
+    choice.write(_folder(map_run), _file(region_token(region)), _region(region))
+    with journal.changing(home()):
+        names = {**named_regions(map_run), region_token(region): " ".join(shown(name).split())[:LONGEST]}
+        choice.write(_folder(map_run), _NAMES, {token: name for token, name in names.items() if name} or None)
+
+
+def region_token(region: Region | None) -> str:
+    """A region's short name; "" where none is picked, and for a search."""
+    if region is None or region["kind"] == "hits":
+        return ""
+    value = region["value"]
+    if region["kind"] == "score":
+        return f"score:{value[0]:.6g}~{value[1]:.6g}"
+    if region["kind"] in SHAPES:
+        value = hashlib.sha256(json.dumps(value).encode()).hexdigest()[:8]
+    return f"{region['kind']}:{value}"
+
+
+def region_of(map_run: str, token: str) -> Region:
+    """The region of a token, or of a lasso's name, on this map. Errors: ConfigError where there is none."""
+    if ":" not in token:
+        token = next((each for each, name in named_regions(map_run).items() if name == token), token)
+    kind, _, value = token.partition(":")
+    # From an address: no map has as many points, and `int` refuses thousands of digits.
+    mapped, number = get(map_run), int(value) if value.isdecimal() and len(value) < 10 else -1
+    if kind in SHAPES:
+        for kept in (_read_back(map_run, _file(token)), kept_region(map_run)):
+            if kept and region_token(kept) == token:
+                return kept
+    if kind == "class" and value in CLASSES:
+        return Region(kind=kind, value=value)
+    if kind == "score" and (bounds := _bounds(value)):
+        return Region(kind=kind, value=bounds)
+    if 0 <= number < {"topic": len(mapped.clusters), "point": len(mapped)}.get(kind, 0):
+        return Region(kind=kind, value=number)
+    raise ConfigError(f"region: {token!r} is not on this map; pick it there again, or copy it from the page's address.")
+
+
+def region_points(map_run: str, region: Region | None, kinds: IntArray) -> IntArray:
+    """`(m,)` the points of a region, drawn or not, ascending; all points of the map for None. kinds: see `classes`."""
+    if region is None:
+        return np.arange(len(kinds))
+    value = region["value"]
+    match region["kind"]:
+        case "lasso":
+            parts = [get(map_run).lasso(corners) for corners in value]
+        case "box":
+            parts = [get(map_run).box(*sides) for sides in value]
+        case "topic":
+            parts = [np.flatnonzero(get(map_run).cluster == value)]
+        case "class":
+            parts = [np.flatnonzero(kinds == CLASSES.index(value))]
+        case "hits":
+            parts = [search(map_run, *value).points]
+        case "score":
+            parts = [_scoring(map_run, *value)]
+        case _:
+            parts = [np.array([value])]
+    return np.unique(np.concatenate(parts))
+
+
+def scores_on_map(map_run: str, points: IntArray) -> FloatArray:
+    """`(k,)` the scores of those of `points` that have one."""
+    values = colour_numbers(map_run, points, "score")
+    return values[np.isfinite(values)]
+
+
+def _scoring(map_run: str, low: float, high: float) -> IntArray:
+    values = colour_numbers(map_run, np.arange(len(get(map_run))), "score")
+    # A bound is written with six digits: what it was read off may lie a little outside.
+    spare = 1e-5 * max(abs(low), abs(high))
+    return np.flatnonzero((values >= low - spare) & (values <= high + spare))
+
+
+def _bounds(text: str) -> tuple[float, float] | None:
+    try:
+        low, high = map(float, text.split("~"))
+    except ValueError:
+        return None
+    return (low, high) if -inf < low <= high < inf else None
+
+
+def write_region(
+    selection: str, token: str, path: Path, format: Format | None = None, budget: str | None = None
+) -> Path:
+    """Write what a token names, as the page does: on the map of a choice, the newest that knows the token.
+
+    budget: the kept one unless given; what is selected at it counts for a class. Errors: ConfigError, PathError.
+    """
+    maps = list(alike(selection))
+    if not maps:
+        run_id = choice.run_of(selection)
+        raise ConfigError(f"region: {selection} has no map; make one with `map --selection {run_id}`.")
+    map_run = next((each for each in maps if _known(each, token)), maps[0])
+    kinds = classes(map_run, budget)
+    return export(map_run, region_points(map_run, region_of(map_run, token), kinds), path, format)
+
+
+def region_file(selection: str, region: Region | None) -> str:
+    """The name of the file that holds a region, without its ending: the choice's, the budget, what is picked."""
+    now, picked = at(selection), region_token(region) or "search"
+    return f"picked-{now.mark}-{now.budget.replace('%', 'pct')}-{picked}".replace(":", "-")
+
+
+def region_command(selection: str, token: str, output: str) -> str:
+    """The command line that writes a region to `output`, byte for byte what the page gives."""
+    begins = ["python", "-m", "core", *projects.option(), "export", selection]
+    return shlex.join([*begins, "--region", token, "--output", output])
+
+
+def _known(map_run: str, token: str) -> bool:
+    try:
+        return bool(region_of(map_run, token))
+    except ConfigError:
+        return False
+
+
+def _region(kept: object) -> Region | None:
+    """A region as it was kept; None where nothing was, or its file is spoilt."""
+    if isinstance(kept, dict) and {"kind", "value"} <= kept.keys():
+        return Region(kind=kept["kind"], value=kept["value"])
+    return None
+
+
+def _read_back(map_run: str, name: str) -> Region | None:
+    """The region in a file beside a map; None where that is not there, is spoilt, or is not of this map."""
+    kept = _region(choice.read(_folder(map_run), name))
+    if kept is None or not isinstance(kept["kind"], str) or kept["kind"] not in _VALUES:
+        return None
+    try:
+        value = _VALUES[kept["kind"]].validate_json(json.dumps(kept["value"]), strict=True)
+    except (ValidationError, RecursionError):
+        return None
+    most = {"topic": lambda: len(get(map_run).clusters), "point": lambda: len(get(map_run))}.get(kept["kind"])
+    return kept if most is None or value < most() else None
+
+
+def _folder(map_run: str) -> Path:
+    return store().get(map_run.partition("@")[0]).path
+
+
+def _file(token: str) -> str:
+    """The name of the file that holds borders; what is no token of ours names none."""
+    kind, _, digest = token.partition(":")
+    return f"region-{kind}-{digest if digest.isalnum() else ''}.json"

@@ -1,0 +1,315 @@
+"""The map of a selection: made by a `map` run, looked at here. Points are numbers into the map's arrays.
+
+A point is a sentence of T_C or D_C. Rows are rows of D_C, as everywhere else. A `map_run` is a run's id or, as
+`of` gives it, `<map run>@<choice>`: the map that was made for one selection with another choice laid over it.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal, cast
+
+import numpy as np
+
+from core.corpora.columns import distinct_values, kept_names, stored, value_names
+from core.corpora.corpus import BLOCK
+from core.corpora.writers import KEPT, Format, Row, further_names, write_selection
+from core.encoders import vectors as vectors_of
+from core.errors import RunError
+from core.explore import result as map_files
+from core.explore.distinctive_words import Telling as Telling
+from core.explore.map_view import Hits as Hits
+from core.explore.map_view import MapRow as MapRow
+from core.explore.map_view import MapView as MapView
+from core.explore.plot import HoverRow
+from core.explore.result import CLASSES as CLASSES
+from core.explore.result import MapResult as MapResult
+from core.projects.audit import exporting
+from core.projects.home import kept_per_home, library, store
+from core.results import FloatArray, IntArray
+from core.runs.result import read as read_result
+from core.runs.store import Run
+from core.selection import choice
+from core.selection.near import nearest_rows
+from core.selection.result import Scored
+from core.selection.view import chosen, run_of, scored
+from core.shown import short
+from core.stats.draws import stratified
+from core.terms import plainly
+
+READ_BY = ("encoder", "pooling", "max_length", "precision")  # what a selection says of its vectors
+Sort = Literal["score", "tokens", "row", "class"]
+Mode = Literal["substring", "words"]
+
+
+def options(selection: str, **more: object) -> dict[str, object]:
+    """Options for `start("map", ...)`: a choice's `select` run, its corpora, `sample`, `limit`, `seed` ... if given."""
+    run = run_of(selection)
+    inputs = run.manifest.inputs
+    return {"selection": run.id, "task": inputs["task"], "domain": inputs["domain"], **more}
+
+
+def finished(selection: str | None = None) -> list[Run]:
+    """Finished `map` runs (of one `select` run), newest first."""
+    done = store().list("map", state="succeeded")
+    return [run for run in done if selection in (None, run.manifest.config["selection"])]
+
+
+def of(selection: str) -> str | None:
+    """The newest map of a choice's run; else the newest that was made for another selection of the same corpora by the
+    same encoder, with this choice laid over it; None where there is neither."""
+    return next(alike(selection), None)
+
+
+def alike(selection: str) -> Iterator[str]:
+    """All maps that `of` may take: those of a choice's run, then the others, the newest first."""
+    run_id = choice.run_of(selection)
+    own = [run.id for run in finished(run_id)]
+    yield from (each if selection == run_id else f"{each}@{selection}" for each in own)
+    wanted = _sentences_of(selection)
+    for run in finished():
+        if run.id not in own and _sentences_of(run.manifest.config["selection"]) == wanted:
+            yield f"{run.id}@{selection}"
+
+
+def _sentences_of(selection: str) -> tuple[object, ...] | None:
+    """Whose sentences a selection is of, and how they are read; None where it was removed."""
+    try:
+        manifest = run_of(selection).manifest
+    except RunError:
+        return None
+    corpora = (manifest.inputs.get(role) for role in ("task", "domain"))
+    return (*corpora, *(manifest.config.get(name) for name in READ_BY))
+
+
+def config(map_run: str) -> dict[str, object]:
+    """The options that make this map for the run of its choice."""
+    return {**_run(map_run).manifest.config, "selection": choice.run_of(get(map_run).selection)}
+
+
+def _run(map_run: str) -> Run:
+    return store().get(map_run.partition("@")[0])
+
+
+def result(map_run: str) -> MapResult:
+    """A finished map's result. Errors: RunError."""
+    return read_result(_run(map_run), MapResult)
+
+
+def get(map_run: str) -> MapView:
+    """A finished map: `n` points, `xy (2 or 3, n)`, `rows (n,)`, `n_task`, `fitted (n,)`, `cluster (n,)`, `clusters`
+    (names and sizes), `selection` (the choice's id), `seed`, `of` (sentences of T_C and D_C in all)."""
+    run_id, _, selection = map_run.partition("@")
+    return replace(_get(run_id), selection=selection) if selection else _get(run_id)
+
+
+@kept_per_home(4)
+def _get(run_id: str) -> MapView:
+    """Kept in memory for the last few maps."""
+    return MapView.read(store().get(run_id), library())
+
+
+def classes(map_run: str, budget: str | None = None, keep: Sequence[str] | None = None) -> IntArray:
+    """`(n,)` uint8 indices into `CLASSES` (T_C, selected, filtered), hand edits counted.
+
+    budget, keep: the choice's own unless given.
+    """
+    mapped = get(map_run)
+    return mapped.classes(chosen(mapped.selection, budget, keep).rows)
+
+
+@kept_per_home(8)
+def kept_columns(map_run: str) -> dict[str, bool]:
+    """{column that came with a corpus: whether it says something of the map's sentences}."""
+    mapped = get(map_run)
+    corpora = (mapped.domain, mapped.task)
+    names = {"source": "doc", "file": "file", "group": "group", "page": "page"}
+    return {by: any(stored(corpus, name).null_count < len(corpus) for corpus in corpora) for by, name in names.items()}
+
+
+@kept_per_home(8)
+def further_columns(map_run: str) -> dict[str, bool]:
+    """{column of the files that the corpora came from: whether it holds numbers alone}, without those that say one
+    thing of all sentences."""
+    corpora = (get(map_run).task, get(map_run).domain)
+    names = sorted({name for corpus in corpora for name in value_names(corpus)})
+    values = {name: set[str]().union(*(distinct_values(corpus, name) for corpus in corpora)) for name in names}
+    return {name: all(map(_is_number, distinct)) for name, distinct in values.items() if len(distinct) > 1}
+
+
+def _is_number(text: str) -> bool:
+    """Whether `text` is a finite number, written as one."""
+    try:
+        # Python alone takes 1_000 for a number.
+        return bool(np.isfinite(float(text))) and "_" not in text
+    except ValueError:
+        return False
+
+
+def column_numbers(map_run: str, points: IntArray, column: str) -> FloatArray:
+    """Values at `points` of a further column that holds numbers; NaN where it has none."""
+    return np.array([float(value or "nan") for value in get(map_run).further_values(points, column)])
+
+
+def column_names(map_run: str, points: IntArray, column: str) -> list[str]:
+    """Values of a further column at `points`, in words."""
+    return [value or "unknown" for value in get(map_run).further_values(points, column)]
+
+
+def colour_numbers(map_run: str, points: IntArray, by: Literal["score", "length", "page"]) -> FloatArray:
+    """The numbers that colour `points`; NaN where one is unknown, as the score of T_C's is."""
+    mapped = get(map_run)
+    if by == "page":
+        return np.array([np.nan if page is None else page for page in mapped.stored_at(points, "page")], dtype=float)
+    if by == "score":
+        return mapped.values(points, scored(mapped.selection).scores.values)
+    return mapped.values(points, *(stored(corpus, "n_tokens").to_numpy() for corpus in (mapped.domain, mapped.task)))
+
+
+def colour_names(
+    map_run: str, points: IntArray, by: Literal["class", "cluster", "source", "file", "group"]
+) -> list[str]:
+    """The names that colour `points`. class: as the choice has it; for another budget take `classes` instead."""
+    mapped = get(map_run)
+    if by == "class":
+        return [CLASSES[kind] for kind in classes(map_run)[points].tolist()]
+    if by == "cluster":
+        return [mapped.clusters[kind].name for kind in mapped.cluster[points].tolist()]
+    column = "doc" if by == "source" else by
+    return [str(name) if name else "unknown" for name in mapped.stored_at(points, column)]
+
+
+def hover(map_run: str, points: IntArray, width: int = 120) -> list[HoverRow]:
+    """Tooltips of the points; plain text, to be escaped by who shows it. width: of the text, in characters."""
+    mapped = get(map_run)
+    scores = mapped.values(points, scored(mapped.selection).scores.values).tolist()
+    texts = (text if len(text) <= width else text[: width - 1] + "…" for text in mapped.texts(points))
+    rows = zip(scores, texts, mapped.places(points), strict=True)
+    return [HoverRow(score=score, text=text, place=place) for score, text, place in rows]
+
+
+def class_counts(points: IntArray, kinds: IntArray) -> dict[str, tuple[int, int]]:
+    """{class in words: (how many of `points`, how many on the map)}: "47 of 412 selected"."""
+    inside, all_ = (np.bincount(part, minlength=len(CLASSES)).tolist() for part in (kinds[points], kinds))
+    return {plainly(name): (inside[i], all_[i]) for i, name in enumerate(CLASSES)}
+
+
+def page_of(
+    map_run: str,
+    points: IntArray,
+    kinds: IntArray,
+    *,
+    sort: Sort = "score",
+    descending: bool | None = None,
+    page: int = 0,
+    size: int = 50,
+) -> list[MapRow]:
+    """One page of a table; reads only that page's text.
+
+    descending: None puts what the strategy prefers first (score) or the smallest first. T_C has no score: last.
+    """
+    mapped, scores = get(map_run), scored(get(map_run).selection)
+    points = np.asarray(points, dtype=np.int64)
+    keys = _keys(map_run, points, kinds, sort)
+    down = (sort == "score" and scores.scores.prefer == "high") if descending is None else descending
+    # Negated, not reversed: T_C's NaN sorts last either way, and ties keep their order.
+    here = points[np.argsort(-keys if down else keys, kind="stable")][page * size : (page + 1) * size]
+    return mapped.table(here, kinds, scores)
+
+
+def _keys(map_run: str, points: IntArray, kinds: IntArray, sort: Sort) -> FloatArray:
+    if sort in ("score", "tokens"):
+        return colour_numbers(map_run, points, "score" if sort == "score" else "length")
+    return np.asarray(kinds if sort == "class" else get(map_run).rows)[points].astype(np.float64)
+
+
+@kept_per_home(8)
+def search(map_run: str, query: str, mode: Mode = "substring") -> Hits:
+    """Sentences that hold `query` (any case), in all of D_C and T_C, mapped or not.
+
+    words: all its words, in any order. Returns `Hits(points, rows, task_rows)`.
+    """
+    return get(map_run).search(query, mode)
+
+
+def telling_words(map_run: str, points: IntArray, n: int = 30) -> list[Telling]:
+    """Words that tell `points` from the rest: `word, z, inside, outside`, most telling first (log-odds with prior).
+
+    Kept for the last few sets of points, since a page asks again whenever anything else on it moves.
+    """
+    return _telling_words(map_run, np.asarray(points, dtype=np.int64).tobytes(), n)
+
+
+@kept_per_home(8)
+def _telling_words(map_run: str, points: bytes, n: int) -> list[Telling]:
+    return get(map_run).telling(np.frombuffer(points, dtype=np.int64), n)
+
+
+@exporting
+def export(map_run: str, points: IntArray, path: Path, format: Format | None = None) -> Path:
+    """Write sentences as .txt, .jsonl, .parquet or .csv, by the same writer as selections: best first, T_C last.
+
+    format: that of the path's name unless given.
+    """
+    mapped = get(map_run)
+    scores = scored(mapped.selection)
+    points = np.asarray(points, dtype=np.int64)
+    keys = mapped.values(points, scores.scores.values)
+    points = points[np.argsort(-keys if scores.scores.prefer == "high" else keys, kind="stable")]
+    corpora = (mapped.domain, mapped.task)
+    kept = [name for name in KEPT if any(name in kept_names(corpus) for corpus in corpora)]
+    names = further_names(sorted({name for corpus in corpora for name in value_names(corpus)}), kept)
+    rows = (row for i in range(0, len(points), BLOCK) for row in _rows(mapped, points[i : i + BLOCK], scores, names))
+    ranked: Iterator[Row] = ({**row, "rank": rank} for rank, row in enumerate(rows, 1))
+    write_selection(ranked, path, format, kept=kept, more=tuple(names.values()))
+    return path
+
+
+def _rows(mapped: MapView, points: IntArray, scores: Scored, names: Mapping[str, str]) -> Iterator[Row]:
+    """Yield the rows of an export, all of rank 0. names: {further column: its name in the export}."""
+    table = mapped.table(points, np.zeros(len(mapped), dtype=np.uint8), scores)
+    docs, groups = (cast(list[str | None], mapped.stored_at(points, name)) for name in ("doc", "group"))
+    columns = cast(list[list[tuple[str, str]] | None], mapped.stored_at(points, "columns"))
+    for row, doc, group, further in zip(table, docs, groups, columns, strict=True):
+        yield {
+            "id": row["id"],
+            "text": row["text"],
+            "row": row["row"],
+            "score": row["score"],
+            "rank": 0,
+            "doc": doc,
+            "group": group,
+            "file": row["file"],
+            "page": row["page"],
+            "more": {names[name]: value for name, value in further or () if name in names},
+        }
+
+
+def pairs(map_run: str, kinds: IntArray, n: int = 20) -> list[tuple[MapRow, MapRow, float]]:
+    """`n` selected sentences, each with the nearest filtered one on the map and their cosine.
+
+    Mahapatra et al. 2022, Fig. 3a. The selected ones are drawn by lot, the same for the same map, so that they show its
+    breadth, not its top.
+    """
+    mapped = get(map_run)
+    selected, filtered = (np.flatnonzero(kinds == kind) for kind in (1, 2))
+    if not len(selected) or not len(filtered):
+        return []
+    sample = selected[stratified(np.zeros(len(selected), dtype=np.int64), n, mapped.seed)]
+    try:
+        vectors, _ = vectors_of.read(store().get(mapped.embedded["domain"]))
+    except RunError as error:
+        raise RunError(
+            f"sentence vectors of {short(mapped.domain.name)}: are not in this project, because exported projects and "
+            "the finished sample leave them out. To compute them, switch on Expert and make a map with another seed on "
+            "the tab Map."
+        ) from error
+    which, cosines = nearest_rows(vectors, mapped.rows[sample], mapped.rows[filtered])
+    scores = scored(mapped.selection)
+    rows = [mapped.table(points, kinds, scores) for points in (sample, filtered[which])]
+    return list(zip(*rows, cosines.tolist(), strict=True))
+
+
+def table_file(map_run: str) -> Path:
+    """The map as Embedding Atlas and notebooks open it: Parquet."""
+    return map_files.table_file(_run(map_run))

@@ -1,0 +1,1 @@
+"""Import corpora, check them, split them, and find duplicates and test leaks."""

@@ -1,0 +1,338 @@
+"""`add`: a file or folder is read as a stream and sealed as a corpus."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, replace
+from functools import partial
+from itertools import zip_longest
+from pathlib import Path
+from typing import Literal
+
+from pydantic import field_validator
+
+from core import audit_log
+from core.config import Config, option
+from core.corpora.contradictions import ContradictionCounter, Contradictions
+from core.corpora.corpus import Corpus
+from core.corpora.dry_run import dry_run
+from core.corpora.formats.detect import kind_of
+from core.corpora.formats.folders import files_of
+from core.corpora.formats.ledger import Format
+from core.corpora.formats.source import ARCHIVE
+from core.corpora.readers import Problem, ReadOptions, ReadReport, read, reason_for, sniff
+from core.corpora.uploads import forget, forget_unpacked, still_needed, sweep, uploaded
+from core.errors import EncodingError, OptionsError, ReadError, ResourceError
+from core.files import read_object, write_atomic
+from core.importing.result import AddResult, Cut
+from core.importing.result import path as rejects_of
+from core.kind import Job, Result
+from core.models import hub, unknown
+from core.paths import user_path
+from core.reporter import Reporter
+from core.shown import count, in_utf8, shown
+from core.text.marks import Marks
+from core.text.sentence import Sentence
+from core.text.words import unspaced
+
+BEFORE = "sealed.json"  # the result, kept until the run has ended: an upload's copy is gone by then
+_PLACES = 10  # files whose pages without text are named
+LONGEST_NAME = 80  # characters; a longer name pushes the numbers out of every table
+
+
+def proposed_name(path: Path, n_more: int = 0) -> str:
+    """A corpus's name by its file's: without endings, cut to `LONGEST_NAME`. n_more: further files beside it."""
+    files = uploaded(path)
+    if files:
+        path, n_more = files[0], len(files) - 1
+    name = path.name if path.is_dir() else path.name.removesuffix(".gz").removesuffix(".zst").rsplit(".", 1)[0]
+    name = shown(name) + (f" and {n_more} more" if n_more else "")
+    return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1].rstrip() + "…"
+
+
+class AddConfig(Config):
+    """Options of an import: what to read and how."""
+
+    path: str = option(..., "A file, a folder of files, or a zip archive of them.")
+    others: tuple[str, ...] = option((), "Further files, folders or archives of the same corpus.")
+    names: tuple[str, ...] = option((), "What these files go by, where that is not their own names.", hidden=True)
+    name: str = option(
+        "", f"The corpus's name, up to {LONGEST_NAME} characters; the file's name if left out.", max_length=LONGEST_NAME
+    )
+    format: Format = option("auto", "The file's format; auto looks at its name and its beginning.")
+    text_column: str = option(
+        "", "The column that holds the text (jsonl, csv, tsv, parquet, xlsx); guessed if left out."
+    )
+    doc_column: str = option(
+        "", "The column that names a row's document; doc, doc_id, document_id or docid of a table if left out."
+    )
+    group_column: str = option(
+        "", "A further column to keep, such as a contract's kind or a hospital, for `corpus split --by column`."
+    )
+    scheme: Literal["auto", "iob1", "iob2", "bioes", "bilou", "io"] = option(
+        "auto", "The label scheme; auto takes the only one that fits and asks where several do."
+    )
+    entity_type: str = option(
+        "", "Type of entities whose tags name none (B, I and O alone); ENTITY if left out.", max_length=60
+    )
+    tag_column: str = option(
+        "", "The column of the tags if a file has several, or none that is recognised: its number from 1, or its name."
+    )
+    split: bool = option(False, "Cut every row into sentences: for one document a row.")
+    unit: Literal["line", "paragraph"] = option("line", "What a row of a .txt file is.")
+    tokens: Literal["auto", "words", "blanks"] = option(
+        "auto",
+        "What cuts text that comes without tokens. words: runs of letters, and single marks; blanks: what they "
+        "separate, for text that was tokenised before; auto: blanks where commas and full stops stand apart.",
+    )
+    part: str = option("", "Which of train, dev and test to take from a labelled folder that holds several.")
+    encoding: str = option("utf-8", "The file's encoding; utf-8 also takes UTF-16 that begins with its mark.")
+    keep_lost: bool = option(
+        False,
+        "Keep labelled sentences that lost an annotation or have binary answers only (the rest then counts as O); they "
+        "are left out otherwise.",
+    )
+    annotator: str = option("", "Whose labels to take where several annotators labelled a text differently.")
+    move: bool = option(False, "Delete the file once it is sealed (used for uploads, which are copies).")
+
+    @field_validator("path", "others")
+    @classmethod
+    def _named_in_utf8(cls, paths: str | tuple[str, ...]) -> str | tuple[str, ...]:
+        if not in_utf8("".join(paths)):
+            raise ValueError("its name is not written in UTF-8; rename the file")
+        return paths
+
+
+def run(config: AddConfig, job: Job) -> AddResult | Result:
+    """Artifacts: `rejects.jsonl`, every row that could not be used, with its line and the reason.
+
+    An upload's copy is gone once it is sealed, or cannot be read whatever is chosen. Of an import that failed no row is
+    kept.
+    """
+    before = job.context.run.chunks / BEFORE
+    result: AddResult | Result | None = read_object(before)  # of an attempt that was killed when all was done
+    if result is None:
+        result = _imported(config, job)
+        write_atomic(before, json.dumps(asdict(result), ensure_ascii=False).encode())
+    if config.move:  # from here on nobody could read it again
+        forget(Path(config.path), job.home)
+    return result
+
+
+def _imported(config: AddConfig, job: Job) -> AddResult:
+    path, rejects = user_path(config.path), rejects_of(job.context.run)
+    if config.move:
+        still_needed(path)
+    try:
+        return _sealed(config, job, path, rejects)
+    except BaseException as error:
+        rejects.unlink(missing_ok=True)
+        if config.move and isinstance(error, ReadError) and not isinstance(error, OptionsError):
+            forget(path, job.home)
+        raise
+    finally:
+        for each in (path, *map(Path, config.others)):
+            forget_unpacked(each)
+        sweep(job.home)
+
+
+class _Scripts:
+    """Notes on the text while it passes: rows without blanks, and some texts for the encoder's vocabulary."""
+
+    def __init__(self) -> None:
+        self.unspaced = 0
+        self.sample: list[str] = []
+
+    def watched(self, sentences: Iterator[Sentence]) -> Iterator[Sentence]:
+        """The same sentences."""
+        step = 1
+        for i, sentence in enumerate(sentences):
+            self.unspaced += unspaced(sentence.text)
+            if i % step == 0:
+                self.sample.append(sentence.text)
+                # Nobody knows yet how many there are: every second one goes when there are too many.
+                if len(self.sample) == 2 * unknown.SAMPLE:
+                    self.sample[:], step = self.sample[::2], 2 * step
+            yield sentence
+
+
+def reading(config: AddConfig) -> ReadOptions:
+    """The options that an import reads its file by."""
+    return ReadOptions(
+        **config.model_dump(
+            include={"format", "scheme", "split", "unit", "encoding", "entity_type", "tag_column", "keep_lost"}
+        ),
+        text_column=config.text_column or None,
+        doc_column=config.doc_column or None,
+        group_column=config.group_column or None,
+        part=config.part or None,
+        annotator=config.annotator or None,
+        others=config.others,
+        names=config.names,
+    )
+
+
+def _sealed(config: AddConfig, job: Job, path: Path, rejects: Path) -> AddResult:
+    config, path, unread = _readable(config, path)
+    name = shown(config.name) or proposed_name(path, len(config.others))
+    options = reading(config)
+    preview = sniff(path, options)
+    cut = _cut(config, preview.marks)
+    options = replace(options, tokens="blanks" if cut.rule == "blanks" else "words")
+    report, scripts, labels = ReadReport(problems=unread, left_out=len(unread)), _Scripts(), ContradictionCounter()
+    sentences = read(
+        path,
+        options,
+        report=report,
+        rejects=rejects,
+        stage=job.context.stage,
+        progress=partial(_progress, job.context),
+        check=job.context.check,
+    )
+    here = {corpus.fingerprint for corpus in job.library.list() if corpus.origin.get("run") != job.context.run.id}
+    sealed = job.library.seal(
+        labels.watched(scripts.watched(sentences)),
+        name=name,
+        origin={"file": _called(path, config), "run": job.context.run.id},
+        labelled=preview.labelled,
+        tokens=options.tokens,
+        describe=report.as_dict,
+    )
+    audit_log.note(job.home, "import", runs=[job.context.run.id], corpora=[sealed.fingerprint])
+    known = sealed.fingerprint in here
+    if known:
+        job.context.note(f"This text is here already as {sealed.name}; opened that one.")
+    elif sealed.name != name:
+        job.context.note(f"Another corpus is called {name}, so this one is called {sealed.name}.")
+    contradictory = labels.found
+    for text in (*report.notes, *_of_documents(report), contradictory.in_words):
+        if text:
+            job.context.note(text)
+    if text := unknown.warning(unknown.of_bundled(scripts.sample), sealed.name, hub.BUNDLED):
+        job.context.note(text)
+    result = _result(sealed, report, cut, labels.found, asked_name=name, was_here=known, unspaced=scripts.unspaced)
+    for text in result.of_labels:
+        job.context.note(text)
+    return result
+
+
+def _readable(config: AddConfig, path: Path) -> tuple[AddConfig, Path, list[Problem]]:
+    """Leave out files that cannot be read, if the user gave several.
+
+    Return the config with the other files, the first of them, and a problem per file that is left out.
+    Errors: that of the first file if none can be read; OptionsError if another option would make a file readable.
+    """
+    options = reading(config)
+    if not config.others:
+        dry_run(path, options)
+        return config, path, []
+    alone = replace(options, others=(), names=())
+    kept, problems, first = list[tuple[str, str]](), list[Problem](), None
+    for given, name in zip_longest((config.path, *config.others), config.names):
+        try:
+            _try(user_path(given), alone)
+        except (ReadError, ResourceError) as error:
+            if isinstance(error, OptionsError) and not isinstance(error, EncodingError):
+                raise
+            first, called = first or error, name or Path(given).name
+            problems.append(Problem(kind="skipped", file=called, line=None, reason=reason_for(error, given)))
+        else:
+            kept.append((given, name))
+    if not kept:
+        assert first
+        raise first
+    paths, names = zip(*kept, strict=True)
+    update = {"path": paths[0], "others": paths[1:], "names": names if config.names else ()}
+    return config.model_copy(update=update), user_path(paths[0]), problems
+
+
+def _try(path: Path, options: ReadOptions) -> None:
+    """Look at the beginning of a file. Errors: ReadError or ResourceError if it cannot be read."""
+    dry_run(path, options)
+    if path.is_file() and path.suffix.lower() != ARCHIVE:
+        kind_of(files_of(path, options)[0], options)
+
+
+def _called(path: Path, config: AddConfig) -> str:
+    """Name of what was read: a file's name, or the first's and how many more."""
+    files = uploaded(path) or [path, *map(Path, config.others)]
+    return files[0].name + (f" and {len(files) - 1} more" if len(files) > 1 else "")
+
+
+def _of_documents(report: ReadReport) -> Iterator[str]:
+    """Sentences on the pages that came without text, and on what was left out."""
+    if report.blank_pages:
+        places = ", ".join(report.blank_places[:_PLACES]) + (" ..." if len(report.blank_places) > _PLACES else "")
+        yield f"{report.blank_pages:,} of {report.pages:,} pages have no text (scanned?): {places}."
+    if report.margins:
+        yield f"{report.margins:,} running heads, feet and page numbers were left out."
+    if report.unmapped:
+        left = report.unmapped - report.restored
+        yield (
+            f"{report.unmapped:,} letters of PDFs map to no character; {report.restored:,} were restored from other"
+            " words" + (f", {left:,} stay unreadable: the report names the files." if left else ".")
+        )
+    if report.left_out:
+        yield f"{count(report.left_out, 'file')} left out; the report gives the reason."
+
+
+def _cut(config: AddConfig, marks: Marks | None) -> Cut:
+    """Rule that cuts the text, and why. marks: None where it brings its tokens."""
+    if marks is None:
+        return Cut(rule="own", why="the file has them")
+    if config.tokens != "auto":
+        return Cut(rule=config.tokens, why="asked for")
+    return Cut(rule=marks.tokens, why=marks.why)
+
+
+def _result(
+    sealed: Corpus,
+    report: ReadReport,
+    cut: Cut,
+    contradictory: Contradictions,
+    *,
+    asked_name: str,
+    was_here: bool,
+    unspaced: int,
+) -> AddResult:
+    return AddResult(
+        cut=cut,
+        corpus=sealed.fingerprint,
+        name=sealed.name,
+        sentences=sealed.n_sentences,
+        tokens=sealed.n_tokens,
+        types=dict(sealed.types),
+        asked_name=asked_name,
+        was_here=was_here,
+        unspaced=unspaced,
+        format=report.format,
+        scheme=report.scheme,
+        text_column=report.text_column,
+        encoding=report.encoding,
+        files=report.files,
+        read=report.read,
+        kept=report.kept,
+        repaired=report.repaired,
+        repaired_rows=report.repaired_rows,
+        rejected=report.rejected,
+        rejected_spans=report.rejected_spans,
+        skipped=report.skipped,
+        empty=report.empty,
+        pages=report.pages,
+        blank_pages=report.blank_pages,
+        margins=report.margins,
+        unmapped=report.unmapped,
+        restored=report.restored,
+        left_out=report.left_out,
+        problems=tuple(report.problems),
+        contradictory_texts=contradictory.texts,
+        contradictory_sentences=contradictory.sentences,
+        lost=report.lost,
+        partial=report.partial,
+        agreement=report.agreement,
+    )
+
+
+def _progress(report: Reporter, done: int, total: int) -> None:
+    """Progress in bytes, in the unit that people read."""
+    unit, size = ("MB", 1_000_000) if total >= 10_000_000 else ("KB", 1_000)
+    report.progress(done // size, max(total // size, 1), unit)

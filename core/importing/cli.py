@@ -1,0 +1,261 @@
+"""The commands `corpus add`, `propose`, `list`, `show`, `audit`, `split`, `rename`, `export`, `remove`; `samples`."""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+
+import click
+
+from core.cli.options import CORPUS, config_options, given, several
+from core.cli.terminal import echo, echo_json, finish, json_option, note_spoilt, progress, remove_everything, report
+from core.errors import ConfigError
+from core.importing import addresses, checks, ratios
+from core.importing import intake_view as intake
+from core.importing import view as corpora
+from core.importing.cli_check import in_lines, warn
+from core.projects import runs
+from core.shown import count
+
+PROBLEMS = 5  # rows that could not be used, of which the reason is printed
+
+
+@click.group()
+def corpus() -> None:
+    """Add, propose, list, show, audit, split, rename, export and remove corpora."""
+    note_spoilt()
+
+
+@corpus.command("add")
+@click.argument("paths", metavar="FILES...", type=click.Path(), nargs=-1, required=True, callback=several)
+@config_options(runs.RECIPES["add"].config, leave_out=("path", "others", "move"))
+@json_option
+def corpus_add(paths: tuple[str, ...], as_json: bool, **values: object) -> None:
+    """Read files, folders or zip archives and seal them as one corpus.
+
+    Text, tables, annotations, and documents: PDF, Word (.docx), OpenDocument, RTF, HTML, mail (.eml), Excel (.xlsx).
+    A file or a folder may be elsewhere: s3://, gs:// or hdfs://, with the keys of your environment.
+    """
+    options = {name: value for name, value in values.items() if value not in (None, ())}
+    if elsewhere := [path for path in paths if addresses.is_address(path)]:
+        if len(elsewhere) < len(paths):
+            raise ConfigError("FILES: give addresses or files, not both in one corpus.")
+        paths, options["move"] = (str(addresses.fetched(elsewhere, partial(echo, err=True))),), True
+    first, *others = (str(Path(path).absolute()) for path in paths)
+    run = runs.execute("add", {"path": first, "others": tuple(others), **options}, progress)
+    finish(run, as_json, plain=lambda _: _added(run.id))
+
+
+def _added(run_id: str) -> list[str]:
+    """What a person wants to know of an import: what came in, what was left out and why, what to look at."""
+    added = corpora.import_result(run_id)
+    kind = "labelled" if added.types else "without labels"
+    lines = [f"{added.name}: {_n(added.sentences, 'sentence')}, {_n(added.tokens, 'token')}, {kind}"]
+    if added.types:
+        lines.append(f"entities     {', '.join(f'{name} {n:,}' for name, n in added.types.items())}")
+    scheme = f" with {added.scheme} tags" if added.scheme else ""
+    lines.append(f"read as      {added.format}{scheme}, {_n(added.files, 'file')}")
+    if added.cut and added.cut.rule != "own":
+        rule = "runs of letters, and single marks" if added.cut.rule == "words" else "what blanks separate"
+        lines.append(f"tokens       {rule} ({added.cut.why})")
+    counts = (
+        (added.rejected, "row", " rejected"),
+        (added.rejected_spans, "span", " rejected"),
+        (added.lost, "sentence", " that lost an annotation"),
+        (added.partial, "text", " with binary answers only"),
+        (added.skipped, "row", " skipped"),
+        (added.repaired_rows, "row", " repaired"),
+        (added.empty, "empty row", ""),
+        (added.left_out, "file", " left out"),
+        (added.blank_pages, "page", " without text"),
+    )
+    left_out = ", ".join(f"{_n(n, what)}{how}" for n, what, how in counts if n)
+    lines.append(f"left out     {left_out or 'nothing'}")
+    for problem in added.problems[:PROBLEMS]:
+        where = f"{problem.file} line {problem.line}" if problem.line else problem.file
+        lines.append(f"  {where}: {problem.reason}")
+    if len(added.problems) > PROBLEMS:
+        lines.append(f"  and {len(added.problems) - PROBLEMS:,} more; --json shows them")
+    lines += [f"check        {text}" for text in added.of_labels]
+    lines += in_lines([one for one in checks.of_corpus(added.corpus) if one.level != "green"])
+    return [*lines, f"fingerprint  {added.corpus}"]
+
+
+def _n(n: int, what: str) -> str:
+    return f"{n:,} {what}{'s' * (n != 1)}"
+
+
+@corpus.command("propose")
+@click.argument("paths", metavar="FILES...", type=click.Path(), nargs=-1, required=True, callback=several)
+@click.option("--like", multiple=True, callback=several, metavar="FILE,...", help="Files that are like the task.")
+@click.option("--use", is_flag=True, help="Import them so: a corpus for each part, with its role.")
+@config_options(runs.RECIPES["intake"].config, leave_out=("path", "others", "move"))
+@json_option
+def corpus_propose(paths: tuple[str, ...], like: tuple[str, ...], use: bool, as_json: bool, **values: object) -> None:
+    """Say which part each of several files, folders or archives is, by labels, names, sizes and likeness.
+
+    --task, --domain and so on say it yourself: then those parts alone are taken.
+    """
+    places = [Path(path).absolute() for path in paths]
+    proposed = intake.proposal(places, like)
+    options = intake.options(proposed, places)
+    if typed := {name: value for name, value in values.items() if value not in (None, ())}:
+        options = {"path": options["path"], "others": options["others"], **typed}
+    if use:
+        finish(runs.execute("intake", options, progress), as_json, plain=_taken)
+        warn(checks.of_project())
+        return
+    rows = [asdict(row) for row in proposed.rows]
+    lines = [
+        f"{row.part or 'not used':<9} {row.name:<32} {'' if row.exact else 'about '}"
+        f"{count(row.sentences, 'sentence')}; {row.seen}"
+        for row in proposed.rows
+    ]
+    asks = ["Which of these files are like your task? Name them with --like FILE,..."] if proposed.ask else []
+    report({"rows": rows, "ask": proposed.ask, "task_of_train": proposed.task_of_train}, as_json, [*lines, *asks])
+
+
+def _taken(result: Mapping[str, object]) -> list[str]:
+    """Return one line per part, then the roles in use."""
+    taken = intake.result(str(result["run"]))
+    lines = []
+    for each in taken.parts:
+        if each.problem:
+            lines.append(f"{each.part:<9} not imported: {each.problem}")
+        else:
+            one = corpora.import_result(each.run)
+            lines.append(f"{each.part:<9} {one.name:<40} {one.sentences:>9,} sentences")
+            lines += [f"note: {each.part}: {text}" for text in one.of_labels]
+    more = "; the task corpus is the text of the training set" if taken.task_of_train else ""
+    return [*lines, f"in use as {intake.parts_in_words(taken.roles)}{more}"] if taken.roles else lines
+
+
+@corpus.command("list")
+@json_option
+def corpus_list(as_json: bool) -> None:
+    """Every corpus: your own, then what Winnow made, the newest of each first."""
+    rows = [corpora.describe(corpus) for corpus in corpora.listed()]
+    if as_json:
+        echo_json({"corpora": rows})
+    for row in [] if as_json else rows:
+        echo(f"{row['corpus']}  {row['name']:<32} {row['sentences']:>10,} sentences {row['tokens']:>12,} tokens")
+
+
+@corpus.command("show")
+@click.argument("reference", type=CORPUS)
+@json_option
+def corpus_show(reference: str, as_json: bool) -> None:
+    """One corpus, by name, fingerprint or path: its counts, its density, its size against the others in use."""
+    corpus = corpora.find(runs.fingerprint_of(reference, progress))
+    against = {f"{each.name} {each.of} of {each.to}": round(each.value, 4) for each in ratios.ratios(corpus)}
+    report({**corpora.describe(corpus), **ratios.density(corpus), "ratios": against}, as_json)
+
+
+@corpus.command("audit")
+@click.option("--task", type=CORPUS, required=True, help="Task corpus (T_C).")
+@click.option("--domain", type=CORPUS, required=True, help="Domain corpus (D_C).")
+@click.option(
+    "--labelled", type=CORPUS, multiple=True, callback=several, metavar="CORPUS,...", help="Held-out labelled splits."
+)
+@json_option
+def corpus_audit(task: str, domain: str, labelled: tuple[str, ...], as_json: bool) -> None:
+    """Flag duplicates, leaks of held-out sentences, too short and too long ones. Deletes nothing."""
+    config = runs.RECIPES["audit"].config
+    flags: dict[str, object] = {}
+    for part, reference in (("", domain), ("task_", task)):
+        options = runs.with_corpora(config, {"corpus": reference, "held_out": labelled}, progress)
+        run = runs.execute("audit", options, progress)
+        result = corpora.audit_result(run.id)
+        flags |= {f"{part}flags": result.flags, f"{part}near_rules": result.near_rules}
+    report({"run": run.id, **flags}, as_json)
+
+
+@corpus.command("split")
+@click.argument("corpus", type=CORPUS)
+@config_options(runs.RECIPES["split"].config, leave_out=("corpus",))
+@json_option
+def corpus_split(as_json: bool, **values: object) -> None:
+    """Seal parts of a corpus as corpora: training, dev and test set, or task corpus (T_C) and domain corpus (D_C).
+
+    Copies of a sentence go into one part.
+    """
+    options = given(values, runs.RECIPES["split"].config)
+    finish(runs.execute("split", options, progress), as_json, plain=_parts)
+
+
+def _parts(result: Mapping[str, object]) -> list[str]:
+    """A line a part, and what was done about copies."""
+    split = corpora.split_result(str(result["run"]))
+    lines = [
+        f"{part.corpus}  {part.name:<12} {part.sentences:>10,} sentences {part.units:>8,} units"
+        f" {sum(part.types.values()):>9,} entities {part.left_out:>7,} copies left out"
+        for part in split.parts
+    ]
+    return [
+        *lines,
+        f"{count(split.units, 'unit')}; {count(split.copies, 'sentence')} with copies, "
+        f"{count(split.divided, 'group')} of them divided",
+    ]
+
+
+@corpus.command("rename")
+@click.argument("reference")
+@click.argument("name")
+@json_option
+def corpus_rename(reference: str, name: str, as_json: bool) -> None:
+    """Call a corpus otherwise; it is found by its old names too. Refused for a name that another corpus bears."""
+    report(corpora.describe(corpora.rename(reference, name)), as_json)
+
+
+@corpus.command("export")
+@click.argument("reference")
+@click.option(
+    "--output", type=click.Path(), required=True, help="A file (.txt .jsonl .csv .parquet .conll); s3:// too."
+)
+@json_option
+def corpus_export(reference: str, output: str, as_json: bool) -> None:
+    """Write a corpus with its labels, documents, groups and further columns; .txt holds the text, .conll the labels."""
+    named, written = corpora.find(reference).fingerprint, addresses.named(output)
+    with addresses.outgoing(output) as path:
+        count = corpora.export(named, path)
+    report({"corpus": named, "sentences": count, "output": written}, as_json, written)
+
+
+@corpus.command("remove")
+@click.argument("reference")
+@click.option("--force", is_flag=True, help="Also while a run at work needs it, which then fails.")
+@click.option("--with-runs", is_flag=True, help="With all that was made from it: corpora, runs, models, exports.")
+@json_option
+def corpus_remove(reference: str, force: bool, with_runs: bool, as_json: bool) -> None:
+    """Delete a corpus, and say which runs cannot be run again without it. Refused while a run at work needs it.
+
+    Runs that read it keep some of its text; --with-runs deletes these too, and asks first on a terminal.
+    """
+    if with_runs:
+        remove_everything(reference, as_json)
+        return
+    used = corpora.needed_by(reference)
+    for run in used.active if force else ():
+        echo(f"note: {run.id} is at work and will fail without {used.corpus.name}", err=True)
+    if used.in_words and (force or not used.active):
+        echo(f"note: {used.corpus.name} was used by {used.in_words}", err=True)
+        echo("note: they keep some of its text; --with-runs would have removed them too", err=True)
+    corpora.remove(used.corpus.fingerprint, force=force)
+    report({"removed": used.corpus.fingerprint}, as_json, "")
+
+
+@click.command()
+@json_option
+def samples(as_json: bool) -> None:
+    """Add the sample corpora that ship with Winnow, to a project that has no corpora yet."""
+    if corpora.listed():  # the user chose what is here and which roles it has
+        note = "note: no sample was added, because this project has corpora; `project new NAME` makes one for them"
+        echo(note, err=True)
+        report({"samples": []}, as_json, "")
+        return
+    added = list(reversed(corpora.samples()))
+    for sample in added[:-1]:
+        corpora.add_sample(sample.name)
+    corpora.open_sample(added[-1].name)  # one change of roles, so there is no earlier one to go back to
+    rows = [{"name": sample.name, "title": sample.title} for sample in added]
+    report({"samples": rows}, as_json, [f"{row['name']}: {row['title']}" for row in rows])

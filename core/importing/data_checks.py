@@ -1,0 +1,206 @@
+"""Corpora that are checked before a run of each kind, and the checks themselves."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+
+from core.corpora import checks
+from core.corpora.checks import Check
+from core.corpora.corpus import Corpus
+from core.corpora.library import Library
+from core.errors import ConfigError, CorpusError, WinnowError
+from core.experiment import arms
+from core.experiment.study_config import StudyConfig, task_names
+from core.models import unknown
+from core.models.hub import BUNDLED
+from core.models.unknown import Coverage
+from core.results import Role
+from core.runs.store import is_run_id
+from core.selection import DEFAULT_STRATEGY, STRATEGIES, strategy_options
+
+DEFAULT_ENCODER = BUNDLED
+BARELY, HARDLY = unknown.MOST, 0.5  # share of unknown pieces: amber above the first, red from the second on
+BYTES = 1.0  # pieces per character: above, letters fall into bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """What is checked.
+
+    parts: corpora by role, or by name where they have none. strategies: {name: sentences of T_C that it needs}.
+    encoder: "" if the run reads none. labels: check those of corpora without a role too.
+    """
+
+    parts: Mapping[str, Corpus]
+    budgets: Sequence[str] = ()
+    encoder: str = ""
+    strategies: Mapping[str, int] = field(default_factory=dict)
+    labels: bool = False
+
+
+def checked(subject: Subject) -> list[Check]:
+    """Check a subject, item by item; items whose corpora are missing are left out."""
+    parts = subject.parts
+    task, domain, dev = parts.get("task"), parts.get("domain"), parts.get("dev")
+    labelled = {
+        role: corpus for role, corpus in parts.items() if role in checks.LABELS or (subject.labels and corpus.labelled)
+    }
+    found = [checks.task_size(task, subject.strategies)] if task else []
+    found += [checks.task_in_domain(task, domain)] if task and domain else []
+    found += [checks.budget_fits(subject.budgets, domain)] if domain and subject.budgets else []
+    if labelled:
+        found.append(checks.entities_present(labelled))
+        if any(corpus.types for corpus in labelled.values()):
+            found.append(checks.types_covered(labelled))
+    found += [checks.dev_size(dev)] if dev and dev.types else []  # without an entity the item above is red
+    others = {role: parts[role] for role in ("dev", "test") if role in parts}
+    found += [checks.train_in_others(parts["train"], others)] if "train" in parts and others else []
+    if parts:
+        found += [encoder_fits(parts, subject.encoder)] if subject.encoder else []
+        found += [checks.upper_case(parts), checks.documents(parts)]
+    found += [checks.contradictory(labelled)] if labelled else []
+    return found
+
+
+def encoder_fits(parts: Mapping[str, Corpus], encoder: str) -> Check:
+    """Check how much of each corpus an encoder's vocabulary covers."""
+    found = Check(
+        name="encoder",
+        level="green",
+        sentence=f"The vocabulary of {encoder} covers the text.",
+        cure="Choose another encoder",
+        page="training",
+        command="python -m core encoders list",
+    )
+    covers = {checks.PART_NAMES.get(role, role): _coverage(encoder, corpus) for role, corpus in parts.items()}
+    known = {name: one for name, one in covers.items() if one is not None}
+    if not known:
+        return replace(found, sentence=f"The vocabulary of {encoder} was not checked: no tokenizer.json here.")
+    lost = [f"{name} ({one.unknown:.0%})" for name, one in known.items() if one.unknown > BARELY]
+    if lost:
+        sentence = f"The vocabulary of {encoder} does not know the pieces of the {checks.listed(lost)}."
+        red = any(one.unknown >= HARDLY for one in known.values())
+        return replace(found, level="red" if red else "amber", sentence=sentence)
+    if cut := [name for name, one in known.items() if one.pieces > BYTES]:
+        sentence = f"The vocabulary of {encoder} cuts the {checks.listed(cut)} into single bytes."
+        return replace(found, level="amber", sentence=f"{sentence} It was not trained on this script.")
+    return found
+
+
+def _coverage(encoder: str, corpus: Corpus) -> Coverage | None:
+    return _coverage_of(encoder, checks.sample(corpus))
+
+
+@lru_cache(64)
+def _coverage_of(encoder: str, texts: tuple[str, ...]) -> Coverage | None:
+    return unknown.coverage(encoder, texts)
+
+
+def subject(kind: str, options: Mapping[str, object], library: Library) -> Subject:
+    """What is checked before a run of `kind`. Corpora that are not here, or not chosen yet, are left out."""
+    match kind:
+        case "select":
+            return _selection(options, library)
+        case "experiment":
+            return _experiment(options, library)
+        case "finetune":
+            named = {role: options.get(role) for role in ("train", "dev")} | {"test": _first(options.get("test"))}
+            return Subject(parts=_corpora(named, library), encoder=_encoder(options))
+        case "pretrain":
+            found = (_find(reference, library) for reference in _all(options.get("corpora")))
+            return Subject(parts={corpus.name: corpus for corpus in found if corpus}, encoder=_encoder(options))
+        case "similarity":
+            return _comparison(options, library)
+    return Subject(parts={})
+
+
+def _selection(options: Mapping[str, object], library: Library) -> Subject:
+    name = str(options.get("strategy", DEFAULT_STRATEGY))
+    strategy = STRATEGIES.get(name)
+    learns = strategy is not None and Role.LABELLED in strategy.needs
+    embeds = strategy is not None and bool(strategy.models or strategy.reads in ("vectors", "both"))
+    roles = ("task", "domain", *(("train", "dev") if learns else ()))
+    parts = _corpora({role: options.get(role) for role in roles}, library)
+    if "train" in parts and not parts["train"].labelled:
+        del parts["train"]  # a list of names
+    own = options.get("options")
+    needs = {name: needed(name, own if isinstance(own, Mapping) else {})}
+    encoder = str(options.get("encoder", BUNDLED)) if embeds else ""
+    budget = str(options.get("budget", "10%"))
+    return Subject(parts=parts, budgets=(budget,), encoder=encoder, strategies=needs)
+
+
+def _experiment(options: Mapping[str, object], library: Library) -> Subject:
+    names = _all(options.get("arms", ("none", "random", DEFAULT_STRATEGY)))
+    used = []
+    for name in names:
+        with suppress(ConfigError):
+            used.append(arms.find(name))
+    own = options.get("strategies")
+    by_name = own if isinstance(own, Mapping) else {}
+    needs = {arm.strategy: needed(arm.strategy, by_name.get(arm.strategy, {})) for arm in used if arm.strategy}
+    text = [role for role in ("task", "domain") if any(role in arm.needs for arm in used)]
+    parts = _corpora({role: options.get(role) for role in (*text, *checks.LABELS)}, library)
+    budgets = _all(options.get("budgets", ("10%",))) if any(arm.chooses for arm in used) else ()
+    return Subject(parts=parts, budgets=budgets, encoder=str(options.get("encoder") or BUNDLED), strategies=needs)
+
+
+def _comparison(options: Mapping[str, object], library: Library) -> Subject:
+    """A comparison of corpora: its targets and sources by name; nothing of it is selected or trained."""
+    task = _corpora({"task": _first(options.get("target"))}, library)
+    others = (_find(reference, library) for reference in _all(options.get("source")))
+    return Subject(parts={**task, **{corpus.name: corpus for corpus in others if corpus}})
+
+
+def needed(strategy: str, options: Mapping[str, object]) -> int:
+    """Sentences of T_C that a strategy needs at least: its folds if it has folds, else 2; 0 if it reads no T_C."""
+    known = STRATEGIES.get(strategy)
+    if known is None or not known.topical:
+        return 0
+    with suppress(WinnowError):
+        return max(2, int(getattr(strategy_options(strategy, options), "folds", 2)))
+    return 2
+
+
+def _encoder(options: Mapping[str, object]) -> str:
+    """The encoder that a training starts from; "" for a run's model and for networks without one."""
+    if options.get("network", "encoder") not in ("encoder", "span"):
+        return ""
+    init = str(options.get("init") or BUNDLED)
+    return "" if is_run_id(init) else init
+
+
+def _corpora(named: Mapping[str, object], library: Library) -> dict[str, Corpus]:
+    found = {role: _find(reference, library) for role, reference in named.items()}
+    return {role: corpus for role, corpus in found.items() if corpus}
+
+
+def _find(reference: object, library: Library) -> Corpus | None:
+    with suppress(CorpusError):
+        return library.find(str(reference)) if reference else None
+    return None
+
+
+def _all(value: object) -> tuple[str, ...]:
+    return (value,) if isinstance(value, str) else tuple(map(str, value)) if isinstance(value, list | tuple) else ()
+
+
+def _first(value: object) -> str:
+    return next(iter(_all(value)), "")
+
+
+def red_items(kind: str, options: Mapping[str, object], library: Library) -> list[Check]:
+    """Return the red items of a run; of a study those of all its tasks. options: of the run's config, complete."""
+    if kind != "study":
+        return [check for check in checked(subject(kind, options, library)) if check.level == "red"]
+    config = StudyConfig.parse(dict(options))
+    tasks = dict[Check, list[str]]()
+    names = task_names(config, library)
+    for number, name in enumerate(names):
+        for check in red_items("experiment", config.experiment(number).model_dump(), library):
+            tasks.setdefault(check, []).append(name)
+    return [
+        check if of == names else replace(check, sentence=f"{checks.listed(of)}: {check.sentence}")
+        for check, of in tasks.items()
+    ]

@@ -1,0 +1,173 @@
+"""`intake`: several files become the corpora of a project, each in its part.
+
+Every part is an `add` of its own, so that what fails is one part. What is to be divided goes through `split`. Last, the
+corpora are given their roles: whoever is killed before, resumes and gives them then.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Self
+
+from pydantic import TypeAdapter, model_validator
+
+from core.config import Config, option
+from core.corpora import roles
+from core.corpora.grouped import DIVIDE, PARTS, SOURCE, apart
+from core.corpora.looks import files_of
+from core.corpora.proposal import remaining
+from core.corpora.readers import ReadOptions, sniff
+from core.corpora.uploads import forget_unpacked, keep_only, still_needed
+from core.errors import ConfigError, InputError, ResourceError, WinnowError
+from core.files import read_object, write_atomic
+from core.importing.add import proposed_name
+from core.importing.intake_result import IntakeResult, Taken
+from core.importing.result import AddResult
+from core.importing.split_result import SplitResult
+from core.kind import Job, as_json
+from core.runs.result import read
+from core.runs.run import Run
+
+BEFORE = "taken.json"  # the result, kept until the run has ended: an upload's copy is gone by then
+SHARES = {"train": 70.0, "dev": 10.0, "test": 20.0}
+_DOCUMENTS = 10  # that a part to be divided has at least, else it is divided by sentences
+
+
+class IntakeConfig(Config):
+    """Parts that files play; files go by their names as `corpus propose` lists them."""
+
+    path: str = option(..., "A file, a folder of files, or a zip archive of them.")
+    others: tuple[str, ...] = option((), "Further files, folders or archives.")
+    task: tuple[str, ...] = option(
+        (), "Task corpus (T_C): text like what is to be labelled; the text of train if left out."
+    )
+    domain: tuple[str, ...] = option((), "Domain corpus (D_C), to select from.")
+    train: tuple[str, ...] = option((), "Training set: labelled sentences (L_C train).")
+    dev: tuple[str, ...] = option((), "Dev set: labelled sentences (L_C dev).")
+    test: tuple[str, ...] = option((), "Test set: labelled sentences (L_C test), held out.")
+    divide: tuple[str, ...] = option((), "Labelled, to be divided into those of train, dev and test that are missing.")
+    source: tuple[str, ...] = option((), "Further sources, to compare: each is kept as a corpus without a role.")
+    documents: tuple[str, ...] = option(
+        (), "What holds a document per row, to be cut into sentences: task, domain, or files of source."
+    )
+    annotator: str = option("", "Whose labels to take where several annotators labelled a text differently.")
+    move: bool = option(False, "Delete the files once they are sealed (used for uploads, which are copies).")
+
+    @model_validator(mode="after")
+    def _fitting(self) -> Self:
+        if not self.files:
+            raise ValueError("no file has a part; give at least one file a part")
+        if self.divide and self.train:
+            raise ValueError("divide gives a train part, and train is given too; take one of them out")
+        names = [name for files in self.files.values() for name in files]
+        if twice := [name for name in names if names.count(name) > 1]:
+            raise ValueError(f"{twice[0]} is in two parts; a file plays one")
+        return self
+
+    @property
+    def files(self) -> dict[str, tuple[str, ...]]:
+        """{part: its files}, parts without any left out."""
+        return {part: files for part in PARTS if (files := getattr(self, part))}
+
+
+def run(config: IntakeConfig, job: Job) -> IntakeResult:
+    """No artifacts: the corpora are those of its imports. Errors: of the first part, where none can be imported."""
+    before = job.context.run.chunks / BEFORE
+    known = read_object(before)  # of an attempt that was killed when all was done
+    result = _taken(config, job) if known is None else TypeAdapter(IntakeResult).validate_python(known)
+    if known is None:
+        write_atomic(before, json.dumps(as_json(result), ensure_ascii=False).encode())
+    if config.move:  # from here on nobody could read it again, but for what failed and may be read otherwise
+        failed = [each.part for each in result.parts if each.problem]
+        keep_only(Path(config.path), job.home, [name for part in failed for name in config.files[part]])
+    for path in (config.path, *config.others):
+        forget_unpacked(Path(path))
+    return result
+
+
+def _taken(config: IntakeConfig, job: Job) -> IntakeResult:
+    if config.move:
+        still_needed(Path(config.path))
+    listing = files_of([Path(config.path), *map(Path, config.others)])
+    by_name = {name: file for file, name in listing.names.items()}
+    parts, corpora, problems = list[Taken](), dict[str, str](), list[WinnowError]()
+    pieces = _pieces(config)
+    for number, (part, names) in enumerate(pieces, 1):
+        job.context.part(number, len(pieces), part)
+        taken = Taken(part=part, files=len(names), run="")
+        try:
+            child = _imported(config, job, part, {name: _file(by_name, name) for name in names})
+            taken = replace(taken, run=child.id)
+            corpora |= _parts(job, part, read(child, AddResult).corpus, remaining(config.files))
+        except (InputError, ResourceError) as error:
+            if isinstance(error.__cause__, OSError):  # the disk, not the file
+                raise
+            problems.append(error)
+            taken = replace(taken, problem=str(error))
+            job.context.note(f"{part}: {error}")
+        parts.append(taken)
+    if problems and all(each.problem for each in parts):
+        raise problems[0]
+    task_of_train = "task" not in config.files and "train" in corpora and _is_of_train(roles.read(job.home))
+    if task_of_train:  # the same text, without what is held out of it
+        corpora["task"] = corpora["train"]
+    here = {corpus.fingerprint for corpus in job.library.list()}
+    given = {role: mark for role, mark in corpora.items() if mark in here}
+    roles.give(job.home, given)
+    return IntakeResult(parts=parts, roles=sorted(given, key=PARTS.index), task_of_train=task_of_train)
+
+
+def _pieces(config: IntakeConfig) -> list[tuple[str, tuple[str, ...]]]:
+    """Return (part, files) per corpus to import: one per part, and one per source."""
+    return [
+        (part, names) for part, files in config.files.items() for names in (apart(files) if part == SOURCE else [files])
+    ]
+
+
+def _is_of_train(held: Mapping[str, str]) -> bool:
+    """Return True if the project has no T_C but the text of its L_C train."""
+    return "task" not in held or held["task"] == held.get("train")
+
+
+def _file(by_name: Mapping[str, Path], name: str) -> Path:
+    if name not in by_name:
+        known = ", ".join(list(by_name)[:8])
+        raise ConfigError(f"{name}: there is no such file among those to be imported (there are {known}).")
+    return by_name[name]
+
+
+def _imported(config: IntakeConfig, job: Job, part: str, named: Mapping[str, Path]) -> Run:
+    first, *others = named.values()
+    options: dict[str, object] = {"path": str(first), "others": tuple(map(str, others)), "names": tuple(named)}
+    options["split"] = part in config.documents or not named.keys().isdisjoint(config.documents)
+    if part == DIVIDE and proposed_name(first).lower() in roles.ROLES:  # its parts are called after it
+        options["name"] = "labels"
+    preview = sniff(first, ReadOptions())
+    if preview.scheme and preview.scheme.candidates:  # those that fit give the same spans
+        options["scheme"] = preview.scheme.candidates[0]
+    if config.annotator:
+        agreement = sniff(first, ReadOptions(others=tuple(map(str, others)), names=tuple(named))).agreement
+        if agreement and config.annotator in agreement.annotators:
+            options["annotator"] = config.annotator
+    return job.child("add", **options)
+
+
+def _parts(job: Job, part: str, corpus: str, missing: Sequence[str]) -> dict[str, str]:
+    """{role: fingerprint} of what a part comes to; what is to be divided, by documents where there are enough."""
+    if part == SOURCE:
+        return {}
+    if part != DIVIDE:
+        return {part: corpus}
+    if len(missing) == 1:
+        return {missing[0]: corpus}
+    docs = job.library.find(corpus).column("doc")
+    by_document = docs.null_count == 0 and len(docs.unique()) >= _DOCUMENTS
+    shares = {"shares": tuple(SHARES[name] for name in missing), "names": tuple(missing)}
+    try:
+        child = job.child("split", corpus=corpus, by="document" if by_document else "sentence", **shares)
+    except ConfigError:  # whole documents may leave a part empty
+        if not by_document:
+            raise
+        child = job.child("split", corpus=corpus, by="sentence", **shares)
+    return {each.name: each.corpus for each in read(child, SplitResult).parts}

@@ -1,0 +1,117 @@
+"""Several files at once: which part each is proposed to play, and the run that makes corpora of them."""
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from itertools import islice
+from pathlib import Path
+
+from core.corpora import looks
+from core.corpora import preview as previews
+from core.corpora.annotators import Agreement
+from core.corpora.formats.folders import ALL_PARTS
+from core.corpora.formats.source import ARCHIVE
+from core.corpora.grouped import DIVIDE as DIVIDE
+from core.corpora.grouped import PARTS as PARTS
+from core.corpora.grouped import SOURCE as SOURCE
+from core.corpora.grouped import UNUSED as UNUSED
+from core.corpora.grouped import Look
+from core.corpora.grouped import Row as Row
+from core.corpora.proposal import Proposal as Proposal
+from core.corpora.proposal import propose
+from core.corpora.proposal import task_of_train as task_of_train
+from core.corpora.readers import ReadOptions
+from core.errors import WinnowError
+from core.importing import view as corpora
+from core.importing.intake_result import KIND as KIND
+from core.importing.intake_result import IntakeResult as IntakeResult
+from core.importing.intake_result import Taken as Taken
+from core.importing.view import Corpus
+from core.projects.home import kept_per_home, store
+from core.runs.result import read
+from core.shown import count
+from core.terms import in_words as in_words
+
+PART_TITLES = {
+    **{role: term.title for role, term in corpora.ROLES.items()},
+    DIVIDE: "Labels, to be divided",
+    SOURCE: "Further source, kept apart",
+    UNUSED: "Not used",
+}
+warm_proposal = looks.ready  # starts what makes the next `proposal` quick, and returns at once
+
+
+def is_several(path: Path) -> bool:
+    """Whether a path may hold files of several parts."""
+    return path.is_dir() or path.suffix.lower() == ARCHIVE
+
+
+def proposal(paths: Sequence[Path], like: Collection[str] = ()) -> Proposal:
+    """Propose a part for every file of some files, folders and archives, beside the corpora of the project.
+
+    Reads the beginnings of the files, in a process of its own. like: names of the files that the user says are like
+    the task. Errors: of listing them; ResourceError.
+    """
+    return propose(_looks(tuple(paths), tuple(map(_stamp, paths))), like, {r: c.name for r, c in held().items()})
+
+
+def parts_in_words(parts: Sequence[str]) -> str:
+    """Name parts of an import, equal ones with their number: `task corpus, 2 further sources`."""
+    words = {**{role: term.word for role, term in corpora.ROLES.items()}, DIVIDE: "labelled corpus"}
+    named = Counter(words.get(part, "further source" if part == SOURCE else part) for part in parts)
+    plural = {word: word.replace("corpus", "corpora") for word in named if word.endswith("corpus")}
+    return ", ".join(word if n == 1 else count(n, word, plural.get(word, "")) for word, n in named.items())
+
+
+def held() -> dict[str, Corpus]:
+    """Return {role: the corpus of the project that has it}; roles whose corpus cannot be read are left out."""
+    here = dict[str, Corpus]()
+    for role, mark in corpora.roles().items():
+        with suppress(WinnowError):
+            here[role] = corpora.find(mark)
+    return here
+
+
+def agreement(path: Path) -> Agreement | None:
+    """Agreement of several annotators in the labelled files of a folder or an archive, None for one annotator."""
+    return _agreement(path, _stamp(path))
+
+
+@kept_per_home(4)
+def _agreement(path: Path, stamp: int) -> Agreement | None:
+    with suppress(WinnowError):  # the import says what is wrong
+        return previews.preview(path, ReadOptions(part=ALL_PARTS)).agreement
+    return None
+
+
+@kept_per_home(4)
+def _looks(paths: tuple[Path, ...], stamps: tuple[int, ...]) -> list[Look]:
+    return looks.looks(paths)
+
+
+def _stamp(path: Path) -> int:
+    """A number that changes with what a file or folder holds."""
+    files = [path, *islice(path.rglob("*"), looks.MOST_FILES)] if path.is_dir() else [path]
+    return hash(tuple((file.name, file.stat().st_mtime_ns) for file in files if file.exists()))
+
+
+def options(
+    proposed: Proposal, paths: Sequence[Path], parts: Mapping[str, str] | None = None, *, move: bool = False
+) -> dict[str, object]:
+    """Options of the run that does what is proposed. parts: {a row's first file: its part}, where another."""
+    first, *others = map(str, paths)
+    files = proposed.files(parts)
+    long = {name for row in proposed.rows if row.long for name in row.files}
+    apart = [name for name in files.get(SOURCE, ()) if name in long]
+    return {
+        "path": first,
+        "others": tuple(others),
+        **files,
+        "documents": (*(part for part in ("task", "domain") if long.intersection(files.get(part, ()))), *apart),
+        "move": move,
+    }
+
+
+def result(run_id: str) -> IntakeResult:
+    """A finished `intake` run's result. Errors: RunError."""
+    return read(store().get(run_id), IntakeResult)

@@ -1,0 +1,161 @@
+"""`split`: one corpus becomes train, dev and test, or T_C and D_C: by documents, by sentences or by a kept column.
+
+Copies of a sentence, near ones too (`corpora.hygiene`), are in one part alone (SOURCES.md, Splits).
+"""
+
+from collections.abc import Sequence
+from typing import Literal, Self
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pydantic import field_validator, model_validator
+
+from core.config import Config, option
+from core.corpora.corpus import Corpus
+from core.corpora.shares import dealt, kept_in_smallest
+from core.errors import ConfigError
+from core.importing import audit_result as audit
+from core.importing.audit import Flagging
+from core.importing.split_result import Part, SplitResult
+from core.kind import Job
+from core.results import BoolArray, IntArray
+
+USUAL_NAMES = {2: ("train", "test"), 3: ("train", "dev", "test")}
+BY_VALUE = ("task", "domain")  # what parts by values are called: sentences like one's own, and all others
+
+
+class SplitConfig(Config):
+    """Options: what is split, what stays together, and how large the parts are."""
+
+    corpus: str = option(..., "The corpus to split, labelled or not.", corpus=True)
+    by: Literal["document", "sentence", "column"] = option(
+        "document", "What stays whole: a document, a sentence, or all of one value of the column kept at import."
+    )
+    shares: tuple[float, ...] = option(
+        (70.0, 10.0, 20.0), "Sizes of the parts in sentences, in any unit: 70,10,20 or 35100,2000."
+    )
+    values: tuple[str, ...] = option(
+        (), "--by column: its sentences of these values are the first part, all others the second; no shares, no lot."
+    )
+    names: tuple[str, ...] = option(
+        (), "Names of the parts; train,dev,test of three, train,test of two, task,domain by values if left out."
+    )
+    keep_copies: bool = option(
+        False, "Leave copies of a sentence in every part that they fall to, and only count them."
+    )
+    seed: int = option(0, "Seed of what falls to which part.", ge=0)
+
+    @field_validator("shares")
+    @classmethod
+    def _shares(cls, shares: tuple[float, ...]) -> tuple[float, ...]:
+        if len(shares) < 2 or not all(0 < share < float("inf") for share in shares):
+            raise ValueError("expected two shares or more, all above 0, for example 70,10,20")
+        return shares
+
+    @model_validator(mode="after")
+    def _fitting(self) -> Self:
+        if self.values and self.by != "column":
+            raise ValueError("values are of a column; say --by column, or leave them out")
+        parts = 2 if self.values else len(self.shares)
+        if self.names and (len(self.names) != parts or len(set(self.names)) != parts or not all(self.names)):
+            raise ValueError(f"expected {parts} different names, one per part")
+        if not self.names and not self.values and parts not in USUAL_NAMES:
+            raise ValueError(f"say the names of {parts} parts")
+        return self
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """Names of the parts."""
+        return self.names or (BY_VALUE if self.values else USUAL_NAMES[len(self.shares)])
+
+
+def run(config: SplitConfig, job: Job) -> SplitResult:
+    """No artifacts: the parts are sealed as corpora, rows in the order of the corpus."""
+    corpus = job.corpus(config.corpus)
+    units = _units(corpus, config.by)
+    job.context.part(1, 2, "copies")
+    copies = audit.read(job.child("audit", corpus=corpus.fingerprint, **Flagging().model_dump())).cluster
+    job.context.part(2, 2, "parts")
+    job.context.stage("splitting")
+    if config.by == "sentence" and not config.keep_copies:
+        units = copies
+    part = _by_value(corpus, config.values) if config.values else _drawn(config, units)
+    kept, divided = kept_in_smallest(part, copies)
+    whole, named = np.bincount(part, minlength=len(config.parts)), dict[str, IntArray]()
+    for k, name in enumerate(config.parts):
+        rows = np.flatnonzero((part == k) & (kept | config.keep_copies))
+        if not len(rows):
+            raise ConfigError(_nothing(config, corpus, name, len(np.unique(units))))
+        named[name] = rows
+    sealed = {name: _sealed(config, job, corpus, name, rows) for name, rows in named.items()}
+    _, sizes = np.unique(copies, return_counts=True)
+    return SplitResult(
+        parts=[
+            Part(
+                name=name,
+                corpus=sealed[name].fingerprint,
+                sentences=len(rows),
+                tokens=sealed[name].n_tokens,
+                units=len(np.unique(units[rows])),
+                left_out=int(n) - len(rows),
+                types=dict(sealed[name].types),
+            )
+            for (name, rows), n in zip(named.items(), whole, strict=True)
+        ],
+        units=len(np.unique(units)),
+        copies=int(sizes[sizes > 1].sum()),
+        divided=divided,
+    )
+
+
+def _nothing(config: SplitConfig, corpus: Corpus, name: str, units: int) -> str:
+    """Reason that a part would be empty."""
+    what = {"document": "documents", "sentence": "sentences without copies", "column": "values"}[config.by]
+    return (
+        f"shares: nothing of {corpus.name} is left for {name}: it has {units:,} {what} for {len(config.parts)} parts, "
+        "and copies are in one part alone; ask for fewer parts, split by something smaller, or keep copies."
+    )
+
+
+def _sealed(config: SplitConfig, job: Job, corpus: Corpus, name: str, rows: IntArray) -> Corpus:
+    how = {"values": list(config.values)} if config.values else {"shares": list(config.shares), "seed": config.seed}
+    origin = {"run": job.context.run.id, "from": corpus.fingerprint, "part": name, "by": config.by, **how}
+    return job.library.subset(corpus, rows, name=f"{corpus.name}-{name}", origin=origin)
+
+
+def _units(corpus: Corpus, by: str) -> IntArray:
+    """`(n,)` the number of what a row must stay together with."""
+    rows = np.arange(len(corpus))
+    if by == "sentence":
+        return rows
+    column = corpus.column("doc" if by == "document" else "group")
+    if column.null_count == len(column):
+        nothing = "document" if by == "document" else "value of a column"
+        raise ConfigError(
+            f"by: no sentence of {corpus.name} has a {nothing}; import it again with its column named "
+            f"({'doc' if by == 'document' else 'group'}_column), or split it by sentence."
+        )
+    numbers: IntArray = pc.fill_null(column.combine_chunks().dictionary_encode().indices, -1).to_numpy()
+    if by == "document":  # a sentence of no known document is one by itself
+        return np.where(numbers < 0, len(corpus) + rows, numbers)
+    return numbers.astype(np.int64)
+
+
+def _by_value(corpus: Corpus, values: Sequence[str]) -> IntArray:
+    """`(n,)` 0 for a row of one of the values, 1 for others."""
+    column = corpus.column("group")
+    here = set(column.unique().to_pylist()) - {None}
+    if missing := sorted(set(values) - here):
+        known = ", ".join(sorted(here)[:12])
+        raise ConfigError(f"values: no sentence of {corpus.name} has {missing[0]!r}; its values are {known}.")
+    chosen: BoolArray = pc.is_in(column, pa.array(values)).to_numpy()
+    return np.where(chosen, 0, 1)
+
+
+def _drawn(config: SplitConfig, units: IntArray) -> IntArray:
+    """`(n,)` the part that a row falls to."""
+    part = np.empty(len(units), dtype=np.int64)
+    for k, rows in enumerate(dealt(units, config.shares, config.seed)):
+        part[rows] = k
+    return part

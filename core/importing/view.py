@@ -1,0 +1,298 @@
+"""Corpora: adding, looking at, giving roles."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from functools import wraps
+from itertools import islice
+from pathlib import Path
+from typing import Concatenate, ParamSpec, TypeVar
+
+import numpy as np
+
+from core.corpora import preview as previews
+from core.corpora import readers
+from core.corpora import roles as parts
+from core.corpora.columns import kept_names, value_names
+from core.corpora.contradictions import Contradictions as Contradictions
+from core.corpora.corpus import Corpus as Corpus
+from core.corpora.formats.folders import listing
+from core.corpora.formats.source import DOCUMENTS
+from core.corpora.hygiene import FLAGS as FLAGS
+from core.corpora.writers import write_corpus
+from core.errors import CorpusError, PathError
+from core.importing import result as rejects
+from core.importing.add import LONGEST_NAME as LONGEST_NAME
+from core.importing.add import proposed_name as proposed_name
+from core.importing.audit_result import AuditResult as AuditResult
+from core.importing.audit_result import read as read_audit
+from core.importing.result import AddResult as AddResult
+from core.importing.split_result import SplitResult as SplitResult
+from core.paths import allowed_path
+from core.paths import allowed_roots as allowed_roots
+from core.projects.audit import noted
+from core.projects.home import home, library, store
+from core.projects.usage import Usage as Usage
+from core.projects.usage import usage
+from core.results import IntArray
+from core.runs.result import read as read_result
+from core.runs.run import holders
+from core.samples.sets import SampleSet as SampleSet
+from core.samples.sets import sample_sets
+from core.terms import DEV, DOMAIN, TASK, TEST, TRAIN, plainly
+from core.text.sentence import Entity as Entity
+from core.text.sentence import Sentence as Sentence
+
+P = ParamSpec("P")
+T = TypeVar("T")
+ROLES = {"task": TASK, "domain": DOMAIN, "train": TRAIN, "dev": DEV, "test": TEST}
+warm_preview = previews.ready  # starts what makes the next `preview` quick, and returns at once
+CUT_ANYWAY = frozenset(format for format, _ in DOCUMENTS.values()) - {"xlsx"}  # formats whose text has no rows
+_SAMPLES = Path(__file__).resolve().parents[2] / "assets" / "samples"
+
+
+def listed() -> list[Corpus]:
+    """All sealed corpora: the user's own, then what Winnow made (see `Corpus.derived`), the newest of each first."""
+    return sorted(library().list(), key=lambda corpus: corpus.derived)
+
+
+def find(reference: str) -> Corpus:
+    """A corpus by name or fingerprint. Errors: CorpusError."""
+    return library().find(reference)
+
+
+def needed_by(reference: str) -> Usage:
+    """The runs and corpora that need a corpus. Errors: CorpusError if it is not here."""
+    return usage(find(reference), library(), store())
+
+
+def remove(reference: str, *, force: bool = False) -> None:
+    """Delete a corpus and forget its roles.
+
+    force: also while a run at work or queued needs it, which then fails. Errors: CorpusError without it.
+    """
+    with store().critical():  # no run begins between the question and the deletion
+        used = needed_by(reference)
+        if used.active and not force:
+            runs = ", ".join(run.id for run in used.active)
+            raise CorpusError(
+                f"{used.corpus.name}: is needed by a running run ({runs}); wait for its end or cancel it first"
+                f"{holders(used.active)}."
+            )
+        with noted("remove", corpora=[used.corpus.fingerprint]):
+            library().remove(used.corpus.fingerprint)
+    forget_roles({used.corpus.fingerprint})
+
+
+def forget_roles(gone: Collection[str]) -> None:
+    """Take their roles from corpora that are gone."""
+    parts.forget(home(), gone)
+
+
+def rename(reference: str, name: str) -> Corpus:
+    """Call a corpus otherwise. Errors: CorpusError for no name, a longer one than `LONGEST_NAME`, another corpus's."""
+    name = name.strip()
+    if not 0 < len(name) <= LONGEST_NAME:
+        raise CorpusError(f"name: {len(name)} characters came; give one of 1 to {LONGEST_NAME}.")
+    return library().rename(reference, name)
+
+
+def preview(
+    path: Path,
+    *,
+    encoding: str = "utf-8",
+    part: str | None = None,
+    text_column: str | None = None,
+    tag_column: str = "",
+) -> readers.Preview:
+    """Preview a file: format, text column, label scheme, first rows. Reads only its beginning, in a process of
+    its own.
+
+    encoding, part, text_column, tag_column: see `ReadOptions`, if the first look was wrong. Errors: those of
+    `readers.sniff`, ResourceError where it takes too long, too much memory or breaks off.
+    """
+    options = readers.ReadOptions(encoding=encoding, part=part, text_column=text_column, tag_column=tag_column)
+    return previews.preview(path, options)
+
+
+def import_path(text: str) -> Path:
+    """A path typed into the app. Errors: PathError if missing or outside the allowed folders."""
+    return allowed_path(text, allowed_roots())
+
+
+def import_listing(text: str) -> tuple[str, dict[str, Path]]:
+    """The folder at or above a typed path, and {name: path} of what may be chosen there; "" for the allowed folders."""
+    roots = allowed_roots()
+    if text:
+        with suppress(PathError):
+            path = import_path(text)
+            folder = path if path.is_dir() else path.parent
+            inside = {path.name + "/" * path.is_dir(): path for path in listing(folder, roots)}
+            return str(folder), {"..": folder.parent, **inside} if _allowed(folder.parent, roots) else inside
+    return "", {str(root): root for root in roots if root.is_dir()}
+
+
+def _allowed(path: Path, roots: Sequence[Path]) -> bool:
+    return any(path.is_relative_to(root.resolve()) for root in roots)
+
+
+def _exporting(function: Callable[Concatenate[str, P], T]) -> Callable[Concatenate[str, P], T]:
+    """Write one line in the audit log for each call. The first argument is a corpus."""
+
+    @wraps(function)
+    def written_down(reference: str, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        with noted("export", corpora=[find(reference).fingerprint]):
+            return function(reference, *args, **kwargs)
+
+    return written_down
+
+
+@_exporting
+def export(reference: str, path: Path) -> int:
+    """Write a corpus as .txt, .jsonl, .csv, .parquet or .conll and return its number of sentences.
+
+    Errors: CorpusError; ConfigError for another ending and for labels in a .csv; PathError.
+    """
+    corpus = find(reference)
+    sentences = (sentence for batch in corpus.batches() for sentence in batch)
+    return write_corpus(sentences, path, labelled=corpus.labelled, kept=kept_names(corpus), names=value_names(corpus))
+
+
+def samples() -> Sequence[SampleSet]:
+    """The sample sets that ship with Winnow."""
+    return sample_sets(_SAMPLES)
+
+
+def open_sample(name: str) -> None:
+    """Add a sample set's corpora unless they are here, and give them their roles in place of those that have them."""
+    given = add_sample(name)
+    parts.give(home(), {role: given.get(role) for role in ROLES})
+
+
+def add_sample(name: str) -> Mapping[str, str]:
+    """Add a sample set's corpora unless they are here. Return {role: fingerprint}."""
+    given: dict[str, str] = {}
+    with noted("import", corpora=given.values()):
+        given |= _sealed(next(sample for sample in samples() if sample.name == name))
+    return given
+
+
+def sample_replaces(name: str) -> bool:
+    """Return True if a sample set opened in this project would take roles from corpora that are not its own."""
+    return any(library().find(mark).origin.get("sample") != name for mark in roles().values())
+
+
+def _sealed(sample: SampleSet) -> dict[str, str]:
+    """{role: fingerprint} of a sample set's corpora."""
+    given = {}
+    for role in ROLES:
+        path: Path = getattr(sample, role)
+        reported = readers.ReadReport()
+        options = readers.ReadOptions(scheme="iob2" if path.suffix == ".conll" else "auto")
+        sentences = readers.read(path, options, report=reported)
+        sealed = library().seal(
+            sentences,
+            name=f"{sample.name}-{role}",
+            origin={"file": path.name, "sample": sample.name},
+            labelled=role not in ("task", "domain"),
+            describe=reported.as_dict,
+        )
+        given[role] = sealed.fingerprint
+    return given
+
+
+def roles() -> dict[str, str]:
+    """{role: fingerprint} of the corpora in use; roles whose corpus is gone are left out."""
+    return parts.read(home())
+
+
+def judged_by() -> tuple[str, ...]:
+    """The corpora in the roles dev and test: what no text that is learnt from may hold."""
+    given = roles()
+    return tuple(given[role] for role in ("dev", "test") if role in given)
+
+
+def set_role(role: str, reference: str | None) -> None:
+    """Give a corpus a role (None: nobody has it)."""
+    parts.give(home(), {role: None if reference is None else find(reference).fingerprint})
+
+
+def former_roles() -> dict[str, str] | None:
+    """Return {role: fingerprint} as it was before the last change of roles; None if nothing can be undone."""
+    return parts.before(home())
+
+
+def undo_roles() -> None:
+    """Undo the last change of roles."""
+    parts.undo(home())
+
+
+def length_warnings(lengths: Mapping[str, IntArray], tolerance: float = 0.25) -> list[str]:
+    """A sentence for every role whose median length is more than `tolerance` off that of T_C."""
+    medians = {role: float(np.median(values)) for role, values in lengths.items() if len(values)}
+    target = medians.get("T_C")
+    return [
+        f"Sentences of the {plainly(role)} have a median of {median:.0f} tokens, those of the task corpus {target:.0f}:"
+        f" {abs(median / target - 1):.0%} {'longer' if median > target else 'shorter'}."
+        for role, median in medians.items()
+        if target and role != "T_C" and abs(median / target - 1) > tolerance
+    ]
+
+
+def first_sentences(corpus: Corpus, n: int = 5) -> list[Sentence]:
+    """A corpus's first `n` rows; of a labelled one, the first that hold an entity where there are such."""
+    first = next(corpus.batches(0, 500), [])
+    return list(islice([*(s for s in first if s.entities), *(s for s in first if not s.entities)], n))
+
+
+def describe(corpus: Corpus) -> dict[str, object]:
+    """A corpus in JSON, as `corpus add` and `corpus show` print it."""
+    return {
+        "corpus": corpus.fingerprint,
+        "name": corpus.name,
+        "sentences": corpus.n_sentences,
+        "tokens": corpus.n_tokens,
+        "types": dict(corpus.types),
+        "labelled": corpus.labelled,
+        "cut": "own" if corpus.labelled else corpus.tokens,
+        "derived": corpus.derived,
+        **{key: corpus.origin[key] for key in ("repaired", "rejected") if key in corpus.origin},
+    }
+
+
+def import_result(run_id: str) -> AddResult:
+    """A finished `add` run's result. Errors: RunError."""
+    return read_result(store().get(run_id), AddResult)
+
+
+def leaks_flagged_twice(run_id: str) -> int:
+    """Return the number of leaks that a finished `audit` run also found to be duplicates. Errors: RunError."""
+    mask = read_audit(store().get(run_id)).mask
+    both = sum(1 << FLAGS.index(flag) for flag in ("exact_duplicate", "near_duplicate"))
+    return int((((mask & (1 << FLAGS.index("leak"))) != 0) & ((mask & both) != 0)).sum())
+
+
+def audit_result(run_id: str) -> AuditResult:
+    """A finished `audit` run's result. Errors: RunError."""
+    return read_result(store().get(run_id), AuditResult)
+
+
+def split_result(run_id: str) -> SplitResult:
+    """A finished `split` run's result. Errors: RunError."""
+    return read_result(store().get(run_id), SplitResult)
+
+
+def split_by(corpus: Corpus) -> dict[str, list[str]]:
+    """Ways to split `corpus`, as `split` names them: by a column with its values, by others with none."""
+    kinds: dict[str, list[str]] = {}
+    if corpus.column("doc").null_count < len(corpus):
+        kinds["document"] = []
+    kinds["sentence"] = []
+    if values := [value for value in corpus.column("group").unique().to_pylist() if value is not None]:
+        kinds["column"] = sorted(values)
+    return kinds
+
+
+def rejects_file(run_id: str) -> Path | None:
+    """The rows that an `add` run could not use, as JSON lines; None where it used all."""
+    file = rejects.path(store().get(run_id))
+    return file if file.exists() else None

@@ -1,0 +1,44 @@
+"""The five papers' tables and figures: what each shows, which page and which commands make it, how ours differs."""
+
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+_LIST = Path(__file__).resolve().parents[1] / "assets" / "papers.toml"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """A table or figure. page: its file's name without `.py`. commands: what follows `python -m core`, capitals being
+    the user's corpora and runs; none if Winnow does not make it. evidence: how the stored output in PAPERS.md falls
+    short of the command."""
+
+    item: str
+    shows: str
+    page: str
+    commands: tuple[str, ...]
+    differs: str
+    evidence: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Paper:
+    """name: as it is cited."""
+
+    name: str
+    title: str
+    link: str
+    items: tuple[Item, ...]
+
+
+@cache
+def listed() -> tuple[Paper, ...]:
+    """Every paper, in the order of core/SOURCES.md's names."""
+    with _LIST.open("rb") as file:
+        return tuple(_paper(**given) for given in tomllib.load(file)["papers"])
+
+
+def _paper(items: list[dict[str, Any]], **given: str) -> Paper:
+    return Paper(**given, items=tuple(Item(**{**item, "commands": tuple(item["commands"])}) for item in items))

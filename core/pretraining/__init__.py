@@ -1,0 +1,1 @@
+"""Continue masked language modelling of an encoder on selected text."""

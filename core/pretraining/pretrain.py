@@ -1,0 +1,234 @@
+"""`pretrain`: an encoder's masked language modelling continued on T_C, D_C, S_C or several of them.
+
+On several GPUs or machines the same command under torchrun; the first process owns the run, the others train along:
+
+    torchrun --nproc-per-node 4 -m core pretrain --corpus T_C --corpus S_C --init bert-base-cased
+"""
+
+import shutil
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+
+from core.config import option
+from core.corpora.corpus import BLOCK, Corpus
+from core.encoders.encoder_fit import note_fit
+from core.errors import CorpusError
+from core.importing.learnable import learnable
+from core.kind import Job
+from core.models import unknown
+from core.models.encoder_options import EncoderOptions
+from core.pretraining.card import card
+from core.results import IntArray
+from core.training import saved_models as models
+from core.training.mlm_settings import PACKED, WHOLE, Balance, MlmSettings, Settings
+from core.training.on_device import on_device
+from core.training.ranks import announce, rank
+from core.training.saved_models import Perplexity, PretrainResult
+
+if TYPE_CHECKING:
+    from core.models.mlm import MaskedLM
+    from core.training.examples import Examples
+    from core.training.mlm_trainer import Piles
+
+HELD_OUT, HELD_OUT_MOST = 0.05, 1000  # share of a corpus, sentences
+
+
+class PretrainOptions(MlmSettings):
+    """Options: how to read, what not to, what else to look at meanwhile: all that arms of an experiment have alike."""
+
+    holdout: tuple[str, ...] = option(
+        (), "Labelled splits: their sentences, and near copies, are not read.", corpus=True
+    )
+    heldout_task: str = option(
+        "", "Sentences of the task corpus for the held-out loss; without: 5% of the task corpus, held out.", corpus=True
+    )
+    general: str = option("", "General text that shows what is forgotten; without: 5% of the last corpus.", corpus=True)
+
+
+class PretrainConfig(PretrainOptions):
+    """Options: what to read, from which encoder on, and how."""
+
+    corpora: tuple[str, ...] = option(
+        ...,
+        "Task corpus (T_C) first, then the selection (S_C) or the domain corpus (D_C); or that alone.",
+        corpus=True,
+        min_length=1,
+    )
+    init: str = option("minilm", "The encoder to go on from: a Hugging Face name, a folder, or minilm (bundled).")
+    seed: int = option(1, "Seed of everything random.", ge=0)
+
+    weights: str = option("", "Hash of the encoder, so that other weights under an old name train anew.", hidden=True)
+
+    def settled(self) -> Self:
+        """Options with the preset's numbers and the encoder's hash. Errors: ModelError if the encoder is not here."""
+        named = EncoderOptions(encoder=self.init, allow_download=self.allow_download).settled()
+        return self.filled().model_copy(update={"weights": named.weights})
+
+
+def run(config: PretrainConfig, job: Job) -> PretrainResult:
+    """Artifact: `model`, a Hugging Face folder with vocabulary head, tokenizer and card."""
+    from core.models.mlm import MaskedLM
+    from core.training.pretrain import pretrain
+
+    context = job.context
+    corpora = [learnable(reference, config.holdout, job) for reference in config.corpora]
+    with on_device(job, config.precision):
+        announce(context.run.id)  # now the others find the text that is left, made, and wait for nobody's card
+        context.stage(f"loading {config.init}")
+        lm = MaskedLM.load(config.init, allow_download=config.allow_download)
+        piles, tokens = _read(config, job, corpora, lm)
+        settings = _settings(config, lm, piles, job)
+        if not lm.has_head:
+            context.note(f"{config.init} has no vocabulary head: one is fitted first, the encoder frozen.")
+        outcome = pretrain(
+            lm, piles, settings, folder=context.run.checkpoints, report=context, saved=context.checkpoint
+        )
+    rows = piles.draw(0)
+    result = PretrainResult(
+        model=str(models.folder(context.run)),
+        sentences=int(piles.train.first[rows].sum()),
+        tokens=tokens,
+        epochs=round(outcome.steps / -(-len(rows) // config.batch_size), 2),
+        steps=outcome.steps,
+        dev_loss=outcome.dev_loss,
+        dev_loss_general=outcome.dev_loss_general,
+        pseudo_perplexity=Perplexity(**outcome.pseudo_perplexity),
+        before=outcome.before,
+        head_fitted=outcome.head_fitted,
+        tokens_per_second=outcome.tokens_per_second,
+    )
+    if not rank():
+        context.stage("saving")
+        lm.save(models.folder(context.run), card(config, corpora, result))
+        context.artifact(models.NAME, models.folder(context.run))
+        for part in context.run.checkpoints.iterdir():  # three times the model's size
+            shutil.rmtree(part) if part.is_dir() else part.unlink()
+    return result
+
+
+def _read(config: PretrainConfig, job: Job, corpora: list[Corpus], lm: "MaskedLM") -> tuple["Piles", int]:
+    """Training rows, held-out rows of T_C and general ones; a held-out sentence is in no training row. And the tokens
+    of the training rows, each counted once."""
+    from core.models.encoder import longest
+    from core.training.examples import Examples, packed
+    from core.training.mlm_trainer import Piles
+
+    window = longest(lm.model, lm.tokenizer)
+
+    def pieces(corpus: Corpus, rows: IntArray, max_length: int = min(config.max_length, window)) -> Examples:
+        job.context.stage(f"tokenising {corpus.name}")
+        return _tokenised(corpus, rows, lm, max_length, job)
+
+    task, general = _held_out(config, job, corpora)
+    held = np.concatenate([corpus.ids()[rows] for corpus, rows in (task, general) if len(rows)])
+    parts, left_out, tokens = [], 0, 0
+    for corpus in corpora:
+        sampled = corpus.take(np.linspace(0, len(corpus) - 1, min(unknown.SAMPLE, len(corpus))).astype(np.int64))
+        whole = WHOLE if config.packed else min(config.max_length, window)
+        note_fit(job, lm.tokenizer, sampled, encoder=config.init, corpus=corpus.name, max_length=whole)
+        rows = np.flatnonzero(~np.isin(corpus.ids(), held))
+        left_out += len(corpus) - len(rows)
+        tokens += int(corpus.lengths()[rows].sum())
+        part = pieces(corpus, rows, WHOLE) if config.packed else pieces(corpus, rows)
+        parts.append(packed(part, lm.tokenizer, min(PACKED, window)) if config.packed else part)
+    sizes = [len(part) for part in parts]
+    if not sum(sizes):
+        raise CorpusError(f"{corpora[0].name}: no sentence is left to train on; give a larger corpus.")
+    draw = Draw(sizes[0], sum(sizes[1:]), config.balance, config.seed)
+    unit = "rows" if config.packed or not all(part.first.all() for part in parts) else "sentences"
+    job.context.note(
+        f"Each epoch reads {len(draw(0)):,} {unit}: {draw.task:,} of {corpora[0].name}"
+        + (f" and {draw.others:,} of the others" if len(sizes) > 1 else "")
+        + (f"; {left_out:,} are held out." if left_out else ".")
+    )
+    return Piles(train=Examples.join(parts), draw=draw, task=pieces(*task), general=pieces(*general)), tokens
+
+
+class Draw:
+    """Rows that an epoch reads: `draw(epoch)` `(m,)`; m is the same for every epoch.
+
+    The first `n_task` rows are T_C's, `n_others` follow. task, others: rows of each that an epoch reads. balance: what
+    becomes of them (SOURCES.md, Mixing T_C and S_C).
+    """
+
+    def __init__(self, n_task: int, n_others: int, balance: Balance, seed: int) -> None:
+        self.n_task, self.n_others, self.seed = n_task, n_others, seed
+        both = n_task and n_others
+        self.task = max(n_task, n_others) if both and balance == "upsample_TC" else n_task
+        self.others = min(n_task, n_others) if both and balance == "downsample_SC" else n_others
+
+    def __call__(self, epoch: int) -> IntArray:
+        rng = np.random.default_rng([self.seed, 2, epoch])
+        whole, rest = divmod(self.task, self.n_task or 1)
+        task = np.concatenate([np.tile(np.arange(self.n_task), whole), rng.permutation(self.n_task)[:rest]])
+        others = np.arange(self.n_others)
+        if self.others < self.n_others:
+            others = np.sort(rng.permutation(self.n_others)[: self.others])
+        return np.concatenate([task, self.n_task + others]).astype(np.int64)
+
+
+Held = tuple[Corpus, IntArray]
+
+
+def _held_out(config: PretrainConfig, job: Job, corpora: list[Corpus]) -> tuple[Held, Held]:
+    """(corpus, rows) of T_C's dev sentences and of the general ones, each a seeded sample."""
+
+    def sample(corpus: Corpus, share: float, lot: int) -> Held:
+        n = min(max(round(share * len(corpus)), 1), HELD_OUT_MOST, len(corpus))
+        return corpus, np.sort(np.random.default_rng([config.seed, lot]).permutation(len(corpus))[:n])
+
+    if not config.heldout_task and len(corpora[0]) < 2:
+        raise CorpusError(f"{corpora[0].name}: one sentence is too few to train on and to hold one out; give more.")
+    task = sample(job.corpus(config.heldout_task), 1.0, 0) if config.heldout_task else sample(corpora[0], HELD_OUT, 0)
+    if config.general:
+        return task, sample(job.corpus(config.general), 1.0, 1)
+    if len(corpora) > 1:
+        general = sample(corpora[-1], HELD_OUT, 1)
+        job.context.note(f"General text is {len(general[1]):,} held-out sentences of {general[0].name}.")
+        return task, general
+    job.context.note("No general text was given, so forgetting is not measured; name some with --general.")
+    return task, (corpora[0], np.zeros(0, dtype=np.int64))
+
+
+def _tokenised(corpus: Corpus, rows: IntArray, lm: "MaskedLM", max_length: int, job: Job) -> "Examples":
+    from core.training.examples import tokenised
+
+    def blocks() -> Iterator[list[str]]:
+        texts = corpus.column("text")
+        for start in range(0, len(rows), BLOCK):
+            yield texts.take(rows[start : start + BLOCK]).to_pylist()
+
+    return tokenised(blocks(), lm.tokenizer, max_length=max_length, n=len(rows), report=job.context)
+
+
+def _settings(config: PretrainConfig, lm: "MaskedLM", piles: "Piles", job: Job) -> Settings:
+    import torch
+
+    from core.models.devices import pick_dtype
+    from core.training.lighter import lora_note
+
+    if text := lora_note(lm.model, config.lora):
+        job.context.note(text)
+    assert config.learning_rate
+    rows = len(piles.draw(0))
+    steps, full = config.steps(rows), config.full_steps(rows)
+    if steps < full and not config.max_steps:
+        job.context.note(f"quick: {steps:,} steps instead of {full:,}; choose paper or custom for whole epochs.")
+    return Settings(
+        epochs=config.n_epochs,
+        batch_size=config.batch_size,
+        learning_rate=config.learning_rate,
+        accumulation=config.accumulation,
+        max_steps=steps,
+        max_pieces=config.max_pieces,
+        patience=config.patience,
+        mask_probability=config.mask_probability,
+        mask_unit=config.mask,
+        seed=config.seed,
+        bf16=pick_dtype(config.precision, lm.model.device) == torch.bfloat16,
+        lora=config.lora,
+        checkpointing=config.checkpointing,
+        parts=config.parts,
+    )

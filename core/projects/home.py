@@ -1,0 +1,81 @@
+"""Where everything lives."""
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache, wraps
+from pathlib import Path
+from typing import ParamSpec, TypeVar
+
+from core import project_list as projects
+from core.bias import review_log as reviews
+from core.config import offline
+from core.corpora import roles
+from core.corpora.library import Library
+from core.files import on_disk, read_object
+from core.isolated import serving
+from core.kinds import RECIPES
+from core.paths import confine, given_home, home, machine_home, private
+from core.projects import labels
+from core.runs.store import RunStore
+from core.selection import choice
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def unreadable() -> Sequence[Path]:
+    """Files of this home that a failing disk or another program spoilt; what they describe is passed over."""
+    roles_file = home() / roles.FILE
+    spoilt = [roles_file] if roles_file.exists() and read_object(roles_file) is None else []
+    about = [file for file in projects.unreadable(given_home()) if file.parent == home()]
+    choices = [file for run in store().list("select") for file in choice.unreadable(run)]
+    words = [run.path / labels.FILE for run in store().list() if labels.is_spoilt(run)]
+    words += [run.path / reviews.FILE for run in store().list("difficulty") if reviews.is_spoilt(run.path)]
+    return [*library().unreadable(), *store().unreadable(), *choices, *words, *spoilt, *about]
+
+
+def library() -> Library:
+    """The corpora of this home."""
+    return Library(home())
+
+
+def kept_per_home(size: int) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """A decorator: what the last `size` calls returned is kept, each for the home that it was of."""
+
+    def decorate(function: Callable[P, T]) -> Callable[P, T]:
+        of_home: Callable[..., T] = lru_cache(maxsize=size)(lambda folder, *args, **kwargs: function(*args, **kwargs))
+
+        @wraps(function)
+        def kept(*args: P.args, **kwargs: P.kwargs) -> T:
+            return of_home(home(), *args, **kwargs)
+
+        return kept
+
+    return decorate
+
+
+def store() -> RunStore:
+    """The runs of this home; one store a home, since its handles remember what they have read."""
+    return store_of(home())
+
+
+@lru_cache
+def store_of(folder: Path) -> RunStore:
+    """The runs of a project by its folder."""
+    return RunStore(folder, optioned=RECIPES)
+
+
+__all__ = [
+    "confine",
+    "given_home",
+    "home",
+    "kept_per_home",
+    "library",
+    "machine_home",
+    "offline",
+    "on_disk",
+    "private",
+    "serving",
+    "store",
+    "store_of",
+    "unreadable",
+]

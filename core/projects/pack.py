@@ -1,0 +1,151 @@
+"""A project into one file, whole or not there."""
+
+import hashlib
+import json
+import zipfile
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+
+from core import __version__
+from core.errors import ProjectError
+from core.files import replacing
+from core.project_list import KEPT, Project
+from core.projects.form import FORMAT, LIST, VERSION, Entry, is_of_the_process, is_pickle
+from core.runs.run import RESULT
+from core.runs.store import RunStore
+
+_STORED = (".npy", ".parquet", ".safetensors")  # packed already, or numbers that hardly shrink
+_MODEL = ("artifacts", "model")
+_CHUNK = 1 << 20
+Named = tuple[str, Path]  # name in the file; file
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Packed:
+    """Summary of what was put into a file. left_models, left_vectors: how many models, and runs that embedded a corpus,
+    were left behind, left_bytes: their size; left_runs: runs at work, which were left behind too."""
+
+    file: Path
+    size: int
+    files: int
+    left_models: int
+    left_vectors: int
+    left_bytes: int
+    left_runs: tuple[str, ...]
+
+
+def pack(project: Project, target: Path, *, weights: bool = False) -> Packed:
+    """Write corpora, runs and choices of a project to `target`. weights: models and vectors of sentences too: without
+    them what needs one makes it anew.
+
+    Errors: ProjectError where `target` lies in the project.
+    """
+    target = target.absolute()
+    if any(target.is_relative_to(project.folder / name) for name in KEPT):
+        raise ProjectError(f"{target}: lies in what is to be exported; choose another folder.")
+    with _still(project.folder):
+        active = _active(project.folder)
+        files, left = _files(project.folder, active)
+        if weights:
+            files, left = sorted([*files, *left]), []
+        entries: dict[str, Entry] = {}
+        with replacing(target) as file, zipfile.ZipFile(file, "w") as archive:
+            for name, path in files:
+                entries[name] = _put(archive, name, path)
+            archive.writestr(_info(LIST, 0), json.dumps(_list(project, entries, weights), indent=1))
+    return Packed(
+        file=target,
+        size=target.stat().st_size,
+        files=len(entries),
+        left_models=len({run for run in _runs(left) if not _embeds(run)}),
+        left_vectors=len({run for run in _runs(left) if _embeds(run)}),
+        left_bytes=sum(path.stat().st_size for _, path in left),
+        left_runs=active,
+    )
+
+
+def weights_of(project: Project) -> tuple[int, int]:
+    """The number of models and of embedded corpora in a project, and their bytes."""
+    _, left = _files(project.folder, ())
+    return len(_runs(left)), sum(path.stat().st_size for _, path in left)
+
+
+def size_of(project: Project) -> int:
+    """Bytes of all that is taken along without models and vectors."""
+    return sum(path.stat().st_size for _, path in _files(project.folder, ())[0])
+
+
+def _runs(files: Iterable[Named]) -> set[str]:
+    return {name.split("/")[1] for name, _ in files}
+
+
+def _embeds(run: str) -> bool:
+    """Whether a run, by its id, has vectors of sentences and nothing else."""
+    return run.split("-")[2:3] == ["embed"]
+
+
+def _still(folder: Path) -> AbstractContextManager[None]:
+    """A moment in which nothing is removed from a project."""
+    return RunStore(folder).critical() if (folder / "runs").is_dir() else nullcontext()
+
+
+def _active(folder: Path) -> tuple[str, ...]:
+    if not (folder / "runs").is_dir():
+        return ()
+    return tuple(run.id for run in RunStore(folder).list() if run.state().active)
+
+
+def _files(folder: Path, active: tuple[str, ...]) -> tuple[list[Named], list[Named]]:
+    """Files to take along, by name, and those of what can be made again."""
+    files, again = list[Named](), list[Named]()
+    for name, path in _all(folder):
+        _, _, within = name.partition("/")
+        run, *rest = within.split("/") if name.startswith("runs/") else ("",)
+        if is_pickle(name) or is_of_the_process(name) or (run and run in active):
+            continue
+        if rest[:1] == ["chunks"] and (folder / "runs" / run / RESULT).exists():
+            continue  # what a run goes on from, which one that has ended need not
+        (again if tuple(rest[:2]) == _MODEL or _embeds(run) else files).append((name, path))
+    return files, again
+
+
+def _all(folder: Path) -> Iterator[Named]:
+    """Plain files, in the order of their names; no draft of anybody, no link."""
+    paths = [path for name in KEPT for path in (folder / name, *(folder / name).rglob("*"))]
+    named = ((path.relative_to(folder).as_posix(), path) for path in paths if path.is_file() and not path.is_symlink())
+    yield from sorted((name, path) for name, path in named if not any(part[0] == "." for part in name.split("/")))
+
+
+def _put(archive: zipfile.ZipFile, name: str, path: Path) -> Entry:
+    digest, status = hashlib.sha256(), path.stat()
+    size = 0
+    with path.open("rb") as source, archive.open(_info(name, status.st_size), "w") as target:
+        while part := source.read(_CHUNK):
+            digest.update(part)
+            target.write(part)
+            size += len(part)
+    return Entry(size=size, sha256=digest.hexdigest(), changed=status.st_mtime_ns)
+
+
+def _info(name: str, size: int) -> zipfile.ZipInfo:
+    # Times stand in the list, to the nanosecond; a zip knows every second second alone.
+    info = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
+    info.compress_type = zipfile.ZIP_STORED if name.endswith(_STORED) else zipfile.ZIP_DEFLATED
+    info.external_attr = 0o600 << 16
+    info.create_system = 3  # Unix, whoever packs
+    info.file_size = size
+    return info
+
+
+def _list(project: Project, entries: dict[str, Entry], weights: bool) -> dict[str, object]:
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "winnow": __version__,
+        "name": project.name,
+        "created": project.created,
+        "weights": weights,
+        "files": {name: [entry.size, entry.sha256, entry.changed] for name, entry in entries.items()},
+    }

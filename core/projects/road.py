@@ -1,0 +1,223 @@
+"""The road of a project: its texts, the choice, whether it is worth it, the report; what is known of each now."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Literal
+
+from core.bias import view as bias
+from core.errors import CorpusError, WinnowError
+from core.experiment import find_out, results, studies
+from core.experiment.find_out import choice_now
+from core.importing import view as corpora
+from core.projects import runs
+from core.runs.store import Run
+from core.selection import choices, insights
+from core.selection import prevalence_view as prevalence
+from core.selection import view as selections
+from core.shown import count
+from core.terms import in_words, labels_in_words
+
+Name = Literal["texts", "choice", "worth", "report"]
+TITLES: Mapping[Name, str] = {
+    "texts": "Your texts",
+    "choice": "The selection",
+    "worth": "Is it worth it?",
+    "report": "The report",
+}
+LABELS = ("train", "dev", "test")
+MEASURED = 100_000  # sentences to choose from at most: of more, the health takes a page longer than it may
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stop:
+    """A stop of the road. known: what is known there now, a sentence or two. ready: whether there is something.
+
+    open: whether its turn has come, so that its button does something. run: what it speaks of, a run or the choice, by
+    id; "" for none. again: whether asking it again, more often, could settle what it left open. saved: a choice made
+    from corpora that are no longer in use, by id; "" for none.
+    """
+
+    name: Name
+    known: str
+    ready: bool
+    open: bool = True
+    run: str = ""
+    again: bool = False
+    saved: str = ""
+
+    @property
+    def title(self) -> str:
+        """Title of the stop."""
+        return TITLES[self.name]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Closer:
+    """A measurement that looks closer at something. reason: why it is worth it now; "" without one."""
+
+    name: Literal["similarity", "bias", "assisting"]
+    reason: str
+
+
+def stops() -> list[Stop]:
+    """The four of them."""
+    worth = _worth()
+    return [_texts(), _choice(), worth, _report(worth)]
+
+
+def _texts() -> Stop:
+    here = {role: len(corpora.find(mark)) for role, mark in corpora.roles().items() if _is_here(mark)}
+    counts = [count(here["task"], "task sentence")] if "task" in here else []
+    words = {"domain": "{:,} to select from", "train": "{:,} for training"}
+    counts += [each.format(here[role]) for role, each in words.items() if role in here]
+    counts += [f"{sum(here.get(role, 0) for role in ('dev', 'test')):,} for dev and test"] if "test" in here else []
+    known = f"{', '.join(counts)}." if counts else "None yet: import your own, or open a sample."
+    if chosen := choice_now():
+        leaks = _leaks(chosen.id)
+        known += (
+            f" {count(leaks, 'sentence')} of the domain corpus are also in the dev or test set: kept out."
+            if leaks
+            else ""
+        )
+    return Stop(name="texts", known=known, ready={"task", "domain"} <= here.keys())
+
+
+def _leaks(choice_id: str) -> int:
+    """Return the number of leaks that were kept out, counted again because older results counted fewer."""
+    with suppress(WinnowError):  # the text was removed
+        return selections.chosen(choice_id).dropped.get("leak", 0)
+    return selections.result(choice_id).dropped.get("leak", 0)
+
+
+def _is_here(mark: str) -> bool:
+    with suppress(CorpusError):
+        return bool(corpora.find(mark))
+    return False
+
+
+def _choice() -> Stop:
+    roles = corpora.roles()
+    possible = {"task", "domain"} <= roles.keys()
+    choice = choice_now()
+    if choice is None:
+        if at_work := [run for run in runs.of_corpora_in_use(runs.own("select")) if run.state().active]:
+            return Stop(name="choice", known="The selection is running.", ready=False, run=at_work[0].id)
+        saved, words = _saved()
+        nothing = "Nothing selected from the corpora in use yet." if saved else "Nothing selected yet."
+        known = nothing if possible else "Needs a task corpus and a domain corpus."
+        found = prevalence.counted(roles["task"], roles["domain"]) if possible else None
+        known += f" {prevalence.in_words(found)}" if found else ""
+        return Stop(name="choice", known=known + words, ready=False, open=possible, saved=saved)
+    size, edits = selections.kept(choice.id), selections.edits(choice.id)
+    called = f"{choice.name}: " if choice.name else ""
+    share = size.selected / max(size.of, 1)
+    known = f"{called}{size.selected:,} of {count(size.of, 'sentence')} ({share:.1%}), by {size.strategy}."
+    by_hand = [f"{n:,} {word}" for n, word in ((len(edits.added), "added"), (len(edits.removed), "taken out")) if n]
+    known += f" By hand: {', '.join(by_hand)}." if by_hand else ""
+    return Stop(name="choice", known=known, ready=True, run=choice.id)
+
+
+def _saved() -> tuple[str, str]:
+    """Return the newest choice from corpora that are no longer in use, by id, and a sentence on all of them."""
+    readable = list[tuple[choices.Choice, str]]()
+    for choice in choices.listed():
+        with suppress(WinnowError):
+            size, source = selections.kept(choice.id), selections.run_of(choice.id).manifest.inputs["domain"]
+            name = results.corpus_name(source)
+            readable.append((choice, f"{choices.title(choice)} ({count(size.selected, 'sentence')}), made from {name}"))
+    if not readable:
+        return "", ""
+    latest, words = readable[0]
+    more = f", and {len(readable) - 1:,} more" if len(readable) > 1 else ""
+    return latest.id, f" Saved, from corpora that are no longer in use: {words}{more}."
+
+
+def health(choice_id: str) -> str:
+    """Health of a choice in a sentence: its first warning, or that there is none; "" where it would take long, or text
+    was removed. A second for the first look, then kept."""
+    with suppress(WinnowError):
+        if selections.kept(choice_id).of <= MEASURED:
+            warnings = insights.health(choice_id, labelled=corpora.roles().get("train")).warnings
+            more = f" And {len(warnings) - 1} more." if len(warnings) > 1 else ""
+            return f"Its health: {warnings[0]}{more}" if warnings else "Its health: nothing calls for a warning."
+    return ""
+
+
+def _worth() -> Stop:
+    """The newest experiment or study of these texts, at work or finished; else what it takes to ask."""
+    given = corpora.roles()
+    for run in runs.of_corpora_in_use(runs.own("experiment", "study")):
+        if run.state().active:
+            return Stop(name="worth", known="The experiment is running.", ready=False, run=run.id)
+        with suppress(WinnowError):
+            if run.state().state == "succeeded":
+                again = {*LABELS, "task", "domain"} <= given.keys() and bool(find_out.again(run))
+                return Stop(name="worth", known=" ".join(_finding(run).parts), ready=True, run=run.id, again=again)
+    if missing := [role for role in LABELS if role not in given]:
+        known = (
+            f"Needs {labels_in_words(missing)}. Without them the road ends with the selection: "
+            "and the sentences to label next are offered here."
+        )
+        return Stop(name="worth", known=known, ready=False, open=False)
+    if not {"task", "domain"} <= given.keys():
+        return Stop(name="worth", known="Needs a task corpus and a domain corpus too.", ready=False, open=False)
+    if empty := without_entities():
+        known = f"The labels hold no entity: {in_words([f'the {corpora.ROLES[role].word}' for role in empty])}."
+        return Stop(name="worth", known=known, ready=False, open=False)
+    known = "Not asked yet. Before anything starts you see what is compared, how long it takes and what it could show."
+    return Stop(name="worth", known=known, ready=False)
+
+
+def unlabelled() -> bool:
+    """Whether labels are what the road lacks."""
+    return any(role not in corpora.roles() for role in LABELS)
+
+
+def without_entities() -> list[str]:
+    """Return the roles of labelled parts whose corpus holds no entity."""
+    given = corpora.roles()
+    marks = {role: given[role] for role in LABELS if role in given and _is_here(given[role])}
+    return [role for role, mark in marks.items() if not sum(corpora.find(mark).types.values())]
+
+
+def _finding(run: Run) -> results.Finding:
+    return studies.finding(run.id) if run.manifest.kind == "study" else results.finding(run.id)
+
+
+def _report(worth: Stop) -> Stop:
+    known = (
+        "Two pages: one for decision-makers, one technical." if worth.ready else "Available once step 3 has finished."
+    )
+    return Stop(name="report", known=known, ready=worth.ready, open=worth.ready, run=worth.run if worth.ready else "")
+
+
+def closer() -> Sequence[Closer]:
+    """Measurements that look closer, those with a reason first."""
+    rows = [
+        Closer(name="similarity", reason=_many_sources()),
+        Closer(name="bias", reason=_names_tell_more()),
+        Closer(name="assisting", reason=_few_labels()),
+    ]
+    return sorted(rows, key=lambda row: not row.reason)
+
+
+def _many_sources() -> str:
+    task = corpora.roles().get("task")
+    sources = [each for each in corpora.listed() if not (each.labelled or each.derived or each.fingerprint == task)]
+    return f"{len(sources)} corpora could be selected from: which is closest?" if len(sources) > 1 else ""
+
+
+def _names_tell_more() -> str:
+    for run in runs.of_corpora_in_use(runs.own("difficulty", state="succeeded"))[:1]:
+        with suppress(WinnowError):
+            bits = bias.result(run.id).v_information
+            if bits.entity > bits.context:
+                return "Names reveal entity types better than contexts do."
+    return ""
+
+
+def _few_labels() -> str:
+    mark = corpora.roles().get("train", "")
+    few = mark and _is_here(mark) and len(corpora.find(mark)) < 200 and "train" not in without_entities()
+    return "Your training set is small: another labelled corpus could lend some sentences." if few else ""

@@ -1,0 +1,91 @@
+"""Runs side by side: the options in which they differ, and their curves as a table."""
+
+import csv
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from core.experiment import results
+from core.kinds import RECIPES
+from core.projects.audit import exporting
+from core.projects.home import store
+from core.tagging import training_view as training
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """An option in which some runs differ, in words: `finetune: epochs`, whose key is `finetune.epochs`.
+
+    values: one a run, as people read it; "" where a run does not have it.
+    """
+
+    option: str
+    values: tuple[str, ...]
+
+
+def differences(run_ids: Sequence[str]) -> list[Difference]:
+    """Every option, nested ones too, in which some runs of any kind differ. Errors: RunError."""
+    runs = [store().get(run_id) for run_id in run_ids]
+    by_run = [dict(_flat(run.manifest.config)) for run in runs]
+    # `weights` is no option that somebody gave: the hash of the encoder's files, which a run fills in for its key.
+    names = dict.fromkeys(name for options in by_run for name in options if name != "weights")
+    differing = [name for name in names if any(options.get(name) != by_run[0].get(name) for options in by_run)]
+    return [
+        Difference(
+            option=name.replace("_", " ").replace(".", ": "),
+            values=tuple(
+                results.value_in_words(run, name, options[name]) if name in options else ""
+                for run, options in zip(runs, by_run, strict=True)
+            ),
+        )
+        for name in differing
+    ]
+
+
+def chosen(run_id: str) -> dict[str, str]:
+    """Options of a run that are not at their default, nested ones too, in words. Errors: RunError."""
+    run = store().get(run_id)
+    recipe = RECIPES.get(run.manifest.kind)
+    usual = {name: field.default for name, field in recipe.config.model_fields.items()} if recipe else {}
+    options = {name: value for name, value in run.manifest.config.items() if name != "weights"}
+    own = {
+        name: value
+        for name, value in options.items()
+        if value not in ("", None, [], {}) and _listed(usual.get(name)) != value
+    }
+    return {
+        name.replace("_", " ").replace(".", ": "): results.value_in_words(run, name, value)
+        for name, value in _flat(own)
+    }
+
+
+def _listed(default: object) -> object:
+    """A default as a manifest has it, where tuples are lists."""
+    return list(default) if isinstance(default, tuple) else default
+
+
+def _flat(options: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, object]]:
+    """Flatten options that hold options: {finetune: {epochs: 3}} gives `finetune.epochs`, 3."""
+    for name, value in options.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{prefix}{name}.")
+        else:
+            yield prefix + name, value
+
+
+@exporting
+def curves_csv(run_ids: Sequence[str]) -> str:
+    """Every point of every curve of the trainings in some runs: run, metric, type, seed, step, value.
+
+    Errors: RunError.
+    """
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(("run", "metric", "type", "seed", "step", "value"))
+    # `trainings` passes over a run that is gone; one that is asked for by name is refused.
+    known = [store().get(run_id).id for run_id in run_ids]
+    for run_id in dict.fromkeys(run.id for each in known for run in training.trainings(each)):
+        for curve in training.curves(run_id):
+            for step, value in zip(curve.steps.tolist(), curve.values.tolist(), strict=True):
+                writer.writerow((run_id, curve.name, curve.type, curve.seed, step, f"{value:.6g}"))
+    return out.getvalue()

@@ -1,0 +1,301 @@
+"""Runs: starting, following, stopping."""
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from core.audit_log import account
+from core.config import Config as Config
+from core.config import fields_with, refuse_download
+from core.corpora.checks import Check
+from core.errors import ConfigError, CorpusError, RunBusy
+from core.importing.result import AddResult
+from core.importing.view import roles
+from core.kind import help_of, plan, register, resolve, work_of
+from core.kind import refuse_red as refuse
+from core.kinds import RECIPES as RECIPES
+from core.projects.audit import note, noted, ready
+from core.projects.home import home, library, store
+from core.projects.usage import runs_with_roles
+from core.runs import executors, launch, worker
+from core.runs.events import Event as Event
+from core.runs.events import RunState as RunState
+from core.runs.events import State
+from core.runs.executors import share
+from core.runs.result import read
+from core.runs.run import Result
+from core.runs.store import Run as Run
+from core.runs.where import LOCAL, ON, shares
+from core.runs.where import Node as Node
+from core.runs.where import Where as Where
+from core.shown import brief
+from core.training import ranks
+from core.training.ranks import announce as announce
+from core.training.ranks import rank as rank
+
+
+def listed(*kinds: str, state: State | None = None) -> list[Run]:
+    """Runs, newest first. kinds, state: only those."""
+    return store().list(*kinds, state=state)
+
+
+def own(*kinds: str, state: State | None = None) -> list[Run]:
+    """The same without runs that another run began."""
+    return [run for run in listed(*kinds, state=state) if run.manifest.parent is None]
+
+
+def of_corpora_in_use(candidates: Iterable[Run]) -> list[Run]:
+    """The runs among some whose corpora have the roles that are given now; see `usage.runs_with_roles`."""
+    return runs_with_roles(candidates, roles(), library())
+
+
+def at_work() -> list[Run]:
+    """The runs that somebody asked for and that are not over, newest first."""
+    return [run for run in own() if run.state().active]
+
+
+def get(run_id: str) -> Run:
+    """A run by id. Errors: RunError."""
+    return store().get(run_id)
+
+
+def state(run_id: str) -> RunState:
+    """A run's state now. Errors: RunError."""
+    return store().get(run_id).state()
+
+
+def held_by_another(run_id: str) -> str:
+    """Worker on a run, in words, where it is another account or a process of another machine; else ""."""
+    worker = store().get(run_id).worker()
+    return worker.in_words if worker and (worker.elsewhere or worker.account not in ("", account())) else ""
+
+
+def finished(kind: str, options: Mapping[str, object]) -> Run | None:
+    """The finished run that `start(kind, options)` would return instead of a new one."""
+    recipe = RECIPES[kind]
+    return store().finished(plan(recipe, recipe.config.parse(dict(options)), home()).key)
+
+
+def places() -> tuple[str, ...]:
+    """Places where runs may compute, as of `--on`, the usual first; one alone where there is nothing to choose."""
+    if not executors.installed():
+        return (LOCAL,)
+    return tuple(dict.fromkeys((Where.asked().on, LOCAL, "ray")))
+
+
+def place(run_id: str) -> Where:
+    """Place where a run computes, or computed last, with the machines that were at it. Errors: RunError."""
+    where = Where.read(path := store().get(run_id).path)
+    return replace(where, nodes=(*where.nodes, *shares(path)))
+
+
+def begun(kind: str, options: Mapping[str, object]) -> Run | None:
+    """The run that `start(kind, options)` would return or go on with, in whatever state it is."""
+    recipe = RECIPES[kind]
+    key = plan(recipe, recipe.config.parse(dict(options)), home()).key
+    return store().finished(key) or store().unfinished(key)
+
+
+def clusters() -> list[str]:
+    """Clusters that runs at work have their sentences read on, as of `--on`."""
+    on = (Where.read(run.path).on for run in at_work())
+    return sorted({place for place in on if place.startswith("ray:")})
+
+
+def start(kind: str, options: Mapping[str, object], on: str = "", *, run_anyway: bool = False) -> str:
+    """Begin a run in a process of its own and return its id; a finished run of the same key is returned instead.
+
+    on: where it computes, as of `--on`; "": as this process would. run_anyway: start although the data check has red
+    items; the run notes them.
+    Errors: ConfigError, CorpusError for options that cannot work; ConfigError for a red item of the data check.
+    """
+    ready()
+    where = replace(Where.asked(), on=executors.on(on))
+    run = _registered(kind, options, run_anyway=run_anyway)
+    if run.state().state != "succeeded":
+        with suppress(RunBusy):  # somebody is at it already
+            _send(run, where)
+            _launch(run)
+            _note_start(run)
+    return run.id
+
+
+def execute(
+    kind: str,
+    options: Mapping[str, object],
+    listener: Callable[[Event], None] | None = None,
+    *,
+    run_anyway: bool = False,
+) -> Run:
+    """Do the work here and now; a finished run of the same key is returned instead. run_anyway, errors: see `start`."""
+    ready()
+    run = _registered(kind, options, run_anyway=run_anyway)
+    if run.state().state != "succeeded":
+        _note_start(run)
+        _send(run, Where.asked())
+    _work(run, listener)
+    return run
+
+
+def refuse_red(kind: str, options: Mapping[str, object], *, run_anyway: bool = False) -> Sequence[Check]:
+    """Return the red items of a run's data check that its user overrules.
+
+    Errors: ConfigError for a red item, unless `run_anyway` or the run is finished already.
+    """
+    recipe = RECIPES[kind]
+    return refuse(recipe, recipe.config.parse(dict(options)), store(), run_anyway=run_anyway)
+
+
+def _registered(kind: str, options: Mapping[str, object], *, run_anyway: bool) -> Run:
+    """The run that does this work. Errors: ConfigError for a red item of the data check, before there is a run."""
+    recipe = RECIPES[kind]
+    return register(recipe, recipe.config.parse(dict(options)), store(), run_anyway=run_anyway)
+
+
+def _work(run: Run, listener: Callable[[Event], None] | None) -> Result:
+    """Do the work of a run here and now, alone or with those that share it: its result."""
+    if share.share() is None:
+        return worker.execute(run, work_of(run, RECIPES), listener=listener)
+    return share.take_part(run, work_of(run, RECIPES), store(), lambda run: help_of(run, RECIPES), listener=listener)
+
+
+def _note_start(run: Run) -> None:
+    """Write it in the audit log; an import is written down by itself, once its fingerprint is known."""
+    if run.manifest.kind != "add":
+        note("start", runs=[run.id], corpora=dict.fromkeys(run.manifest.inputs.values()))
+
+
+def cancel(run_id: str) -> None:
+    """Ask a run to stop; returns at once. One that does not heed it is killed within 15 seconds, by this process."""
+    ready()
+    if launch.cancel(store().get(run_id)):
+        note("cancel", runs=[run_id])
+
+
+def resume(run_id: str, on: str = "", *, agreed: bool = False) -> None:
+    """Resume a run that was cancelled, interrupted or has failed, where it was, or `on` another place.
+
+    agreed: the user has seen `brought_options`. Errors: CorpusError if one of its corpora is gone; ConfigError for an
+    unknown place, for a download while the machine is kept offline, and for a brought-in run without agreement.
+    """
+    run = store().get(run_id)
+    with noted("resume", runs=[run_id]):
+        _settle_consent(run, agreed)
+        if on:
+            _send(run, replace(Where.read(run.path), on=executors.on(on)))
+        _launch(run)
+
+
+def brought_options(run_id: str) -> Mapping[str, object] | None:
+    """Options that an unfinished run of a project's file was begun with elsewhere; None for any other run.
+
+    Options with their default value and corpora are left out.
+    """
+    run = store().get(run_id)
+    if not run.brought_file.exists() or run.state().state == "succeeded":
+        return None
+    recipe = RECIPES.get(run.manifest.kind)
+    known = recipe.config.model_fields if recipe else {}
+    corpora = fields_with(recipe.config, "corpus") if recipe else ()
+    usual = {name: field.get_default(call_default_factory=True) for name, field in known.items()}
+    options = {name: value for name, value in run.manifest.config.items() if name not in corpora}
+    return {name: value for name, value in options.items() if _as_tuple(value) != usual.get(name)}
+
+
+def _as_tuple(value: object) -> object:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def options_in_words(options: Mapping[str, object]) -> str:
+    """Options as a person reads them before agreeing: `init: evil/model, allow_download: yes`."""
+    return ", ".join(f"{name}: {_in_words(value)}" for name, value in options.items()) or "all as usual"
+
+
+def _in_words(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return brief(", ".join(map(str, value)) if isinstance(value, list) else str(value))
+
+
+def _settle_consent(run: Run, agreed: bool) -> None:
+    """Refuse what nobody here has agreed to; a brought-in run that somebody agreed to is an own one from then on."""
+    refuse_download(run.manifest.config)
+    if (options := brought_options(run.id)) is None:
+        return
+    if not agreed:
+        raise ConfigError(
+            f"run {run.id}: came in a project file, so its options were set elsewhere ({run.manifest.kind}: "
+            f"{options_in_words(options)}); check them, then resume it with `runs resume {run.id} --agree`."
+        )
+    run.brought_file.unlink(missing_ok=True)
+
+
+def _send(run: Run, where: Where) -> None:
+    """Keep where a run is to compute, with the machines that it was on."""
+    if not run.lock.held():  # else whoever works on it is there already
+        replace(where, nodes=Where.read(run.path).nodes).keep(run.path)
+
+
+def _launch(run: Run) -> None:
+    """Start its worker, at a moment in which none of its corpora is being removed."""
+    config = RECIPES[run.manifest.kind].config.parse(dict(run.manifest.config))
+    with store().critical():
+        resolve(config, library())
+        launch.start(run)
+
+
+def stop(run_id: str) -> RunState:
+    """Ask a run to stop and wait for its end, 15 seconds at most."""
+    ready()
+    if store().get(run_id).state().active:
+        note("cancel", runs=[run_id])
+    return launch.stop(store().get(run_id))
+
+
+def go_on(run_id: str, listener: Callable[[Event], None] | None = None, *, agreed: bool = False) -> dict[str, object]:
+    """Resume a run in this process and return its result. agreed, errors: as of `resume`."""
+    ready()
+    run = store().get(run_id)
+    if run.state().state != "succeeded":
+        _settle_consent(run, agreed)
+        note("resume", runs=[run_id])
+    if not os.environ.get(ON):
+        before = Where.read(run.path)
+        os.environ |= replace(before, mixed=before.mixed or Where.asked().mixed).environment
+    _send(run, Where.asked())
+    return _work(run, listener)
+
+
+def with_corpora(
+    config: type[Config], options: Mapping[str, object], listener: Callable[[Event], None] | None = None
+) -> dict[str, object]:
+    """`options` with every corpus that is a path, not a name, added on the way.
+
+    Errors: ConfigError for a download on a machine kept offline, before anything is added; those of `fingerprint_of`.
+    """
+    refuse_download(options)
+    resolved = dict(options)
+    for name in fields_with(config, "corpus"):
+        value = resolved.get(name)
+        if isinstance(value, str):
+            resolved[name] = fingerprint_of(value, listener)
+        elif isinstance(value, list | tuple):
+            resolved[name] = tuple(fingerprint_of(item, listener) for item in value)
+    return resolved
+
+
+def fingerprint_of(text: str, listener: Callable[[Event], None] | None = None) -> str:
+    """The fingerprint of a corpus by name or path, or itself; one by path is added. Errors: CorpusError, of reading."""
+    try:
+        return library().find(text).fingerprint
+    except CorpusError:
+        if not text or not Path(text).exists():
+            raise
+    return read(execute("add", {"path": str(Path(text).absolute())}, listener), AddResult).corpus
+
+
+def train_along() -> None:
+    """Take a share of the run that torchrun's first process announces: what every other process does."""
+    ranks.train_along(home(), RECIPES)

@@ -1,0 +1,190 @@
+"""A project's file, made by a stranger perhaps, into a project: wholly, or not at all."""
+
+import errno
+import hashlib
+import json
+import os
+import re
+import secrets
+import shutil
+import stat
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from core.errors import ProjectError, ResourceError
+from core.files import ARTIFACTS, LARGEST_JSON, sync_all
+from core.project_list import KEPT, LOCK, PROJECTS, Project, free_slug, new_name, read, write
+from core.projects.check import refuse_forged
+from core.projects.form import FORMAT, LIST, VERSION, Entry, is_of_the_process, is_pickle
+from core.runs.lock import locked
+from core.runs.run import BROUGHT
+from core.runs.store import PARTS
+
+_SAFE = re.compile(r"[^/\\\x00-\x1f\x7f:]{1,255}(/[^/\\\x00-\x1f\x7f:]{1,255}){0,11}")
+_MOST_FILES, _LONGEST_LIST, _LIST_RATIO = 500_000, 64 << 20, 10  # a list is mostly sums, which hardly shrink
+_RATIO, _SMALL = 100, 1 << 30  # above this many bytes nobody's project is so many times larger than its file
+_SMALL_JSON = 1 << 20  # bytes; above, the ratio counts for each JSON file that pages read whole
+_CHUNK = 1 << 20
+_PACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+
+
+def unpack(file: IO[bytes], label: str, root: Path, name: str = "") -> Project:
+    """Make a project of what `pack` wrote. label: the file's name, for sentences. name: "" for the one that it has.
+
+    Errors: ProjectError where the name is taken, and for a file that is damaged, forged or of another program;
+    ResourceError where the disk is too small. Nothing is left of it then.
+    """
+    with _opened(file, label) as archive:
+        about, entries = _read_list(archive, label)
+        wanted = new_name(root, name or about["name"])
+        _refuse_bomb(file, label, entries, root)
+        return _placed(archive, label, entries, root, wanted)
+
+
+def name_in(file: IO[bytes], label: str) -> str:
+    """The name that the project of a file has. Errors: ProjectError."""
+    with _opened(file, label) as archive:
+        return _read_list(archive, label)[0]["name"]
+
+
+@contextmanager
+def _opened(file: IO[bytes], label: str) -> Iterator[zipfile.ZipFile]:
+    """Errors: ProjectError for all that reading a damaged zip raises, a place before its beginning too."""
+    try:
+        with zipfile.ZipFile(file) as archive:
+            yield archive
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError, OSError) as error:
+        if isinstance(error, OSError) and error.errno != errno.EINVAL:  # the disk's, not the file's
+            raise
+        raise _no_project(label, f"is damaged or no zip ({type(error).__name__})") from error
+
+
+def _no_project(label: str, problem: str) -> ProjectError:
+    return ProjectError(f"{label}: {problem}; take a file that `project export` wrote, and copy it again.")
+
+
+def _read_list(archive: zipfile.ZipFile, label: str) -> tuple[dict[str, str], Mapping[str, Entry]]:
+    """Description of the project in a file, and its list of files, held against what is in it."""
+    infos = archive.infolist()
+    names = [info.filename for info in infos]
+    if LIST not in names:
+        raise _no_project(label, f"is no project, it has no {LIST}")
+    listed = archive.getinfo(LIST)
+    longest = min(_LONGEST_LIST, max(_SMALL_JSON, _LIST_RATIO * listed.compress_size))
+    if len(names) > _MOST_FILES or listed.file_size > longest:
+        raise _no_project(label, f"lists more than {_MOST_FILES:,} files")
+    if len(set(names)) < len(names):
+        raise _no_project(label, "holds a file twice")
+    about, entries = _parsed(archive.read(LIST), label)
+    for info in infos:
+        if info.filename != LIST:
+            _refuse_unsafe(info, entries.get(info.filename), label)
+    if missing := entries.keys() - set(names):
+        raise _no_project(label, f"lacks {len(missing)} of the files that it lists")
+    return about, entries
+
+
+def _parsed(written: bytes, label: str) -> tuple[dict[str, str], Mapping[str, Entry]]:
+    try:
+        about = json.loads(written)
+        if about["format"] != FORMAT:
+            raise ValueError
+        if about["version"] != VERSION:
+            raise _no_project(label, f"is of form {about['version']!r}, which this version does not know (it knows 1)")
+        if not all(isinstance(about[key], str) for key in ("name", "created", "winnow")):
+            raise TypeError
+        entries = {
+            str(name): Entry(size=int(size), sha256=str(digest), changed=int(changed))
+            for name, (size, digest, changed) in about["files"].items()
+        }
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
+        raise _no_project(label, f"is no project, its {LIST} cannot be read") from error
+    if any(entry.size < 0 or not 0 <= entry.changed < 1 << 63 for entry in entries.values()):
+        raise _no_project(label, f"is no project, its {LIST} cannot be read")
+    return {key: about[key] for key in ("name", "created", "winnow")}, entries
+
+
+def _refuse_unsafe(info: zipfile.ZipInfo, entry: Entry | None, label: str) -> None:
+    """Errors: ProjectError for what would lie elsewhere, is no plain file, may run, or is not as listed."""
+    parts = info.filename.split("/")
+    inside = _SAFE.fullmatch(info.filename) and parts[0] in KEPT and not any(part[0] == "." for part in parts)
+    mode = info.external_attr >> 16
+    plain = not stat.S_IFMT(mode) or stat.S_ISREG(mode)
+    foreign = is_pickle(info.filename) or is_of_the_process(info.filename)
+    if not inside or not plain or foreign or info.flag_bits & 1 or info.compress_type not in _PACKED:
+        raise _no_project(label, "holds what no project has (a link, a path that leads out, code, a secret)")
+    if entry is None or info.file_size != entry.size:
+        raise _no_project(label, "holds a file that is not as its list says")
+    if _is_read_whole(info.filename) and _is_too_large(info):
+        raise _no_project(label, f"holds {parts[-1]} of {info.file_size:,} bytes, more than a page can read")
+
+
+def _is_read_whole(name: str) -> bool:
+    """Return True for JSON and for the logs beside a run's manifest; what a run has left is read line by line."""
+    return name.endswith(".json") or (name.endswith(".jsonl") and name.split("/")[2:3] != [ARTIFACTS])
+
+
+def _is_too_large(info: zipfile.ZipInfo) -> bool:
+    return info.file_size > min(LARGEST_JSON, max(_SMALL_JSON, _RATIO * info.compress_size))
+
+
+def _refuse_bomb(file: IO[bytes], label: str, entries: Mapping[str, Entry], root: Path) -> None:
+    packed, total = file.seek(0, os.SEEK_END), sum(entry.size for entry in entries.values())
+    if total > max(_SMALL, _RATIO * packed):
+        raise _no_project(label, f"would unpack to {total:,} bytes, more than {_RATIO} times its size")
+    root.mkdir(parents=True, exist_ok=True, mode=0o700)
+    if total > (free := shutil.disk_usage(root).free):
+        raise ResourceError(f"{label}: needs {total:,} bytes, and {root} has {free:,} left; free some space there.")
+
+
+def _placed(archive: zipfile.ZipFile, label: str, entries: Mapping[str, Entry], root: Path, name: str) -> Project:
+    draft = root / PROJECTS / f".import-{secrets.token_hex(6)}"
+    draft.mkdir(parents=True, mode=0o700)
+    try:
+        for entry_name in sorted(entries):
+            _write(archive, entry_name, entries[entry_name], draft, label)
+        refuse_forged(draft, label)
+        _restore_folders(draft)
+        with locked(root / LOCK, patience=30):
+            write(draft, new_name(root, name))
+            sync_all(draft)
+            target = root / PROJECTS / free_slug(root, name)
+            draft.rename(target)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+    return read(target)
+
+
+def _restore_folders(draft: Path) -> None:
+    """Restore what the file lacks: empty folders of runs, and the time of each corpus, by which they are listed.
+
+    Each run is marked as brought in: an unfinished one is resumed only once somebody here has agreed to its options.
+    """
+    for run in filter(Path.is_dir, (draft / "runs").glob("*")):
+        for part in PARTS:
+            (run / part).mkdir(exist_ok=True)
+        (run / BROUGHT).touch(mode=0o600)
+    for corpus in filter(Path.is_dir, (draft / "corpora").glob("*")):
+        latest = max(file.stat().st_mtime_ns for file in corpus.rglob("*"))
+        os.utime(corpus, ns=(latest, latest))
+
+
+def _write(archive: zipfile.ZipFile, name: str, entry: Entry, draft: Path, label: str) -> None:
+    target, digest, size = draft / name, hashlib.sha256(), 0
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    except (FileExistsError, NotADirectoryError) as error:  # a file in a file's place, or a name in capitals too
+        raise _no_project(label, "holds two files of one name") from error
+    with os.fdopen(descriptor, "wb") as written, archive.open(name) as source:
+        while (part := source.read(_CHUNK)) and size <= entry.size:
+            digest.update(part)
+            written.write(part)
+            size += len(part)
+    if size != entry.size or digest.hexdigest() != entry.sha256:
+        raise _no_project(label, "was damaged or changed: a file's sum is not the listed one")
+    os.utime(target, ns=(entry.changed, entry.changed))

@@ -1,1 +1,0 @@
-"""A study: one claim on several corpora."""

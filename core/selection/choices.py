@@ -1,0 +1,185 @@
+"""Choices of a project: each a strategy's run, a budget and hand edits under a name; one of them is taken up."""
+
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+import numpy as np
+
+from core.config import Budget
+from core.errors import ConfigError, CorpusError, RunError
+from core.projects import runs
+from core.projects.home import home, kept_per_home, library, store
+from core.runs import journal
+from core.runs.store import Run, is_run_id
+from core.selection import choice as files
+from core.selection import view as selections
+from core.selection.choice import LONGEST as LONGEST
+from core.selection.choice import Choice as Choice
+from core.selection.choice import run_of as run_of
+from core.selection.view import at as at
+from core.selection.view import edits
+from core.shown import shown
+
+
+def listed() -> list[Choice]:
+    """All choices of finished selections that somebody asked for, the newest first; what is spoilt is passed over."""
+    return of(selections.finished())
+
+
+def of(finished: Sequence[Run]) -> list[Choice]:
+    """The choices of some finished `select` runs, the newest first; what is spoilt is passed over."""
+    here = list[Choice]()
+    for run in finished:
+        with suppress(RunError):
+            here += files.of(run)
+    return sorted(here, key=lambda choice: (choice.created, choice.id), reverse=True)
+
+
+def current() -> Choice | None:
+    """The first of those `in_use`; None where there is none."""
+    return next(iter(in_use()), None)
+
+
+def in_use() -> list[Choice]:
+    """The choices of the corpora in use: first the one that was taken up last, or whose run began since."""
+    return sorted(of(runs.of_corpora_in_use(selections.finished())), key=_since, reverse=True)
+
+
+def _since(choice: Choice) -> tuple[float, str]:
+    return max(choice.taken, choice.created if choice.first else 0.0), choice.id
+
+
+def find(reference: str) -> Choice:
+    """A choice by its id, its name or what it is called without one. Errors: RunError, ConfigError."""
+    with suppress(RunError):
+        return at(reference)
+    here = listed()
+    same = _folded(reference)
+    named = [choice for choice in here if choice.name and _folded(choice.name) == same]
+    fitting = named or [choice for choice in here if _folded(title(choice)) == same]
+    if len(fitting) > 1:
+        ids = ", ".join(choice.id for choice in fitting)
+        raise ConfigError(f"selection {reference[:LONGEST]!r}: several are called so; say which by its id: {ids}.")
+    if not fitting and not is_run_id(files.run_of(reference)):
+        raise ConfigError(f"selection {reference[:LONGEST]!r}: is not here; `choice list` shows the ones that are.")
+    return fitting[0] if fitting else at(reference)
+
+
+def _folded(name: str) -> str:
+    return " ".join(shown(name).split()).casefold()
+
+
+def title(choice: Choice) -> str:
+    """Title of a choice: its name, else what it takes by what: "20.2% by classifier"."""
+    return choice.name or in_words(choice)
+
+
+def in_words(choice: Choice) -> str:
+    """Budget of a choice and its strategy in words, and whether a hand was in it."""
+    by_hand = f", {changes}" if (changes := edits(choice.id)) else ""
+    return f"{Budget.parse(choice.budget).in_words} by {_strategy(choice)}{by_hand}"
+
+
+def _strategy(choice: Choice) -> str:
+    return str(selections.run_of(choice.id).manifest.config["strategy"])
+
+
+def proposed_name(choice: Choice) -> str:
+    """A name for what is to be kept, no other's."""
+    return _free(f"{Budget.parse(choice.budget).in_words} by {_strategy(choice)}"[: LONGEST - 5])
+
+
+def _free(name: str) -> str:
+    taken = {_folded(choice.name) for choice in listed()}
+    number, free = 1, name
+    while _folded(free) in taken:
+        number += 1
+        free = f"{name} {number}"
+    return free
+
+
+def take_up(choice_id: str) -> None:
+    """Let a choice be the current one. Errors: RunError."""
+    now = current()
+    if now is None or now.id != choice_id:
+        latest = max((_since(choice)[0] for choice in listed()), default=0.0)
+        with journal.changing(home()):
+            # After the one before, also where the clock was set back or both came within a moment.
+            files.describe(at(choice_id), taken=round(max(time.time(), latest + 0.001), 3))
+
+
+def keep(choice_id: str, name: str = "") -> Choice:
+    """Another choice, as this one is now: same run, budget and hand edits. name: "" for the one that is proposed.
+
+    Errors: RunError; ConfigError for a name that is too long or taken.
+    """
+    with journal.changing(home()):
+        choice = at(choice_id)
+        return files.keep(selections.run_of(choice_id), choice, _name(name or proposed_name(choice)))
+
+
+def rename(choice_id: str, name: str) -> Choice:
+    """Call a choice otherwise. Errors: RunError; ConfigError for no name, one that is too long or taken."""
+    with journal.changing(home()):
+        files.describe(at(choice_id), name=_name(name, besides=choice_id))
+    return at(choice_id)
+
+
+def _name(name: str, besides: str = "") -> str:
+    kept = " ".join(shown(name).split())
+    if not kept or len(kept) > LONGEST:
+        raise ConfigError(f"name: has {len(kept)} characters; give 1 to {LONGEST}.")
+    if any(_folded(choice.name) == _folded(kept) for choice in listed() if choice.id != besides):
+        raise ConfigError(f"name: another selection is called {kept!r}; call this one {_free(kept)!r}, say.")
+    return kept
+
+
+def remove(choice_id: str) -> None:
+    """Delete a choice that was kept, readable or not; trainings keep what they have read.
+
+    Errors: RunError; ConfigError for the first of a run, which goes with its scores.
+    """
+    run = selections.run_of(choice_id)
+    if choice_id == run.id:
+        raise ConfigError(f"selection {choice_id}: belongs to its run; `runs remove {run.id}` deletes both.")
+    files.remove(run, choice_id)
+
+
+def comparable(choice_id: str) -> list[Choice]:
+    """Other choices from the same D_C, the newest first."""
+    domain = selections.run_of(choice_id).manifest.inputs["domain"]
+    done = store().list("select", state="succeeded")  # those that an experiment made too
+    here = of([run for run in done if run.manifest.inputs["domain"] == domain])
+    return [choice for choice in here if choice.id != choice_id]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reader:
+    """A training that read a choice. sentences: of it as it was then. same: whether it is still that."""
+
+    run: str
+    sentences: int
+    same: bool
+
+
+def read_by(choice_id: str) -> list[Reader]:
+    """The trainings that read a choice, the newest first: each keeps what it read, whatever becomes of the choice."""
+    readers = list[Reader]()
+    with suppress(CorpusError):  # D_C was removed: nobody can tell
+        rows, domain = selections.chosen(choice_id).rows, selections.scored(choice_id).domain.fingerprint
+        sealed = {corpus.fingerprint: corpus for corpus in library().list() if corpus.parent == domain}
+        for run in store().list("pretrain"):
+            for corpus in [sealed[mark] for mark in dict.fromkeys(run.manifest.inputs.values()) if mark in sealed]:
+                same = len(corpus) == len(rows) and _are_same(choice_id, rows.tobytes(), corpus.fingerprint)
+                if same or corpus.origin.get("choice", corpus.origin.get("run")) == choice_id:
+                    readers.append(Reader(run=run.id, sentences=len(corpus), same=same))
+    return readers
+
+
+@kept_per_home(32)
+def _are_same(choice_id: str, rows: bytes, fingerprint: str) -> bool:
+    """Whether a corpus holds just these sentences. rows: of D_C."""
+    ids = selections.scored(choice_id).domain.ids()[np.frombuffer(rows, dtype=np.int64)]
+    return np.array_equal(ids, library().find(fingerprint).ids())

@@ -1,0 +1,246 @@
+"""Selections understood: why a sentence, examples, health, two selections side by side, what outlives its corpora."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from core.config import Budget
+from core.corpora.corpus import Corpus
+from core.corpora.hygiene import FLAGS, counted_once
+from core.encoders import vectors
+from core.errors import CorpusError
+from core.explore.result import read_points
+from core.projects.home import kept_per_home, library, store
+from core.results import BoolArray, FloatArray, IntArray, Selection
+from core.runs.result import read as read_result
+from core.selection import plot
+from core.selection.checkup import check_up
+from core.selection.choose import ranking
+from core.selection.health import Health as Health
+from core.selection.parts import Part as Part
+from core.selection.result import Scored, ScoreResult, read_rows, read_values, withheld_flags
+from core.selection.result import ScoredRow as ScoredRow
+from core.selection.view import chosen, edits, kept_budget, result, run_of, scored
+from core.selection.why import Why as Why
+from core.selection.why import explain_row
+
+Side = Literal["neither", "only A", "only B", "both"]
+Which = Literal["top", "borderline", "rejected", "withheld"]
+SIDES: tuple[Side, ...] = ("neither", "only A", "only B", "both")
+
+
+class Example(ScoredRow):
+    """A sentence to look at, and whether it is in S_C."""
+
+    selected: bool
+
+
+def why(choice_id: str, row: int, budget: str | None = None, keep: Sequence[str] | None = None) -> Why:
+    """Explain why a sentence of D_C was or was not selected.
+
+    `Why`: `row, score, unit, prefer, rank` (1 is best; None: not scored), `of, percentile` (share of scored
+    sentences that are worse, 0 to 100), `verdict` (a sentence), `parts` (`Part(name, value)`), `total, formula`
+    (the parts' sum, and how it becomes the score), `neighbours` (nearest T_C: `row, cosine, text`),
+    `duplicates` (rows as `Scored.table` gives them), `notes`. Errors: CorpusError for a row that D_C does not have.
+    """
+    return explain_row(
+        run_of(choice_id),
+        row,
+        scored=scored(choice_id),
+        chosen=chosen(choice_id, budget, keep, edited=False),
+        edits=edits(choice_id),
+        drop=withheld_flags(_keep(choice_id, keep)),
+        library=library(),
+    )
+
+
+def flags_of(choice_id: str, rows: IntArray) -> dict[str, BoolArray]:
+    """{flag: `(m,)` whether it holds for each of `rows` of D_C}, for the flags that this selection withholds."""
+    audit = scored(choice_id).audit
+    return {flag: audit.has(flag)[rows] for flag in withheld_flags(_keep(choice_id, None))}
+
+
+def flag_counts(choice_id: str, rows: IntArray) -> dict[str, int]:
+    """Return {flag: number of `rows` of D_C}, for the flags that this selection withholds; each row counts once."""
+    return counted_once(scored(choice_id).audit.mask[rows], withheld_flags(_keep(choice_id, None)))
+
+
+def health(
+    choice_id: str, budget: str | None = None, keep: Sequence[str] | None = None, labelled: str | None = None
+) -> Health:
+    """Measure S_C, hand edits counted (see `Health`: numbers, and `warnings` in words).
+
+    labelled: an L_C for the rate of new entities, found by their surface. Seconds for a million rows; kept.
+    """
+    selection = chosen(choice_id, budget, keep)
+    return _health(run_of(choice_id).id, selection.rows.tobytes(), labelled)
+
+
+@kept_per_home(16)
+def _health(run_id: str, rows: bytes, labelled: str | None) -> Health:
+    select, about = store().get(run_id), scored(run_id)
+    config = store().get(result(run_id).score_run).manifest.config
+    task = library().find(select.manifest.inputs["task"])
+    domain_vectors, task_vectors = (vectors.find(store(), config, corpus) for corpus in (about.domain, task))
+    return check_up(
+        about,
+        np.frombuffer(rows, dtype=np.int64),
+        task,
+        domain_vectors=domain_vectors[0] if domain_vectors else None,
+        task_vectors=task_vectors[0] if task_vectors else None,
+        labelled=library().find(labelled) if labelled else None,
+        seed=config["seed"],
+    )
+
+
+def health_without_diversity(choice_id: str) -> Health:
+    """`health` of what the same budget would have chosen by score alone: what re-ordering has changed."""
+    run, about = run_of(choice_id), scored(choice_id)
+    plain: Scored = replace(about, order=ranking(about.scores.values, about.scores.prefer))
+    selection = plain.choose(Budget.parse(kept_budget(choice_id)), withheld_flags(run.manifest.config["keep"]))
+    return _health(run.id, selection.rows.tobytes(), None)
+
+
+def sides(choice_id: str, other: str) -> IntArray:
+    """`(len(D_C),)` uint8 indices into `SIDES`: which of two choices (A, B) of one D_C have a row, hand edits counted.
+
+    Errors: CorpusError if they are not of one D_C.
+    """
+    if scored(choice_id).domain.fingerprint != scored(other).domain.fingerprint:
+        raise CorpusError(
+            f"{choice_id} and {other}: are of different corpora; compare selections from one domain corpus."
+        )
+    membership = np.zeros(len(scored(choice_id).domain), dtype=np.uint8)
+    for bit, name in enumerate((choice_id, other)):
+        membership[chosen(name).rows] += np.uint8(1 << bit)
+    return membership
+
+
+def overlap_curve(choice_id: str, other: str) -> list[tuple[int, int]]:
+    """`(sentences, shared)` at about 20 budgets: how many of the best n of A are among the best n of B, edits aside."""
+    n = len(scored(choice_id).domain)
+    worst = np.zeros(n, dtype=np.int64)  # the budget from which on both have a row
+    longest = n
+    for name in (choice_id, other):
+        eligible = scored(name).eligible(withheld_flags(_keep(name, None)))
+        # What may not be chosen stands behind every budget.
+        place = np.full(n, 2 * n)
+        place[eligible] = np.arange(1, len(eligible) + 1)
+        worst, longest = np.maximum(worst, place), min(longest, len(eligible))
+    worst = np.sort(worst)
+    budgets = np.unique(np.geomspace(1, max(longest, 1), 20).round().astype(np.int64))
+    return [(int(b), int(np.searchsorted(worst, b, side="right"))) for b in budgets]
+
+
+def side_examples(choice_id: str, other: str, side: Side, n: int = 8) -> list[ScoredRow]:
+    """Some sentences of a side, best first by B's score for "only B", else by A's ("neither": the first left out).
+
+    Those without a score, which only a hand puts in, come last.
+    """
+    membership = sides(choice_id, other)
+    by = other if side == "only B" else choice_id
+    ranked = scored(by).order if side != "neither" else scored(by).eligible(withheld_flags(_keep(by, None)))
+    best = ranked[membership[ranked] == SIDES.index(side)]
+    if side != "neither" and len(best) < n:  # what could not be scored has no rank
+        best = np.concatenate([best, np.setdiff1d(np.flatnonzero(membership == SIDES.index(side)), best)])
+    return scored(by).table(best[:n])
+
+
+@kept_per_home(4)
+def _free(run_id: str, keep: tuple[str, ...]) -> tuple[IntArray, IntArray]:
+    """D_C's rows, best first: those that may be chosen, and those that a flag withholds."""
+    about = scored(run_id)
+    bits = np.uint8(sum(1 << FLAGS.index(flag) for flag in withheld_flags(keep)))
+    free = (about.audit.mask[about.order] & bits) == 0
+    return about.order[free], about.order[~free]
+
+
+@kept_per_home(32)
+def _rows(run_id: str, rows: tuple[int, ...]) -> list[ScoredRow]:
+    """Kept, since the best rows stay the same whatever the slider says and lie scattered over the file."""
+    return scored(run_id).table(np.array(rows, dtype=np.int64))
+
+
+def examples(choice_id: str, chosen: Selection, keep: Sequence[str], which: Which, n: int = 8) -> list[Example]:
+    """Sentences to look at.
+
+    which: `top`; `borderline`, the last that got in and the first that did not; `rejected`, the farthest from
+    T_C; `withheld`, the best scored that a flag keeps out.
+    """
+    run_id = run_of(choice_id).id
+    free, flagged = _free(run_id, tuple(keep))
+    k = len(chosen.rows)
+    rows = {
+        "top": chosen.rows[:n],
+        "borderline": free[max(k - n // 2, 0) : k + n // 2],
+        "rejected": free[max(len(free) - n, k) :][::-1],
+        "withheld": flagged[:n],
+    }[which]
+    inside = {"top": n, "borderline": min(k, n // 2)}.get(which, 0)
+    return [Example(**row, selected=i < inside) for i, row in enumerate(_rows(run_id, tuple(rows.tolist())))]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overlap:
+    """Two choices (A, B) of one D_C: sentences in both and in one alone; some of these, best first."""
+
+    both: int
+    only_a: int
+    only_b: int
+    only_in_a: Sequence[ScoredRow]
+    only_in_b: Sequence[ScoredRow]
+
+
+def overlap(choice_id: str, other: str, n: int = 5) -> Overlap:
+    """Agreement of two choices, each at its own budget, hand edits counted. n: sentences of each alone.
+
+    Errors: CorpusError if they are not of one D_C, ConfigError where one of them chooses nothing.
+    """
+    counts = np.bincount(sides(choice_id, other), minlength=len(SIDES)).tolist()
+    here, there = (side_examples(choice_id, other, side, n) for side in ("only A", "only B"))
+    return Overlap(both=counts[3], only_a=counts[1], only_b=counts[2], only_in_a=here, only_in_b=there)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Orphaned:
+    """The part of a finished `select` run that is left without D_C and T_C.
+
+    bins: all scores as a histogram. chosen: `(k,)` scores of what it selected, best first. drawn: `(m,)` x, y and
+    class (see `artifacts.map.CLASSES`) of its latest map's points, where it has one. corpus: S_C, where that is here.
+    """
+
+    bins: plot.ScoreBins
+    chosen: FloatArray
+    unit: str
+    prefer: Literal["high", "low"]
+    corpus: Corpus | None
+    drawn: tuple[FloatArray, FloatArray, IntArray] | None
+
+
+def orphaned(choice_id: str) -> Orphaned:
+    """A finished selection whose corpora were removed."""
+    select, selected = run_of(choice_id), result(choice_id)
+    score = store().get(selected.score_run)
+    values, scoring = read_values(score), read_result(score, ScoreResult)
+    sealed = library().recall(selected.corpus)
+    return Orphaned(
+        bins=plot.score_bins(values),
+        chosen=values[read_rows(select)],
+        unit=scoring.unit,
+        prefer=scoring.prefer,
+        corpus=sealed if len(sealed) else None,
+        drawn=_map_points(select.id),
+    )
+
+
+def _map_points(run_id: str) -> tuple[FloatArray, FloatArray, IntArray] | None:
+    for run in store().list("map"):
+        if run.manifest.config["selection"] == run_id and run.result_file.exists():
+            return read_points(run)
+    return None
+
+
+def _keep(choice_id: str, keep: Sequence[str] | None) -> Sequence[str]:
+    return run_of(choice_id).manifest.config["keep"] if keep is None else keep

@@ -1,0 +1,251 @@
+"""What `score` and `select` runs leave: looked at, chosen from, written out. No model is needed any more.
+
+artifacts/ of score   scores.npy  (n,) float64, NaN where a sentence could not be scored
+                      order.npy   (m,) int64, rows, best first, the unscored left out
+                      model.npz   what explaining a score needs of the strategy (see `selection.explain`)
+artifacts/ of select  rows.npy    (k,) int64, rows of D_C in rank order
+                      order.npy   as that of score, where diversity changed it
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self, TypedDict
+
+import numpy as np
+
+from core.config import Budget
+from core.corpora.columns import kept_names, value_names
+from core.corpora.corpus import BLOCK, Corpus
+from core.corpora.hygiene import FLAGS, Audit
+from core.corpora.library import Library
+from core.corpora.writers import Format, Row, format_of, further_names, write_card, write_selection
+from core.errors import ConfigError
+from core.files import read_back
+from core.importing.audit_result import read as read_audit
+from core.results import FloatArray, IntArray, Prefer, Scores, Selection
+from core.runs.result import read as read_result
+from core.runs.store import Run
+from core.selection.choose import choose
+from core.selection.edits import Edits
+from core.selection.parts import Arrays
+from core.shown import count
+
+_SELECTED = "selected.parquet"
+_SCORES, _ORDER, _LEARNT, _ROWS = "scores.npy", "order.npy", "model.npz", "rows.npy"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreResult:
+    """Result of a `score` run.
+
+    unit, prefer: of the scores. scored: sentences of D_C. made_by: {kind of run, for embeddings with the role that was
+    embedded: ids of the runs of that kind that the scores rest on}, where models were trained for them.
+    """
+
+    strategy: str
+    unit: str
+    prefer: Prefer
+    scored: int
+    made_by: Mapping[str, Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SelectResult:
+    """Result of a `select` run.
+
+    selected, of: sentences, taken and in D_C. tokens: of what was taken. dropped: sentences that each flag withheld.
+    corpus: fingerprint of S_C. score_run, audit_run: ids of the runs that it rests on.
+    """
+
+    strategy: str
+    selected: int
+    of: int
+    tokens: int
+    dropped: Mapping[str, int]
+    corpus: str
+    score_run: str
+    audit_run: str
+
+
+def withheld_flags(keep: Sequence[str]) -> tuple[str, ...]:
+    """The flags that withhold a sentence when those in `keep` do not. Errors: ConfigError for an unknown flag."""
+    if unknown := sorted(set(keep) - set(FLAGS)):
+        raise ConfigError(f"keep: {unknown[0]!r} is no flag; known flags are {', '.join(FLAGS)}.")
+    return tuple(flag for flag in FLAGS if flag not in keep)
+
+
+def write(run: Run, values: FloatArray, order: IntArray, learnt: Arrays) -> None:
+    """Write the scores of a `score` run."""
+    np.save(run.artifacts / _SCORES, values)
+    write_order(run, order)
+    # No pickles: who reads one runs whatever a forged project put there.
+    np.savez(run.artifacts / _LEARNT, allow_pickle=False, **learnt)
+
+
+def write_order(run: Run, order: IntArray) -> None:
+    """The rows that could be scored, best first; of a `select` run, as diversity changed it."""
+    np.save(run.artifacts / _ORDER, order)
+
+
+def write_rows(run: Run, rows: IntArray) -> None:
+    """Write the rows that a `select` run selected, in rank order."""
+    np.save(run.artifacts / _ROWS, rows)
+
+
+def read_values(score_run: Run) -> FloatArray:
+    """`(n,)` the scores."""
+    with read_back(path := score_run.artifacts / _SCORES):
+        values: FloatArray = np.load(path)
+        return values
+
+
+def read_learnt(score_run: Run) -> Arrays:
+    """Read what the strategy learnt, arrays by name; nothing where an older version kept nothing."""
+    if not (path := score_run.artifacts / _LEARNT).exists():
+        return {}
+    with read_back(path), np.load(path, allow_pickle=False) as kept:
+        return dict(kept)
+
+
+def read_rows(select_run: Run) -> IntArray:
+    """`(k,)` what was selected, without hand edits."""
+    with read_back(path := select_run.artifacts / _ROWS):
+        rows: IntArray = np.load(path)
+        return rows
+
+
+class ScoredRow(TypedDict):
+    """A sentence of D_C. row: its place there. flags: those that hold, withheld or not. place: file and page, or ""."""
+
+    row: int
+    id: str
+    score: float
+    tokens: int
+    flags: list[str]
+    text: str
+    place: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scored:
+    """D_C, its scores `(n,)`, their order `(m,)`, its flags, and the tokens of each sentence, `lengths` `(n,)`."""
+
+    domain: Corpus
+    scores: Scores
+    order: IntArray
+    audit: Audit
+    lengths: IntArray
+
+    @classmethod
+    def read(cls, score_run: Run, audit_run: Run, library: Library, select_run: Run | None = None) -> Self:
+        """Read two runs' results on D_C. select_run: the selection whose diversity re-ordered it, if it did."""
+        own_order = select_run.artifacts / _ORDER if select_run else None
+        result = read_result(score_run, ScoreResult)
+        domain = library.find(score_run.manifest.inputs["domain"])
+        scores = Scores(
+            name=result.strategy,
+            unit=result.unit,
+            prefer=result.prefer,
+            values=read_values(score_run),
+            corpus=domain.fingerprint,
+            params=score_run.manifest.config,
+        )
+        # A selection without diversity leaves no order of its own.
+        with read_back(path := own_order if own_order and own_order.exists() else score_run.artifacts / _ORDER):
+            order: IntArray = np.load(path)
+        return cls(
+            domain=domain,
+            scores=scores,
+            order=order,
+            audit=read_audit(audit_run),
+            lengths=domain.lengths(),
+        )
+
+    def choose(self, budget: Budget, drop: Sequence[str]) -> Selection:
+        """See `selection.choose`; milliseconds for a million rows."""
+        return choose(self.scores, budget, lengths=self.lengths, mask=self.audit.mask, drop=drop, order=self.order)
+
+    def eligible(self, drop: Sequence[str]) -> IntArray:
+        """Rows that may be chosen, in order: scored, and withheld by no flag in `drop`."""
+        bits = np.uint8(sum(1 << FLAGS.index(flag) for flag in drop))  # in an audit's mask bit i is the flag i
+        rows: IntArray = self.order[(self.audit.mask[self.order] & bits) == 0]
+        return rows
+
+    def rank(self, row: int) -> int | None:
+        """A row's place by score alone, 1 the best, ties by row; None if it could not be scored."""
+        values, value = self.scores.values, self.scores.values[row]
+        if np.isnan(value):
+            return None
+        # NaN is neither above nor below: what could not be scored stands before nobody.
+        better = values > value if self.scores.prefer == "high" else values < value
+        return int(better.sum() + (values[:row] == value).sum()) + 1
+
+    def table(self, rows: IntArray) -> list[ScoredRow]:
+        """Some rows, in the order given."""
+        return [
+            {
+                "row": int(row),
+                "id": sentence.id,
+                "score": float(self.scores.values[row]),
+                "tokens": int(self.lengths[row]),
+                "flags": [flag for bit, flag in enumerate(FLAGS) if self.audit.mask[row] >> bit & 1],
+                "text": sentence.text,
+                "place": sentence.place,
+            }
+            for row, sentence in zip(rows.tolist(), self.domain.take(rows), strict=True)
+        ]
+
+    def borderline(self, chosen: Selection, drop: Sequence[str], n: int) -> tuple[IntArray, IntArray]:
+        """The last `n` rows that got in and the first `n` that did not (withheld rows left aside)."""
+        eligible = self.eligible(drop)
+        k = len(chosen.rows)
+        return eligible[max(k - n, 0) : k], eligible[k : k + n]
+
+    def export(self, chosen: Selection, path: Path, run_id: str, edits: Edits, format: Format | None = None) -> None:
+        """Write S_C as txt, jsonl, parquet or csv, or into a folder that `datasets.load_dataset` reads.
+
+        edits: the hand edits that `chosen` counts; a folder's card names them. format: that of the name unless given.
+        Errors: ConfigError for a name of an unknown format, PathError if it cannot be written.
+        """
+        format, kept = format or format_of(path), kept_names(self.domain)
+        names = further_names(value_names(self.domain), kept)
+        rows, more = self._records(chosen, names), tuple(names.values())
+        if format != "folder":
+            write_selection(rows, path, format, kept=kept, more=more)
+            return
+        write_selection(rows, path / _SELECTED, kept=kept, more=more)
+        write_card(
+            path,
+            data_file=_SELECTED,
+            title=f"Selection from {self.domain.name}",
+            about={
+                "strategy": self.scores.name,
+                "unit": f"{self.scores.unit}, {self.scores.prefer} is wanted",
+                "budget": str(chosen.budget),
+                "selected": f"{len(chosen.rows):,} of {count(len(self.domain), 'sentence')}",
+                "withheld": ", ".join(f"{n:,} {reason}" for reason, n in chosen.dropped.items()) or "none",
+                **({"hand edits": str(edits)} if edits else {}),
+                "D_C": self.domain.fingerprint,
+                "run": run_id,
+            },
+        )
+
+    def _records(self, chosen: Selection, names: Mapping[str, str]) -> Iterator[Row]:
+        """Yield the rows of an export. names: {further column of D_C: its name in the export}."""
+        # A block at a time: an S_C may be millions of sentences, whose text is not held at once.
+        for start in range(0, len(chosen.rows), BLOCK):
+            rows = chosen.rows[start : start + BLOCK]
+            for rank, (row, sentence) in enumerate(zip(rows.tolist(), self.domain.take(rows), strict=True), start + 1):
+                yield {
+                    "id": sentence.id,
+                    "text": sentence.text,
+                    "row": row,
+                    "score": float(self.scores.values[row]),
+                    "rank": rank,
+                    "doc": sentence.doc,
+                    "group": sentence.group,
+                    "file": sentence.file,
+                    "page": sentence.page,
+                    "more": {names[name]: value for name, value in sentence.columns if name in names},
+                }

@@ -1,0 +1,126 @@
+"""`select`: D_C scored, and the best sentences within a budget sealed as S_C."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+from pydantic import field_validator
+
+from core.config import Budget, option
+from core.corpora.corpus import Corpus
+from core.corpora.hygiene import FLAGS
+from core.encoders import vectors
+from core.errors import ConfigError
+from core.importing.audit import Flagging
+from core.kind import Job
+from core.models.encoder_options import EncoderOptions, encoder_options
+from core.results import IntArray, Selection
+from core.selection import STRATEGIES, diversity
+from core.selection import result as scores
+from core.selection.choose import check_budget
+from core.selection.result import Scored, SelectResult, withheld_flags
+from core.selection.score import ScoreConfig
+
+PARTS = 3  # of a run: leaks, scores, choice
+_SUFFIX = {"none": "", "quota": " by quota", "mmr": " by mmr"}
+
+
+class SelectOptions(EncoderOptions, Flagging):
+    """Options, whatever chooses: what withholds a sentence, what embeds it, how different the chosen ones shall be."""
+
+    keep: tuple[str, ...] = option((), f"Flags that shall not withhold a sentence: {', '.join(FLAGS)}.")
+    diversity: Literal["none", "quota", "mmr"] = option(
+        "none",
+        "Re-order the best five times the budget: quota gives every cluster its share, mmr takes what is unlike "
+        "the sentences taken before it (slower).",
+    )
+    trade: float = option(0.7, "What mmr gives to the score; the rest goes to being different.", ge=0, le=1)
+
+    @field_validator("keep")
+    @classmethod
+    def _keep(cls, keep: tuple[str, ...]) -> tuple[str, ...]:
+        withheld_flags(keep)
+        return keep
+
+
+class SelectConfig(SelectOptions, ScoreConfig):
+    """Options: what to select, how, and how much of it."""
+
+    dev: str = option("", "Dev set, which a tagger may need; its sentences count as leaks too.", corpus=True)
+    budget: str = option(
+        "10%", "1000 (sentences), 50000tokens, 20% of the domain corpus, or threshold:0.75 in the strategy's unit."
+    )
+
+    @field_validator("budget")
+    @classmethod
+    def _budget(cls, budget: str) -> str:
+        """Write it in one spelling. Errors: ConfigError, before anything is computed."""
+        return str(Budget.parse(budget))
+
+
+def run(config: SelectConfig, job: Job) -> SelectResult:
+    """Artifacts: see `artifacts.scores`.
+
+    S_C itself is sealed as a corpus.
+    """
+    budget, drop = Budget.parse(config.budget), withheld_flags(config.keep)
+    domain = job.corpus(config.domain)
+    check_budget(budget, domain.n_sentences, domain.n_tokens)  # before hours of embedding, not after them
+    holdout = tuple(dict.fromkeys((*config.holdout, *((config.dev,) if config.dev else ()))))
+    flagging = config.model_dump(include=set(Flagging.model_fields))
+    job.context.part(1, PARTS, "duplicates and leaks")
+    audit_run = job.child("audit", corpus=config.domain, held_out=holdout, **flagging)
+    trains = "ner" in STRATEGIES[config.strategy].models  # else dev is held out and no more
+    shared = config.model_dump(include=set(ScoreConfig.model_fields)) | {"holdout": holdout}
+    shared["dev"] = config.dev if trains else ""
+    job.context.part(2, PARTS, "scores")
+    score_run = job.child("score", **shared)
+    job.context.part(3, PARTS, "choice")
+    job.context.stage("choosing")
+    scored = Scored.read(score_run, audit_run, job.library)
+    chosen = scored.choose(budget, drop)
+    if config.diversity != "none":
+        scored = replace(scored, order=_diverse(config, job, scored, chosen, drop))
+        scores.write_order(job.context.run, scored.order)
+        chosen = scored.choose(budget, drop)
+    scores.write_rows(job.context.run, chosen.rows)
+    job.context.stage("sealing the selection")
+    sealed = _seal(config, job, scored.domain, chosen)
+    return SelectResult(
+        strategy=config.strategy,
+        selected=len(chosen.rows),
+        of=len(scored.domain),
+        tokens=sealed.n_tokens,
+        dropped=chosen.dropped,
+        corpus=sealed.fingerprint,
+        score_run=score_run.id,
+        audit_run=audit_run.id,
+    )
+
+
+def _seal(config: SelectConfig, job: Job, domain: Corpus, chosen: Selection) -> Corpus:
+    """S_C as a corpus of its own."""
+    return job.library.subset(
+        domain,
+        chosen.rows,
+        name=f"selection {domain.name} {config.strategy} {chosen.budget}{_SUFFIX[config.diversity]}",
+        origin={"run": job.context.run.id, "from": domain.fingerprint},
+    )
+
+
+def _diverse(config: SelectConfig, job: Job, scored: Scored, chosen: Selection, drop: Sequence[str]) -> IntArray:
+    """`(m,)` all rows that could be scored: the pool in its new order, then the others by score."""
+    if chosen.budget.unit == "threshold":
+        raise ConfigError("diversity: a threshold takes every sentence above it, in any order; give another budget.")
+    n = len(chosen.rows)
+    pool = scored.eligible(drop)[: diversity.POOL * n]
+    run = job.child("embed", corpus=config.domain, **encoder_options(config))
+    job.context.stage("choosing with diversity")
+    pooled = vectors.read(run)[0][pool]
+    if config.diversity == "mmr":
+        values, prefer = scored.scores.values[pool], scored.scores.prefer
+        order = diversity.mmr(pooled, values, prefer, n, trade=config.trade, report=job.context)
+    else:
+        order = diversity.quota(pooled, n, seed=config.seed)
+    return np.concatenate([pool[order], scored.order[~np.isin(scored.order, pool)]])

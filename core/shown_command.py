@@ -1,0 +1,100 @@
+"""The command line that does what a page does."""
+
+import shlex
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+
+from core.config import fields_with
+from core.errors import CorpusError, WinnowError
+from core.kinds import RECIPES
+from core.projects import view as projects
+from core.projects.home import library
+from core.runs.store import Run
+from core.selection import DEFAULT_STRATEGY, strategy_options
+
+# Commands that are not called as their kind is.
+_WORDS = {
+    "add": ["corpus", "add"],
+    "fetch": ["encoders", "get"],
+    "intake": ["corpus", "propose", "--use"],
+    "predict": ["predict", "--output", "tagged.jsonl"],
+    "rank": ["encoders", "rank"],
+    "split": ["corpus", "split"],
+    "vectors-import": ["vectors", "add"],
+}
+# Options that are typed without their names.
+_BARE = {
+    "add": ("path", "others"),
+    "intake": ("path", "others"),
+    "fetch": ("encoder",),
+    "predict": ("corpus",),
+    "split": ("corpus",),
+    "vectors-import": ("path",),
+}
+UNTYPED = ("audit", "calibrate", "embed", "halves", "score", "tag", "vectors")  # kinds that no command is for alone
+
+
+def command(kind: str, options: Mapping[str, object]) -> str:
+    """The command line that does what `runs.start(kind, options)` does."""
+    recipe = RECIPES[kind]
+    config = recipe.config.parse(dict(options))
+    references, hidden = (set(fields_with(recipe.config, trait)) for trait in ("corpus", "hidden"))
+    words = ["python", "-m", "core", *projects.option(), *(_WORDS.get(kind, [kind]))]
+    if kind == "pretrain" and not config.model_dump()["holdout"]:
+        words += ["--holdout", "none"]  # else the dev and test sets are held out
+    for name, field in recipe.config.model_fields.items():
+        value = getattr(config, name)
+        if name in hidden or (value == field.default and not field.is_required()):
+            continue
+        if name in _BARE.get(kind, ()):
+            shown = _shown if name in references else str
+            words += [shown(value)] if isinstance(value, str) else map(str, value)
+        elif name == "options":
+            usual = strategy_options(str(options.get("strategy", DEFAULT_STRATEGY)), {}).model_dump(mode="json")
+            value = {key: item for key, item in value.items() if item != usual.get(key)}
+            words += [part for key, item in value.items() for part in (flag(name), f"{key}={item}")]
+        elif isinstance(value, dict):
+            words += [part for key, item in _flat(value) for part in (flag(name), f"{key}={item}")]
+        elif isinstance(value, tuple):
+            shown = _shown if name in references else str
+            words += [part for item in value for part in (flag(name), shown(item))]
+        elif isinstance(value, bool):
+            words.append(flag(name, on=value))
+        else:
+            words += [flag(name), _shown(value) if name in references else str(value)]
+    return shlex.join(words)
+
+
+def command_of(run: Run) -> str | None:
+    """The command line that does again what a run did; None where there is none.
+
+    So it is for a kind that no command is for alone, an upload, whose copy is gone, and a run of another version.
+    """
+    kind, options = run.manifest.kind, run.manifest.config
+    with suppress(KeyError, TypeError, WinnowError):
+        return None if kind in UNTYPED or options.get("move") else command(kind, options)
+    return None
+
+
+def flag(name: str, *, on: bool = True) -> str:
+    """The name of an option on the command line; one that is repeated goes by its singular: `--seed 1 --seed 2`."""
+    singular = {"corpora": "corpus", "options": "option", "seeds": "seed", "encoders": "encoder"}.get(name, name)
+    return ("--" if on else "--no-") + singular.replace("_", "-")
+
+
+def _flat(options: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+    """{knn: {neighbours: 10}} as `knn.neighbours`, 10."""
+    for key, value in options.items():
+        if isinstance(value, dict):
+            yield from ((f"{key}.{inner}", item) for inner, item in _flat(value))
+        else:
+            yield key, value
+
+
+def _shown(fingerprint: str) -> str:
+    """A corpus's name where it is the only one of that name, else its fingerprint."""
+    try:
+        corpus = library().find(fingerprint)
+        return corpus.name if library().find(corpus.name).fingerprint == corpus.fingerprint else fingerprint
+    except CorpusError:
+        return fingerprint

@@ -1,0 +1,166 @@
+"""Do the measures agree? Fleiss' kappa over "which of two sources is closer?" (Dai et al. 2019, 7.1).
+
+Every target and every two sources are an item, every measure a rater, "the first" and "the second" the answers. TVC and
+TVcC read one vocabulary and are one rater.
+High agreement of measures that look at much the same thing is no proof that they are right (SOURCES.md, Agreement of
+measures).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from core.results import IntArray
+from core.similarity.grid import Grid, listed, number
+from core.similarity.measures import title
+
+NEAR = 0.02  # two values that differ by less, relative to the larger, are called nearly equal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TwoMeasures:
+    """Items on which two measures give one answer; Cohen's kappa, None where it is undefined."""
+
+    measures: tuple[str, str]
+    agree: int
+    cohen_kappa: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Split:
+    """Two sources that the measures do not order alike, and why, in a sentence."""
+
+    target: str
+    sources: tuple[str, str]
+    first: tuple[str, ...]
+    second: tuple[str, ...]
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agreement:
+    """measures: the raters, among them TVC for TVcC too (`Grid.voters`). items: those that every one answers.
+    left_out: ties and pairs that some measure lacks.
+
+    first: how often each measure says "the first". fleiss_kappa depends on the order the sources are listed in;
+    randolph_kappa takes both answers for equally likely and does not. Either is None where it is undefined.
+    """
+
+    measures: tuple[str, ...]
+    items: int
+    left_out: int
+    unanimous: int
+    first: dict[str, int]
+    observed: float | None
+    expected: float | None
+    fleiss_kappa: float | None
+    randolph_kappa: float | None
+    pairs: tuple[TwoMeasures, ...]
+    splits: tuple[Split, ...]
+
+
+def agreement(grid: Grid) -> Agreement:
+    """Over the voters of `grid`; fewer than two of them or no item leave the kappas None."""
+    grid = grid.only(grid.voters())
+    closeness = grid.closeness()
+    items = list(grid.pairs())
+    sides = np.array([np.sign(closeness[t, a] - closeness[t, b]) for t, a, b in items])
+    # A tie and a missing value both become 0, an item without an answer of that measure: kappa needs every rater.
+    sides = np.nan_to_num(sides.reshape(len(items), len(grid.measures))).astype(np.int64)
+    answered = (sides != 0).all(axis=1)
+    answers = (sides[answered] > 0).astype(np.int64)
+    observed, expected = _fleiss(answers)
+    splits = [
+        _split(grid, item, row)
+        for item, row, all_answer in zip(items, sides, answered, strict=True)
+        if all_answer and abs(row.sum()) < len(row)
+    ]
+    return Agreement(
+        measures=grid.measures,
+        items=len(answers),
+        left_out=len(items) - len(answers),
+        unanimous=len(answers) - len(splits),
+        first=dict(zip(grid.measures, answers.sum(axis=0).tolist(), strict=True)),
+        observed=observed,
+        expected=expected,
+        fleiss_kappa=_kappa(observed, expected),
+        randolph_kappa=_kappa(observed, 0.5),
+        pairs=tuple(
+            _two(grid.measures[a], grid.measures[b], answers[:, a], answers[:, b])
+            for a, b in combinations(range(len(grid.measures)), 2)
+        ),
+        splits=tuple(splits),
+    )
+
+
+def as_guessed(grid: Grid, target: int, order: Sequence[str]) -> dict[str, tuple[int, int]]:
+    """{measure: (pairs of sources it orders as a person did, pairs it orders)}. order: sources, closest first."""
+    at = [grid.sources.index(source) for source in order]
+    counts = {}
+    for m, measure in enumerate(grid.measures):
+        column = grid.closeness()[target, at, m]
+        steps = np.array([np.sign(column[a] - column[b]) for a, b in combinations(range(len(at)), 2)])
+        # NaN is unequal to 0 and would count as an ordered pair.
+        counts[measure] = (int((steps > 0).sum()), int((steps != 0).sum() - np.isnan(steps).sum()))
+    return counts
+
+
+def _fleiss(answers: IntArray) -> tuple[float | None, float | None]:
+    """Observed agreement and the one expected by chance; answers: `(items, raters)` of 0 and 1."""
+    items, raters = answers.shape
+    if not items or raters < 2:
+        return None, None
+    ones = answers.sum(axis=1)
+    # Ordered pairs of raters with one answer, of all ordered pairs (Fleiss 1971).
+    agreeing = ones * (ones - 1) + (raters - ones) * (raters - ones - 1)
+    share = ones.sum() / (items * raters)
+    return float((agreeing / (raters * (raters - 1))).mean()), float(share**2 + (1 - share) ** 2)
+
+
+def _kappa(observed: float | None, expected: float | None) -> float | None:
+    # Expected 1: every answer was the same side, and no agreement beyond chance can show.
+    if observed is None or expected is None or expected == 1:
+        return None
+    return (observed - expected) / (1 - expected)
+
+
+def _two(a: str, b: str, first: IntArray, second: IntArray) -> TwoMeasures:
+    agree, n = int((first == second).sum()), len(first)
+    if not n:
+        return TwoMeasures(measures=(a, b), agree=0, cohen_kappa=None)
+    p, q = first.mean(), second.mean()
+    kappa = _kappa(agree / n, float(p * q + (1 - p) * (1 - q)))
+    return TwoMeasures(measures=(a, b), agree=agree, cohen_kappa=kappa)
+
+
+def _split(grid: Grid, item: tuple[int, int, int], sides: IntArray) -> Split:
+    target, a, b = item
+    first = [name for name, side in zip(grid.measures, sides.tolist(), strict=True) if side > 0]
+    second = [name for name in grid.measures if name not in first]
+    return Split(
+        target=grid.targets[target],
+        sources=(grid.sources[a], grid.sources[b]),
+        first=tuple(first),
+        second=tuple(second),
+        why=_why(grid, item, (first, second)),
+    )
+
+
+def _why(grid: Grid, item: tuple[int, int, int], sides: Sequence[Sequence[str]]) -> str:
+    """The reason in a sentence: one side is nearly a tie, or the measures truly see different things."""
+    target, a, b = item
+    readings, weak = [], []
+    for measure in (name for side in sides for name in side):
+        m = grid.measures.index(measure)
+        x, y = (float(grid.values[target, source, m]) for source in (a, b))
+        readings.append(f"{title(measure)} {number(x)} against {number(y)}")
+        # One draw says nothing of its noise; then only a share of the values themselves calls them near.
+        noise = 0.0 if grid.spread is None else float(grid.spread[target, [a, b], m].mean())
+        if abs(x - y) <= max(noise, NEAR * max(abs(x), abs(y))):
+            weak.append(measure)
+    # One weak side is enough: turn its near ties round and the measures agree.
+    if any(set(side) <= set(weak) for side in sides):
+        return f"{'; '.join(readings)}: nearly a tie by {listed([title(name) for name in weak])}."
+    return f"{'; '.join(readings)}: the gaps are clear, so the measures see different things."

@@ -1,0 +1,46 @@
+"""`vectors`: skip-gram word vectors of a corpus, for the taggers that begin with them (Dai et al. 2019, 6)."""
+
+from core.config import option
+from core.encoders import vectors
+from core.encoders.vectors import VectorsResult
+from core.kind import Job
+from core.similarity.sample import draw
+from core.similarity.wvv import Wvv, WvvOptions
+from core.text.words import Tokens
+
+
+class VectorsConfig(WvvOptions):
+    """Options: of which corpus, and how long they are."""
+
+    corpus: str = option(..., "The text to learn word vectors from.", corpus=True)
+    cap_tokens: int = option(0, "Only so much of it; 0: all.", unit="tokens", ge=0)
+    seed: int = option(0, "Seed of the draw and of the vectors.", ge=0)
+
+
+def run(config: VectorsConfig, job: Job) -> VectorsResult:
+    """Artifacts: `words.txt`, one a line, the most frequent first; `vectors.npy` `(n, d)` float32."""
+    corpus = job.corpus(config.corpus)
+    cut: Tokens = "blanks" if corpus.labelled else corpus.tokens
+    sample = draw(
+        [corpus],
+        name=corpus.name,
+        cap=config.cap_tokens or None,
+        seed=config.seed,
+        tokens=cut,
+        lowercase=False,
+        report=job.context,
+    )
+    job.context.stage(f"learning word vectors of {corpus.name}")
+    options = WvvOptions(**config.model_dump(include=set(WvvOptions.model_fields)))
+    trained = Wvv(options, seed=config.seed, vocabulary_size=0).fit(sample, job.context).wv
+    vectors.write_words(job.context.run, trained.index_to_key, trained.vectors)
+    cosine = vectors.mean_cosine(trained.vectors)
+    if warning := vectors.alike_words(cosine):
+        job.context.note(warning)
+    return VectorsResult(
+        words=len(trained),
+        dimension=int(trained.vector_size),
+        tokens=sample.n_tokens,
+        cut=cut,
+        mean_cosine=cosine,
+    )

@@ -1,0 +1,250 @@
+"""The card of a fine-tuned tagger: what it was trained on, how, what it scores under which decoding, how to load it."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from core.kind import Job
+from core.models.networks import MOST, ON_ENCODER
+from core.runs.versions import versions
+from core.tagging.evaluations import SeedOutcome, TrainInTest
+from core.tagging.rare_words import HELD
+from core.tagging.too_long import TooLong
+
+if TYPE_CHECKING:
+    from core.tagging.finetune import FinetuneConfig
+
+_USE = """
+## Use
+
+```python
+from transformers import pipeline
+tag = pipeline("token-classification", model="this folder", aggregation_strategy="first")
+```
+
+needs no remote code. It decodes every word by itself ({argmax}): the tagger's own CRF (`crf.transitions`,
+`crf.start_transitions`, `crf.end_transitions` in `model.safetensors`, BIOES tags in `config.json` under `winnow`) is
+left out, and transformers says that it does not use these three. Only a word's first piece was trained; `first` reads
+that one, `simple` reads every piece. The scores under `constrained` are those of
+
+```
+python -m core predict --model "this folder" INPUT --output OUTPUT.jsonl
+```
+
+and with `--no-constrained` those under `viterbi`. It cuts raw text into words as the training sentences were cut (`cut`
+of `winnow` in `config.json`; without it runs of letters and single marks); the pipeline cuts it by the tokenizer's own
+rule.
+"""
+
+_MIXED = """
+## Layers
+
+This tagger was trained on a learnt mix of its layers (`mix.weights`, `mix.gamma` in `model.safetensors`), which loading
+it by the pipeline above leaves out: that gives the last layer alone through the trained classifier. On dev, F1 in
+percent: {mixed:.2f} as it was trained, {last:.2f} by the pipeline. For use without Winnow train with another value of
+`layers`.
+"""
+
+_DECODINGS = ("F1, viterbi", "F1, argmax", "F1, cited_scorer", "F1, constrained")
+_ONCE = (
+    "The test split was read once a seed. Macro: the mean over the types that the split holds, of the headline. ECE: "
+    "the expected calibration error of the confidences, 0 to 1, before they are tempered and after."
+)
+WORTH_A_WORD = 2.0  # points of F1
+_HEADINGS = ("seed", "best epoch", "split", *_DECODINGS, "F1, unseen", "macro F1", "ECE before", "ECE after")
+_USE_WINNOW = """
+## Use
+
+```
+python -m core predict --model "this folder" INPUT --output OUTPUT.jsonl
+```
+
+This network is Winnow's own; other software cannot load it.
+"""
+_WORDS = f"""
+## Words
+
+{HELD}
+"""
+_SPANS = f"""
+## Spans
+
+Every run of up to {MOST} words is one type or none; of those that overlap the surest is kept, and nothing longer can be
+found. {{}}
+"""
+_NO_CHAIN = ("head", "constrained", "layers")  # settings that a tagger of spans has not
+
+
+def card(
+    config: "FinetuneConfig",
+    job: Job,
+    outcomes: Sequence[SeedOutcome],
+    train_in_test: TrainInTest,
+    too_long: TooLong | None = None,
+) -> str:
+    """Markdown."""
+    kept = max(outcomes, key=lambda outcome: outcome.dev.micro_f1)
+    data = [("train", config.train), *([("assisting", config.assisting)] if config.assisting else [])]
+    data += [("dev", config.dev), *(("test", name) for name in config.test)]
+    corpora = [(role, job.corpus(name)) for role, name in data]
+    tables = [
+        _table(
+            ("split", "corpus", "sentences", "fingerprint"),
+            [(role, corpus.name, f"{len(corpus):,}", f"`{corpus.fingerprint}`") for role, corpus in corpora],
+        ),
+        _table(("setting", "value"), [*_settings(config), *kept.settings.items(), *versions().items()]),
+        _table(_HEADINGS, [row for outcome in outcomes for row in _scores(outcome)]),
+    ]
+    on_encoder = config.network in ON_ENCODER
+    begun = f"fine-tuned from `{config.init}`" if on_encoder else f"({config.network}) trained from nothing"
+    about = (
+        f"A named-entity tagger {begun}. This folder holds seed {kept.seed}, the best of "
+        f"{len(outcomes)} on dev, with the weights of its best epoch."
+    )
+    library = "library_name: transformers\n" if config.network == "encoder" else ""
+    header = f"---\n{library}pipeline_tag: token-classification\n---\n\n# Tagger\n"
+    parts = (
+        header + "\n" + about,
+        "## Data",
+        tables[0],
+        "## Settings",
+        tables[1],
+        "## Scores",
+        _how_scored(config) + (f" {train_in_test.words} Unseen: the headline without them." if train_in_test else ""),
+        tables[2],
+    )
+    return "\n\n".join(parts) + "\n" + _confidence(config, kept) + _use(config, kept, too_long)
+
+
+def _use(config: "FinetuneConfig", kept: SeedOutcome, too_long: TooLong | None) -> str:
+    if config.network == "span":
+        return _SPANS.format(too_long.words if too_long else "").replace(" \n", "\n") + _USE_WINNOW
+    if config.network != "encoder":
+        return _USE_WINNOW + _WORDS
+    last = kept.last_layer
+    mixed = "" if last is None else _MIXED.format(mixed=kept.dev.micro_f1, last=last)
+    only_here = [*(["the mix of layers"] if mixed else []), *(["neighbouring sentences"] if config.context else [])]
+    argmax = "`argmax` above" + (f", which reads {' and '.join(only_here)} too" if only_here else "")
+    others = by_others(kept.dev.decodings, last, context=config.context)
+    return _USE.format(argmax=argmax) + others + mixed + _alone(config.context)
+
+
+def _how_scored(config: "FinetuneConfig") -> str:
+    if config.network == "span":
+        return (
+            "Micro F1 over exact entities, percent. There is one decoding, in all columns alike: the surest spans that "
+            f"do not overlap. {_ONCE}"
+        )
+    return (
+        "Micro F1 over exact entities, percent. viterbi: the best of all tag sequences, strict BIOES; argmax: every "
+        "word by itself, strict; cited_scorer: viterbi, read as the code that Mahapatra et al. 2022 cite does; "
+        "constrained: the best of the sequences that BIOES allows. The headline is "
+        f"{'constrained' if config.within_bioes else 'viterbi'}, as the tagger was trained. {_ONCE}"
+    )
+
+
+def by_others(decodings: Mapping[str, float], last_layer: float | None = None, *, context: int = 0) -> str:
+    """A warning where what knows no chain finds far less than the tagger does.
+
+    decodings: micro F1 on dev, percent. last_layer: that of a mix of layers where the mix is left out."""
+    argmax, best = decodings["argmax"], max(decodings["constrained"], decodings["viterbi"])
+    alone = argmax if last_layer is None else last_layer
+    if best - alone < WORTH_A_WORD:
+        return ""
+    if best - argmax < WORTH_A_WORD:
+        why = "it leaves out the mix of layers."
+    else:
+        why = (
+            "a tagger that learns within BIOES leaves to its chain what each word alone would have to know. Where it "
+            "is to work without Winnow, train it with `--no-constrained` or `--head softmax`."
+        )
+    how = "where every word is decoded by itself" if context else "by the pipeline above"
+    return (
+        f"\n**Other software finds far less with this tagger**: on dev F1 is {alone:.1f} {how} and {best:.1f} by "
+        f"`predict`, as {why}\n"
+    )
+
+
+def _confidence(config: "FinetuneConfig", kept: SeedOutcome) -> str:
+    if kept.dev.calibration is None:
+        return ""
+    among = ""
+    if not config.within_bioes and config.network != "span":
+        among = (
+            " It was fitted among all tag sequences, as this tagger was trained and tested, so it is for `predict "
+            "--no-constrained`: what `predict` finds within BIOES it was not fitted for, and how far those confidences "
+            "are off `evaluate` says."
+        )
+    return (
+        "\n## Confidence\n\nWhat `predict` calls the confidence of an entity is its probability under the tagger, at a "
+        f"temperature of {kept.dev.calibration.temperature:.2f} that was fitted on dev (`temperature` in "
+        f"`config.json`). `predict --min-confidence` leaves out what is less sure.{among} The scores that other "
+        "software gives are not tempered.\n"
+    )
+
+
+def _alone(context: int) -> str:
+    if not context:
+        return ""
+    return (
+        f"\nThis tagger was trained with {context} pieces of the neighbouring sentences on each side of every sentence "
+        "whose document is known, and `predict` reads them too. A pipeline reads every sentence without them: what it "
+        "finds is not what the scores above are of.\n"
+    )
+
+
+def _settings(config: "FinetuneConfig") -> list[tuple[str, object]]:
+    names = (
+        "init",
+        "weights",
+        "preset",
+        "network",
+        "assisting",
+        "assisting_types",
+        "assisting_weight",
+        "share",
+        "vectors",
+        "assisting_vectors",
+        "imported_vectors",
+        "imported_assisting_vectors",
+        "skipgram",
+        "states",
+        "head",
+        "layers",
+        "max_length",
+        "context",
+        "class_weights",
+        "precision",
+        "lora",
+        "checkpointing",
+        "seeds",
+    )
+    rows = [*((name, getattr(config, name)) for name in names), ("constrained", config.within_bioes)]
+    if config.network != "span":
+        return rows
+    own = [("beta", config.beta), ("gamma", config.gamma)]
+    return [*(row for row in rows if row[0] not in _NO_CHAIN), *own]
+
+
+def _scores(outcome: SeedOutcome) -> list[tuple[object, ...]]:
+    splits = [("dev", outcome.dev), *((f"test{i or ''}", scored) for i, scored in enumerate(outcome.tests))]
+    return [
+        (
+            *(outcome.seed, outcome.best_epoch, name),
+            *(f"{f1:.2f}" for f1 in scored.decodings.values()),
+            "" if scored.unseen_f1 is None else f"{scored.unseen_f1:.2f}",
+            "" if scored.macro_f1 is None else f"{scored.macro_f1:.2f}",
+            *([f"{c.before:.3f}", f"{c.after:.3f}"] if (c := scored.calibration) else ["", ""]),
+        )
+        for name, scored in splits
+    ]
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(_cell(value) for value in line) + " |" for line in lines)
+
+
+def _cell(value: object) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")

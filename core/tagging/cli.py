@@ -1,0 +1,185 @@
+"""The commands `pretrain`, `finetune`, `evaluate` and `predict`."""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import cast
+
+import click
+
+from core.cli.options import CORPUS, FILE, FOLDER, config_options, given
+from core.cli.terminal import Write, artifact, echo, echo_json, finish, json_option, progress, report
+from core.errors import ConfigError
+from core.experiment import deliver, results
+from core.importing import view as corpora
+from core.importing.cli_check import run_anyway_option
+from core.projects import runs
+from core.projects.runs import Run
+from core.selection import choices
+from core.selection import view as selections
+from core.shown import count
+from core.tagging import predicted
+
+NONE = "none"
+
+
+@click.command()
+@config_options(runs.RECIPES["pretrain"].config)
+@click.option("--choice", help="Read the sentences of this selection too, by id or name, hand edits counted.")
+@click.option("--output", type=FOLDER, help="Copy the encoder there: a Hugging Face folder.")
+@run_anyway_option
+@json_option
+def pretrain(choice: str | None, output: str | None, run_anyway: bool, as_json: bool, **values: object) -> None:
+    """Run continued pre-training (MLM) of an encoder on a task corpus (T_C), domain corpus (D_C) or selection (S_C).
+
+    Repeat --corpus, with the task corpus first.
+
+    \b
+    On several GPUs: torchrun --nproc-per-node 4 -m core pretrain --corpus ...
+    """
+    if runs.rank():
+        runs.train_along()
+        return
+    if choice:
+        sealed = selections.seal(choices.find(choice).id).fingerprint
+        values |= {"corpora": (*cast("tuple[str, ...]", values["corpora"]), sealed)}
+    run = _done("pretrain", values | {"holdout": _held_out(values["holdout"])}, run_anyway=run_anyway)
+    runs.announce("")
+    finish(run, as_json, output, artifact(deliver.model_folder))
+
+
+def _held_out(typed: object) -> object:
+    """The splits that are not read: as typed, else those in the roles dev and test; `none` for none."""
+    if typed == (NONE,):
+        return ()
+    if typed or not (split := corpora.judged_by()):
+        return typed
+    names = " and ".join(corpora.find(fingerprint).name for fingerprint in split)
+    echo(
+        f"Sentences of {names} (dev and test sets) are not read; --holdout {NONE} reads them too.",
+        err=True,
+    )
+    return split
+
+
+@click.command()
+@config_options(runs.RECIPES["finetune"].config)
+@click.option("--output", type=FOLDER, help="Copy the tagger there: a Hugging Face folder.")
+@click.option(
+    "--without-rare-words",
+    is_flag=True,
+    help="In that copy, leave out the words that the labels have once: bilstm and charcnn list every word of it.",
+)
+@run_anyway_option
+@json_option
+def finetune(output: str | None, without_rare_words: bool, run_anyway: bool, as_json: bool, **values: object) -> None:
+    """Train taggers on labelled data (L_C), one per seed; the best epoch is chosen on dev and tested once.
+
+    \b
+    On several GPUs, a seed on each: torchrun --nproc-per-node 3 -m core finetune --seeds 1,2,3 --train ...
+    """
+    if runs.rank():
+        runs.train_along()
+        return
+
+    def write(run: Run, output: str) -> Mapping[str, str]:
+        deliver.copy_model(run.id, Path(output), rare=not without_rare_words)
+        return {"output": output}
+
+    run = _done("finetune", values, run_anyway=run_anyway)
+    runs.announce("")
+    finish(run, as_json, output, write)
+
+
+@click.command()
+@config_options(runs.RECIPES["evaluate"].config)
+@json_option
+def evaluate(as_json: bool, **values: object) -> None:
+    """Test a saved tagger on labelled sentences."""
+    run = _done("evaluate", values)
+    finish(run, as_json, plain=lambda _: _scores(run))
+
+
+@click.command()
+@click.argument("input", type=CORPUS)
+@config_options(runs.RECIPES["predict"].config, leave_out=("corpus",))
+@click.option(
+    "--output",
+    type=FILE,
+    help="A .jsonl file (a sentence per line), a .csv file (an entity per line) or a .conll file. If left out, the"
+    " sentences are written to standard output as JSON lines.",
+)
+@json_option
+def predict(input: str, output: str | None, as_json: bool, **values: object) -> None:
+    """Tag the sentences of INPUT, a corpus or a file, with a saved tagger.
+
+    Each entity comes with the characters that it starts and ends at, so that text[start:end] is the entity. `text` is
+    the file's own: a line, a cell, a field, or the tokens of CoNLL with a blank between them. `line` is the line of the
+    file. For plain text, file_start and file_end count the characters of the whole file.
+
+    \b
+    python -m core predict contracts.txt --model my-tagger --output entities.csv
+    """
+    if output and Path(output).suffix not in predicted.ENDINGS:
+        endings = ", ".join(predicted.ENDINGS)
+        raise ConfigError(f"output: {Path(output).name!r} ends in none of {endings}; choose one of them.")
+    run = _done("predict", {**values, "corpus": input})
+    given, read = input if Path(input).exists() else "", predicted.ReadReport()
+    if output:
+        finish(run, as_json, output, _predictions(given, read))
+    elif as_json:
+        sentences = [asdict(sentence) for sentence in predicted.exported(run.id, given, read)]
+        report({"run": run.id, **run.result(), "rejected": read.rejected, "predictions": sentences}, as_json)
+    else:
+        for sentence in predicted.exported(run.id, given, read):
+            echo_json(asdict(sentence))
+    if read.rejected:
+        name = Path(input).name
+        words = f"{count(read.rejected, 'row')} of {name} could not be read, so no entities were predicted there"
+        echo(f"note: {words}; python -m core corpus add {name} lists them.", err=True)
+
+
+def _predictions(given: str, read: predicted.ReadReport) -> Write:
+    """Function that writes the predictions of a run to a path. read: is filled with the account of the file."""
+
+    def write(run: Run, output: str) -> Mapping[str, str]:
+        if Path(output).suffix == ".conll":
+            deliver.take(run.id, {deliver.predictions_file(run.id, ".conll"): output})
+        else:
+            predicted.write(run.id, Path(output), given, read)
+        return {"output": output}
+
+    return write
+
+
+def _done(kind: str, values: dict[str, object], *, run_anyway: bool = False) -> Run:
+    return runs.execute(kind, given(values, runs.RECIPES[kind].config), progress, run_anyway=run_anyway)
+
+
+def _scores(run: Run) -> list[str]:
+    """Lines about the result of an `evaluate` run: under every decoding, by type, by least confidence."""
+    result = results.evaluation(run.id)
+    test = result.test
+    lines = [
+        f"run          {run.id}",
+        f"score (F1)   {test.f1:.2f}; macro, the mean over types, {test.macro_f1[0]:.2f}",
+    ]
+    lines += [f"  {name:<14} {f1s[0]:6.2f}" for name, f1s in test.decodings.items()]
+    width = max(14, *(len(line.type) for line in test.report))
+    lines += ["by type, strict (seqeval)"]
+    lines += [f"  {'':<{width}} precision  recall      F1  entities  95% interval of F1"]
+    for line in sorted(test.report, key=lambda line: (line.type == results.MICRO, -line.f1)):
+        low, high = test.intervals.get(line.type, (0.0, 0.0))
+        interval = f"[{low:.1f}, {high:.1f}]" if line.type in test.intervals else ""
+        scores = f"{line.precision:9.2f} {line.recall:7.2f} {line.f1:7.2f} {line.support:9,}"
+        lines.append(f"  {line.type:<{width}} {scores}  {interval}".rstrip())
+    (sure,) = test.calibration
+    lines += [
+        f"confidence   mean {sure.confidence:.2f}, right {sure.right:.2f}; calibration error {sure.before:.3f} before "
+        f"and {sure.after:.3f} after the temperature {sure.temperature:.2f}",
+        "at least     entities precision recall  score",
+    ]
+    return lines + [
+        f"  {row.least:<10.2f} {row.entities:8,} {row.precision:9.2f} {row.recall:6.2f} {row.f1:6.2f}"
+        for row in result.abstaining
+    ]

@@ -1,0 +1,119 @@
+"""Figures of `5_Training`: live curves. Altair, since a plotly figure is drawn anew, and flickers, at every new point.
+
+The specification depends on which lines there are and not on their points, so that a browser that has drawn it once
+is only ever sent points.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from core.charts import ENTITY_COLOURS, INK, shade
+from core.results import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    import altair
+
+MOST = 2_000  # points drawn in one chart, however long the training
+_DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3])  # double the colour
+_PALE = 0.35
+_HELD = 100  # points of one line that show their numbers under a mouse; each of them is an element of the page
+_KINDS = {
+    "step": pa.int64(), "value": pa.float64(), "line": pa.string(), "part": pa.string(), "pale": pa.bool_(),
+    "held": pa.bool_(),
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Line:
+    """One line of a chart. name: in the legend. part: which of several lines of that name, e.g. a seed.
+
+    steps `(n,)` rise; values `(n,)`. pale: it is over, and another of its name goes on.
+    """
+
+    name: str
+    part: str
+    steps: IntArray
+    values: FloatArray
+    pale: bool = False
+
+
+def thinned(values: FloatArray, most: int) -> IntArray:
+    """`(k,)` positions to draw of `(n,)` values, k <= most (at least 8): ends, and of every stretch its extremes.
+
+    A stretch is a power of two long and begins at a multiple of that, so what is drawn stays while a curve grows.
+    """
+    n = len(values)
+    if n <= most:
+        return np.arange(n)
+    # Two points a stretch and the two ends; 4 less than `most`, as a stretch more may be begun at either end.
+    width = 1 << int(np.ceil(np.log2(2 * n / (most - 4))))
+    padded = np.resize(values, -(-n // width) * width)
+    padded[n:] = values[-1]
+    stretches = padded.reshape(-1, width)
+    first = np.arange(len(stretches)) * width
+    positions = np.concatenate([[0], first + stretches.argmin(axis=1), first + stretches.argmax(axis=1), [n - 1]])
+    return np.unique(np.minimum(positions, n - 1))
+
+
+def curve_table(lines: Sequence[Line], most: int = MOST) -> pa.Table:
+    """Points to draw, at most `most` of all lines together: step, value, line, part, pale, and held, for a mouse.
+
+    Values that are not finite are left out.
+    """
+    columns: dict[str, list[object]] = {name: [] for name in _KINDS}
+    for line in lines:
+        finite = np.isfinite(line.values)
+        steps, values = line.steps[finite], line.values[finite]
+        positions = thinned(values, max(most // len(lines), 8))
+        columns["step"] += steps[positions].tolist()
+        columns["value"] += values[positions].tolist()
+        columns["held"] += (np.arange(len(positions)) % max(-(-len(positions) // _HELD), 1) == 0).tolist()
+        for name, value in (("line", line.name), ("part", line.part), ("pale", line.pale)):
+            columns[name] += [value] * len(positions)
+    return pa.table(columns, schema=pa.schema(_KINDS))
+
+
+def curves(
+    lines: Sequence[Line], *, y: str, height: int, dots: bool = False, dark: bool = False
+) -> "altair.LayerChart | altair.FacetChart":
+    """Lines over optimizer steps.
+
+    y: what the values are, for the tooltip; the page's heading says it over the chart. dots: mark every point, where
+    they are few. dark: whether the page's theme is.
+    """
+    import altair as alt
+
+    names = list(dict.fromkeys(line.name for line in lines))
+    ink, colours = shade(INK, dark=dark), [shade(colour, dark=dark) for colour in ENTITY_COLOURS]
+    looks = alt.Scale(domain=names, range=[colours[i % len(colours)] for i in range(len(names))])
+    dashes = alt.Scale(domain=names, range=[_DASHES[i % len(_DASHES)] for i in range(len(names))])
+    legend = alt.Legend(title=None, orient="top", symbolType="stroke", symbolStrokeWidth=3) if len(names) > 1 else None
+    axes = alt.Chart(curve_table(lines)).encode(
+        x=alt.X(
+            "step:Q", title="optimizer steps", axis=alt.Axis(format=",d", tickMinStep=1), scale=alt.Scale(nice=False)
+        ),
+        # Three significant digits: the default shows rates as 0.0000998 and an F1 of nothing as 0.000000.
+        y=alt.Y("value:Q", title=None, axis=alt.Axis(format=".3~g"), scale=alt.Scale(zero=False)),
+        color=alt.Color("line:N", scale=looks, legend=legend),
+        detail="part:N",
+        tooltip=[
+            alt.Tooltip("line:N", title="line"),
+            alt.Tooltip("part:N", title="part"),
+            alt.Tooltip("step:Q", title="step", format=",d"),
+            alt.Tooltip("value:Q", title=y, format=".4~g"),
+        ],
+    )
+    lines_drawn = axes.mark_line(strokeWidth=2, interpolate="linear").encode(
+        strokeDash=alt.StrokeDash("line:N", scale=dashes, legend=legend),
+        opacity=alt.condition("datum.pale", alt.value(_PALE), alt.value(1)),
+    )
+    held = axes.transform_filter("datum.held").mark_point(filled=True, size=40, opacity=0.9 if dots else 0)
+    chart = alt.layer(lines_drawn, held).properties(height=height)
+    chart.config = alt.Config(
+        axis=alt.AxisConfig(labelColor=ink, titleColor=ink), legend=alt.LegendConfig(labelColor=ink)
+    )
+    return chart

@@ -1,0 +1,318 @@
+"""What finished taggers did on their test sentences, read from a `finetune` run's files into small tables.
+
+"Run" here is always a finished `finetune` run; the test set is the first of its `test` corpora.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, zip_longest
+from statistics import mean
+from typing import Literal
+
+from core.corpora.corpus import Corpus
+from core.corpora.library import Library
+from core.errors import CorpusError
+from core.results import Evaluation
+from core.runs import result
+from core.runs.store import Run
+from core.stats.bootstrap import intervals_by_type
+from core.stats.mistakes import Mistake, mistakes
+from core.stats.scoring import TypeReport, count
+from core.tagging import evaluations
+from core.tagging.evaluations import FinetuneResult
+from core.text.sentence import Entity, Sentence
+from core.training import saved_models as models
+
+MODEL = "its model"
+FAILED = 0.5  # of the best seed's F1; a tagger below it did not learn (Dodge et al. 2020)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TypeScores:
+    """F1 of an entity type under taggers A and B, percent, averaged over seeds. mentions: in the test set.
+
+    interval_a, interval_b: of these at 95%, over seeds and sentences; None in results of older versions.
+    """
+
+    type: str
+    mentions: int
+    a: float
+    b: float
+    interval_a: tuple[float, float] | None = None
+    interval_b: tuple[float, float] | None = None
+
+    @property
+    def difference(self) -> float:
+        """A less B."""
+        return self.a - self.b
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unfound:
+    """A type of which no mention was found. mentions: in the test set. labelled: in the training sentences."""
+
+    type: str
+    mentions: int
+    labelled: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Novelty:
+    """F1, percent, averaged over seeds, on mentions whose words are (`seen`) or are not an entity of train."""
+
+    surfaces: Literal["seen", "unseen"]
+    mentions: int
+    f1: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OptionDifference:
+    """An option in which two runs differ, and its values; None where one does not have it."""
+
+    option: str
+    a: object
+    b: object
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TwoReadings:
+    """A test sentence as it is labelled and as two taggers read it, with what each has wrong."""
+
+    sentence: Sentence
+    a: tuple[Entity, ...]
+    b: tuple[Entity, ...]
+    wrong_a: tuple[Mistake, ...]
+    wrong_b: tuple[Mistake, ...]
+
+    @property
+    def differs(self) -> bool:
+        """Whether A and B disagree."""
+        return set(self.a) != set(self.b)
+
+
+def read(run: Run) -> FinetuneResult:
+    """Result of a finished run. Errors: RunError."""
+    return result.read(run, FinetuneResult)
+
+
+def by_type(a: Sequence[Run], b: Sequence[Run]) -> list[TypeScores]:
+    """F1 of every entity type under the taggers of two arms, frequent types first (Mahapatra et al. 2022, Table 4).
+
+    a, b: the runs of an arm, one a replicate; each score is the mean over all their seeds.
+    """
+    arm_a, arm_b = (_evaluations(runs) for runs in (a, b))
+    gold = dict(zip(arm_a[0].types, arm_a[0].gold.sum(axis=0).tolist(), strict=True))
+    types = sorted(
+        {name for one in (*arm_a, *arm_b) for name in one.types}, key=lambda name: (-gold.get(name, 0), name)
+    )
+
+    def f1(arm: Sequence[Evaluation], name: str) -> float:
+        return mean(one.by_type().get(name, 0.0) for one in arm)
+
+    sure_a, sure_b = _intervals(a), _intervals(b)
+    return [
+        TypeScores(
+            type=name,
+            mentions=gold.get(name, 0),
+            a=f1(arm_a, name),
+            b=f1(arm_b, name),
+            interval_a=sure_a.get(name),
+            interval_b=sure_b.get(name),
+        )
+        for name in types
+    ]
+
+
+def _evaluations(runs: Sequence[Run]) -> list[Evaluation]:
+    return [evaluation for run in runs for evaluation in evaluations.read(run)]
+
+
+def _intervals(runs: Sequence[Run]) -> Mapping[str, tuple[float, float]]:
+    """Interval of each type's F1: as a run stored them, over all runs if there are several."""
+    stored = [test.intervals for run in runs if (test := read(run).test)]
+    if len(runs) == 1 or not all(stored):
+        return stored[0] if len(runs) == 1 and stored else {}
+    return intervals_by_type(_evaluations(runs))
+
+
+def reports(runs: Sequence[Run]) -> list[TypeReport]:
+    """Return seqeval's strict report, mean over the seeds of runs of one arm; empty if an older version stored none."""
+    lines = [test.report if (test := read(run).test) else () for run in runs]
+    if not all(lines):
+        return []
+    together = [[line for report in lines for line in report if line.type == first.type] for first in lines[0]]
+    return [
+        replace(
+            same[0],
+            precision=mean(line.precision for line in same),
+            recall=mean(line.recall for line in same),
+            f1=mean(line.f1 for line in same),
+        )
+        for same in together
+    ]
+
+
+def decodings(runs: Iterable[Run]) -> dict[str, float]:
+    """Mean F1 of all seeds of some runs by how tags are decoded; none in results of older versions."""
+    f1s: dict[str, list[float]] = {}
+    for test in (read(run).test for run in runs):
+        for name, values in test.decodings.items() if test else ():
+            f1s.setdefault(name, []).extend(values)
+    return {name: mean(values) for name, values in f1s.items()}
+
+
+def kept_seed(run: Run) -> tuple[int, int]:
+    """The seed whose tagger was kept, the best on dev: its place among the seeds, and itself."""
+    f1s = read(run).dev.micro_f1
+    # Of equal ones the first, as the run itself has kept it.
+    place = f1s.index(max(f1s))
+    return place, run.manifest.config["seeds"][place]
+
+
+def macro(runs: Sequence[Run]) -> float:
+    """Mean F1 of the types that the test set holds, percent, averaged over the seeds of an arm's runs.
+
+    Errors: as `evaluations.read`.
+    """
+    return mean(one.macro_f1() for one in _evaluations(runs))
+
+
+def unfound(runs: Sequence[Run], train: Corpus) -> list[Unfound]:
+    """Types of the test sets of which no seed of any run got one mention right. Errors: CorpusError as
+    `evaluations.read`."""
+    by_run = [evaluations.read(run) for run in runs]
+    tables = [one for tables in by_run for one in tables]
+    gold = Counter[str]()
+    for one in {test_of(run): tables[0] for run, tables in zip(runs, by_run, strict=True)}.values():
+        gold.update(dict(zip(one.types, one.gold.sum(axis=0).tolist(), strict=True)))
+    right = {name for one in tables for name, n in zip(one.types, one.tp.sum(axis=0), strict=True) if n}
+    return [
+        Unfound(type=name, mentions=n, labelled=train.types.get(name, 0))
+        for name, n in gold.items()
+        if n and name not in right
+    ]
+
+
+def by_novelty(run: Run, library: Library) -> list[Novelty]:
+    """F1 on mentions by whether train has the same words, in any case, as an entity of any type (SOURCES.md, Leaks).
+
+    Errors: CorpusError where a corpus or a file is gone.
+    """
+    known = {_surface(s, e) for s in _all(library, run.manifest.config["train"]) for e in s.entities or ()}
+    gold = _tested_on(run, library)
+    by_seed = [evaluations.read_predictions(run, seed) for seed in run.manifest.config["seeds"]]
+
+    def row(name: Literal["seen", "unseen"], wanted: Callable[[Sentence, Entity], bool]) -> Novelty:
+        truth = [{e for e in s.entities or () if wanted(s, e)} for s in gold]
+        guesses = ([{e for e in es if wanted(s, e)} for s, es in zip(gold, arm, strict=True)] for arm in by_seed)
+        scores = [count(truth, guess).f1() for guess in guesses]
+        return Novelty(surfaces=name, mentions=sum(map(len, truth)), f1=mean(scores))
+
+    return [
+        row("seen", lambda sentence, entity: _surface(sentence, entity) in known),
+        row("unseen", lambda sentence, entity: _surface(sentence, entity) not in known),
+    ]
+
+
+def side_by_side(a: Run, seed_a: int | None, b: Run, seed_b: int | None, library: Library) -> list[TwoReadings]:
+    """The test sentences, in the corpus's order. Errors: CorpusError where the two were tested on different ones.
+
+    seed_a, seed_b: None of an `evaluate` run.
+    """
+    if not tested_alike(a, b):
+        raise CorpusError(f"{a.id} and {b.id}: were tested on different corpora; compare runs of one test set.")
+    readings = (evaluations.read_predictions(run, seed) for run, seed in ((a, seed_a), (b, seed_b)))
+    table = zip(_tested_on(a, library), *readings, strict=True)
+    return [
+        TwoReadings(
+            sentence=sentence,
+            a=entities_a,
+            b=entities_b,
+            wrong_a=mistakes(sentence.entities or (), entities_a),
+            wrong_b=mistakes(sentence.entities or (), entities_b),
+        )
+        for sentence, entities_a, entities_b in table
+    ]
+
+
+def tested_alike(a: Run, b: Run) -> bool:
+    """Whether two runs have the same first test set."""
+    return test_of(a) == test_of(b)
+
+
+def test_of(run: Run) -> str:
+    """The first test set of a run, by fingerprint; "" where it has none."""
+    tests = run.manifest.config["test"]  # one of an `evaluate` run
+    return tests if isinstance(tests, str) else str(tests[0]) if tests else ""
+
+
+def _tested_on(run: Run, library: Library) -> list[Sentence]:
+    return list(_all(library, test_of(run)))
+
+
+def _all(library: Library, reference: str) -> Iterable[Sentence]:
+    return chain.from_iterable(library.find(reference).batches())
+
+
+def _surface(sentence: Sentence, entity: Entity) -> str:
+    return " ".join(sentence.tokens[max(entity.start, 0) : entity.end]).lower()
+
+
+def failed_seeds(run: Run) -> list[int]:
+    """Seeds whose tagger did not learn: under half the best test F1, or nothing at all.
+
+    No mean leaves them out (SOURCES.md, Seeds)."""
+    test = read(run).test
+    scores, collapsed = test.micro_f1 if test else (), collapsed_seeds(run)
+    weak = [f1 < FAILED * max(scores) for f1 in scores]
+    return [seed for seed, bad in zip_longest(run.manifest.config["seeds"], weak) if bad or seed in collapsed]
+
+
+def collapsed_seeds(run: Run) -> list[int]:
+    """Seeds whose tagger learnt nothing that shows on dev or on the first test set (`learning.learnt`)."""
+    result = read(run)
+    learnt = [any(both) for both in zip(*(split.learnt for split in (result.dev, result.test) if split), strict=False)]
+    return [seed for seed, good in zip(run.manifest.config["seeds"], learnt, strict=False) if not good]
+
+
+def config_differences(a: Run, b: Run) -> list[OptionDifference]:
+    """Every option in which two runs differ; corpora by fingerprint."""
+    config_a, config_b = a.manifest.config, b.manifest.config
+    return [
+        OptionDifference(option=name, a=config_a.get(name), b=config_b.get(name))
+        for name in dict.fromkeys((*config_a, *config_b))
+        if name != "weights" and config_a.get(name) != config_b.get(name)
+    ]
+
+
+def differing_settings(a: Run, b: Run) -> list[OptionDifference]:
+    """Settings that two finished runs differ in beside what they start from."""
+    settings_a, settings_b = _settings(a), _settings(b)
+    return [
+        OptionDifference(option=name, a=settings_a.get(name), b=settings_b.get(name))
+        for name in dict.fromkeys((*settings_a, *settings_b))
+        if name not in _SAME_ANYWAY and settings_a.get(name) != settings_b.get(name)
+    ]
+
+
+_SAME_ANYWAY = ("init", "weights", "allow_download")  # what is compared, and what changes no number
+
+
+def _settings(run: Run) -> Mapping[str, object]:
+    """The config; what it left to the preset, as the run had it."""
+    own = {name: value for name, value in run.manifest.config.items() if value is not None}
+    return {**read(run).settings, **own}
+
+
+def missing(run: Run, library: Library) -> list[str]:
+    """The inputs and results of a run that are no longer here, in words; it cannot be made again as it was."""
+    gone = []
+    for role, fingerprint in run.manifest.inputs.items():
+        try:
+            library.find(fingerprint)
+        except CorpusError:
+            gone.append(f"the corpus of {role.partition('.')[0]} ({fingerprint[:8]})")
+    if run.manifest.kind == "finetune" and not models.is_here(run):
+        gone.append(MODEL)
+    return gone
