@@ -27,6 +27,8 @@ from core.selection import view as selections
 from tests.conftest import ROOT, Command, Seal
 from tests.finished import at_work
 from tests.homes import Homes, Names
+from tests.lint.imports import CAPABILITIES
+from tests.lint.repository import Repository
 from tests.pages.test_pages import opened, opened_on
 from tests.patience import until
 
@@ -204,7 +206,11 @@ HANDS_NOTHING_OUT = {"take_share", "take_up"}  # a part in a run; a choice
 
 
 def test_whatever_hands_something_out_writes_a_line() -> None:
-    modules = [import_module(f"core.facade.{path.stem}") for path in (ROOT / "core" / "facade").glob("[a-z]*.py")]
+    modules = [
+        import_module(source.path.removesuffix(".py").replace("/", "."))
+        for source in Repository(ROOT).under(*(f"core/{name}" for name in CAPABILITIES))
+        if "core.projects.home" in source.text and "/cli" not in source.path
+    ]
     functions = {
         (module.__name__, name): function
         for module in modules

@@ -11,9 +11,10 @@ from tests.lint import code, documents, imports
 from tests.lint.repository import Finding, Repository
 
 RULES: Mapping[str, Callable[[Repository], Iterator[Finding]]] = {
-    "floors": imports.floors,
+    "layers": imports.layers,
+    "circles": imports.circles,
     "third-party": imports.third_party,
-    "facade-alone": imports.facade_alone,
+    "light-pages": imports.light_pages,
     "regular-expressions": imports.regular_expressions,
     "grid": code.grid,
     "raw-html": code.raw_html,

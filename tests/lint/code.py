@@ -55,17 +55,25 @@ def downloads(repository: Repository) -> Iterator[Finding]:
         called = {call.func for call in source.calls}
         for node in source.nodes:
             if isinstance(node, ast.Attribute) and node.attr == "read_bytes" and node not in called:
-                yield Finding(source.path, node.lineno, "deliver the file by a function of core/facade, which logs it")
+                yield Finding(
+                    source.path,
+                    node.lineno,
+                    "deliver the file by a function of core/experiment/deliver.py, which logs it",
+                )
 
 
 def copies(repository: Repository) -> Iterator[Finding]:
-    """A command writes files out by the facade, which notes it in the audit log."""
+    """A command writes files out by `deliver`, which notes it in the audit log."""
     for source in repository.under("core"):
-        if source.path.count("/") > 1 and not source.path.startswith("core/cli/"):
+        if not source.path.rpartition("/")[2].startswith("cli") and not source.path.startswith("core/cli/"):
             continue
         for node in source.nodes:
             if isinstance(node, ast.Attribute) and ast.unparse(node).startswith("shutil.copy"):
-                yield Finding(source.path, node.lineno, "deliver the file by a function of core/facade, which logs it")
+                yield Finding(
+                    source.path,
+                    node.lineno,
+                    "deliver the file by a function of core/experiment/deliver.py, which logs it",
+                )
 
 
 def commands(repository: Repository) -> Iterator[Finding]:
@@ -78,7 +86,9 @@ def commands(repository: Repository) -> Iterator[Finding]:
 
 def printing(repository: Repository) -> Iterator[Finding]:
     """Commands print by `echo` and `echo_json` alone, which take control characters out."""
-    for source in repository.under("core/cli", "core/__main__.py"):
+    for source in repository.under("core"):
+        if not ("/cli" in source.path or source.path == "core/__main__.py"):
+            continue
         free = {
             id(inner)
             for node in source.nodes
@@ -91,13 +101,14 @@ def printing(repository: Repository) -> Iterator[Finding]:
 
 
 def artifacts(repository: Repository) -> Iterator[Finding]:
-    """Only `core/artifacts` and `core/runs` know the files of a run."""
+    """Views, figures, and commands do not know the files of a run: they ask its result."""
     for source in repository.under("core"):
-        if source.path.split("/")[1] in ("artifacts", "runs"):
+        name = source.path.rpartition("/")[2].removesuffix(".py")
+        if name.partition("_")[0] not in ("view", "plot", "words", "cli") or source.path.startswith("core/cli/"):
             continue
         for node in source.nodes:
-            if isinstance(node, ast.Attribute) and node.attr == "artifacts" and ast.unparse(node) != "core.artifacts":
-                yield Finding(source.path, node.lineno, "read it by a function of core/artifacts")
+            if isinstance(node, ast.Attribute) and node.attr == "artifacts":
+                yield Finding(source.path, node.lineno, "read it by a function of the capability's result.py")
 
 
 def buttons(repository: Repository) -> Iterator[Finding]:

@@ -1,11 +1,11 @@
-"""Who may import what. Imports go down only (the table of core/README.md)."""
+"""Which module may import which (core/README.md, Layers)."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from tests.lint.repository import APP, Finding, Repository
+from tests.lint.repository import TOP_FILES, Finding, Repository
 
-FLOOR_0 = {
+FILES = {
     "errors",
     "config",
     "reporter",
@@ -18,36 +18,53 @@ FLOOR_0 = {
     "disks",
     "cards",
     "heap",
-    "projects",
+    "project_list",
     "terms",
 }
-FLOOR_1 = FLOOR_0 | {"text", "results"}
-PEERS = {"measures", "selection", "maps", "difficulty", "reconstruction"}
-BELOW_ARTIFACTS = FLOOR_1 | PEERS | {"stats", "corpora", "models", "runs"}
-FACADE = {"stats", "corpora", "measures", "selection", "maps", "difficulty", "artifacts", "recipes", "runs", "portable"}
+CAPABILITIES = {
+    "selection",
+    "explore",
+    "similarity",
+    "pretraining",
+    "tagging",
+    "experiment",
+    "bias",
+    "assisting",
+    "encoders",
+    "importing",
+    "projects",
+}
+BELOW_TRAINING = FILES | {"text", "results", "stats", "corpora", "models"}
+FOUNDATIONS = {  # what each may import; a foundation knows no capability
+    **dict.fromkeys(FILES, FILES),
+    "text": FILES | {"text"},
+    "results": FILES,
+    "charts": FILES | {"results"},
+    "samples": FILES | {"text", "samples"},
+    "stats": FILES | {"text", "results", "stats"},
+    "corpora": FILES | {"text", "results", "runs", "corpora"},
+    "models": FILES | {"text", "results", "models"},
+    "runs": FILES | {"results", "runs"},
+    "overruled": FILES | {"corpora", "runs"},
+    "kind": FILES | {"corpora", "models", "runs", "overruled"},
+    "training": BELOW_TRAINING | {"runs", "kind", "training"},
+}
 MAY_IMPORT = {
-    **dict.fromkeys(FLOOR_0, FLOOR_0),
-    "text": FLOOR_0 | {"text"},
-    "results": FLOOR_0,
-    "samples": FLOOR_0 | {"text", "samples"},
-    "stats": FLOOR_1 | {"stats"},
-    **{name: FLOOR_1 | {name} for name in ("corpora", "models")},
-    "plots": FLOOR_0 | {"results", "artifacts", "plots"},
-    "reports": FLOOR_1 | {"artifacts", "plots", "reports"},
-    **{name: FLOOR_1 | {"stats", "corpora", "models", name} for name in (*PEERS, "training")},
-    "runs": FLOOR_0 | {"results", "runs"},
-    "portable": FLOOR_1 | {"corpora", "runs", "portable"},
-    "artifacts": BELOW_ARTIFACTS | {"artifacts"},
-    "recipes": BELOW_ARTIFACTS | {"training", "artifacts", "recipes"},
-    "facade": FLOOR_1 | FACADE | {"samples", "plots", "reports", "facade"},
-    "cli": {"facade", "cli"},
+    **FOUNDATIONS,
+    **{name: {*FOUNDATIONS, *CAPABILITIES, "kinds", "shown_command", "cli"} for name in CAPABILITIES},
+    "kinds": {*FOUNDATIONS, *CAPABILITIES},
+    "shown_command": {*FOUNDATIONS, *CAPABILITIES, "kinds"},
+    "papers": FILES,
+    "work": {*FOUNDATIONS, *CAPABILITIES, "kinds"},
+    "cli": {*FOUNDATIONS, *CAPABILITIES, "kinds", "shown_command", "cli"},
     "__main__": {"cli"},
 }
+SLOW = {"torch", "transformers", "accelerate", "sklearn", "umap", "ray", "gensim"}  # seconds to import
 LIGHT = {"numpy", "core", "__future__", *sys.stdlib_module_names}  # enough for the generator of the samples
 
 
-def floors(repository: Repository) -> Iterator[Finding]:
-    """A room of `core` imports only rooms below it."""
+def layers(repository: Repository) -> Iterator[Finding]:
+    """Foundations import only foundations below them, and know no capability."""
     for source in repository.under("core"):
         room = source.path.split("/")[1].removesuffix(".py")
         if room == "__init__":
@@ -71,12 +88,50 @@ def third_party(repository: Repository) -> Iterator[Finding]:
                 yield Finding(source.path, line, f"core/samples needs only numpy: do without {top}")
 
 
-def facade_alone(repository: Repository) -> Iterator[Finding]:
-    """Pages import nothing of `core` but the facade."""
-    for source in repository.under(*APP):
-        for name, line in source.imports:
-            if name.startswith("core.") and name != "core.__version__" and name.split(".")[1] != "facade":
-                yield Finding(source.path, line, f"pages may not import {name}: offer it in core/facade")
+def circles(repository: Repository) -> Iterator[Finding]:
+    """No module imports itself by way of others. Imports in functions count, those for types alone do not."""
+    sources = {_module(source.path): source for source in repository.under("core", "pages")}
+    graph = {name: source.modules(sources) - {name} for name, source in sources.items()}
+    left = dict(graph)
+    while free := [name for name, others in left.items() if not others & left.keys()]:
+        for name in free:
+            del left[name]
+    for name in sorted(left):
+        if _reaches(left, name):
+            yield Finding(sources[name].path, 1, "take part in no circle of imports")
+
+
+def _reaches(graph: Mapping[str, set[str]], name: str) -> bool:
+    """Return True if `name` is reached from itself."""
+    seen, ahead = set[str](), [name]
+    while ahead:
+        for other in graph.get(ahead.pop(), ()):
+            if other == name:
+                return True
+            if other not in seen:
+                seen.add(other)
+                ahead.append(other)
+    return False
+
+
+def _module(path: str) -> str:
+    return path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+
+
+def light_pages(repository: Repository) -> Iterator[Finding]:
+    """Pages and commands import no module that loads torch or another slow package at import time."""
+    sources = {_module(source.path): source for source in repository.sources}
+    begin = [source for source in repository.sources if source.path.startswith(("pages/", "core/cli/", *TOP_FILES))]
+    via = {_module(source.path): source.path for source in begin}
+    ahead = [*via]
+    while ahead:
+        name = ahead.pop()
+        for other, line in sources[name].loaded:
+            if other.split(".")[0] in SLOW:
+                yield Finding(sources[name].path, line, f"{via[name]} may not load {other}: import it in a function")
+            elif other in sources and other not in via:
+                via[other] = via[name]
+                ahead.append(other)
 
 
 def regular_expressions(repository: Repository) -> Iterator[Finding]:

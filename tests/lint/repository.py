@@ -1,13 +1,13 @@
 """The files that the rules read. Each source file is parsed once, whatever the number of rules."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
 TOP_FILES = ("app.py", "home.py")
-APP = (*TOP_FILES, "pages")  # what draws: it knows the facade alone
+APP = (*TOP_FILES, "pages")  # modules that draw
 
 
 class Finding(NamedTuple):
@@ -49,6 +49,42 @@ class Source:
             elif isinstance(node, ast.ImportFrom) and node.module:
                 found.append((node.module, node.lineno))
         return found
+
+    def modules(self, known: Container[str]) -> set[str]:
+        """Return which modules of `known` this file imports, for more than types; a package only if one of its own names
+        is imported."""
+        found = set[str]()
+        types = {
+            id(inner)
+            for node in self.nodes
+            if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+            for inner in ast.walk(node)
+        }
+        for node in (node for node in self.nodes if id(node) not in types):
+            for name in _names(node)[isinstance(node, ast.ImportFrom) :]:
+                found |= {name if name in known else name.rpartition(".")[0]} if name.startswith("core.") else set()
+        return {name for name in found if name in known}
+
+    @cached_property
+    def loaded(self) -> list[tuple[str, int]]:
+        """(dotted name, line) of what an import of this file loads: imports outside functions and type checks."""
+        found, ahead = list[tuple[str, int]](), list[ast.stmt](self.tree.body)
+        while ahead:
+            node = ahead.pop()
+            found += [(name, node.lineno) for name in _names(node)]
+            if isinstance(node, ast.If) and "TYPE_CHECKING" not in ast.unparse(node.test):
+                ahead += [*node.body, *node.orelse]
+            elif isinstance(node, ast.Try | ast.With):
+                ahead += node.body
+        return found
+
+
+def _names(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom) and node.module:
+        return [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+    return []
 
 
 class Repository:
