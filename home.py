@@ -14,11 +14,11 @@ from pages.ui.frame import local_badge, page, spoilt_files
 from pages.ui.not_found import no_such_page
 from pages.ui.presses import pressed
 from pages.ui.project import open_project, page_link
-from pages.ui.runs.links import BELONGS, OPENS, RUNS, SELECTION
+from pages.ui.runs.links import RUNS, SELECTION
 from pages.ui.runs.list import run_list
 from pages.ui.widgets import plain, size
 
-LISTED = {*OPENS, *BELONGS}
+LISTED = {kind.name for kind in runs.KINDS.values() if kind.page}
 WORDS = (terms.TASK, terms.DOMAIN, terms.CHOICE, terms.LABELS, terms.LEAK, terms.TAGGER, terms.PRETRAINING)
 
 

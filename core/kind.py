@@ -1,10 +1,10 @@
-"""What a recipe is: options in, a result out, with a `Job` to reach corpora, artifacts and other runs."""
+"""Kinds of run: options in, a result out, with a `Job` to reach corpora, files of runs, and other runs."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, is_dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, Protocol, TypedDict
 
 from core import __version__, cards
 from core.config import Config, fields_with, refuse_download
@@ -25,32 +25,74 @@ ENCODERS = ("encoder", "encoders", "init", "states", "difficulty_encoder")  # op
 Options = dict[str, object]  # of a run, as its config takes them
 
 
-@dataclass(frozen=True, slots=True)
-class Recipe:
-    """One kind of run.
+class About(Protocol):
+    """A run as its title and its outcome are worded: its options, and names for what they refer to."""
 
-    reuse: a finished run with the same key is as good as a new one. helped: what other processes do that help with a
-    run, which ends by `share.Over` when nothing is left for them; None: they wait. here: it computes in its own
-    process, whatever `--on` says. red_items: the items of its data check that stop it, given its kind, its options and
-    the corpora; None: it has no data check.
+    @property
+    def config(self) -> Mapping[str, Any]: ...
+
+    def corpus(self, reference: str) -> str:
+        """Return the name of a corpus."""
+        ...
+
+    def corpora(self, references: Sequence[str]) -> str:
+        """Return the names of several corpora."""
+        ...
+
+    def encoder(self, init: str) -> str:
+        """Return a short name of an encoder: of a pre-training by its corpora, of a folder by its name."""
+        ...
+
+    def tagger(self, model: str) -> str:
+        """Return a short name of a tagger: of a fine-tuning by its start and corpus, of a folder by its name."""
+        ...
+
+    def selection(self, run_id: str) -> str:
+        """Return the title of a `select` run."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind of run. The object and its line in `core/kinds.py` register it; nothing else is needed.
+
+    run: takes the config and a `Job`, and returns a `result`. title, outcome: words for a list of runs; a kind without
+    an outcome appears only inside other runs. page: the page that shows its runs; opens: the page shows one run by id.
+    command: the words of its command, None if no command starts it alone; () stands for its name. positional: options
+    typed without their names. reuse: a finished run with the same key is reused. helped: work of other processes that
+    help with a run, which ends by `share.Over` when nothing is left; None: they wait. here: it computes in its own
+    process, whatever `--on` says. red_items: items of the data check that stop it, given its name, its options, and
+    the corpora.
     """
 
-    kind: str
+    name: str
     config: type[Config]
     run: Callable[[Any, "Job"], object]
+    result: type
+    title: Callable[[About], str] | None = None
+    outcome: Callable[[Any, About], str] | None = None
+    page: str = ""
+    opens: bool = False
+    command: tuple[str, ...] | None = ()
+    positional: tuple[str, ...] = ()
     reuse: bool = True
     helped: Callable[[Any, "Job"], object] | None = None
     here: bool = False
     red_items: Callable[[str, Mapping[str, object], Library], Sequence[Check]] | None = None
 
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Words of its command on the command line."""
+        return self.command or (self.name,)
+
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Home, context and recipes that a recipe may touch."""
+    """Home, context and kinds that a kind may touch."""
 
     home: Path
     context: RunContext
-    recipes: Mapping[str, Recipe]
+    kinds: Mapping[str, Kind]
 
     @property
     def library(self) -> Library:
@@ -61,7 +103,7 @@ class Job:
         return self.library.find(reference)
 
     def child(self, kind: str, **options: object) -> Run:
-        """A finished run of another recipe with these options: found by its key, else made now, here."""
+        """A finished run of another kind with these options: found by its key, else made now, here."""
         return self._child(kind, options, waits=True)
 
     def child_if_free(self, kind: str, **options: object) -> Run:
@@ -70,19 +112,19 @@ class Job:
 
     def at_work(self, kind: str, **options: object) -> Run | None:
         """That run while another process is at it; None: nobody is."""
-        recipe, store = self.recipes[kind], RunStore(self.home)
-        key = plan(recipe, recipe.config.parse(options), self.home).key
+        known, store = self.kinds[kind], RunStore(self.home)
+        key = plan(known, known.config.parse(options), self.home).key
         run = None if store.finished(key) else store.unfinished(key)
         return run if run and run.lock.held() else None
 
     def _child(self, kind: str, options: Options, *, waits: bool) -> Run:
-        recipe = self.recipes[kind]
-        wanted = plan(recipe, recipe.config.parse(options), self.home)
-        if not recipe.reuse:  # then it is this run's own, which finds it again when it resumes
+        known = self.kinds[kind]
+        wanted = plan(known, known.config.parse(options), self.home)
+        if not known.reuse:  # then it is this run's own, which finds it again when it resumes
             wanted = replace(wanted, key=_own_key(wanted.key, self.context.run.id))
 
         def function(context: RunContext) -> Result:
-            return _result(recipe, wanted.config, Job(self.home, context, self.recipes))
+            return _result(known, wanted.config, Job(self.home, context, self.kinds))
 
         return run_or_reuse(self.context, function=function, **wanted.manifest(), waits=waits)
 
@@ -92,32 +134,32 @@ def _own_key(key: str, of: str) -> str:
     return run_key("own", {"key": key}, {"of": of}, seed=None, code_version=__version__)
 
 
-def work_of(run: Run, recipes: Mapping[str, Recipe]) -> Callable[[RunContext], Result]:
+def work_of(run: Run, kinds: Mapping[str, Kind]) -> Callable[[RunContext], Result]:
     """Read what a run does from its manifest: a function of the context of an attempt."""
-    recipe = recipes[run.manifest.kind]
-    config = recipe.config.parse(dict(run.manifest.config))
-    return lambda context: _result(recipe, config, Job(run.home, context, recipes))
+    kind = kinds[run.manifest.kind]
+    config = kind.config.parse(dict(run.manifest.config))
+    return lambda context: _result(kind, config, Job(run.home, context, kinds))
 
 
-def help_of(run: Run, recipes: Mapping[str, Recipe]) -> Callable[[RunContext], object] | None:
+def help_of(run: Run, kinds: Mapping[str, Kind]) -> Callable[[RunContext], object] | None:
     """Work of a process that helps with a run, given its context (`share.Aside`); None: nothing."""
-    recipe = recipes[run.manifest.kind]
-    if (helped := recipe.helped) is None:
+    kind = kinds[run.manifest.kind]
+    if (helped := kind.helped) is None:
         return None
-    config = recipe.config.parse(dict(run.manifest.config))
-    return lambda context: helped(config, Job(run.home, context, recipes))
+    config = kind.config.parse(dict(run.manifest.config))
+    return lambda context: helped(config, Job(run.home, context, kinds))
 
 
-def _result(recipe: Recipe, config: Config, job: Job) -> Result:
-    """The result of a recipe; what an encoder had to be converted from, and where it computes, is noted before."""
-    if recipe.here and not job.context.is_child and (on := Where.asked().on) != LOCAL:
-        job.context.note(f"A run of the kind {recipe.kind} computes in this process, not on {on}.", passing=True)
+def _result(kind: Kind, config: Config, job: Job) -> Result:
+    """The result of a kind; what an encoder had to be converted from, and where it computes, is noted before."""
+    if kind.here and not job.context.is_child and (on := Where.asked().on) != LOCAL:
+        job.context.note(f"A run of the kind {kind.name} computes in this process, not on {on}.", passing=True)
     if not job.context.is_child and (sentence := overruled(job.context.run)):
         job.context.note(sentence, passing=True)
     for name in _encoders(config):
         if sentence := hub.converted(name):
             job.context.note(sentence)
-    return as_json(recipe.run(config, job))
+    return as_json(kind.run(config, job))
 
 
 def _encoders(config: Config) -> list[str]:
@@ -128,7 +170,7 @@ def _encoders(config: Config) -> list[str]:
 
 
 def as_json(result: object) -> Result:
-    """JSON that a run keeps of a recipe's result, a dataclass, as `artifacts.result.read` reads it back."""
+    """JSON that a run keeps of a kind's result, a dataclass, as `artifacts.result.read` reads it back."""
     if is_dataclass(result) and not isinstance(result, type):
         return asdict(result)
     assert isinstance(result, dict)
@@ -184,14 +226,14 @@ class Plan:
         )
 
 
-def plan(recipe: Recipe, config: Config, home: Path) -> Plan:
+def plan(kind: Kind, config: Config, home: Path) -> Plan:
     """Name the corpora of `config` by fingerprint and the work by its key."""
     config, inputs = resolve(_precise(config.settled()), Library(home))
     seed = getattr(config, "seed", None)
     key = run_key(
-        recipe.kind, relative_to_home(config.model_dump(mode="json"), home), inputs, seed=seed, code_version=__version__
+        kind.name, relative_to_home(config.model_dump(mode="json"), home), inputs, seed=seed, code_version=__version__
     )
-    return Plan(recipe.kind, config, inputs, key)
+    return Plan(kind.name, config, inputs, key)
 
 
 def _precise(config: Config) -> Config:
@@ -201,21 +243,21 @@ def _precise(config: Config) -> Config:
     return config.model_copy(update={"precision": cards.precision()})
 
 
-def refuse_red(recipe: Recipe, config: Config, store: RunStore, *, run_anyway: bool = False) -> Sequence[Check]:
+def refuse_red(kind: Kind, config: Config, store: RunStore, *, run_anyway: bool = False) -> Sequence[Check]:
     """Return the red items of a run's data check that its user overrules.
 
     Errors: ConfigError for a red item, unless `run_anyway` or the run is finished already.
     """
-    if recipe.red_items is None:
+    if kind.red_items is None:
         return ()
-    red = recipe.red_items(recipe.kind, config.model_dump(), Library(store.home))
+    red = kind.red_items(kind.name, config.model_dump(), Library(store.home))
     error = refusal(red, run_anyway=run_anyway)
-    if error and not (recipe.reuse and store.finished(plan(recipe, config, store.home).key)):
+    if error and not (kind.reuse and store.finished(plan(kind, config, store.home).key)):
         raise error
     return red
 
 
-def register(recipe: Recipe, config: Config, store: RunStore, *, run_anyway: bool = False) -> Run:
+def register(kind: Kind, config: Config, store: RunStore, *, run_anyway: bool = False) -> Run:
     """Return the run that does this work: a finished one, else one that was begun, else a new one.
 
     Every run without a parent run is made here, so the data check can refuse it before it exists.
@@ -223,11 +265,11 @@ def register(recipe: Recipe, config: Config, store: RunStore, *, run_anyway: boo
     Errors: CorpusError; ConfigError for a download on a machine kept offline and for a red item of the data check.
     """
     refuse_download(config.model_dump())  # no run anyway: an administrator's switch comes before the user's data
-    red = refuse_red(recipe, config, store, run_anyway=run_anyway)
-    wanted = plan(recipe, config, store.home)
+    red = refuse_red(kind, config, store, run_anyway=run_anyway)
+    wanted = plan(kind, config, store.home)
     with store.critical():
         resolve(wanted.config, Library(store.home))  # no corpus was removed meanwhile
-        run = (store.finished(wanted.key) or store.unfinished(wanted.key)) if recipe.reuse else None
+        run = (store.finished(wanted.key) or store.unfinished(wanted.key)) if kind.reuse else None
         run = run or store.create(**wanted.manifest())
     if red and run.state().state != "succeeded":
         keep(run, red)

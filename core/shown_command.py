@@ -6,47 +6,26 @@ from contextlib import suppress
 
 from core.config import fields_with
 from core.errors import CorpusError, WinnowError
-from core.kinds import RECIPES
+from core.kinds import KINDS
 from core.projects import view as projects
 from core.projects.home import library
 from core.runs.store import Run
 from core.selection import DEFAULT_STRATEGY, strategy_options
 
-# Commands that are not called as their kind is.
-_WORDS = {
-    "add": ["corpus", "add"],
-    "fetch": ["encoders", "get"],
-    "intake": ["corpus", "propose", "--use"],
-    "predict": ["predict", "--output", "tagged.jsonl"],
-    "rank": ["encoders", "rank"],
-    "split": ["corpus", "split"],
-    "vectors-import": ["vectors", "add"],
-}
-# Options that are typed without their names.
-_BARE = {
-    "add": ("path", "others"),
-    "intake": ("path", "others"),
-    "fetch": ("encoder",),
-    "predict": ("corpus",),
-    "split": ("corpus",),
-    "vectors-import": ("path",),
-}
-UNTYPED = ("audit", "calibrate", "embed", "halves", "score", "tag", "vectors")  # kinds that no command is for alone
-
 
 def command(kind: str, options: Mapping[str, object]) -> str:
     """The command line that does what `runs.start(kind, options)` does."""
-    recipe = RECIPES[kind]
-    config = recipe.config.parse(dict(options))
-    references, hidden = (set(fields_with(recipe.config, trait)) for trait in ("corpus", "hidden"))
-    words = ["python", "-m", "core", *projects.option(), *(_WORDS.get(kind, [kind]))]
+    known = KINDS[kind]
+    config = known.config.parse(dict(options))
+    references, hidden = (set(fields_with(known.config, trait)) for trait in ("corpus", "hidden"))
+    words = ["python", "-m", "core", *projects.option(), *known.words]
     if kind == "pretrain" and not config.model_dump()["holdout"]:
         words += ["--holdout", "none"]  # else the dev and test sets are held out
-    for name, field in recipe.config.model_fields.items():
+    for name, field in known.config.model_fields.items():
         value = getattr(config, name)
         if name in hidden or (value == field.default and not field.is_required()):
             continue
-        if name in _BARE.get(kind, ()):
+        if name in known.positional:
             shown = _shown if name in references else str
             words += [shown(value)] if isinstance(value, str) else map(str, value)
         elif name == "options":
@@ -72,7 +51,7 @@ def command_of(run: Run) -> str | None:
     """
     kind, options = run.manifest.kind, run.manifest.config
     with suppress(KeyError, TypeError, WinnowError):
-        return None if kind in UNTYPED or options.get("move") else command(kind, options)
+        return None if KINDS[kind].command is None or options.get("move") else command(kind, options)
     return None
 
 

@@ -13,7 +13,7 @@ import threading
 from core.errors import WinnowError, for_the_log
 from core.files import on_disk
 from core.kind import help_of, work_of
-from core.kinds import RECIPES
+from core.kinds import KINDS
 from core.paths import home, private
 from core.runs import worker
 from core.runs.executors import share
@@ -24,7 +24,7 @@ from core.shown import shown
 def work(run_id: str) -> int:
     """Do the work of a run of this home; the exit status."""
     run = RunStore(home()).get(run_id)
-    return worker.work(run, work_of(run, RECIPES))
+    return worker.work(run, work_of(run, KINDS))
 
 
 def help_with(run_id: str) -> int:
@@ -32,7 +32,7 @@ def help_with(run_id: str) -> int:
     store = RunStore(home())
     run = store.get(run_id)
     while run.lock.held():
-        share.help_along(run, store, lambda each: help_of(each, RECIPES))
+        share.help_along(run, store, lambda each: help_of(each, KINDS))
     return 0
 
 

@@ -92,7 +92,7 @@ def _setup() -> None:
         }
         joined: list[str] = []
         if expert():
-            config = runs.RECIPES["similarity"].config
+            config = runs.KINDS["similarity"].config
             with st.expander("Sample and details", icon=":material/settings:"):
                 joined = _pick("Sources that count as one", known, [], "together")
                 options |= config_form(config, SAMPLING, "similarity")

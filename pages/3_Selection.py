@@ -117,7 +117,7 @@ def _checked(options: Mapping[str, object]) -> tuple[bool, bool]:
 
 def _more(name: str, strategy: Any) -> dict[str, Any]:
     """The options of a strategy, of what is read and of the encoder."""
-    config, embeds = runs.RECIPES["select"].config, strategy.reads in ("vectors", "both")
+    config, embeds = runs.KINDS["select"].config, strategy.reads in ("vectors", "both")
     with st.expander("More options", icon=":material/settings:"):
         own = config_form(strategy.Options, list(strategy.Options.model_fields), f"selection.{name}")
         others = config_form(config, CHOOSING, "selection")

@@ -108,7 +108,7 @@ def _make(choice_id: str) -> None:
     options = maps.options(choice_id)
     if expert():
         with st.expander("More options", icon=":material/settings:"):
-            options = maps.options(choice_id, **config_form(runs.RECIPES["map"].config, MAKING, "explore.make"))
+            options = maps.options(choice_id, **config_form(runs.KINDS["map"].config, MAKING, "explore.make"))
     if pressed("Make the map", "explore.make", type="primary", icon=":material/scatter_plot:"):
         runs.start("map", options)
         st.rerun()

@@ -27,7 +27,7 @@ from core.experiment.study_result import write as write_study
 from core.importing import view as facade_corpora
 from core.importing.result import AddResult
 from core.kind import as_json, register
-from core.kinds import RECIPES
+from core.kinds import KINDS
 from core.reporter import Silent
 from core.results import Evaluation
 from core.runs import worker
@@ -155,7 +155,7 @@ def constant(result: object) -> Callable[[RunContext], object]:
 
 def finish(home: Path, kind: str, options: Mapping[str, Any], work: Callable[[RunContext], object]) -> Run:
     """A run of `kind` whose work is done by `work`, which returns its result."""
-    run = register(RECIPES[kind], RECIPES[kind].config.parse(dict(options)), RunStore(home), run_anyway=True)
+    run = register(KINDS[kind], KINDS[kind].config.parse(dict(options)), RunStore(home), run_anyway=True)
     worker.execute(run, lambda context: as_json(work(context)))
     return run
 

@@ -153,7 +153,7 @@ def test_every_action_of_the_command_line(
 
     def begun(seed: int) -> Run:
         options = {**RANDOM, "task": patients["task"], "domain": patients["domain"], "seed": seed}
-        return register(facade_runs.RECIPES["select"], facade_runs.RECIPES["select"].config.parse(options), store())
+        return register(facade_runs.KINDS["select"], facade_runs.KINDS["select"].config.parse(options), store())
 
     typed, first, second = "command line", patients["20%"], patients["30%"]
     assert command("runs", "curves", first, second, first, "--output", tmp_path / "curves.csv")[0] == 0

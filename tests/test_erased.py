@@ -16,7 +16,7 @@ from core.experiment import deliver, results
 from core.explore import view as maps
 from core.importing import uploads
 from core.importing import view as corpora
-from core.kinds import RECIPES
+from core.kinds import KINDS
 from core.paths import private
 from core.projects import removals, runs
 from core.projects.home import home
@@ -170,7 +170,7 @@ def every_run(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> It
 def test_no_file_of_a_run_of_any_kind_holds_a_name_after_it(home: Path, every_run: list[str]) -> None:
     """Whatever keeps text is found by what it was made from: a new kind of run too."""
     kinds = {run.manifest.kind for run in runs.listed() if runs.state(run.id).state == "succeeded"}
-    assert kinds == set(RECIPES), "a kind of run that nobody removes here"
+    assert kinds == set(KINDS), "a kind of run that nobody removes here"
     assert wider(home) == []  # no kind's files are for another account, whoever writes them
     keeping = {line.split("/")[1].split("-")[2] for line in holding(home, NAMES) if line.startswith("runs/")}
     assert {"map", "predict", "finetune", "rebuild", "difficulty", "robustness"} <= keeping

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from core.kind import register
-from core.kinds import RECIPES
+from core.kinds import KINDS
 from core.runs.store import RunStore
 from tests.conftest import ROOT
 from tests.lint.repository import Repository
@@ -27,7 +27,7 @@ def _exists(name: str) -> bool:
 
 def test_a_worker_loads_neither_figures_nor_commands(home: Path, tmp_path: Path) -> None:
     (tmp_path / "text.txt").write_text("One sentence .\n", encoding="utf-8")
-    recipe = RECIPES["add"]
+    recipe = KINDS["add"]
     run = register(recipe, recipe.config.parse({"path": str(tmp_path / "text.txt")}), RunStore(home))
     code = (
         "import sys; from core import work as process; status = process.main();"

@@ -11,7 +11,7 @@ from core import work as worker_process
 from core.errors import for_the_log
 from core.importing import view as corpora
 from core.kind import register
-from core.kinds import RECIPES
+from core.kinds import KINDS
 from core.projects import runs
 from core.runs.context import RunContext
 from core.runs.store import RunStore
@@ -67,7 +67,7 @@ def test_a_bug_is_told_without_what_it_was_about(fails: Callable[[], None]) -> N
 def test_neither_log_of_the_home_holds_it(
     fails: Callable[[], None], home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = register(RECIPES["add"], RECIPES["add"].config.parse({"path": "x.txt"}), RunStore(home))
+    run = register(KINDS["add"], KINDS["add"].config.parse({"path": "x.txt"}), RunStore(home))
 
     def recipe(context: RunContext) -> dict[str, object]:
         fails()

@@ -15,7 +15,7 @@ from core.cli.main import main
 from core.config import offline
 from core.errors import ConfigError, ModelError
 from core.importing import view as corpora
-from core.kinds import RECIPES
+from core.kinds import KINDS
 from core.models import hub
 from core.projects import preferences, runs
 from core.projects.home import store
@@ -70,7 +70,7 @@ def test_nobody_is_advised_to_allow_what_is_refused(kept_offline: list[str]) -> 
     assert "download" not in str(raised.value)
 
 
-@pytest.mark.parametrize("kind", [kind for kind in RECIPES if "allow_download" in RECIPES[kind].config.model_fields])
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if "allow_download" in KINDS[kind].config.model_fields])
 @pytest.mark.parametrize("encoder", ["minilm", "somebody/some-bert"])
 @pytest.mark.parametrize("begin", [runs.start, runs.execute])
 def test_no_recipe_takes_it(
@@ -78,7 +78,7 @@ def test_no_recipe_takes_it(
 ) -> None:
     """Even where nothing would have to be fetched, so that nobody takes it for allowed."""
     mark = seal([sentence("Ada sues .", [(0, 1, "PER")])], "mine", labelled=True).fingerprint
-    config = RECIPES[kind].config
+    config = KINDS[kind].config
     needed = {
         name: ((mark,) if "tuple" in str(field.annotation) else mark)
         for name, field in config.model_fields.items()

@@ -14,7 +14,7 @@ from core.errors import MissingCorpus, ProjectError, RunError
 from core.importing import view as corpora
 from core.isolated import Isolated
 from core.kind import register
-from core.kinds import RECIPES
+from core.kinds import KINDS
 from core.models.offered import kept
 from core.paths import given_home, within
 from core.project_list import FIRST, LONGEST_NAME, PROJECTS
@@ -82,7 +82,7 @@ def test_a_worker_is_about_its_runs_project_whatever_is_named(
     two: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "text.txt").write_text("One sentence .\n", encoding="utf-8")
-    recipe = RECIPES["add"]
+    recipe = KINDS["add"]
     run = register(recipe, recipe.config.parse({"path": str(tmp_path / "text.txt")}), RunStore(two[1]))
     monkeypatch.setenv("WINNOW_PROJECT", FIRST)
     monkeypatch.setenv("WINNOW_HOME", str(given_home()))  # so that it is put back

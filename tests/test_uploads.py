@@ -16,7 +16,7 @@ from core.importing import intake_view as intake
 from core.importing import uploads
 from core.importing import view as corpora
 from core.kind import register
-from core.kinds import RECIPES
+from core.kinds import KINDS
 from core.projects import runs
 from core.runs.events import Event
 from core.runs.store import RunStore
@@ -119,7 +119,7 @@ def test_the_page_deletes_an_upload_that_waits(home: Path) -> None:
 def test_an_upload_that_is_being_imported_does_not_wait(home: Path) -> None:
     token = upload("x.txt", b"A clause .\n")
     options = {"path": str(uploads.spooled(token)), "move": True}
-    with at_work(register(RECIPES["add"], RECIPES["add"].config.parse(options), RunStore(home))):
+    with at_work(register(KINDS["add"], KINDS["add"].config.parse(options), RunStore(home))):
         assert uploads.waiting() == {}
     assert uploads.waiting() == {token: "x.txt"}
 

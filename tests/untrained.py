@@ -14,8 +14,8 @@ from core.bias.difficulty import DifficultyConfig, Trained, summary
 from core.bias.mentions import Mention, bin_of, write
 from core.bias.result import DifficultyResult
 from core.bias.training_sentences import ordered
-from core.kind import Job, Recipe
-from core.kinds import RECIPES
+from core.kind import Job
+from core.kinds import KINDS
 from core.pretraining.pretrain import PretrainConfig
 from core.results import Evaluation
 from core.runs.store import RunStore, is_run_id
@@ -43,7 +43,7 @@ def without_training(**others: Work) -> Iterator[None]:
     }
     with pytest.MonkeyPatch.context() as patch:
         for kind, run in work.items():
-            patch.setitem(RECIPES, kind, Recipe(kind, RECIPES[kind].config, run))
+            patch.setitem(KINDS, kind, replace(KINDS[kind], run=run, helped=None, here=False, red_items=None))
         patch.setattr("core.runs.context.CHECK_SECONDS", 0.0)  # else a run ends before it looks whether to stop
         yield
 

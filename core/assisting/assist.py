@@ -17,14 +17,14 @@ from typing import Literal
 
 from pydantic import field_validator
 
-from core.assisting.assist_result import AssistResult, AssistRow, AssistTable, AssistVerdict
+from core.assisting.assist_result import AssistResult, AssistRow, AssistTable, AssistVerdict, in_words
 from core.assisting.drift import Assisted, SharedLabels, random_part
 from core.assisting.score import SWEEP, SklConfig, check_trainable
 from core.assisting.skl import parse_map
 from core.config import option
 from core.errors import ConfigError
 from core.importing.learnable import learnable
-from core.kind import Job
+from core.kind import Job, Kind
 from core.runs import result as results
 from core.runs.parts import Parts
 from core.runs.store import RunStore
@@ -255,3 +255,14 @@ def _learnt(table: AssistTable, store: RunStore) -> bool:
     """Whether any tagger of any arm learnt anything."""
     runs = [store.get(name) for name in table.runs.values()]
     return any(len(taggers.collapsed_seeds(run)) < len(run.manifest.config["seeds"]) for run in runs)
+
+
+KIND = Kind(
+    "assist",
+    AssistConfig,
+    run,
+    AssistResult,
+    title=lambda run: f"{run.corpus(run.config['primary'])} with the help of {run.corpus(run.config['assisting'])}",
+    outcome=lambda result, _: in_words(result.tables[0]),
+    page="Assisting",
+)

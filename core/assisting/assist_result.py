@@ -6,6 +6,8 @@ from typing import Literal
 
 from core.runs import result
 from core.runs.run import Run
+from core.shown import count
+from core.similarity.grid import listed
 from core.stats.verdict import Word
 from core.stats.welch import Welch
 
@@ -108,3 +110,29 @@ def points(rows: Sequence[AssistRow], share: str) -> list[SweepPoint]:
 
 def _by_split(row: AssistRow) -> dict[Literal["dev", "test"], Sequence[float]]:
     return {"dev": row.dev, "test": row.test}
+
+
+_SHARED = {"all": "With all of the network shared", "sub-word": "With only the spelling of words shared"}
+_VERDICTS: dict[Word, str] = {
+    "improves": "it helps",
+    "no evidence": "no evidence of a difference",
+    "hurts": "it hurts",
+    "nothing learnt": "no tagger learnt anything, so that says nothing",
+}
+
+
+def in_words(table: AssistTable) -> str:
+    """One of an `assist` run's `tables` as a sentence."""
+    comparisons = []
+    for arm, name, welch in (
+        ("random", "as many at random", None),
+        ("all", "borrowing all", table.against_all),
+        ("monolingual", "borrowing none", table.against_monolingual),
+    ):
+        if verdict := table.verdicts.get(arm):
+            chance = f"; Welch's test: p = {welch.p:.2g}" if welch else ""
+            comparisons.append(f"{verdict.delta:+z.2f} beside {name} ({_VERDICTS[verdict.verdict]}{chance})")
+    return (
+        f"{_SHARED[table.share]}, the dev set chose the threshold {table.threshold:g}, which borrows "
+        f"{count(table.kept, 'sentence')}. The test score is {table.skl:.2f}: {listed(comparisons)}."
+    )

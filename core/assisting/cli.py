@@ -11,7 +11,7 @@ from core.cli.terminal import finish, json_option, progress, report
 from core.errors import ConfigError
 from core.projects import runs
 
-CONFIG, ASSIST = runs.RECIPES["skl"].config, runs.RECIPES["assist"].config
+CONFIG, ASSIST = runs.KINDS["skl"].config, runs.KINDS["assist"].config
 _MAP_FILE = "A file of OLD=NEW lines, in place of or beside --type-map."
 
 

@@ -15,8 +15,9 @@ from core.assisting.skl import Drift, SklOptions, TypeMap
 from core.config import option
 from core.corpora.corpus import Corpus
 from core.errors import ConfigError, CorpusError
-from core.kind import Job
+from core.kind import About, Job, Kind
 from core.reporter import Reporter
+from core.shown import count
 from core.text.sentence import Sentence
 
 SWEEP = tuple(range(1, 10))  # the thresholds of Murthy et al. 2018, Fig. 2
@@ -131,3 +132,20 @@ def _blocks(corpus: Corpus, types: TypeMap, report: Reporter) -> Iterator[list[S
         done += len(block)
         report.progress(done, len(corpus), "sentences")
         report.check()
+
+
+def _outcome(result: SklResult, _: About) -> str:
+    overlapping = count(result.overlapping, "entity", "entities")
+    return f"{result.entities.drifting:,} of the {overlapping} in both corpora drift"
+
+
+KIND = Kind(
+    "skl",
+    SklConfig,
+    run,
+    SklResult,
+    title=lambda run: f"Score {run.corpus(run.config['assisting'])} against {run.corpus(run.config['primary'])}",
+    outcome=_outcome,
+    page="Assisting",
+    opens=True,
+)

@@ -13,6 +13,7 @@ from core.assisting.assist_result import AssistResult as AssistResult
 from core.assisting.assist_result import AssistRow as AssistRow
 from core.assisting.assist_result import AssistTable as AssistTable
 from core.assisting.assist_result import SweepPoint
+from core.assisting.assist_result import in_words as in_words
 from core.assisting.drift import Assisted as Assisted
 from core.assisting.drift import DriftRow as DriftRow
 from core.assisting.drift import Mark as Mark
@@ -27,9 +28,6 @@ from core.projects.home import kept_per_home, library, store
 from core.results import IntArray
 from core.runs import result as results
 from core.runs.store import Run
-from core.shown import count
-from core.similarity.grid import listed
-from core.stats.verdict import Word
 from core.text.sentence import Sentence
 
 
@@ -172,29 +170,3 @@ def sweep_points(run_id: str, share: str) -> list[SweepPoint]:
     """F1 by threshold of a finished `assist` run where `share` is learnt together, as `figures.f1_by_threshold` takes
     it."""
     return assist.points(swept(run_id).rows, share)
-
-
-_SHARED = {"all": "With all of the network shared", "sub-word": "With only the spelling of words shared"}
-_VERDICTS: dict[Word, str] = {
-    "improves": "it helps",
-    "no evidence": "no evidence of a difference",
-    "hurts": "it hurts",
-    "nothing learnt": "no tagger learnt anything, so that says nothing",
-}
-
-
-def in_words(table: AssistTable) -> str:
-    """One of an `assist` run's `tables` as a sentence."""
-    comparisons = []
-    for arm, name, welch in (
-        ("random", "as many at random", None),
-        ("all", "borrowing all", table.against_all),
-        ("monolingual", "borrowing none", table.against_monolingual),
-    ):
-        if verdict := table.verdicts.get(arm):
-            chance = f"; Welch's test: p = {welch.p:.2g}" if welch else ""
-            comparisons.append(f"{verdict.delta:+z.2f} beside {name} ({_VERDICTS[verdict.verdict]}{chance})")
-    return (
-        f"{_SHARED[table.share]}, the dev set chose the threshold {table.threshold:g}, which borrows "
-        f"{count(table.kept, 'sentence')}. The test score is {table.skl:.2f}: {listed(comparisons)}."
-    )

@@ -10,7 +10,7 @@ from core.cli.terminal import artifact, finish, json_option, progress
 from core.errors import ConfigError
 from core.projects import runs
 
-DIFFICULTY = runs.RECIPES["difficulty"].config
+DIFFICULTY = runs.KINDS["difficulty"].config
 
 
 @click.command()

@@ -15,7 +15,7 @@ from core.projects import runs
 from core.projects.runs import Run
 from core.tagging import view as taggers
 
-REBUILD, ROBUSTNESS = runs.RECIPES["rebuild"].config, runs.RECIPES["robustness"].config
+REBUILD, ROBUSTNESS = runs.KINDS["rebuild"].config, runs.KINDS["robustness"].config
 _OUTPUT = click.option(
     "--output",
     type=FILE,

@@ -21,9 +21,10 @@ from core.bias.result import BinBits, Bits, DifficultyResult, Intervals, TypeDif
 from core.config import Config, option
 from core.corpora.corpus import Corpus
 from core.errors import CorpusError
-from core.kind import Job
+from core.kind import About, Job, Kind
 from core.models.fingerprint import fingerprint
 from core.results import FloatArray
+from core.shown import count
 
 
 class DifficultyOptions(Config):
@@ -265,3 +266,21 @@ def _mentions(questions: Questions, pvi: FloatArray) -> list[Mention]:
             questions.instances, pvi.tolist(), questions.folds[0].tolist(), strict=True
         )
     ]
+
+
+def _outcome(result: DifficultyResult, _: About) -> str:
+    bits = result.v_information
+    return f"Names tell {bits.entity:.2f} bits, contexts {bits.context:.2f}, over {count(result.mentions, 'mention')}"
+
+
+KIND = Kind(
+    "difficulty",
+    DifficultyConfig,
+    run,
+    DifficultyResult,
+    title=lambda run: f"Measure names and contexts of {run.corpus(run.config['train'])}",
+    outcome=_outcome,
+    page="Bias",
+    opens=True,
+    here=True,
+)

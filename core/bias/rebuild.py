@@ -24,10 +24,11 @@ from core.bias.training_sentences import Measured, Measures, Rebuilt, Training
 from core.config import Config, option, unusual
 from core.corpora.corpus import Corpus
 from core.errors import ConfigError, CorpusError, Unfinished
-from core.kind import Job
+from core.kind import Job, Kind
 from core.models.fingerprint import fingerprint
 from core.models.hub import load_tokenizer
 from core.runs.store import RunStore
+from core.shown import count
 from core.tagging.scores import labelled
 from core.text.sentence import Sentence
 
@@ -275,3 +276,14 @@ def in_words(config: RebuildConfig) -> str:
             more = "" if config.add_bin == "none" else f" and {config.size:,} {config.add_bin}"
             text = f"{config.size:,} at random" if not more else f"{config.size:,}{more}"
     return ", ".join([text, *unusual(config, (*names, "seed"))])
+
+
+KIND = Kind(
+    "rebuild",
+    RebuildConfig,
+    run,
+    RebuildResult,
+    title=lambda run: f"Rebuild {run.corpus(run.config['train'])} by {run.config['method']}",
+    outcome=lambda result, _: f"{count(result.changed, 'mention')} changed",
+    page="Bias",
+)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import get_args
 
-from core.bias.robustness import Kind
+from core.bias.robustness import Perturbation
 from core.bias.training_sentences import key_of
 from core.corpora.corpus import Corpus
 from core.errors import ConfigError, CorpusError
@@ -18,7 +18,7 @@ NEARLY = 0.9  # of the smaller corpus: the one is, or holds, the other, however 
 
 def refuse_tests(corpus: Corpus, store: RunStore) -> None:
     """Errors: ConfigError if `corpus` is a robustness set, or a test split of any run in `store`."""
-    if corpus.origin.get("kind") in get_args(Kind):
+    if corpus.origin.get("kind") in get_args(Perturbation):
         raise ConfigError(
             f"{corpus.name}: is a robustness set ({corpus.origin['kind']}), made for testing; only training data is"
             " rebuilt, so give a training split."

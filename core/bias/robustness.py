@@ -15,11 +15,12 @@ from core.bias.training_sentences import Name, name_of
 from core.config import Config, option, unusual
 from core.corpora.corpus import Corpus
 from core.errors import CorpusError
-from core.kind import Job
+from core.kind import Job, Kind
+from core.shown import count
 from core.tagging.scores import labelled
 from core.text.sentence import Sentence
 
-Kind = Literal["oov", "cross-category", "typos"]
+Perturbation = Literal["oov", "cross-category", "typos"]
 SURE = 0.8
 
 
@@ -32,7 +33,7 @@ class RobustnessConfig(Config):
         "Training set: labelled sentences (L_C) that define which names are unseen or of another type.",
         corpus=True,
     )
-    kind: Kind = option(
+    kind: Perturbation = option(
         ..., "oov: names of the type that train does not hold. cross-category: names of other types. typos: one slip."
     )
     gazetteer: tuple[str, ...] = option(
@@ -120,3 +121,14 @@ def _rename(config: RobustnessConfig, job: Job, known: Known, gold: list[Sentenc
         counts = ", ".join(f"{len(new):,} {kind}" for kind, new in sorted(by_type.items())) or "none"
         job.context.note(f"Names that the tagger found and {job.corpus(config.train).name} lacks: {counts}.")
     return unseen(gold, known, names, config.seed, by_type)
+
+
+KIND = Kind(
+    "robustness",
+    RobustnessConfig,
+    run,
+    RobustnessResult,
+    title=lambda run: f"Make {run.config['kind']} of {run.corpus(run.config['test'])}",
+    outcome=lambda result, _: f"{result.changed:,} of {count(result.mentions, 'mention')} renamed",
+    page="Bias",
+)

@@ -11,7 +11,7 @@ from core.projects import runs
 from core.tagging import training_view as training
 from core.tagging.training_view import RankResult
 
-CONFIG = runs.RECIPES["rank"].config
+CONFIG = runs.KINDS["rank"].config
 
 
 @click.group("encoders")

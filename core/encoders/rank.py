@@ -22,7 +22,7 @@ from core.encoders.rank_result import (
     write_encoder,
 )
 from core.errors import ConfigError, CorpusError, ModelError, memory_ran_out
-from core.kind import Job
+from core.kind import About, Job, Kind
 from core.models.encoder_options import EncoderOptions
 from core.models.fingerprint import fingerprint
 from core.results import Evaluation, FloatArray
@@ -224,3 +224,26 @@ def _proposal(states: "States", sample: Labelled, job: Job) -> Proposal:
         f"below it is layer {best} ({tables[best].f1():.1f})."
     )
     return Proposal(layers="last", why=why)
+
+
+def _title(run: About) -> str:
+    encoders = " and ".join(map(run.encoder, run.config["encoders"]))
+    return f"Rank {encoders} on {run.corpus(run.config['train'])}"
+
+
+def _outcome(result: RankResult, run: About) -> str:
+    best = result.encoders[0]
+    return f"{run.encoder(best.encoder)} fits best: a linear probe scores {best.mean.f1:.1f} (F1) from its layers' mean"
+
+
+KIND = Kind(
+    "rank",
+    RankConfig,
+    run,
+    RankResult,
+    title=_title,
+    outcome=_outcome,
+    page="Training",
+    command=("encoders", "rank"),
+    here=True,
+)

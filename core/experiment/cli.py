@@ -17,7 +17,7 @@ from core.projects import removals, runs
 from core.projects.runs import Event, Run
 from core.shown import duration
 
-CONFIG = runs.RECIPES["experiment"].config
+CONFIG = runs.KINDS["experiment"].config
 _INPUTS = ("task", "train", "dev", "test")
 
 

@@ -14,7 +14,7 @@ from core.projects import runs
 from core.projects.runs import Run
 from core.shown import duration
 
-CONFIG = runs.RECIPES["study"].config
+CONFIG = runs.KINDS["study"].config
 _INPUTS = ("train", "dev", "test")
 
 

@@ -18,7 +18,7 @@ from core.experiment.halves import resized
 from core.experiment.seconds import Seconds
 from core.experiment.stages import Stages
 from core.experiment.steps import CHECK, Step, in_order, lines
-from core.kind import Job, Options, Recipe, plan
+from core.kind import Job, Kind, Options, plan
 from core.reporter import Silent
 from core.runs.context import RunContext
 from core.runs.store import Run, RunStore
@@ -85,9 +85,9 @@ class Lookup(Job):
 
     def child(self, kind: str, **options: object) -> Run:
         """Errors: NotYet."""
-        recipe = self.recipes[kind]
+        known = self.kinds[kind]
         try:
-            wanted = plan(recipe, recipe.config.parse(options), self.home)
+            wanted = plan(known, known.config.parse(options), self.home)
         except ModelError as error:  # an encoder that is still to be fetched
             raise NotYet from error
         run = RunStore(self.home).finished(wanted.key)
@@ -109,7 +109,7 @@ def cost(
     config: ExperimentConfig,
     measured: CalibrateResult,
     home: Path,
-    recipes: Mapping[str, Recipe],
+    kinds: Mapping[str, Kind],
     others: Mapping[str, CalibrateResult] | None = None,
     *,
     labels: int = 0,
@@ -118,7 +118,7 @@ def cost(
 
     labels: number of training sentences of a part that is not sealed yet, in place of all.
     """
-    job = Lookup(home, cast(RunContext, Silent()), recipes)
+    job = Lookup(home, cast(RunContext, Silent()), kinds)
     names = {role: getattr(config, role) for role in ("task", "domain", "train", "dev", "test", "assisting")}
     corpora = {role: job.corpus(name) for role, name in names.items() if name}
     corpora = resized(config, corpora) if config.cross else corpora

@@ -19,7 +19,7 @@ from core.experiment.result import ArmRow as ArmRow
 from core.experiment.result import ExperimentResult as ExperimentResult
 from core.experiment.result import FurtherTest as FurtherTest
 from core.experiment.settling import Outlook
-from core.kinds import RECIPES
+from core.kinds import KINDS
 from core.projects.home import home, kept_per_home, library, store
 from core.runs import result
 from core.runs.store import Run
@@ -322,7 +322,7 @@ def _in_words(rows: Sequence[OptionDifference], run: Run) -> list[OptionDifferen
 
 def value_in_words(run: Run, option: str, value: object) -> str:
     """An option's value as people read it: a run's corpora by name; None, which leaves it to the preset, "as usual"."""
-    corpora = fields_with(RECIPES[run.manifest.kind].config, "corpus")
+    corpora = fields_with(KINDS[run.manifest.kind].config, "corpus")
     values = value if isinstance(value, list | tuple) else [value]
     words = [corpus_name(str(one)) if option in corpora and one else str(one) for one in values if one != ""]
     return "as usual" if value is None else ", ".join(words) or "none"

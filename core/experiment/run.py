@@ -19,7 +19,8 @@ from core.experiment.multipliers import multipliers
 from core.experiment.result import ExperimentResult, PlannedTest, write
 from core.experiment.stages import FinishedChain, FinishedLine, Stages
 from core.experiment.steps import CHECK, Chain, Line, Step, in_order, lines
-from core.kind import Job
+from core.importing.data_checks import red_items
+from core.kind import Job, Kind
 from core.runs import result as results
 from core.runs.executors.share import Over
 from core.runs.store import Run, RunStore
@@ -77,7 +78,7 @@ def _finished(
         encoder: results.read(job.child("calibrate", **calibration_options(config, encoder)), CalibrateResult)
         for encoder in config.encoders
     }
-    priced = cost(config, measured, job.home, job.recipes, others)
+    priced = cost(config, measured, job.home, job.kinds, others)
     stages, clock = Stages(config, job), Clock(priced.steps, job.context, lambda: helping.n)
     sources = {cell: stages.named[cell.arm.source].fingerprint for cell in config.cells if stages.source(cell)}
     planned = lines(stages, measured.pieces["task"])
@@ -113,3 +114,17 @@ def _chain(chain: Chain, runs: Mapping[Step, Run]) -> FinishedChain:
         halves=runs[chain.halves] if chain.halves else None,
         labels=tuple(runs[step] for step in chain.labels[0, 0] if step in runs),
     )
+
+
+KIND = Kind(
+    "experiment",
+    ExperimentConfig,
+    run,
+    ExperimentResult,
+    title=lambda run: f"Experiment: {', '.join(run.config['arms'])}",
+    outcome=lambda finding, _: " ".join(finding.parts),
+    page="Training",
+    opens=True,
+    helped=help_along,
+    red_items=red_items,
+)

@@ -16,7 +16,7 @@ from core.errors import ConfigError
 from core.experiment.halves_result import Half, HalvesResult, write
 from core.importing import audit_result as audit
 from core.importing.audit import Flagging
-from core.kind import Job
+from core.kind import Job, Kind
 from core.results import IntArray
 from core.tagging.scores import labelled
 from core.text.sentence import Sentence
@@ -78,3 +78,13 @@ def _half(config: HalvesConfig, job: Job, pool: Corpus, own: IntArray, test: Int
         **{part: corpus.fingerprint for part, corpus in parts.items()},
         sentences={part: len(corpus) for part, corpus in parts.items()},
     )
+
+
+KIND = Kind(
+    "halves",
+    HalvesConfig,
+    run,
+    HalvesResult,
+    title=lambda run: f"Split {run.corpus(run.config['train'])} into halves",
+    command=None,
+)

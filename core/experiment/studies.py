@@ -18,7 +18,7 @@ from core.experiment.study_result import Question as Question
 from core.experiment.study_result import StudyResult as StudyResult
 from core.files import read_back
 from core.kind import Options, plan
-from core.kinds import RECIPES
+from core.kinds import KINDS
 from core.projects.home import home, library, store
 from core.runs.events import Event
 
@@ -44,10 +44,10 @@ def cost(options: Mapping[str, object]) -> StudyCost:
     Errors: RunError while a calibration that it needs has not finished; ConfigError, CorpusError.
     """
     config = StudyConfig.parse(dict(options))
-    wanted = plan(RECIPES["study"], config, home())
+    wanted = plan(KINDS["study"], config, home())
     assert isinstance(wanted.config, StudyConfig)
     measured = [experiments.timed(wanted.config.experiment(number)) for number in range(len(config.train))]
-    whole = study_cost(wanted.config, measured, home(), RECIPES, task_names(config, library()))
+    whole = study_cost(wanted.config, measured, home(), KINDS, task_names(config, library()))
     if not store().finished(wanted.key):
         return whole
     return replace(whole, costs={place: each.ended() for place, each in whole.costs.items()})

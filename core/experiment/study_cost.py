@@ -6,7 +6,7 @@ from pathlib import Path
 
 from core.experiment.cost import Cost, cost
 from core.experiment.study_config import StudyConfig
-from core.kind import Recipe
+from core.kind import Kind
 from core.tagging.calibration import CalibrateResult
 
 
@@ -57,12 +57,12 @@ def study_cost(
     config: StudyConfig,
     measured: Sequence[CalibrateResult],
     home: Path,
-    recipes: Mapping[str, Recipe],
+    kinds: Mapping[str, Kind],
     names: Sequence[str],
 ) -> StudyCost:
     """measured: the result of a `calibrate` run a task. names: of the tasks."""
     costs = {
-        (task, n): cost(config.experiment(task, n), timed, home, recipes)
+        (task, n): cost(config.experiment(task, n), timed, home, kinds)
         for task, timed in enumerate(measured)
         for n in config.stops
     }

@@ -5,8 +5,11 @@ claim's differences are pooled; what a look adds is what the next experiments ha
 by their keys, with a single experiment on one of the tasks too.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
+from core.corpora.checks import Check, listed
+from core.corpora.library import Library
 from core.experiment import result as boards
 from core.experiment import study_questions as questions
 from core.experiment import study_tables as tables
@@ -16,7 +19,8 @@ from core.experiment.study_config import StudyConfig, task_names
 from core.experiment.study_cost import study_cost
 from core.experiment.study_interim_analysis import planned_test
 from core.experiment.study_result import StudyResult, TaskRow, write
-from core.kind import Job
+from core.importing.data_checks import red_items
+from core.kind import About, Job, Kind
 from core.runs import durations
 from core.runs import result as results
 from core.runs.store import Run, RunStore
@@ -56,7 +60,7 @@ def _experiments(
 ) -> list[Run]:
     """The finished experiment of every task at a look. number: of the look, from 0."""
     runs, n, of = [], config.stops[number], len(config.stops) * len(names)
-    priced = study_cost(config, measured, job.home, job.recipes, names)
+    priced = study_cost(config, measured, job.home, job.kinds, names)
     left = priced.seconds
     for task, name in enumerate(names):
         after = max(left - priced.of(task, n), 0.0)
@@ -101,3 +105,35 @@ def _tested(config: StudyConfig, number: int) -> set[str]:
 
 def _place(cell: Cell) -> tuple[str, str]:
     return cell.arm.name, cell.budget
+
+
+def _title(run: About) -> str:
+    tasks = ", ".join(run.config["names"]) or run.corpora(run.config["test"])
+    return f"Study: {', '.join(run.config['arms'])} on {tasks}"
+
+
+def study_red_items(kind: str, options: Mapping[str, object], library: Library) -> list[Check]:
+    """Return the red items of all tasks of a study, each naming the tasks unless all have it."""
+    config = StudyConfig.parse(dict(options))
+    tasks = dict[Check, list[str]]()
+    names = task_names(config, library)
+    for number, name in enumerate(names):
+        for check in red_items("experiment", config.experiment(number).model_dump(), library):
+            tasks.setdefault(check, []).append(name)
+    return [
+        check if of == names else replace(check, sentence=f"{listed(of)}: {check.sentence}")
+        for check, of in tasks.items()
+    ]
+
+
+KIND = Kind(
+    "study",
+    StudyConfig,
+    run,
+    StudyResult,
+    title=_title,
+    outcome=lambda finding, _: " ".join(finding.parts),
+    page="Training",
+    opens=True,
+    red_items=study_red_items,
+)

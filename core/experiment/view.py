@@ -20,7 +20,7 @@ from core.experiment.foresight import Foresight, foresee, larger
 from core.experiment.plan_file import PlanFile
 from core.importing.view import add_sample, roles, set_role
 from core.kind import Options, plan
-from core.kinds import RECIPES
+from core.kinds import KINDS
 from core.projects.home import home, kept_per_home, library, store
 from core.projects.runs import with_corpora
 from core.runs import result
@@ -119,9 +119,9 @@ def _cost(options: Mapping[str, object], labels: int = 0) -> Cost:
     """labels: number of training sentences in place of all."""
     config = ExperimentConfig.parse(dict(options))
     measured = {encoder: timed(config, encoder) for encoder in ("", *config.encoders)}
-    wanted = plan(RECIPES["experiment"], config, home())
+    wanted = plan(KINDS["experiment"], config, home())
     assert isinstance(wanted.config, ExperimentConfig)
-    whole = cost_of(wanted.config, measured.pop(""), home(), RECIPES, measured, labels=labels)
+    whole = cost_of(wanted.config, measured.pop(""), home(), KINDS, measured, labels=labels)
     return whole.ended() if store().finished(wanted.key) and not labels else whole
 
 
@@ -184,9 +184,9 @@ def timed(config: ExperimentConfig, encoder: str = "") -> CalibrateResult:
 
 def _timed(config: ExperimentConfig, encoder: str) -> CalibrateResult | None:
     """The speed as it was measured on the experiment's texts, else on as many of them as it ever was."""
-    recipe = RECIPES["calibrate"]
-    wanted = recipe.config.parse(calibration_options(config, encoder))
-    if run := store().finished(plan(recipe, wanted, home()).key):
+    kind = KINDS["calibrate"]
+    wanted = kind.config.parse(calibration_options(config, encoder))
+    if run := store().finished(plan(kind, wanted, home()).key):
         return result.read(run, CalibrateResult)
     alike = {name: getattr(wanted, name) for name in ("encoder", "network", "hidden")}
     texts = [library().find(name).fingerprint for name in (config.task, config.train, config.domain) if name]

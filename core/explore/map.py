@@ -15,7 +15,7 @@ from core.errors import ConfigError
 from core.explore.pile import Pile, name_topics
 from core.explore.result import Layout, MapResult, write_table
 from core.files import replacing
-from core.kind import Job
+from core.kind import Job, Kind
 from core.models.encoder_options import EncoderOptions
 from core.reporter import Reporter
 from core.results import BoolArray, FloatArray, IntArray
@@ -24,6 +24,7 @@ from core.runs.result import read
 from core.runs.store import Run, RunStore, run_key
 from core.selection import result as scores
 from core.selection.result import SelectResult
+from core.shown import count
 from core.stats.draws import stratified
 
 CHUNK = 8 * BLOCK  # points placed at a time
@@ -199,3 +200,15 @@ def _everywhere(
         placed = np.concatenate([np.load(path) for path in chunked(job.context, len(others), CHUNK, compute, "place")])
         coordinates[:, others], cluster[others] = placed[:, :-1].T, placed[:, -1]
     return coordinates, cluster
+
+
+KIND = Kind(
+    "map",
+    MapConfig,
+    run,
+    MapResult,
+    title=lambda run: f"Map {run.selection(run.config['selection'])}",
+    outcome=lambda result, _: f"{count(result.points, 'sentence')} laid out",
+    page="Explore",
+    opens=True,
+)

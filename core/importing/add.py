@@ -25,7 +25,7 @@ from core.errors import EncodingError, OptionsError, ReadError, ResourceError
 from core.files import read_object, write_atomic
 from core.importing.result import AddResult, Cut
 from core.importing.result import path as rejects_of
-from core.kind import Job, Result
+from core.kind import Job, Kind, Result
 from core.models import hub, unknown
 from core.paths import user_path
 from core.reporter import Reporter
@@ -336,3 +336,18 @@ def _progress(report: Reporter, done: int, total: int) -> None:
     """Progress in bytes, in the unit that people read."""
     unit, size = ("MB", 1_000_000) if total >= 10_000_000 else ("KB", 1_000)
     report.progress(done // size, max(total // size, 1), unit)
+
+
+KIND = Kind(
+    "add",
+    AddConfig,
+    run,
+    AddResult,
+    title=lambda run: f"Import {run.config['name'] or run.config['path'].rsplit('/', 1)[-1]}",
+    outcome=lambda result, _: f"{count(result.sentences, 'sentence')}, {count(result.tokens, 'token')}",
+    page="Corpora",
+    opens=True,
+    command=("corpus", "add"),
+    positional=("path", "others"),
+    reuse=False,
+)

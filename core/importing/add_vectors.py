@@ -12,7 +12,7 @@ from core.encoders import vectors
 from core.encoders.vectors import ImportResult
 from core.errors import ConfigError
 from core.importing.add import LONGEST_NAME, proposed_name
-from core.kind import Job
+from core.kind import Job, Kind
 from core.paths import user_path
 from core.reporter import Reporter
 from core.runs.store import RunStore, is_run_id
@@ -83,3 +83,17 @@ def _read(config: AddVectorsConfig, job: Job, path: Path, draft: Path, name: str
 def _progress(report: Reporter, size: int, done: int) -> None:
     report.check()
     report.progress(done // 1000, max(size // 1000, 1), "KB")
+
+
+KIND = Kind(
+    "vectors-import",
+    AddVectorsConfig,
+    run,
+    ImportResult,
+    title=lambda run: f"Read word vectors {run.config['name'] or run.config['path'].rsplit('/', 1)[-1]}",
+    outcome=lambda result, _: result.says,
+    page="Training",
+    command=("vectors", "add"),
+    positional=("path",),
+    reuse=False,
+)

@@ -7,9 +7,10 @@ from core.config import Config, option
 from core.corpora import hygiene
 from core.importing.audit_result import AuditResult, write
 from core.importing.phased import phases
-from core.kind import Job
+from core.kind import About, Job, Kind
 from core.runs.executors import together
 from core.runs.executors.share import CLAIMS, Over
+from core.shown import count
 
 
 class Flagging(Config):
@@ -57,3 +58,21 @@ def _flags(config: AuditConfig, job: Job) -> hygiene.Audit:
     flagging = config.model_dump(include=set(Flagging.model_fields))
     with together():
         return hygiene.audit(corpus, held_out, job.context, **flagging, phases=phases(job.context))
+
+
+def _outcome(result: AuditResult, _: About) -> str:
+    flagged = [f"{n:,} {name.replace('_', ' ')}" for name, n in result.flags.items() if n]
+    return f"Of {count(result.sentences, 'sentence')}: {', '.join(flagged) or 'nothing to flag'}"
+
+
+KIND = Kind(
+    "audit",
+    AuditConfig,
+    run,
+    AuditResult,
+    title=lambda run: f"Check {run.corpus(run.config['corpus'])} for duplicates and leaks",
+    outcome=_outcome,
+    page="Corpora",
+    command=None,
+    helped=help_along,
+)

@@ -11,7 +11,6 @@ from core.corpora.corpus import Corpus
 from core.corpora.library import Library
 from core.errors import ConfigError, CorpusError, WinnowError
 from core.experiment import arms
-from core.experiment.study_config import StudyConfig, task_names
 from core.models import unknown
 from core.models.hub import BUNDLED
 from core.models.unknown import Coverage
@@ -191,16 +190,5 @@ def _first(value: object) -> str:
 
 
 def red_items(kind: str, options: Mapping[str, object], library: Library) -> list[Check]:
-    """Return the red items of a run; of a study those of all its tasks. options: of the run's config, complete."""
-    if kind != "study":
-        return [check for check in checked(subject(kind, options, library)) if check.level == "red"]
-    config = StudyConfig.parse(dict(options))
-    tasks = dict[Check, list[str]]()
-    names = task_names(config, library)
-    for number, name in enumerate(names):
-        for check in red_items("experiment", config.experiment(number).model_dump(), library):
-            tasks.setdefault(check, []).append(name)
-    return [
-        check if of == names else replace(check, sentence=f"{checks.listed(of)}: {check.sentence}")
-        for check, of in tasks.items()
-    ]
+    """Return the red items of a run's data check. options: of the run's config, complete."""
+    return [check for check in checked(subject(kind, options, library)) if check.level == "red"]

@@ -22,12 +22,13 @@ from core.corpora.uploads import forget_unpacked, keep_only, still_needed
 from core.errors import ConfigError, InputError, ResourceError, WinnowError
 from core.files import read_object, write_atomic
 from core.importing.add import proposed_name
-from core.importing.intake_result import IntakeResult, Taken
+from core.importing.intake_result import IntakeResult, Taken, parts_in_words
 from core.importing.result import AddResult
 from core.importing.split_result import SplitResult
-from core.kind import Job, as_json
+from core.kind import About, Job, Kind, as_json
 from core.runs.result import read
 from core.runs.run import Run
+from core.shown import count
 
 BEFORE = "taken.json"  # the result, kept until the run has ended: an upload's copy is gone by then
 SHARES = {"train": 70.0, "dev": 10.0, "test": 20.0}
@@ -171,3 +172,23 @@ def _parts(job: Job, part: str, corpus: str, missing: Sequence[str]) -> dict[str
             raise
         child = job.child("split", corpus=corpus, by="sentence", **shares)
     return {each.name: each.corpus for each in read(child, SplitResult).parts}
+
+
+def _outcome(result: IntakeResult, _: About) -> str:
+    taken = [part.part for part in result.parts if not part.problem]
+    return f"{len(taken)} of {count(len(result.parts), 'part')} imported: {parts_in_words(taken)}"
+
+
+KIND = Kind(
+    "intake",
+    IntakeConfig,
+    run,
+    IntakeResult,
+    title=lambda run: f"Import {count(sum(len(run.config[part]) for part in PARTS), 'file')}",
+    outcome=_outcome,
+    page="Corpora",
+    opens=True,
+    command=("corpus", "propose", "--use"),
+    positional=("path", "others"),
+    reuse=False,
+)

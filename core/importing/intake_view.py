@@ -1,6 +1,5 @@
 """Several files at once: which part each is proposed to play, and the run that makes corpora of them."""
 
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
@@ -26,10 +25,10 @@ from core.importing import view as corpora
 from core.importing.intake_result import KIND as KIND
 from core.importing.intake_result import IntakeResult as IntakeResult
 from core.importing.intake_result import Taken as Taken
+from core.importing.intake_result import parts_in_words as parts_in_words
 from core.importing.view import Corpus
 from core.projects.home import kept_per_home, store
 from core.runs.result import read
-from core.shown import count
 from core.terms import in_words as in_words
 
 PART_TITLES = {
@@ -53,14 +52,6 @@ def proposal(paths: Sequence[Path], like: Collection[str] = ()) -> Proposal:
     the task. Errors: of listing them; ResourceError.
     """
     return propose(_looks(tuple(paths), tuple(map(_stamp, paths))), like, {r: c.name for r, c in held().items()})
-
-
-def parts_in_words(parts: Sequence[str]) -> str:
-    """Name parts of an import, equal ones with their number: `task corpus, 2 further sources`."""
-    words = {**{role: term.word for role, term in corpora.ROLES.items()}, DIVIDE: "labelled corpus"}
-    named = Counter(words.get(part, "further source" if part == SOURCE else part) for part in parts)
-    plural = {word: word.replace("corpus", "corpora") for word in named if word.endswith("corpus")}
-    return ", ".join(word if n == 1 else count(n, word, plural.get(word, "")) for word, n in named.items())
 
 
 def held() -> dict[str, Corpus]:

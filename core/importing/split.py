@@ -18,7 +18,7 @@ from core.errors import ConfigError
 from core.importing import audit_result as audit
 from core.importing.audit import Flagging
 from core.importing.split_result import Part, SplitResult
-from core.kind import Job
+from core.kind import About, Job, Kind
 from core.results import BoolArray, IntArray
 
 USUAL_NAMES = {2: ("train", "test"), 3: ("train", "dev", "test")}
@@ -159,3 +159,20 @@ def _drawn(config: SplitConfig, units: IntArray) -> IntArray:
     for k, rows in enumerate(dealt(units, config.shares, config.seed)):
         part[rows] = k
     return part
+
+
+def _outcome(result: SplitResult, _: About) -> str:
+    return ", ".join(f"{part.name} {part.sentences:,}" for part in result.parts) + " sentences"
+
+
+KIND = Kind(
+    "split",
+    SplitConfig,
+    run,
+    SplitResult,
+    title=lambda run: f"Divide {run.corpus(run.config['corpus'])} by {run.config['by']}",
+    outcome=_outcome,
+    page="Corpora",
+    command=("corpus", "split"),
+    positional=("corpus",),
+)

@@ -25,6 +25,7 @@ from core.importing.add import LONGEST_NAME as LONGEST_NAME
 from core.importing.add import proposed_name as proposed_name
 from core.importing.audit_result import AuditResult as AuditResult
 from core.importing.audit_result import read as read_audit
+from core.importing.intake_result import ROLES as ROLES
 from core.importing.result import AddResult as AddResult
 from core.importing.split_result import SplitResult as SplitResult
 from core.paths import allowed_path
@@ -38,13 +39,12 @@ from core.runs.result import read as read_result
 from core.runs.run import holders
 from core.samples.sets import SampleSet as SampleSet
 from core.samples.sets import sample_sets
-from core.terms import DEV, DOMAIN, TASK, TEST, TRAIN, plainly
+from core.terms import plainly
 from core.text.sentence import Entity as Entity
 from core.text.sentence import Sentence as Sentence
 
 P = ParamSpec("P")
 T = TypeVar("T")
-ROLES = {"task": TASK, "domain": DOMAIN, "train": TRAIN, "dev": DEV, "test": TEST}
 warm_preview = previews.ready  # starts what makes the next `preview` quick, and returns at once
 CUT_ANYWAY = frozenset(format for format, _ in DOCUMENTS.values()) - {"xlsx"}  # formats whose text has no rows
 _SAMPLES = Path(__file__).resolve().parents[2] / "assets" / "samples"

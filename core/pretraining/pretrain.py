@@ -15,8 +15,9 @@ from core.config import option
 from core.corpora.corpus import BLOCK, Corpus
 from core.encoders.encoder_fit import note_fit
 from core.errors import CorpusError
+from core.importing.data_checks import red_items
 from core.importing.learnable import learnable
-from core.kind import Job
+from core.kind import About, Job, Kind
 from core.models import unknown
 from core.models.encoder_options import EncoderOptions
 from core.pretraining.card import card
@@ -232,3 +233,22 @@ def _settings(config: PretrainConfig, lm: "MaskedLM", piles: "Piles", job: Job) 
         checkpointing=config.checkpointing,
         parts=config.parts,
     )
+
+
+def _outcome(result: PretrainResult, _: About) -> str:
+    perplexity = result.pseudo_perplexity
+    return f"Pseudo-perplexity of held-out text: {perplexity.before:,.1f} before, {perplexity.after:,.1f} after"
+
+
+KIND = Kind(
+    "pretrain",
+    PretrainConfig,
+    run,
+    PretrainResult,
+    title=lambda run: f"Pre-train {run.encoder(run.config['init'])} on {run.corpora(run.config['corpora'])}",
+    outcome=_outcome,
+    page="Training",
+    opens=True,
+    here=True,
+    red_items=red_items,
+)

@@ -12,7 +12,7 @@ from core.corpora import roles
 from core.corpora.library import Library
 from core.files import on_disk, read_object
 from core.isolated import serving
-from core.kinds import RECIPES
+from core.kinds import KINDS
 from core.paths import confine, given_home, home, machine_home, private
 from core.projects import labels
 from core.runs.store import RunStore
@@ -61,7 +61,7 @@ def store() -> RunStore:
 @lru_cache
 def store_of(folder: Path) -> RunStore:
     """The runs of a project by its folder."""
-    return RunStore(folder, optioned=RECIPES)
+    return RunStore(folder, optioned=KINDS)
 
 
 __all__ = [

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from core.experiment import results
-from core.kinds import RECIPES
+from core.kinds import KINDS
 from core.projects.audit import exporting
 from core.projects.home import store
 from core.tagging import training_view as training
@@ -45,8 +45,8 @@ def differences(run_ids: Sequence[str]) -> list[Difference]:
 def chosen(run_id: str) -> dict[str, str]:
     """Options of a run that are not at their default, nested ones too, in words. Errors: RunError."""
     run = store().get(run_id)
-    recipe = RECIPES.get(run.manifest.kind)
-    usual = {name: field.default for name, field in recipe.config.model_fields.items()} if recipe else {}
+    kind = KINDS.get(run.manifest.kind)
+    usual = {name: field.default for name, field in kind.config.model_fields.items()} if kind else {}
     options = {name: value for name, value in run.manifest.config.items() if name != "weights"}
     own = {
         name: value

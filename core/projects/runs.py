@@ -15,7 +15,7 @@ from core.importing.result import AddResult
 from core.importing.view import roles
 from core.kind import help_of, plan, register, resolve, work_of
 from core.kind import refuse_red as refuse
-from core.kinds import RECIPES as RECIPES
+from core.kinds import KINDS as KINDS
 from core.projects.audit import note, noted, ready
 from core.projects.home import home, library, store
 from core.projects.usage import runs_with_roles
@@ -74,8 +74,8 @@ def held_by_another(run_id: str) -> str:
 
 def finished(kind: str, options: Mapping[str, object]) -> Run | None:
     """The finished run that `start(kind, options)` would return instead of a new one."""
-    recipe = RECIPES[kind]
-    return store().finished(plan(recipe, recipe.config.parse(dict(options)), home()).key)
+    known = KINDS[kind]
+    return store().finished(plan(known, known.config.parse(dict(options)), home()).key)
 
 
 def places() -> tuple[str, ...]:
@@ -93,8 +93,8 @@ def place(run_id: str) -> Where:
 
 def begun(kind: str, options: Mapping[str, object]) -> Run | None:
     """The run that `start(kind, options)` would return or go on with, in whatever state it is."""
-    recipe = RECIPES[kind]
-    key = plan(recipe, recipe.config.parse(dict(options)), home()).key
+    known = KINDS[kind]
+    key = plan(known, known.config.parse(dict(options)), home()).key
     return store().finished(key) or store().unfinished(key)
 
 
@@ -144,21 +144,21 @@ def refuse_red(kind: str, options: Mapping[str, object], *, run_anyway: bool = F
 
     Errors: ConfigError for a red item, unless `run_anyway` or the run is finished already.
     """
-    recipe = RECIPES[kind]
-    return refuse(recipe, recipe.config.parse(dict(options)), store(), run_anyway=run_anyway)
+    known = KINDS[kind]
+    return refuse(known, known.config.parse(dict(options)), store(), run_anyway=run_anyway)
 
 
 def _registered(kind: str, options: Mapping[str, object], *, run_anyway: bool) -> Run:
     """The run that does this work. Errors: ConfigError for a red item of the data check, before there is a run."""
-    recipe = RECIPES[kind]
-    return register(recipe, recipe.config.parse(dict(options)), store(), run_anyway=run_anyway)
+    known = KINDS[kind]
+    return register(known, known.config.parse(dict(options)), store(), run_anyway=run_anyway)
 
 
 def _work(run: Run, listener: Callable[[Event], None] | None) -> Result:
     """Do the work of a run here and now, alone or with those that share it: its result."""
     if share.share() is None:
-        return worker.execute(run, work_of(run, RECIPES), listener=listener)
-    return share.take_part(run, work_of(run, RECIPES), store(), lambda run: help_of(run, RECIPES), listener=listener)
+        return worker.execute(run, work_of(run, KINDS), listener=listener)
+    return share.take_part(run, work_of(run, KINDS), store(), lambda run: help_of(run, KINDS), listener=listener)
 
 
 def _note_start(run: Run) -> None:
@@ -196,10 +196,10 @@ def brought_options(run_id: str) -> Mapping[str, object] | None:
     run = store().get(run_id)
     if not run.brought_file.exists() or run.state().state == "succeeded":
         return None
-    recipe = RECIPES.get(run.manifest.kind)
-    known = recipe.config.model_fields if recipe else {}
-    corpora = fields_with(recipe.config, "corpus") if recipe else ()
-    usual = {name: field.get_default(call_default_factory=True) for name, field in known.items()}
+    known = KINDS.get(run.manifest.kind)
+    fields = known.config.model_fields if known else {}
+    corpora = fields_with(known.config, "corpus") if known else ()
+    usual = {name: field.get_default(call_default_factory=True) for name, field in fields.items()}
     options = {name: value for name, value in run.manifest.config.items() if name not in corpora}
     return {name: value for name, value in options.items() if _as_tuple(value) != usual.get(name)}
 
@@ -240,7 +240,7 @@ def _send(run: Run, where: Where) -> None:
 
 def _launch(run: Run) -> None:
     """Start its worker, at a moment in which none of its corpora is being removed."""
-    config = RECIPES[run.manifest.kind].config.parse(dict(run.manifest.config))
+    config = KINDS[run.manifest.kind].config.parse(dict(run.manifest.config))
     with store().critical():
         resolve(config, library())
         launch.start(run)
@@ -298,4 +298,4 @@ def fingerprint_of(text: str, listener: Callable[[Event], None] | None = None) -
 
 def train_along() -> None:
     """Take a share of the run that torchrun's first process announces: what every other process does."""
-    ranks.train_along(home(), RECIPES)
+    ranks.train_along(home(), KINDS)

@@ -2,7 +2,7 @@
 
 store = RunStore(home)
 run = store.create("select", config, inputs, seed=0, versions=versions, key=run_key(...))
-launch.start(run)            # in a process of its own; or worker.execute(run, recipe) in this one
+launch.start(run)            # in a process of its own; or worker.execute(run, compute) in this one
 run.state(), run.events(offset), run.cancel(), run.result()
 """
 

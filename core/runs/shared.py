@@ -15,7 +15,7 @@ from core.runs.context import RunContext
 from core.runs.lock import Lock
 from core.runs.run import Manifest, Run
 from core.runs.store import RunStore
-from core.runs.worker import Recipe, attempt
+from core.runs.worker import Compute, attempt
 
 _NEXT = ".next"
 TURN = 120.0  # seconds in which a run's next part may take the device back before runs that began later
@@ -28,7 +28,7 @@ def run_or_reuse(
     kind: str,
     config: Mapping[str, object],
     inputs: Mapping[str, str],
-    function: Recipe,
+    function: Compute,
     *,
     seed: int | None = None,
     versions: Mapping[str, str],

@@ -20,10 +20,10 @@ from core.runs.run import Result, Run
 from core.runs.where import SHARE
 from core.shown import shown
 
-Recipe = Callable[[RunContext], Result]
+Compute = Callable[[RunContext], Result]
 
 
-def execute(run: Run, function: Recipe, *, listener: Listener | None = None) -> Result:
+def execute(run: Run, function: Compute, *, listener: Listener | None = None) -> Result:
     """Work on `run` in this process: `function`'s result, or at once the old one if the run has succeeded.
 
     Errors: RunBusy if another holds the run; otherwise what ended the attempt, which `events.jsonl`
@@ -34,7 +34,7 @@ def execute(run: Run, function: Recipe, *, listener: Listener | None = None) -> 
         return attempt(run, function, listener=listener)
 
 
-def work(run: Run, function: Recipe) -> int:
+def work(run: Run, function: Compute) -> int:
     """The whole of a spawned worker: `execute`, as an exit status. `launch.start` began the attempt, so
     a cancel file found here is meant for it."""
     try:
@@ -51,7 +51,7 @@ def work(run: Run, function: Recipe) -> int:
 
 
 def attempt(
-    run: Run, function: Recipe, *, listener: Listener | None = None, parent: RunContext | None = None
+    run: Run, function: Compute, *, listener: Listener | None = None, parent: RunContext | None = None
 ) -> Result:
     """`execute` for the holder of the run's lock."""
     if run.state().state == "succeeded":  # while we waited for the lock

@@ -26,19 +26,19 @@ _format = click.option(
 
 
 @click.command("prevalence")
-@config_options(runs.RECIPES["prevalence"].config)
+@config_options(runs.KINDS["prevalence"].config)
 @json_option
 def count_alike(as_json: bool, **values: object) -> None:
     """Estimate how many sentences of the domain corpus (D_C) are like the task corpus (T_C), as a range.
 
     It is what a budget can hope for.
     """
-    run = runs.execute("prevalence", given(values, runs.RECIPES["prevalence"].config), progress)
+    run = runs.execute("prevalence", given(values, runs.KINDS["prevalence"].config), progress)
     finish(run, as_json, plain=lambda _: [prevalence.in_words(prevalence.result(run.id))])
 
 
 @click.command()
-@config_options(runs.RECIPES["select"].config)
+@config_options(runs.KINDS["select"].config)
 @click.option(
     "--output",
     type=click.Path(),
@@ -56,7 +56,7 @@ def select(output: str | None, format: Format | None, run_anyway: bool, as_json:
     if output and not format:  # what cannot be written is refused before hours of work, not after them
         selections.format_of(Path(addresses.named(output)))
     addresses.try_output(output or "")
-    options = given(values, runs.RECIPES["select"].config)
+    options = given(values, runs.KINDS["select"].config)
 
     def write(run: Run, output: str) -> Mapping[str, str]:
         config = run.manifest.config
@@ -68,7 +68,7 @@ def select(output: str | None, format: Format | None, run_anyway: bool, as_json:
 
 
 @click.command("map")
-@config_options(runs.RECIPES["map"].config)
+@config_options(runs.KINDS["map"].config)
 @click.option("--output", type=FILE, help="Write the map: a .parquet file.")
 @json_option
 def map_selection(output: str | None, as_json: bool, **values: object) -> None:
@@ -76,7 +76,7 @@ def map_selection(output: str | None, as_json: bool, **values: object) -> None:
 
     For the page Explore, Embedding Atlas or a notebook.
     """
-    options = given(values, runs.RECIPES["map"].config)
+    options = given(values, runs.KINDS["map"].config)
     run = runs.execute("map", maps.options(str(options["selection"])) | options, progress)
     finish(run, as_json, output, artifact(maps.table_file))
 

@@ -6,13 +6,14 @@ import numpy as np
 
 from core.config import option
 from core.errors import CorpusError
-from core.kind import Job
+from core.kind import About, Job, Kind
 from core.models.encoder_options import EncoderOptions
 from core.results import FloatArray, IntArray, Role
 from core.selection.prevalence_result import PrevalenceResult
 from core.selection.score import ScoreConfig, scores_of, sources_of
 from core.selection.strategies.classifier import ClassifierOptions
 from core.selection.strategies.cross_fitted import CrossFitted
+from core.shown import count
 from core.stats.prevalence import prevalence
 
 LEAST = 20  # sentences of T_C
@@ -60,3 +61,19 @@ def _distinct(scores: FloatArray, ids: IntArray) -> FloatArray:
     """Scores of each sentence once, without those that could not be scored."""
     values: FloatArray = scores[np.unique(ids, return_index=True)[1]]
     return values[~np.isnan(values)]
+
+
+def _outcome(result: PrevalenceResult, _: About) -> str:
+    interval = f"{result.low:,} to {result.high:,}"
+    return f"About {count(result.about, 'sentence')} of the domain corpus are like the task corpus ({interval})"
+
+
+KIND = Kind(
+    "prevalence",
+    PrevalenceConfig,
+    run,
+    PrevalenceResult,
+    title=lambda run: f"Count what is like {run.corpus(run.config['task'])} in {run.corpus(run.config['domain'])}",
+    outcome=_outcome,
+    page="Selection",
+)

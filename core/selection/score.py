@@ -15,7 +15,7 @@ from core.corpora.corpus import BLOCK, Corpus
 from core.encoders.works import ScoreWork
 from core.errors import ConfigError, CorpusError
 from core.importing.learnable import learnable_rows
-from core.kind import Job
+from core.kind import Job, Kind
 from core.models.encoder_options import EncoderOptions
 from core.results import BoolArray, FloatArray, Role
 from core.runs.executors import spread
@@ -156,3 +156,6 @@ def _learnable(config: ScoreConfig, job: Job) -> BoolArray | None:
             f"{int((~keep).sum())} sentences of the task corpus are in held-out data and were not learnt from."
         )
     return keep
+
+
+KIND = Kind("score", ScoreConfig, run, ScoreResult, command=None, helped=run)

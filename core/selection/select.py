@@ -13,7 +13,8 @@ from core.corpora.hygiene import FLAGS
 from core.encoders import vectors
 from core.errors import ConfigError
 from core.importing.audit import Flagging
-from core.kind import Job
+from core.importing.data_checks import red_items
+from core.kind import About, Job, Kind
 from core.models.encoder_options import EncoderOptions, encoder_options
 from core.results import IntArray, Selection
 from core.selection import STRATEGIES, diversity
@@ -21,6 +22,8 @@ from core.selection import result as scores
 from core.selection.choose import check_budget
 from core.selection.result import Scored, SelectResult, withheld_flags
 from core.selection.score import ScoreConfig
+from core.shown import count
+from core.terms import CHOICE
 
 PARTS = 3  # of a run: leaks, scores, choice
 _SUFFIX = {"none": "", "quota": " by quota", "mmr": " by mmr"}
@@ -124,3 +127,26 @@ def _diverse(config: SelectConfig, job: Job, scored: Scored, chosen: Selection, 
     else:
         order = diversity.quota(pooled, n, seed=config.seed)
     return np.concatenate([pool[order], scored.order[~np.isin(scored.order, pool)]])
+
+
+def _title(run: About) -> str:
+    budget = Budget.parse(run.config["budget"]).in_words
+    return f"Select {budget} of {run.corpus(run.config['domain'])} by {run.config['strategy']}"
+
+
+def _outcome(result: SelectResult, _: About) -> str:
+    size = f"{result.selected:,} of {count(result.of, 'sentence')}, {count(result.tokens, 'token')}"
+    return f"{CHOICE.title}: {size}"
+
+
+KIND = Kind(
+    "select",
+    SelectConfig,
+    run,
+    SelectResult,
+    title=_title,
+    outcome=_outcome,
+    page="Selection",
+    opens=True,
+    red_items=red_items,
+)

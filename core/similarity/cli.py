@@ -15,7 +15,7 @@ from core.similarity import survey_view as surveys
 from core.similarity import view as similarity
 from core.similarity.view import Agreement, Judgement, Rule, SimilarityRow
 
-CONFIG = runs.RECIPES["similarity"].config
+CONFIG = runs.KINDS["similarity"].config
 
 
 @click.command("similarity")

@@ -12,9 +12,10 @@ from pydantic import TypeAdapter
 
 from core.errors import CorpusError
 from core.files import read_json, write_atomic
-from core.kind import Job
+from core.kind import About, Job, Kind
 from core.runs.context import RunContext
 from core.runs.parts import Parts
+from core.shown import count
 from core.similarity.measures import Measure, Sample, make_measure
 from core.similarity.plan import Round, SimilarityConfig, Study
 from core.similarity.result import SimilarityResult
@@ -143,3 +144,19 @@ class PairReporter:
         if self._aloud:
             self.notes.append(f"{self._about}: {text}")
             self._context.note(self.notes[-1])
+
+
+def _title(run: About) -> str:
+    return f"Compare {count(len(run.config['source']), 'source')} with {run.corpora(run.config['target'])}"
+
+
+KIND = Kind(
+    "similarity",
+    SimilarityConfig,
+    run,
+    SimilarityResult,
+    title=_title,
+    outcome=lambda result, _: " ".join(result.recommendation.values()),
+    page="Similarity",
+    opens=True,
+)

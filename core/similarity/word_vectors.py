@@ -3,7 +3,7 @@
 from core.config import option
 from core.encoders import vectors
 from core.encoders.vectors import VectorsResult
-from core.kind import Job
+from core.kind import Job, Kind
 from core.similarity.sample import draw
 from core.similarity.wvv import Wvv, WvvOptions
 from core.text.words import Tokens
@@ -44,3 +44,6 @@ def run(config: VectorsConfig, job: Job) -> VectorsResult:
         cut=cut,
         mean_cosine=cosine,
     )
+
+
+KIND = Kind("vectors", VectorsConfig, run, VectorsResult, command=None)

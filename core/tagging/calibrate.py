@@ -17,7 +17,7 @@ import numpy as np
 from core.cards import machine
 from core.config import Config, option
 from core.corpora.corpus import Corpus
-from core.kind import Job
+from core.kind import About, Job, Kind
 from core.models.encoder_options import EncoderOptions
 from core.models.networks import Network
 from core.models.windows import LONGEST
@@ -271,3 +271,21 @@ def _line(step: Callable[[int, int], int], sizes: Sequence[int], report: Reporte
     # large step's pace, so b stays above 0.
     b = max((u - t) / max(m - n, 1.0), u / m / 4)
     return max(t - b * n, 0.0), b
+
+
+def _outcome(result: CalibrateResult, _: About) -> str:
+    pace = 1 / max(result.mlm[1], 1e-9)
+    busy = ", while it was busy with other work" if result.busy else ""
+    return f"{result.machine}: pre-training reads about {pace:,.0f} pieces a second{busy}"
+
+
+KIND = Kind(
+    "calibrate",
+    CalibrateConfig,
+    run,
+    CalibrateResult,
+    title=lambda run: f"Time this machine with {run.encoder(run.config['encoder'])}",
+    outcome=_outcome,
+    page="Training",
+    command=None,
+)

@@ -24,7 +24,7 @@ NONE = "none"
 
 
 @click.command()
-@config_options(runs.RECIPES["pretrain"].config)
+@config_options(runs.KINDS["pretrain"].config)
 @click.option("--choice", help="Read the sentences of this selection too, by id or name, hand edits counted.")
 @click.option("--output", type=FOLDER, help="Copy the encoder there: a Hugging Face folder.")
 @run_anyway_option
@@ -63,7 +63,7 @@ def _held_out(typed: object) -> object:
 
 
 @click.command()
-@config_options(runs.RECIPES["finetune"].config)
+@config_options(runs.KINDS["finetune"].config)
 @click.option("--output", type=FOLDER, help="Copy the tagger there: a Hugging Face folder.")
 @click.option(
     "--without-rare-words",
@@ -92,7 +92,7 @@ def finetune(output: str | None, without_rare_words: bool, run_anyway: bool, as_
 
 
 @click.command()
-@config_options(runs.RECIPES["evaluate"].config)
+@config_options(runs.KINDS["evaluate"].config)
 @json_option
 def evaluate(as_json: bool, **values: object) -> None:
     """Test a saved tagger on labelled sentences."""
@@ -102,7 +102,7 @@ def evaluate(as_json: bool, **values: object) -> None:
 
 @click.command()
 @click.argument("input", type=CORPUS)
-@config_options(runs.RECIPES["predict"].config, leave_out=("corpus",))
+@config_options(runs.KINDS["predict"].config, leave_out=("corpus",))
 @click.option(
     "--output",
     type=FILE,
@@ -153,7 +153,7 @@ def _predictions(given: str, read: predicted.ReadReport) -> Write:
 
 
 def _done(kind: str, values: dict[str, object], *, run_anyway: bool = False) -> Run:
-    return runs.execute(kind, given(values, runs.RECIPES[kind].config), progress, run_anyway=run_anyway)
+    return runs.execute(kind, given(values, runs.KINDS[kind].config), progress, run_anyway=run_anyway)
 
 
 def _scores(run: Run) -> list[str]:

@@ -10,7 +10,7 @@ from core.cli.terminal import echo, echo_json, finish, json_option, progress
 from core.projects import runs
 from core.tagging import vectors_view as vectors
 
-CONFIG = runs.RECIPES["vectors-import"].config
+CONFIG = runs.KINDS["vectors-import"].config
 
 
 @click.group("vectors")

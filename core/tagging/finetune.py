@@ -11,21 +11,33 @@ from pydantic import field_validator
 from core.config import option
 from core.encoders.encoder_fit import note_fit
 from core.errors import ConfigError, CorpusError, Unfinished
-from core.kind import Job
+from core.importing.data_checks import red_items
+from core.kind import About, Job, Kind
 from core.models import unknown
 from core.models.fingerprint import fingerprint
 from core.models.networks import ON_ENCODER
 from core.runs.parts import Parts
 from core.runs.store import RunStore, is_run_id
+from core.shown import count
 from core.tagging import evaluations
 from core.tagging.card import card
 from core.tagging.evaluations import FinetuneResult, SeedOutcome
-from core.tagging.network import Borrowed, borrow, check_network, copies, lighter, new_network, own_weights
+from core.tagging.network import (
+    Borrowed,
+    begins_from_encoder,
+    borrow,
+    check_network,
+    copies,
+    lighter,
+    new_network,
+    own_weights,
+)
 from core.tagging.overlap import Overlap, overlap
 from core.tagging.pretrained_words import WordVectorOptions, with_vector
 from core.tagging.scores import all_seeds, labelled, note_unlearnt, score_split, types_of, without_mix
 from core.tagging.seeds import Seeds, dealt
 from core.tagging.too_long import TooLong
+from core.terms import DECIDING
 from core.text.cut import Cut, learn
 from core.text.neighbours import InContext, in_context
 from core.text.sentence import Sentence
@@ -285,3 +297,36 @@ def model_folder(reference: str, job: Job) -> str:
     if run.state().state != "succeeded" or not folder.is_dir():
         raise Unfinished(f"{reference}: has no finished model; wait for its end, or resume it.")
     return str(folder)
+
+
+def _title(run: About) -> str:
+    network = run.config.get("network", "encoder")
+    if begins_from_encoder(network):
+        spans = "" if network != "span" else " on spans"
+        spans = " as MINER" if run.config.get("beta") or run.config.get("gamma") else spans
+        trained = f"Fine-tune {run.encoder(run.config['init'])}{spans}"
+    else:
+        trained = f"Train a {network} tagger"
+    return f"{trained} on {run.corpus(run.config['train'])}"
+
+
+def _outcome(result: FinetuneResult, run: About) -> str:
+    test, dev = result.test, result.dev.micro_f1
+    if not test:
+        return f"{DECIDING.named} {max(dev):.1f}, the best of {count(len(dev), 'seed')}"
+    spread = "" if test.spread is None else f" ± {test.spread:.1f} over {count(len(test.micro_f1), 'seed')}"
+    return f"Score (F1) {test.f1:.1f}{spread} on {run.corpus(run.config['test'][0])}"
+
+
+KIND = Kind(
+    "finetune",
+    FinetuneConfig,
+    run,
+    FinetuneResult,
+    title=_title,
+    outcome=_outcome,
+    page="Training",
+    opens=True,
+    here=True,
+    red_items=red_items,
+)

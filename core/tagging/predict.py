@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 
 from core.config import Config, option
-from core.kind import Job
+from core.kind import Job, Kind
 from core.models.fingerprint import fingerprint
 from core.runs.store import is_run_id
 from core.tagging import evaluations, predictions, spans
@@ -16,6 +16,7 @@ from core.tagging.evaluations import EvaluateResult, name_of_test_set
 from core.tagging.finetune import model_folder
 from core.tagging.predictions import PredictResult
 from core.tagging.scores import labelled, over_seeds, score_split, types_of
+from core.tagging.tag import found_in_words
 from core.text.neighbours import in_context
 from core.training.on_device import on_device
 
@@ -84,3 +85,26 @@ def evaluate(config: EvaluateConfig, job: Job) -> EvaluateResult:
         test=over_seeds([result], [evaluations.read_table(job.context.run, name_of_test_set(0))]),
         abstaining=evaluations.read_abstaining(job.context.run, name_of_test_set(0)),
     )
+
+
+EVALUATE = Kind(
+    "evaluate",
+    EvaluateConfig,
+    evaluate,
+    EvaluateResult,
+    title=lambda run: f"Test {run.tagger(run.config['model'])} on {run.corpus(run.config['test'])}",
+    outcome=lambda result, _: f"Score (F1) {result.test.f1:.1f}",
+    page="Results",
+    here=True,
+)
+PREDICT = Kind(
+    "predict",
+    PredictConfig,
+    predict,
+    PredictResult,
+    title=lambda run: f"Find entities with {run.tagger(run.config['model'])}",
+    outcome=found_in_words,
+    page="Results",
+    command=("predict", "--output", "tagged.jsonl"),
+    positional=("corpus",),
+)

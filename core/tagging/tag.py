@@ -7,10 +7,12 @@ import numpy as np
 
 from core.config import Config, option
 from core.encoders.works import TagWork
-from core.kind import Job
+from core.kind import About, Job, Kind
 from core.models.fingerprint import fingerprint
 from core.runs.executors import spread
+from core.shown import count
 from core.tagging import spans
+from core.tagging.predictions import PredictResult
 from core.tagging.spans import TagResult
 from core.training.on_device import on_device
 
@@ -44,3 +46,21 @@ def run(config: TagConfig, job: Job) -> TagResult:
     for path in chunks:
         path.unlink()
     return TagResult(types=about["types"], sentences=len(corpus), entities=len(records))
+
+
+def found_in_words(result: TagResult | PredictResult, _: About) -> str:
+    """Return the number of entities of a finished `tag` or `predict` run, as a line."""
+    return f"{count(result.entities, 'entity', 'entities')} in {count(result.sentences, 'sentence')}"
+
+
+KIND = Kind(
+    "tag",
+    TagConfig,
+    run,
+    TagResult,
+    title=lambda run: f"Find entities in {run.corpus(run.config['corpus'])}",
+    outcome=found_in_words,
+    page="Explore",
+    command=None,
+    helped=run,
+)

@@ -12,7 +12,7 @@ from core.bias.difficulty import DifficultyConfig
 from core.encoders.rank_result import EncoderRank as EncoderRank
 from core.encoders.rank_result import RankResult as RankResult
 from core.errors import RunError
-from core.kinds import RECIPES
+from core.kinds import KINDS
 from core.pretraining.pretrain import PretrainConfig
 from core.projects.home import kept_per_home, library, store
 from core.results import FloatArray, IntArray
@@ -86,7 +86,7 @@ def _below(run_id: str) -> Iterator[Run]:
 
 def preflight(kind: str, options: Mapping[str, object]) -> Preflight:
     """Estimate what a `pretrain` or a `finetune` will take. Errors: ConfigError, CorpusError. See `experiment_cost`."""
-    config = RECIPES[kind].config.parse(dict(options))
+    config = KINDS[kind].config.parse(dict(options))
     assert isinstance(config, PretrainConfig | FinetuneConfig)
     return estimate(config, library(), store())
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from core.errors import Cancelled, WinnowError, memory_ran_out
 from core.files import write_atomic
-from core.kind import Recipe, work_of
+from core.kind import Kind, work_of
 from core.reporter import Silent
 from core.runs.context import CHECK_SECONDS
 from core.runs.events import OUT_OF_MEMORY
@@ -41,13 +41,13 @@ def announce(run_id: str) -> None:
         _store().set(_KEY, run_id)
 
 
-def train_along(home: Path, recipes: Mapping[str, Recipe]) -> None:
+def train_along(home: Path, kinds: Mapping[str, Kind]) -> None:
     """Take this process's share of the run that the first announces."""
     if not (run_id := _store().get(_KEY).decode()):
         return
     run = RunStore(home).get(run_id)
     try:
-        work_of(run, recipes)(_SilentContext(run))  # type: ignore[arg-type]
+        work_of(run, kinds)(_SilentContext(run))  # type: ignore[arg-type]
     except Cancelled:
         raise
     except Exception as error:  # the first process has the run's words, and is ended for this

@@ -13,7 +13,7 @@ from core.errors import CorpusError, RunError
 from core.experiment import deliver
 from core.importing import view as facade_corpora
 from core.kind import register
-from core.kinds import RECIPES
+from core.kinds import KINDS
 from core.projects import removals, runs
 from core.projects.usage import runs_with_roles
 from core.runs.context import RunContext
@@ -31,7 +31,7 @@ def made(home: Path) -> dict[str, Corpus]:
 
 
 def begun(home: Path, kind: str, **options: object) -> Run:
-    return register(RECIPES[kind], RECIPES[kind].config.parse(options), RunStore(home))
+    return register(KINDS[kind], KINDS[kind].config.parse(options), RunStore(home))
 
 
 def chosen(home: Path, made: dict[str, Corpus], budget: str = "10%") -> Run:

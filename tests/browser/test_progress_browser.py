@@ -172,8 +172,8 @@ def test_no_panel_is_shown_twice_when_a_run_ends(
         context.note("A note that stays.")
         context.progress(1, 2, "sentences")
         assert go_on.wait(PATIENCE)
-        recipe = runs.RECIPES["select"]
-        return as_json(recipe.run(recipe.config.parse(options), Job(server.home, context, runs.RECIPES)))
+        recipe = runs.KINDS["select"]
+        return as_json(recipe.run(recipe.config.parse(options), Job(server.home, context, runs.KINDS)))
 
     thread = begun(server.home, "select", options, work)
     try:

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from core.corpora.library import Library
-from core.kinds import RECIPES
+from core.kinds import KINDS
 from core.projects import runs
 from tests import every_kind
 from tests.browser.driver import PAGES, ROOT, Server, left, settled, visit
@@ -84,7 +84,7 @@ def test_runs_of_every_kind_and_all_pages_connect_to_nobody(
     monkeypatch.setenv("WINNOW_HOME", str(guard / "home"))  # the server's and the workers' too
     run_every_kind(guard)
     ran = {run.manifest.kind for run in runs.listed() if runs.state(run.id).state == "succeeded"}
-    assert ran == set(RECIPES), "a kind of run that nobody watched"
+    assert ran == set(KINDS), "a kind of run that nobody watched"
     assert talked(guard) == ""
 
     with Server(home=guard / "home", data=guard) as server:

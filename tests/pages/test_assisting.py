@@ -13,8 +13,8 @@ from core.assisting import view as assisting
 from core.assisting.assist import AssistConfig
 from core.importing import view as corpora
 from core.projects import runs
+from core.projects.titles import outcome
 from core.text.sentence import Entity
-from pages.ui.runs.outcome import outcome
 from tests.conftest import sealer, sentence
 from tests.homes import Homes
 from tests.pages.test_pages import commands_on, opened, texts

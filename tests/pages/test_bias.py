@@ -16,7 +16,7 @@ from core.errors import ConfigError
 from core.files import sum_up
 from core.importing import view as corpora
 from core.kind import register
-from core.kinds import RECIPES
+from core.kinds import KINDS
 from core.projects import runs as facade_runs
 from core.runs.context import RunContext
 from core.runs.events import EventLog
@@ -82,7 +82,7 @@ def test_a_measurement_is_asked_for_with_every_option_and_an_estimate(home: Path
     app.session_state["bias.command"] = True
     app.segmented_control(key="bias.preset").set_value("custom").run()
     shown = {"train", "preset", "weights"}  # picked above; fills itself in
-    for name in facade_runs.RECIPES["difficulty"].config.model_fields.keys() - shown:
+    for name in facade_runs.KINDS["difficulty"].config.model_fields.keys() - shown:
         assert app.get_by_key(f"bias.{name}"), name
     app.selectbox(key="bias.calibrate").select("no")
     app.number_input(key="bias.folds").set_value(2)
@@ -100,8 +100,8 @@ def test_a_measurement_is_asked_for_with_every_option_and_an_estimate(home: Path
 
 
 def test_a_running_measurement_shows_its_losses_and_can_be_cancelled(home: Path, corpus: Corpus) -> None:
-    config = RECIPES["difficulty"].config.parse({"train": corpus.fingerprint, "encoder": "tiny"})
-    with at_work(register(RECIPES["difficulty"], config, RunStore(home))) as run:
+    config = KINDS["difficulty"].config.parse({"train": corpus.fingerprint, "encoder": "tiny"})
+    with at_work(register(KINDS["difficulty"], config, RunStore(home))) as run:
         with EventLog(run.events_file) as log:
             log.append("stage", {"name": "entity, training 2 of 10"})
             log.append("metric", {"name": "loss/entity", "value": 1.5, "step": 3})

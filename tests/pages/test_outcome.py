@@ -23,7 +23,8 @@ from core.importing.result import AddResult
 from core.importing.split_result import Part, SplitResult
 from core.kind import as_json
 from core.projects import runs as facade_runs
-from core.projects.runs import RECIPES, Run
+from core.projects.runs import KINDS, Run
+from core.projects.titles import outcome
 from core.runs.result import read
 from core.runs.store import RunStore
 from core.runs.worker import execute
@@ -35,8 +36,7 @@ from core.tagging.evaluations import EvaluateResult, FinetuneResult, OverSeeds
 from core.tagging.predictions import PredictResult
 from core.tagging.spans import TagResult
 from core.training.saved_models import PretrainResult
-from pages.ui.runs.links import BELONGS, OPENS
-from pages.ui.runs.outcome import SAYS, outcome
+from pages.ui.runs.links import PAGES
 from tests.browser.laid import lay
 from tests.finished import TIMED, pretrained, study
 from tests.pages.test_ranking import RANK
@@ -162,9 +162,9 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
 
 
 def test_every_kind_that_a_list_shows_says_what_came_out() -> None:
-    assert set(SAYS) == {*OPENS, *BELONGS}
-    assert set(SAYS) | WITHIN == set(RECIPES), "a new kind of run needs its line in pages/ui/runs/outcome.py"
-    assert {*LAID, *MADE, "assist"} == set(SAYS)  # assist: tests/pages/test_assisting.py, on real trainings
+    shown = {name for name, kind in KINDS.items() if kind.outcome and kind.title and kind.page in PAGES}
+    assert shown | WITHIN == set(KINDS)
+    assert {*LAID, *MADE, "assist"} == shown  # assist: tests/pages/test_assisting.py, on real trainings
 
 
 @pytest.mark.parametrize("kind", sorted(LAID))
@@ -208,7 +208,12 @@ def test_a_result_of_another_shape_has_no_line_and_a_fault_of_ours_is_no_silence
     run = RunStore(home).create("tag", {"of": "the test"}, {}, seed=None, versions={}, key="k")
     execute(run, lambda context: {"entities": 3})
     assert outcome(run) == ""
-    monkeypatch.setitem(SAYS, "tag", lambda run: dict[str, str]()["a name that was changed"])
+    execute(
+        run := RunStore(home).create("tag", {}, {}, seed=None, versions={}, key="k2"),
+        lambda context: as_json(MADE["tag"][0]),
+    )
+    wrong = replace(KINDS["tag"], outcome=lambda result, about: dict[str, str]()["a name that was changed"])
+    monkeypatch.setitem(KINDS, "tag", wrong)
     with pytest.raises(KeyError):
         outcome(run)
 

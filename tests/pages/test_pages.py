@@ -158,7 +158,7 @@ def test_a_role_is_given_and_a_corpus_removed_after_saying_what_used_it(
 
 
 def test_a_corpus_that_a_running_run_needs_is_not_removed(trio: dict[str, Corpus]) -> None:
-    recipe = runs.RECIPES["finetune"]
+    recipe = runs.KINDS["finetune"]
     marks = {"train": trio["train"].fingerprint, "dev": trio["train"].fingerprint}
     with at_work(register(recipe, recipe.config.parse({"init": "minilm", **marks}), store())) as run:
         run.lock.path.write_bytes(Worker(pid=4711, created=0.0, run=run.id, account="anna", host="ward3").to_json())
@@ -465,7 +465,7 @@ def test_an_expert_picks_a_strategy_with_its_options_and_the_samples_corpora(hom
 def test_a_selection_that_died_or_failed_says_so_and_can_be_resumed(
     ending: tuple[Kind, Data] | None, trio: dict[str, Corpus]
 ) -> None:
-    recipe = runs.RECIPES["select"]
+    recipe = runs.KINDS["select"]
     config = {"task": trio["task"].fingerprint, "domain": trio["domain"].fingerprint, "strategy": "random"}
     run = register(recipe, recipe.config.parse(config), store())
     with EventLog(run.events_file) as log:

@@ -395,8 +395,8 @@ def test_trainings_of_other_settings_are_compared_with_a_warning_that_names_them
     assert not app.warning  # two that were trained alike are first
     assert tab(app, "Training curves").warning
     register(
-        runs.RECIPES["experiment"],
-        runs.RECIPES["experiment"].config.parse({**marks(made), "encoder": "tiny"}),
+        runs.KINDS["experiment"],
+        runs.KINDS["experiment"].config.parse({**marks(made), "encoder": "tiny"}),
         RunStore(home),
     )
     app = opened(PAGE)  # no two trainings are taken for the answer of an experiment that is not finished

@@ -15,7 +15,7 @@ from core.errors import ConfigError, CorpusError
 from core.experiment import deliver
 from core.importing import view as corpora
 from core.kind import register
-from core.kinds import RECIPES
+from core.kinds import KINDS
 from core.projects import runs
 from core.runs.store import RunStore
 from pages.ui.results.take import NO_MODELS
@@ -123,7 +123,7 @@ def test_a_try_is_stored_until_the_last_tagger_has_read_it_and_leaves_a_corpus_o
     assert files == {"sentences.parquet: Zyxname17", "predictions.jsonl: Zyxname17", "predictions.conll: Zyxname17"}
     monkeypatch.setattr(
         "core.experiment.deliver.start",
-        lambda kind, options: register(RECIPES[kind], RECIPES[kind].config.parse(options), RunStore(home)).id,
+        lambda kind, options: register(KINDS[kind], KINDS[kind].config.parse(options), RunStore(home)).id,
     )
     second = deliver.try_sentences(taggers[1], "Zyxname17 a Ly")  # registered, not begun
     corpus = runs.get(second).manifest.config["corpus"]

@@ -21,7 +21,7 @@ from core.experiment.config import ExperimentConfig
 from core.importing import view as corpora
 from core.kind import plan as planned
 from core.kind import register, work_of
-from core.kinds import RECIPES
+from core.kinds import KINDS
 from core.projects import road, runs
 from core.projects.home import store
 from core.runs import worker
@@ -177,12 +177,12 @@ def test_a_saved_selection_stays_on_home_when_the_domain_corpus_changes(seal: Se
 def test_a_running_selection_or_experiment_is_described_as_running(seal: Seal, home: Path) -> None:
     made = finished.corpora(home)
     marks = {role: corpus.fingerprint for role, corpus in made.items()}
-    recipe = RECIPES["experiment"]
+    recipe = KINDS["experiment"]
     with finished.at_work(register(recipe, recipe.config.parse({"arms": ["none"], **marks}), store())) as run:
         assert road.stops()[2].run in ("", run.id)
         assert "running" in road.stops()[2].known
         assert not road.stops()[3].ready
-    recipe = RECIPES["select"]
+    recipe = KINDS["select"]
     options = {"task": marks["task"], "domain": marks["domain"], "strategy": "random"}
     with finished.at_work(register(recipe, recipe.config.parse(options), store())) as run:
         assert ("Selection", f"run={run.id}") in on_home()[1]
@@ -201,7 +201,7 @@ def test_the_plan_times_the_machine_first_and_then_says_what_is_compared_how_lon
     home: Path, monkeypatch: pytest.MonkeyPatch, begun: list[tuple[str, Mapping[str, Any]]]
 ) -> None:
     finished.corpora(home)
-    asked, recipe = find_out.options(), RECIPES["calibrate"]
+    asked, recipe = find_out.options(), KINDS["calibrate"]
     with finished.at_work(register(recipe, recipe.config.parse(experiments.calibration(asked)), store())):
         app = opened("home.py")
         app.button(key="home.find").click().run()
@@ -269,11 +269,11 @@ def test_the_plan_tries_the_selection_that_was_made(home: Path) -> None:
 def test_a_choice_that_the_experiment_made_stands_on_the_road_while_the_rest_is_found_out(home: Path) -> None:
     made = finished.corpora(home)
     marks = {name: made[name].fingerprint for name in ("task", "domain")}
-    recipe = RECIPES["select"]
+    recipe = KINDS["select"]
     for strategy in ("ngram-perplexity", "random"):
         wanted = planned(recipe, recipe.config.parse({**marks, "strategy": strategy, "budget": "7", **KEPT}), home)
         child = store().create(**wanted.manifest(), parent="20261123-170000-experiment-0000")
-        worker.execute(child, work_of(child, RECIPES))
+        worker.execute(child, work_of(child, KINDS))
     assert road.stops()[1].known.startswith("7 of 90 sentences (7.8%), by ngram-perplexity.")
     with pytest.raises(ConfigError):
         runs.execute("select", {**marks, "strategy": "random", "budget": "threshold:99999", **KEPT})

@@ -15,12 +15,12 @@ from core.importing import view as facade_corpora
 from core.kind import register
 from core.projects import runs
 from core.projects.home import store
+from core.projects.titles import outcome
 from core.runs.data import Data
 from core.runs.events import EventLog, Kind, Part, RunState
 from core.runs.store import Run
 from core.runs.where import Deeds, Node, Where
 from pages.ui.runs import words as run_words
-from pages.ui.runs.outcome import outcome
 from pages.ui.runs.words import pace, stage, whole
 from pages.ui.widgets import plain
 from tests import finished
@@ -51,7 +51,7 @@ def selection(made: dict[str, Corpus], monkeypatch: pytest.MonkeyPatch) -> Itera
 
     def begin(*happened: Happened, active: bool = True, seconds: float = 5.0, **options: Any) -> Run:
         names = {role: made[role].fingerprint for role in ("task", "domain")}
-        recipe = runs.RECIPES["select"]
+        recipe = runs.KINDS["select"]
         run = register(recipe, recipe.config.parse({**names, "strategy": "random", **options}), store())
         clock = iter(1_000_000 + seconds * i for i in range(len(happened) + 1))
         with monkeypatch.context() as patch, EventLog(run.events_file) as log:
@@ -177,7 +177,7 @@ def test_a_mean_of_an_older_run_is_rounded_once(made: dict[str, Corpus], home: P
 
 def test_a_stopped_import_does_not_claim_that_something_of_it_was_kept(home: Path, tmp_path: Path) -> None:
     (tmp_path / "long.txt").write_text("A line .\n", encoding="utf-8")
-    recipe = runs.RECIPES["add"]
+    recipe = runs.KINDS["add"]
     run = register(recipe, recipe.config.parse({"path": str(tmp_path / "long.txt")}), store())
     with EventLog(run.events_file) as log:
         for kind, data in (STARTED, at(4_894, 5_006), ("cancelled", Data())):

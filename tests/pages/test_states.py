@@ -113,7 +113,7 @@ def rows_of_buttons(app: AppTest) -> list[Any]:
 def working(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, dict[str, Run]]]:
     """Yield a home in which two selections run, one waits and one has failed: {strategy: run}."""
     with elsewhere(tmp_path_factory.mktemp("working") / "home") as home, ExitStack() as held:
-        made, recipe = finished.corpora(home), runs.RECIPES["select"]
+        made, recipe = finished.corpora(home), runs.KINDS["select"]
         names = {role: made[role].fingerprint for role in ("task", "domain")}
         begun = {
             by: register(

@@ -88,7 +88,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Mapping[str, Any
 
 def made(kind: str, *, parent: str | None = None, **options: Any) -> Run:
     """A run that nobody has begun; it has no clock, so it waits for no worker."""
-    recipe = runs.RECIPES[kind]
+    recipe = runs.KINDS[kind]
     wanted = plan(recipe, recipe.config.parse(options), home())
     run = store().create(**wanted.manifest(), parent=parent)
     run.launched_file.write_text("{}")
@@ -190,7 +190,7 @@ def test_a_tagger_is_trained_on_the_corpora_of_the_roles_with_the_chosen_options
 @pytest.mark.usefixtures("expert")
 def test_custom_shows_every_option_and_leaves_empty_ones_at_their_default(parts: Parts, started: Started) -> None:
     app = choose(opened(PAGE), "training.finetune.preset", "custom")
-    fields = runs.RECIPES["finetune"].config.model_fields
+    fields = runs.KINDS["finetune"].config.model_fields
     asked_elsewhere = {"train", "dev", "test", "init", "seeds", "preset", "weights"}
     for name in fields.keys() - asked_elsewhere:
         assert app.get_by_key(f"training.finetune.{name}"), name
@@ -268,7 +268,7 @@ def test_an_experiments_options_are_fields_and_further_ones_are_typed(
     monkeypatch.setattr(deliver, "model_folder", {before.id: "tiny"}.__getitem__)
     app = choose(opened(PAGE), "training.kind", "experiment")
     for field in ("fixed", "transductive"):
-        kinds = get_args(runs.RECIPES["experiment"].config.model_fields[field].annotation)
+        kinds = get_args(runs.KINDS["experiment"].config.model_fields[field].annotation)
         assert len(app.selectbox(key=f"training.experiment.{field}").options) == len(kinds)
     for name, value in (
         ("pretrain.epochs", 2),

@@ -28,8 +28,8 @@ Options = Mapping[str, Any]
 
 def unfinished(kind: str, options: Options, **told: object) -> Run:
     """A run that was begun and interrupted. told: options in the manifest in place of those of its key."""
-    config = runs.RECIPES[kind].config.parse(options)
-    whole = register(runs.RECIPES[kind], config, store(), run_anyway=True)
+    config = runs.KINDS[kind].config.parse(options)
+    whole = register(runs.KINDS[kind], config, store(), run_anyway=True)
     order = whole.manifest
     changed = {**order.config, **told}
     if told:

@@ -25,7 +25,7 @@ from core.experiment.seconds import Seconds
 from core.experiment.stages import Stages
 from core.importing import view as facade_corpora
 from core.kind import Job, plan
-from core.kinds import RECIPES
+from core.kinds import KINDS
 from core.models.bilstm import BiLstmTagger
 from core.models.fingerprint import fingerprint
 from core.models.taggers import load_tagger
@@ -144,9 +144,9 @@ def test_the_arm_gazetteer_looks_for_the_names_of_a_list(home: Path) -> None:
     names = Library(home).seal([sentence("The supplier"), sentence("Harlow Ltd")], name="names", origin={})
     given = {**SPLITS, "also_test": (), "task": "task", "domain": "domain", "arms": ("gazetteer", "classifier")}
     for listed in ("", "names"):
-        config = plan(RECIPES["experiment"], ExperimentConfig.parse({**given, "gazetteer": listed}), home).config
+        config = plan(KINDS["experiment"], ExperimentConfig.parse({**given, "gazetteer": listed}), home).config
         assert isinstance(config, ExperimentConfig)
-        stages = Stages(config, Lookup(home, cast(RunContext, Silent()), RECIPES))
+        stages = Stages(config, Lookup(home, cast(RunContext, Silent()), KINDS))
         read = {cell.arm.name: stages.select(cell, config.replicates(cell)[0])["train"] for cell in config.cells[1:]}
         train = made["train"].fingerprint
         assert read == {"random": train, "gazetteer": names.fingerprint if listed else train, "classifier": train}
@@ -157,11 +157,11 @@ def test_every_size_of_a_source_has_its_arms_the_smaller_in_the_larger(
 ) -> None:
     monkeypatch.setattr(stages_module, "learnable", lambda source, held_out, job: corpora.find(source))
     given = {**SPLITS, "sources": ("law", "food"), "arms": ("vectors:law", "lm:law"), "cap_tokens": (300, 100)}
-    config = plan(RECIPES["experiment"], ExperimentConfig.parse(given), home).config
+    config = plan(KINDS["experiment"], ExperimentConfig.parse(given), home).config
     assert isinstance(config, ExperimentConfig)
     lines = ["vectors:law 300tokens", "vectors:law 100tokens", "lm:law 300tokens", "lm:law 100tokens"]
     assert [str(cell) for cell in config.cells] == ["none", "states", *lines]
-    stages = Stages(config, Lookup(home, cast(RunContext, Silent()), RECIPES))
+    stages = Stages(config, Lookup(home, cast(RunContext, Silent()), KINDS))
     large, small = (stages.source(cell) for cell in config.cells[2:4])
     assert large
     assert small

@@ -13,7 +13,7 @@ from core.corpora.hygiene import Audit
 from core.corpora.library import Library
 from core.errors import Cancelled
 from core.kind import help_of, register
-from core.kinds import RECIPES
+from core.kinds import KINDS
 from core.projects import runs
 from core.reporter import Silent
 from core.runs.chunks import Chunks
@@ -101,8 +101,8 @@ def test_who_helps_goes_from_phase_to_phase_and_all_that_it_made_is_taken(
     home: Path, options: Options, kept: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = RunStore(home)
-    run = register(RECIPES["audit"], RECIPES["audit"].config.parse(options), store)
-    helped = help_of(run, RECIPES)
+    run = register(KINDS["audit"], KINDS["audit"].config.parse(options), store)
+    helped = help_of(run, KINDS)
     assert helped
     monkeypatch.setenv("WINNOW_SHARE", "1/2")
     assert run.lock.acquire(run.id)  # by whoever works on it, and is slow
@@ -119,8 +119,8 @@ def test_who_helps_goes_from_phase_to_phase_and_all_that_it_made_is_taken(
 def test_who_helps_is_over_when_the_chunks_are_gone(
     home: Path, options: Options, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = register(RECIPES["audit"], RECIPES["audit"].config.parse(options), RunStore(home))
-    helped, load = help_of(run, RECIPES), np.load
+    run = register(KINDS["audit"], KINDS["audit"].config.parse(options), RunStore(home))
+    helped, load = help_of(run, KINDS), np.load
     assert helped
 
     def swept(path: Path, **how: Any) -> Any:

@@ -41,7 +41,7 @@ def walked(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple
 
 
 COMMANDS = dict(walked(main))
-CONFIGS = {name: runs.RECIPES[name.split()[-1]].config for name in COMMANDS if name.split()[-1] in runs.RECIPES}
+CONFIGS = {name: runs.KINDS[name.split()[-1]].config for name in COMMANDS if name.split()[-1] in runs.KINDS}
 BESIDE = {  # what asks for a corpus and is no option of the command's recipe
     "corpus show": {"reference"},
     "corpus audit": {"task", "domain", "labelled"},
@@ -112,10 +112,10 @@ def test_the_command_that_a_page_shows_begins_the_same_run(
         """What would have been begun."""
 
     def begin(kind: str, options: dict[str, object], listener: object = None, **others: object) -> None:
-        raise Begun(kind, runs.RECIPES[kind].config.parse(dict(options)))
+        raise Begun(kind, runs.KINDS[kind].config.parse(dict(options)))
 
     marks = {name: seal([f"A sentence of {name} ."], name).fingerprint for name in "abcd"}
-    recipe = runs.RECIPES[kind].config
+    recipe = runs.KINDS[kind].config
     held = {*fields_with(recipe, "corpus")}
 
     def marked(name: str, value: Any) -> Any:
@@ -139,7 +139,7 @@ def test_the_command_that_a_finished_tagger_shows_tags_with_it(
     begun: list[tuple[str, Any]] = []
 
     def begin(kind: str, options: dict[str, object], listener: object = None, **others: object) -> None:
-        begun.append((kind, runs.RECIPES[kind].config.parse(dict(options))))
+        begun.append((kind, runs.KINDS[kind].config.parse(dict(options))))
         raise Cancelled("what would have been begun")
 
     monkeypatch.setenv("WINNOW_HOME", str(tmp_path / "Jane Roe's home"))
@@ -174,7 +174,7 @@ def test_a_run_that_no_command_does_again_has_none(home: Path) -> None:
 
 def test_every_kind_has_a_command_or_is_known_to_have_none() -> None:
     elsewhere = {"experiment", "study", "map", "intake"}  # test_experiment, test_study, test_map, test_intake
-    assert {*SHOWN, *commands.UNTYPED, *elsewhere} == {*runs.RECIPES}
+    assert {*SHOWN, *elsewhere} == {name for name, kind in runs.KINDS.items() if kind.command is not None}
 
 
 def test_what_asks_for_a_corpus_says_so() -> None:

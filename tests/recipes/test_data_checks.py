@@ -9,7 +9,7 @@ from core.errors import ConfigError
 from core.importing import checks, data_checks
 from core.importing import view as corpora
 from core.kind import plan, register, work_of
-from core.kinds import RECIPES
+from core.kinds import KINDS
 from core.overruled import overruled
 from core.projects import runs
 from core.projects.home import store
@@ -44,11 +44,11 @@ def test_select_with_a_budget_above_the_domain_corpus_starts_no_run(piles: dict[
 @pytest.mark.parametrize("budget", ["121", "99999tokens"])
 def test_a_run_with_such_a_budget_stops_before_it_embeds(piles: dict[str, str], budget: str) -> None:
     """Without the check of the page and the command, as a run of a project file."""
-    recipe = RECIPES["select"]
+    recipe = KINDS["select"]
     config = recipe.config.parse({**piles, "budget": budget, "encoder": "tiny"})
     made = store().create(**plan(recipe, config, store().home).manifest())
     with pytest.raises(ConfigError, match="more than the domain corpus holds"):
-        worker.execute(made, work_of(made, RECIPES))
+        worker.execute(made, work_of(made, KINDS))
     assert [each.manifest.kind for each in runs.listed()] == ["select"]
 
 
@@ -58,10 +58,10 @@ def test_an_experiment_with_such_a_budget_starts_no_run(home: Path) -> None:
     with pytest.raises(ConfigError, match=r"asks for 91 sentences, but .* holds 90"):
         runs.execute("experiment", options)
     assert not runs.listed()
-    recipe = RECIPES["experiment"]
+    recipe = KINDS["experiment"]
     kept = store().create(**plan(recipe, recipe.config.parse(options), home).manifest())
     with pytest.raises(ConfigError, match="more than the domain corpus holds"):
-        worker.execute(kept, work_of(kept, RECIPES))
+        worker.execute(kept, work_of(kept, KINDS))
     assert [each.manifest.kind for each in runs.listed()] == ["experiment"]
 
 
@@ -80,7 +80,7 @@ def test_a_red_item_stops_a_run_unless_it_is_overruled_and_the_run_notes_it(pile
 
 def test_a_study_and_a_run_that_is_registered_directly_stop_at_red_items_unless_overruled(home: Path) -> None:
     made = {role: (corpus.fingerprint,) for role, corpus in finished.corpora(home).items()}
-    recipe = RECIPES["study"]
+    recipe = KINDS["study"]
     config = recipe.config.parse({**made, "domain": made["task"], "encoder": "tiny", "budgets": ["5"]})
     for start in (
         lambda: runs.execute("study", config.model_dump()),

@@ -16,7 +16,7 @@ from core.importing import intake_view as intake
 from core.importing import view as corpora
 from core.importing.intake import IntakeConfig
 from core.importing.intake_result import IntakeResult
-from core.kinds import RECIPES
+from core.kinds import KINDS
 from core.projects import removals, runs
 from core.runs import context
 from core.runs.events import Event
@@ -305,10 +305,10 @@ def test_an_upload_that_an_intake_reads_does_not_wait(home: Path) -> None:
 
     token = uploads.spool_all([("a.txt", io.BytesIO(b"A clause .\n")), ("b.txt", io.BytesIO(b"Another .\n"))])
     config = IntakeConfig.parse(options(uploads.spooled(token), domain=("a.txt", "b.txt")))
-    with at_work(register(RECIPES["intake"], config, RunStore(home))):
+    with at_work(register(KINDS["intake"], config, RunStore(home))):
         assert uploads.waiting() == {}
     assert list(uploads.waiting()) == [token]
 
 
 def test_the_imports_are_those_of_add() -> None:
-    assert RECIPES["add"].run is add.run
+    assert KINDS["add"].run is add.run

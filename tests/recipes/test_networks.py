@@ -121,10 +121,10 @@ def test_each_language_may_have_word_vectors_of_its_own(base: dict[str, object],
         at_word = read[corpus.fingerprint]
         assert np.array_equal(kept.numpy(), at_word.values[at_word.words.index(word)])
     assert len(tagger.towers) == (1 if share == "all" else 2)
-    typed = given({"skipgram": ("dimension=4", "window=2")}, runs.RECIPES["finetune"].config)
+    typed = given({"skipgram": ("dimension=4", "window=2")}, runs.KINDS["finetune"].config)
     assert typed == {"skipgram": {"dimension": "4", "window": "2"}}
     with pytest.raises(ConfigError, match="skipgram: 'wide' is not NAME=VALUE; write for example --skipgram window=2"):
-        given({"skipgram": ("wide",)}, runs.RECIPES["finetune"].config)
+        given({"skipgram": ("wide",)}, runs.KINDS["finetune"].config)
     with pytest.raises(ConfigError, match="give assisting and vectors too"):
         tuned(options, vectors="")
     with pytest.raises(ConfigError, match=r"skipgram\.width: is not an option here; choose among dimension, window"):

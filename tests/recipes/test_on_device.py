@@ -23,7 +23,7 @@ from core.bias import difficulty_folds
 from core.encoders import embed, rank
 from core.errors import Cancelled, ResourceError
 from core.kind import Job
-from core.kinds import RECIPES
+from core.kinds import KINDS
 from core.models import bilstm, classifier, devices, encoder, mlm, taggers, transfer, word_states
 from core.models.memory import release_memory
 from core.models.tagger import Tagger
@@ -57,7 +57,7 @@ def run_of(home: Path) -> Callable[[Work], Run]:
 
     def made(work: Work) -> Run:
         run = RunStore(home).create("embed", {}, {}, seed=None, versions={}, key=str(work))
-        execute(run, lambda context: work(Job(home, context, RECIPES)) or {})
+        execute(run, lambda context: work(Job(home, context, KINDS)) or {})
         return run
 
     return made

@@ -14,7 +14,7 @@ from core.experiment.config import ExperimentConfig
 from core.experiment.stages import Stages
 from core.experiment.steps import CHECK, in_order, lines
 from core.kind import Job, plan
-from core.kinds import RECIPES
+from core.kinds import KINDS
 from core.models.encoder_options import EncoderOptions
 from core.selection import STRATEGIES, strategy_models
 from tests.recipes.test_experiment import fill
@@ -63,7 +63,7 @@ def test_borrowed_labels_are_checked_before_anything_is_trained() -> None:
 
 
 def test_keys_and_manifests_hold_every_option_of_runs_and_strategies() -> None:
-    configs = [*(recipe.config for recipe in RECIPES.values()), *(strategy.Options for strategy in STRATEGIES.values())]
+    configs = [*(recipe.config for recipe in KINDS.values()), *(strategy.Options for strategy in STRATEGIES.values())]
     left_out = [
         (config, name)
         for config in configs
@@ -82,7 +82,7 @@ def test_tapt_and_b1_are_one_run_where_their_options_are_equal(home: Path, monke
         return task
 
     def child(kind: str, **options: Any) -> None:
-        keys.append(plan(RECIPES[kind], RECIPES[kind].config.parse(options), home).key)
+        keys.append(plan(KINDS[kind], KINDS[kind].config.parse(options), home).key)
 
     monkeypatch.setattr(stages, "learnable", learnt)
     monkeypatch.setattr(strategy_models, "learnable", learnt)

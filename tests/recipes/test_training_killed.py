@@ -12,7 +12,7 @@ import torch
 
 from core.errors import ResourceError
 from core.kind import register
-from core.kinds import RECIPES
+from core.kinds import KINDS
 from core.models.taggers import load_tagger
 from core.projects import removals, runs
 from core.projects.home import store
@@ -85,7 +85,7 @@ def told(run: Run) -> tuple[Options, str]:
 
 
 def begin(kind: str, options: Options) -> Run:
-    recipe = RECIPES[kind]
+    recipe = KINDS[kind]
     run = register(recipe, recipe.config.parse(options), store())
     launch.start(run, module=MODULE)
     return run

@@ -10,8 +10,8 @@ import pytest
 from core.config import Config
 from core.corpora.corpus import Corpus
 from core.errors import ConfigError
-from core.kind import Recipe, work_of
-from core.kinds import RECIPES
+from core.kind import Kind, work_of
+from core.kinds import KINDS
 from core.projects import runs
 from core.runs import executors, launch
 from core.runs.executors.machines import Machines
@@ -100,10 +100,10 @@ def test_a_kind_of_run_that_computes_in_its_own_process_says_so(
 ) -> None:
     monkeypatch.setenv("WINNOW_ON", on)
     run = begun(home, "here")
-    execute(run, work_of(run, {"embed": Recipe("embed", Config, lambda config, job: {}, here=here)}))
+    execute(run, work_of(run, {"embed": Kind("embed", Config, lambda config, job: {}, dict, here=here)}))
     expected = f"A run of the kind embed computes in this process, not on {CLUSTER}."
     assert run.state().notes == (expected,) * notes
-    assert {kind for kind, recipe in RECIPES.items() if recipe.here} >= {"pretrain", "finetune", "difficulty"}
+    assert {kind for kind, known in KINDS.items() if known.here} >= {"pretrain", "finetune", "difficulty"}
 
 
 def test_nowhere_is_refused_before_there_is_a_run(

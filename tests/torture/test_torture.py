@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from core.kinds import RECIPES
+from core.kinds import KINDS
 from tests import every_kind
 from tests.conftest import elsewhere
 from tests.forge import Forge
@@ -21,7 +21,7 @@ from tests.patience import until
 
 pytestmark = pytest.mark.full
 
-KINDS = ("add", "vectors-import", "robustness")
+QUICK = ("add", "vectors-import", "robustness")
 WAYS = ("kill-writing", "torn", "read-only", "clock-back", "two-workers")
 
 
@@ -29,14 +29,14 @@ WAYS = ("kill-writing", "torn", "read-only", "clock-back", "two-workers")
 def torture(tmp_path_factory: pytest.TempPathFactory, forge: Forge) -> Iterator[Torture]:
     folder = tmp_path_factory.mktemp("torture")
     with elsewhere(folder / "home") as home:
-        kinds.furnish(home, KINDS)
+        kinds.furnish(home, QUICK)
         home.rename(folder / "furnished")
-        yield Torture(folder, forge, KINDS, WAYS)
+        yield Torture(folder, forge, QUICK, WAYS)
 
 
 def test_what_was_disturbed_ends_as_undisturbed(torture: Torture) -> None:
-    torture.calm = {kind: undisturbed(torture.forge, torture.folder, kind, fresh=False) for kind in KINDS}
-    records = [torture.trial(seed, KINDS[seed % 3], way) for seed, way in enumerate(WAYS)]
+    torture.calm = {kind: undisturbed(torture.forge, torture.folder, kind, fresh=False) for kind in QUICK}
+    records = [torture.trial(seed, QUICK[seed % 3], way) for seed, way in enumerate(WAYS)]
     assert [record["became"] for record in records] == ["alike"] * len(WAYS), records
     assert all(record["struck"] for record in records[:2])
     assert "0 lost, 0 different, 0 stuck" in table(torture.records())
@@ -47,8 +47,8 @@ def test_trials_of_several_calls_add_up_in_one_log(torture: Torture, tmp_path: P
     """Another call, perhaps on another machine, goes on behind the last seed, with what was tried least."""
     log = tmp_path / "log.jsonl"
     for _ in range(2):
-        again = Torture(torture.folder, torture.forge, KINDS[:2], WAYS[:1], log=log)
-        again.calm = {kind: undisturbed(torture.forge, torture.folder, kind, fresh=False) for kind in KINDS[:2]}
+        again = Torture(torture.folder, torture.forge, QUICK[:2], WAYS[:1], log=log)
+        again.calm = {kind: undisturbed(torture.forge, torture.folder, kind, fresh=False) for kind in QUICK[:2]}
         again.until(inf, 1, 5)
     assert [(record["seed"], record["kind"]) for record in again.records()] in (
         [(5, "add"), (6, "vectors-import")],
@@ -69,8 +69,8 @@ def test_the_table_counts_kills_apart_from_what_only_starves_a_run() -> None:
 def test_every_kind_can_be_tortured() -> None:
     """Those that a run of another kind begins are named here, all others by `every_kind` and `kinds`."""
     begun = {"audit", "calibrate", "embed", "finetune", "pretrain", "score", "select", "skl", "tag", "vectors"}
-    named = {name for name in RECIPES if f'"{name}":' in Path(every_kind.__file__).read_text()}
-    assert named | begun == set(RECIPES)
+    named = {name for name in KINDS if f'"{name}":' in Path(every_kind.__file__).read_text()}
+    assert named | begun == set(KINDS)
 
 
 def test_a_run_that_somebody_else_works_on_is_not_lost(torture: Torture, monkeypatch: pytest.MonkeyPatch) -> None:

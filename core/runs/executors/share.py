@@ -25,7 +25,7 @@ from core.runs.lock import Lock
 from core.runs.run import Result, Run
 from core.runs.store import RunStore
 from core.runs.where import SHARE, Deeds
-from core.runs.worker import Recipe, execute
+from core.runs.worker import Compute, execute
 
 CLAIMS = "claims"  # the folder of a run in which its chunks' locks lie
 _LOOK = 0.2  # seconds between two looks at what the others have done
@@ -145,20 +145,22 @@ def _claimed(run: Run, name: str) -> Iterator[bool]:
         lock.release()
 
 
-def take_part(run: Run, recipe: Recipe, store: RunStore, helped: Helped, *, listener: Listener | None = None) -> Result:
+def take_part(
+    run: Run, compute: Compute, store: RunStore, helped: Helped, *, listener: Listener | None = None
+) -> Result:
     """`execute` for one of several processes that share `run`: its result, whoever made it.
 
     Errors: as of `execute`; RunError where the process that worked on it failed.
     """
     own = share()
     with Deeds(run.path, own.number).at_work() if own else nullcontext():
-        return _part(run, recipe, store, helped, listener)
+        return _part(run, compute, store, helped, listener)
 
 
-def _part(run: Run, recipe: Recipe, store: RunStore, helped: Helped, listener: Listener | None) -> Result:
+def _part(run: Run, compute: Compute, store: RunStore, helped: Helped, listener: Listener | None) -> Result:
     while True:
         try:
-            return execute(run, recipe, listener=listener)
+            return execute(run, compute, listener=listener)
         except RunBusy:
             help_along(run, store, helped, listener)
         while (state := run.state()).state in ENDINGS and run.lock.held():  # it ends, or is about to begin anew

@@ -79,4 +79,4 @@ def options_form() -> dict[str, Any]:
     if not expert():
         return {}
     with st.expander("More options", icon=":material/settings:"):
-        return config_form(runs.RECIPES["skl"].config, OPTIONS, "assisting", LABELS)
+        return config_form(runs.KINDS["skl"].config, OPTIONS, "assisting", LABELS)

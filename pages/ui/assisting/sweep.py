@@ -80,7 +80,7 @@ def _setup(run_id: str) -> None:
         more: dict[str, Any] = {}
         if expert():
             with st.expander("More options", icon=":material/settings:"):
-                more = config_form(runs.RECIPES["assist"].config, tuple(LABELS), "assisting.sweep", LABELS)
+                more = config_form(runs.KINDS["assist"].config, tuple(LABELS), "assisting.sweep", LABELS)
         sent = submitted("Train", "assisting.sweep.start", type="primary", icon=":material/play_arrow:")
     if sent:
         given = {key: value for key, value in more.items() if value not in (None, "")}

@@ -132,7 +132,7 @@ def _time(options: dict[str, Any]) -> None:
 
 
 def _settings() -> dict[str, Any]:
-    config = runs.RECIPES["difficulty"].config
+    config = runs.KINDS["difficulty"].config
     left, right = st.columns(2)
     with left:
         preset = preset_picker("bias.preset", MEANING)

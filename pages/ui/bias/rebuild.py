@@ -109,7 +109,7 @@ def _options(own: str) -> dict[str, Any]:
     with st.expander("What counts as much and little", icon=":material/settings:"):
         for i, column in enumerate(st.columns(2)):
             with column:
-                options |= config_form(runs.RECIPES["rebuild"].config, names[i::2], f"bias.rebuild.{method}")
+                options |= config_form(runs.KINDS["rebuild"].config, names[i::2], f"bias.rebuild.{method}")
     if method != "dataaug" and not options.get("add_bin"):
         of = "of sentences with a low-CEIM mention" if method == "low-share" else "of all mentions"
         options["rate"] = right.slider(f"Share {of}, percent", 0, 90, 20, 5, key=f"bias.rate.{method}") / 100

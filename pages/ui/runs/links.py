@@ -1,6 +1,6 @@
 """Which run a page is about, which page shows a run, and links between them."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import streamlit as st
@@ -9,50 +9,27 @@ from core.errors import WinnowError
 from core.importing import view as corpora
 from core.projects import runs
 from core.projects.runs import Run
-from core.tagging import training_view as training
 from pages.ui.project import page_link
 from pages.ui.runs.words import title
 from pages.ui.widgets import plain
 
 CORPORA, SIMILARITY, SELECTION = "pages/1_Corpora.py", "pages/2_Similarity.py", "pages/3_Selection.py"
 EXPLORE, TRAINING, RESULTS = "pages/4_Explore.py", "pages/5_Training.py", "pages/6_Results.py"
-RUNS = "pages/10_Runs.py"
+BIAS, ASSISTING, RUNS = "pages/7_Bias.py", "pages/8_Assisting.py", "pages/10_Runs.py"
 GONE = "This result is not in this project: it was removed, or the address is wrong."
-BIAS, ASSISTING = "pages/7_Bias.py", "pages/8_Assisting.py"
-OPENS: Mapping[str, str] = {  # what shows a run of each kind
-    **dict.fromkeys(("add", "intake"), CORPORA),
-    "similarity": SIMILARITY,
-    "select": SELECTION,
-    "map": EXPLORE,
-    "difficulty": BIAS,
-    "skl": ASSISTING,
-    **dict.fromkeys(training.TRAININGS, TRAINING),
-}
-BELONGS: Mapping[str, str] = {  # what shows runs of these kinds too, though not by their id
-    "audit": CORPORA,
-    "split": CORPORA,
-    "prevalence": SELECTION,
-    "rebuild": BIAS,
-    "robustness": BIAS,
-    "assist": ASSISTING,
-    "tag": EXPLORE,
-    "predict": RESULTS,
-    "evaluate": RESULTS,
-    "calibrate": TRAINING,
-    "fetch": TRAINING,
-    "rank": TRAINING,
-    "vectors-import": TRAINING,
+PAGES = {  # by the name that a kind of run gives
+    page.rpartition("_")[2].removesuffix(".py"): page
+    for page in (CORPORA, SIMILARITY, SELECTION, EXPLORE, TRAINING, RESULTS, BIAS, ASSISTING)
 }
 
 
 def link(run: Run, label: str, width: Any = "content") -> None:
     """A link to the page that shows a run; nothing where none does."""
-    kind = run.manifest.kind
-    if kind in OPENS:
-        shown = {"run": run.manifest.config.get("selection", run.id)}
-        page_link(OPENS[kind], label=label, icon=":material/arrow_forward:", query=shown, width=width)
-    elif kind in BELONGS:
-        page_link(BELONGS[kind], label=label, icon=":material/arrow_forward:", width=width)
+    known = runs.KINDS.get(run.manifest.kind)
+    if known is None or not known.page:
+        return
+    shown = {"run": run.manifest.config.get("selection", run.id)} if known.opens else {}
+    page_link(PAGES[known.page], label=label, icon=":material/arrow_forward:", query=shown, width=width)
 
 
 def _at_work(run: Run) -> bool:

@@ -6,9 +6,9 @@ import streamlit as st
 
 from core.projects import runs
 from core.projects.runs import Run, RunState
+from core.projects.titles import outcome
 from pages.ui.frame import guard
 from pages.ui.runs.links import link
-from pages.ui.runs.outcome import outcome
 from pages.ui.runs.panel import POLL, headline, progress
 from pages.ui.runs.where import machines
 from pages.ui.widgets import plain

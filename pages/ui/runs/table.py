@@ -11,11 +11,11 @@ from core.projects import run_labels as labels
 from core.projects import runs
 from core.projects.run_labels import RunRow
 from core.projects.runs import Run
+from core.projects.titles import outcome
 from core.shown import count
 from pages.ui.frame import guard
 from pages.ui.grid import grid
 from pages.ui.runs.list import SMALL
-from pages.ui.runs.outcome import outcome
 from pages.ui.runs.panel import POLL
 from pages.ui.runs.words import ending, run_titles, title
 

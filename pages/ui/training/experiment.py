@@ -164,7 +164,7 @@ def _numbers(further: Mapping[str, Any]) -> dict[str, Any]:
 
 def _rare(further: Mapping[str, Any]) -> dict[str, Any]:
     """Options that are seldom changed."""
-    config, key = runs.RECIPES["experiment"].config, "training.experiment"
+    config, key = runs.KINDS["experiment"].config, "training.experiment"
     rare: dict[str, Any] = {}
     if not expert():
         return rare

@@ -116,7 +116,7 @@ def settings(kind: str, own: Sequence[str], presets: Sequence[str] = USUAL) -> d
     preset = preset_picker(f"training.{kind}.preset", meaning, presets)
     if preset != "custom":
         return {"preset": preset}
-    config = runs.RECIPES[kind].config
+    config = runs.KINDS[kind].config
     names = [name for name in config.model_fields if name not in (*own, "preset") and not _elsewhere(config, name)]
     columns = st.columns(3)
     options: dict[str, Any] = {}

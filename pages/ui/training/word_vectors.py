@@ -32,7 +32,7 @@ def _form() -> None:
     with st.form("training.vectors.form", border=False):
         path = st.text_input("File", key="training.vectors.path", placeholder="/home/me/glove.6B.100d.txt", help=HELP)
         left, right = st.columns(2)
-        config = runs.RECIPES["vectors-import"].config
+        config = runs.KINDS["vectors-import"].config
         with left:
             options = config_form(config, ("name",), "training.vectors")
         with right:

@@ -21,7 +21,7 @@ from torchcrf import CRF
 from core import cards
 from core.experiment import view as experiments
 from core.kind import register
-from core.kinds import RECIPES
+from core.kinds import KINDS
 from core.models.crf import LinearChain, bioes_tags
 from core.models.devices import Precision, pick_device
 from core.models.encoder import Encoder
@@ -252,7 +252,7 @@ def _kill(run: Run) -> None:
 
 
 def _begun(options: Mapping[str, object]) -> Run:
-    recipe = RECIPES["finetune"]
+    recipe = KINDS["finetune"]
     run = register(recipe, recipe.config.parse(dict(options)), store())
     launch.start(run, module="tests.recipes.training_worker")  # a checkpoint ten times a second
     return run

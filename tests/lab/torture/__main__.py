@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from core.files import append_line
-from core.kinds import RECIPES
+from core.kinds import KINDS
 from tests.forge import Forge
 from tests.lab.torture import kinds
 from tests.lab.torture.trial import Calm, Stuck, Trial, undisturbed
@@ -117,7 +117,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.lab.torture", description=__doc__)
     parser.add_argument("--minutes", type=float, default=5)
     parser.add_argument("--trials", type=int, default=1 << 30, help="at most so many")
-    parser.add_argument("--kinds", default=",".join(RECIPES))
+    parser.add_argument("--kinds", default=",".join(KINDS))
     parser.add_argument("--ways", default=",".join(WAYS))
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=Path, default=Path("/tmp/winnow-torture"))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from signal import SIGKILL
 
-from core.kinds import RECIPES
+from core.kinds import KINDS
 from tests.lab.torture.server import Servers
 from tests.lab.torture.trial import Stuck, Trial, loaded
 
@@ -180,7 +180,7 @@ def server_killed(trial: Trial) -> bool:
 def two_apps(trial: Trial) -> bool:
     """Two apps on one home begin the same work at the same instant."""
     words: tuple[str, ...] = ("resume", trial.run.id)
-    if RECIPES[trial.kind].reuse:
+    if KINDS[trial.kind].reuse:
         words = ("start", trial.kind, json.dumps(dict(trial.run.manifest.config)))
     if trial.again().state().state == "succeeded":
         return False
