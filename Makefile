@@ -85,13 +85,13 @@ bundle: $(VENV)/.app
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
-$(VENV)/.app: requirements.txt requirements.lock
+$(VENV)/.app: requirements.txt requirements.lock pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python .ci/install requirements.txt
 	nice $(BIN)/python -m core.explore.projection >/dev/null 2>&1 &  # compiles the map's code, so that no map waits for it
 	touch $@
 
-$(VENV)/.dev: requirements-dev.txt requirements-cluster.txt requirements.txt requirements.lock
+$(VENV)/.dev: requirements-dev.txt requirements-cluster.txt requirements.txt requirements.lock pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python .ci/install requirements-dev.txt
 	touch $@ $(VENV)/.app

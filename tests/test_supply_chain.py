@@ -28,9 +28,9 @@ def script(name: str) -> Any:
 @pytest.mark.parametrize(
     ("pip_says", "locked", "code", "sentence", "calls"),
     [
-        (None, "", 0, "", ["--require-hashes", "some.txt"]),
-        (None, "0", 0, "", ["some.txt"]),
-        ("ERROR: No matching distribution found for x==1", "", 0, "the ranges", ["--require-hashes", "some.txt"]),
+        (None, "", 0, "", ["--require-hashes", "some.txt", "--editable"]),
+        (None, "0", 0, "", ["some.txt", "--editable"]),
+        ("ERROR: No matching distribution found for x==1", "", 0, "the ranges", ["--require-hashes", "some.txt", "--editable"]),
         ("ERROR: THESE PACKAGES DO NOT MATCH THE HASHES", "", 1, "is not the locked one", ["--require-hashes"]),
     ],
 )

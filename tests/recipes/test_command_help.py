@@ -3,7 +3,9 @@
 import json
 import re
 import shlex
+import tomllib
 from collections.abc import Iterator
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import click
@@ -11,13 +13,13 @@ import pytest
 
 from core import __version__
 from core.cli.examples import CORE
-from core.cli.main import _own_first, main
+from core.cli.main import _own_first, main, run_main
 from core.cli.terminal import in_words
 from core.errors import ConfigError
 from core.experiment.config import ExperimentConfig
 from core.projects import runs
 from tests import finished
-from tests.conftest import Command
+from tests.conftest import ROOT, Command
 
 
 def commands(command: click.Command = main, name: str = "") -> Iterator[tuple[str, click.Command]]:
@@ -136,3 +138,10 @@ def test_an_import_says_what_came_in_and_what_was_left_out(command: Command, tmp
 def test_values_are_printed_without_braces() -> None:
     value = {"a": 1.23456, "b": ["x", "y"], "c": [{"d": 1}], "e": None, "f": True, "g": {}}
     assert in_words(value) == "a 1.235, b x, y, c 1 entry; --json shows them, e -, f yes, g -"
+
+
+def test_the_console_script_is_the_same_command() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    script = EntryPoint(name="winnow", value=project["scripts"]["winnow"], group="console_scripts")
+    assert script.load() is run_main
+    assert project["requires-python"].startswith(">=3.11")
