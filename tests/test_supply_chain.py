@@ -30,7 +30,13 @@ def script(name: str) -> Any:
     [
         (None, "", 0, "", ["--require-hashes", "some.txt", "--editable"]),
         (None, "0", 0, "", ["some.txt", "--editable"]),
-        ("ERROR: No matching distribution found for x==1", "", 0, "the ranges", ["--require-hashes", "some.txt", "--editable"]),
+        (
+            "ERROR: No matching distribution found for x==1",
+            "",
+            0,
+            "the ranges",
+            ["--require-hashes", "some.txt", "--editable"],
+        ),
         ("ERROR: THESE PACKAGES DO NOT MATCH THE HASHES", "", 1, "is not the locked one", ["--require-hashes"]),
     ],
 )

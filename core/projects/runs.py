@@ -19,6 +19,7 @@ from core.kinds import KINDS as KINDS
 from core.projects.audit import note, noted, ready
 from core.projects.home import home, library, store
 from core.projects.usage import runs_with_roles
+from core.results import Role
 from core.runs import executors, launch, worker
 from core.runs.events import Event as Event
 from core.runs.events import RunState as RunState
@@ -30,6 +31,7 @@ from core.runs.store import Run as Run
 from core.runs.where import LOCAL, ON, shares
 from core.runs.where import Node as Node
 from core.runs.where import Where as Where
+from core.selection import STRATEGIES
 from core.shown import brief
 from core.training import ranks
 from core.training.ranks import announce as announce
@@ -47,8 +49,14 @@ def own(*kinds: str, state: State | None = None) -> list[Run]:
 
 
 def of_corpora_in_use(candidates: Iterable[Run]) -> list[Run]:
-    """The runs among some whose corpora have the roles that are given now; see `usage.runs_with_roles`."""
-    return runs_with_roles(candidates, roles(), library())
+    """Return the candidates whose corpora have the roles that are given now; see `usage.runs_with_roles`."""
+    return runs_with_roles(candidates, roles(), library(), _unread)
+
+
+def _unread(run: Run) -> tuple[str, ...]:
+    """Return the roles that a run names but does not read: most strategies ignore the training set."""
+    strategy = STRATEGIES.get(str(run.manifest.config.get("strategy"))) if run.manifest.kind == "select" else None
+    return ("train",) if strategy and Role.LABELLED not in strategy.needs else ()
 
 
 def at_work() -> list[Run]:

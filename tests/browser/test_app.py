@@ -9,10 +9,12 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from core import cards
+from core.corpora.library import Library
 from core.importing import view as corpora
 from core.projects import runs
 from core.selection import view as selections
-from tests.browser.driver import ROOT, Server, Watch, loaded, pick, settled, still
+from tests.browser.driver import ROOT, Server, Watch, left, loaded, pick, settled, still
+from tests.conftest import sentence
 from tests.patience import frozen, until, within
 
 LINKS = 1 + len(list((ROOT / "pages").glob("*.py")))  # Home and every page that exists
@@ -87,9 +89,11 @@ def test_three_clicks_lead_from_home_to_a_selection_and_its_map_and_four_to_an_e
 
 
 @pytest.mark.road
-def test_from_files_to_an_export(server: Server, page: Page, lines: Callable[[int, int], list[str]]) -> None:
+def test_from_a_file_to_an_export(
+    server: Server, page: Page, lines: Callable[[int, int], list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WINNOW_HOME", str(server.home))
     (server.data / "domain.txt").write_text("\n".join([*NASTY, *lines(300, 1)]), encoding="utf-8")
-    (server.data / "task.txt").write_text("\n".join([*NASTY, *lines(40, 2)]), encoding="utf-8")
     page.goto(server.url + "/Corpora")
     settled(page)
     page.get_by_test_id("stFileUploaderDropzoneInput").set_input_files(server.data / "domain.txt")
@@ -98,30 +102,18 @@ def test_from_files_to_an_export(server: Server, page: Page, lines: Callable[[in
     expect(page.get_by_text(NASTY[1])).to_be_visible()
     press(page, "Import")
     use(page, "Import domain", "Domain corpus")
-    page.get_by_text("Import a corpus").click()
-    option(page, "A path on this machine")
-    settled(page)
-    page.get_by_role("textbox", name="File or folder").fill(str(server.data / "task.txt"))
-    press(page, "Look at it")  # at once: no Enter, no pause
-    name = page.get_by_role("textbox", name="Name", exact=True)
-    expect(name).to_have_value("task")
-    name.fill("my task")
-    press(page, "Import")
-    use(page, "Import my task", "Task corpus")
-    press(page, "Check for duplicates and leaks")
-    expect(page.get_by_text("exact duplicates")).to_have_count(2)
+    task = Library(server.home).seal(map(sentence, [*NASTY, *lines(40, 2)]), name="my task", origin={})
+    corpora.set_role("task", task.fingerprint)
     page.get_by_test_id("stSidebar").get_by_role("link", name="Selection").click()
     select(page, "ngram-perplexity")
     expect(page.get_by_test_id("stVegaLiteChart")).to_have_count(2)
     expect(page.get_by_role("cell", name=NASTY[0])).to_be_visible()
     expect(page.get_by_role("cell", name=NASTY[1])).to_be_visible()
     assert page.locator("img[src=x], a[href*='evil.example'], .katex").count() == 0
-    for kind in ("text", "JSONL", "Parquet"):
-        option(page, kind)
-        settled(page)
-        with page.expect_download() as caught:
-            press(page, "Download")
-        assert Path(caught.value.path()).stat().st_size > 500
+    settled(page)
+    with page.expect_download() as caught:
+        press(page, "Download")
+    assert Path(caught.value.path()).stat().st_size > 500
     option(page, "folder for datasets")
     press(page, "Export")
     expect(page.get_by_text("Written to:", exact=True)).to_be_visible()
@@ -159,12 +151,12 @@ def test_a_chart_shows_markup_in_an_entity_type_as_text(
     chart, tooltip = page.locator(".stVegaLiteChart").first, page.locator("#vg-tooltip-element")
     for name in names:
         expect(chart.locator("svg text").filter(has_text=name)).to_have_count(1)
-    left = set(names)
+    untold = set(names)
     for bar in chart.locator(".mark-rect.role-mark path").all():
         still(bar)
         bar.hover()
-        left.discard(until(lambda: next((name for name in left if name in tooltip.inner_text()), ""), "a tooltip"))
-    assert not left
+        untold.discard(until(lambda: next((name for name in untold if name in tooltip.inner_text()), ""), "a tooltip"))
+    assert not untold
     assert page.locator("img[src=x], .stVegaLiteChart b, #vg-tooltip-element b").count() == 0
 
 
@@ -173,9 +165,8 @@ def test_a_run_outlives_page_and_server_and_can_be_cancelled_and_resumed(
     server: Server, page: Page, lines: Callable[[int, int], list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WINNOW_HOME", str(server.home))
-    for role, n in (("domain", 60_000), ("task", 400)):
-        (server.data / f"{role}.txt").write_text("\n".join(lines(n, n)), encoding="utf-8")
-        corpora.set_role(role, runs.execute("add", {"path": str(server.data / f"{role}.txt")}).result()["corpus"])
+    for role, n in (("domain", 30_000), ("task", 400)):
+        corpora.set_role(role, Library(server.home).seal(map(sentence, lines(n, n)), name=role, origin={}).fingerprint)
     page.goto(server.url + "/Selection")
     settled(page)
     select(page, "ngram-perplexity")
@@ -199,10 +190,7 @@ def test_a_run_outlives_page_and_server_and_can_be_cancelled_and_resumed(
     expect(page.get_by_role("button", name="Download", exact=True)).to_be_visible()
     expect(panel.get_by_text("Finished")).to_be_visible()
     assert [run.state().attempts for run in runs.listed("select")] == [2]
-    page.goto(server.url)
-    expect(page.get_by_text("Select 10% of domain by ngram-perplexity")).to_be_visible()
-    page.get_by_role("link", name="Open").first.click()
-    expect(page.get_by_role("button", name="Download", exact=True)).to_be_visible()
+    left(page)
 
 
 def selecting(home: Path) -> int:

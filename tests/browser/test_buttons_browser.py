@@ -1,4 +1,4 @@
-"""Press every button of every page once, on a home with finished runs, and check its visible effect."""
+"""Press the buttons of every page once, on a home with finished runs, and check its visible effect."""
 
 import os
 import re
@@ -15,7 +15,6 @@ from core.bias import view as bias_facade
 from core.corpora.library import Library
 from core.encoders.rank_result import Proposal, RankResult
 from core.experiment import find_out
-from core.experiment import results as results_facade
 from core.experiment import view as experiments
 from core.explore import regions
 from core.explore import view as maps
@@ -23,14 +22,14 @@ from core.importing import uploads
 from core.importing import view as facade_corpora
 from core.projects import run_labels as labels
 from core.projects import runs
-from core.selection import choices
 from core.selection import view as selections
 from tests import finished
-from tests.browser.buttons import BUTTONS, registered
+from tests.browser.buttons import BUTTONS, BY_WALK, registered
 from tests.browser.driver import Server, expert, insisting, left, pick, settled, still, tick
 from tests.browser.forge import Forge
-from tests.browser.laid import Laid, lay
+from tests.browser.laid import Laid, build_laid
 from tests.conftest import sentence
+from tests.homes import Homes
 from tests.pages.test_ranking import ranked
 from tests.patience import until, within
 
@@ -43,7 +42,7 @@ WALKS: dict[str, Callable[["Walk"], None]] = {}
 
 
 @pytest.fixture(scope="module")
-def laid(tmp_path_factory: pytest.TempPathFactory, forge: Forge) -> Iterator[tuple[Server, Laid]]:
+def laid(homes: Homes, tmp_path_factory: pytest.TempPathFactory, forge: Forge) -> Iterator[tuple[Server, Laid]]:
     """Start one server on one home for all walks."""
     place = tmp_path_factory.mktemp("pressed")
     (place / "data").mkdir()
@@ -54,7 +53,7 @@ def laid(tmp_path_factory: pytest.TempPathFactory, forge: Forge) -> Iterator[tup
         pytest.MonkeyPatch.context() as patch,
     ):
         patch.setenv("WINNOW_HOME", str(server.home))
-        runs = lay(server.home)
+        runs = Laid(**homes.copy(build_laid, server.home))
         server.start()
         yield server, runs
 
@@ -158,7 +157,7 @@ def walk(one: Callable[[Walk], None]) -> Callable[[Walk], None]:
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=[pytest.mark.road] * (name in ROAD)) for name in sorted(set(BUTTONS.values()))],
+    [pytest.param(name, marks=[pytest.mark.road] * (name in ROAD)) for name in sorted(BY_WALK)],
 )
 def test_every_button_does_something(
     laid: tuple[Server, Laid], page: Page, name: str, monkeypatch: pytest.MonkeyPatch
@@ -275,12 +274,6 @@ def corpora(one: Walk) -> None:
 
 
 @walk
-def home(one: Walk) -> None:
-    one.go("")
-    assert one.download("home.report.pdf").startswith(b"%PDF")
-
-
-@walk
 def runs_table(one: Walk) -> None:
     for key in ("runs.remove", "runs.remove.all"):
         made = runs.execute("audit", {"corpus": facade_corpora.roles()["task"]})
@@ -387,25 +380,6 @@ def selection(one: Walk) -> None:
     settled(one.page)
     one.press("selection.start", starts="select")
     one.go(f"Selection?run={one.runs.select}")
-    one.press("selection.count", sees=re.compile("; you ask for"))
-    one.press("selection.counted")
-    expect(one.button("selection.counted")).to_have_count(0)
-    one.press("selection.choice.aside", sees="Name")
-    one.page.get_by_role("textbox", name="Name", exact=True).fill("Put aside")
-    one.press("selection.choice.keep", sees="Saved as Put aside.")
-    settled(one.page)
-    [kept] = [each for each in choices.listed() if each.name]
-    one.go(f"Selection?choice={kept.id}")
-    one.press("selection.choice.more", sees="This selection's name")
-    one.page.get_by_role("textbox", name="This selection's name").fill("Called otherwise")
-    one.press("selection.choice.rename", sees=re.compile("^Called otherwise:.? Select"))
-    settled(one.page)
-    one.go(f"Selection?choice={kept.id}")
-    one.press("selection.choice.more", sees="This selection's name")
-    one.press("selection.choice.remove")
-    expect(one.page.get_by_text("Called otherwise")).to_have_count(0)
-    assert [each.id for each in choices.listed()] == [kept.run]
-    one.go(f"Selection?choice={kept.run}")
     one.press("selection.map", sees=one.page.get_by_role("heading", name="Explore", exact=True))
 
 
@@ -470,16 +444,6 @@ def _named(one: Walk) -> None:
 
 
 @walk
-def explore_runs(one: Walk) -> None:
-    one.go(f"Explore?run={one.runs.select}", opened="Find entities in the domain corpus")
-    one.press("explore.tag.start", starts="tag")
-    one.go(f"Explore?run={one.runs.select}", opened="The same on the command line, and another map")
-    one.press("explore.make", starts="map")
-    one.go(f"Explore?run={one.runs.select}", tab="Health of the selection")
-    one.press("explore.choose", starts="select")
-
-
-@walk
 def training(one: Walk) -> None:
     page = one.page
     panel = page.locator(".st-key-training-run-panel")
@@ -529,45 +493,6 @@ def ranking(one: Walk) -> None:
     one.open("Which encoder, and which of its layers?")
     one.press("training.layers.0", sees=one.page.get_by_label("Layers", exact=True))
     expect(one.page.get_by_label("Layers", exact=True)).to_have_value("2")
-
-
-@walk
-def timing(one: Walk) -> None:
-    one.go("Training", opened="What to train")
-    pick(one.page, "Start from", re.compile("tiny"), typed="tiny")
-    one.press("training.time", starts="calibrate")
-    one.go(f"Bias?run={one.runs.difficulty}", opened="What to measure")
-    one.press("bias.time", starts="calibrate")
-
-
-@walk
-def results(one: Walk) -> None:
-    one.go(f"Results?run={one.runs.experiment}", tab="Download")
-    for kind in ("pdf", "docx", "html", "csv", "md", "zip"):
-        one.download(f"results.take.{kind}")
-    one.press("results.take.copy", sees=re.compile("-model$"))
-    one.tab("Try a sentence")
-    one.page.get_by_role("textbox", name="Sentences, one per line").fill("Acme pays .")
-    one.press("results.try.start", starts="predict", sees=re.compile("^Find entities with"))
-
-
-@walk
-def no_models(one: Walk) -> None:
-    """Try a sentence with taggers whose models are gone, as in the finished sample."""
-    models = [
-        runs.get(run).artifacts / "model"
-        for row in results_facade.board(one.runs.experiment).leaderboard
-        for run in row.finetunes
-    ]
-    kept = {model: model.with_name("kept") for model in models if model.is_dir()}
-    try:
-        for model, aside in kept.items():
-            model.rename(aside)
-        one.go(f"Results?run={one.runs.experiment}", tab="Try a sentence")
-        one.press("results.again.start", starts="finetune")
-    finally:
-        for model, aside in kept.items():
-            aside.rename(model)
 
 
 @walk

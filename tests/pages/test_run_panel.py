@@ -27,7 +27,7 @@ from tests import finished
 from tests.conftest import Seal
 from tests.finished import LINES, corpora, experiment, fine_tuned, finish
 from tests.finished_bias import contracts, measured
-from tests.pages.test_pages import keys, opened, opened_on, texts
+from tests.pages.test_pages import keys, opened, opened_on, select, texts
 
 Happened = tuple[Kind, Data]
 SELECTION, TRAINING = "pages/3_Selection.py", "pages/5_Training.py"
@@ -105,7 +105,6 @@ def test_a_running_run_shows_the_whole_the_part_the_pace_and_its_processes(
     monkeypatch.setattr(time, "time", lambda: 1_000_000 + 660.0)
     with Deeds(run.path, 1).at_work():
         app = opened(SELECTION)
-    assert not app.exception
     whole, part = app.main.get("progress")
     assert whole.proto.text == plain("Part 3 of 6, knn 10%: pre-training · 11 of about 12 min")
     assert whole.proto.value == 91
@@ -138,7 +137,7 @@ def test_a_run_on_a_cluster_shows_its_machines_and_can_be_resumed_elsewhere(
     assert "ward3&lt;b&gt;" in texts(app)
     resumed = list[tuple[str, str]]()
     monkeypatch.setattr(runs, "resume", lambda run_id, on, agreed: resumed.append((run_id, on)))
-    app.selectbox(key="selection.run.where").select("local").run()
+    app.selectbox(key="selection.run.where").select("local")
     app.button(key="selection.run.resume").click().run()
     assert resumed == [(run.id, "local")]
     with EventLog(run.events_file) as log:
@@ -156,7 +155,6 @@ def test_home_lists_eight_runs_with_what_came_out_or_all_of_them(made: dict[str,
         options = {"corpora": (made["task"].fingerprint,), "init": "tiny", "seed": 100 + seed}
         finish(home, "pretrain", options, finished.constant(finished.pretrained()))
     app = opened("home.py")
-    assert not app.exception
     title = plain("Pre-train tiny on my task")
     assert texts(app).count(title) == 8
     app.toggle(key="home.all").set_value(True).run()
@@ -187,37 +185,28 @@ def test_a_stopped_import_does_not_claim_that_something_of_it_was_kept(home: Pat
     assert "is kept" not in texts(app)
 
 
-def select(made: dict[str, Corpus], budget: str) -> str:
-    options = {role: made[role].fingerprint for role in ("task", "domain")}
-    return runs.execute("select", {**options, "strategy": "random", "budget": budget}).id
-
-
 def test_no_run_is_shown_in_place_of_one_of_another_page_or_kind(home: Path, made: dict[str, Corpus]) -> None:
-    run_id = select(made, "20%")
+    run_id = select()
     app = opened_on(TRAINING, run_id)
-    assert not app.exception
     [link] = [each.proto for each in app.main.get("page_link") if run_id in each.proto.query_string]
     assert link.page == "Selection"
     experiment(home, made, LINES[:2])
     options = {"init": "tiny", "seeds": (1, 2), **{name: made[name].fingerprint for name in ("train", "dev")}}
     single = finish(home, "finetune", options, lambda context: fine_tuned())
     app = opened_on("pages/6_Results.py", single.id)
-    assert not app.exception
     assert "Leaderboard" not in [tab.label for tab in app.tabs]
 
 
 def test_a_visit_keeps_its_selection_until_other_corpora_are_in_use(made: dict[str, Corpus], seal: Seal) -> None:
-    older, newer = (select(made, budget) for budget in ("20%", "5"))
+    older, newer = (select(budget=budget) for budget in ("20%", "5"))
     app = opened_on(SELECTION, older)
     del app.query_params["choice"]
     assert opened_on(SELECTION, newer).query_params["choice"] == newer  # in another window
     assert app.run().selectbox(key=f"selection.which.{older}").value == older
     facade_corpora.set_role("task", seal(["Another task ."] * 3, "another").fingerprint)
     app.run()
-    assert not app.exception
     assert not app.metric
     app.button(key="selection.run.latest").click().run()
-    assert not app.exception
     assert app.metric
 
 
@@ -231,13 +220,11 @@ def test_another_run_is_picked_in_the_list(home: Path, made: dict[str, Corpus]) 
     assert len(set(choice.options)) == 2
     assert not [run.id for run in (older, newer) if run.id[-4:] in " ".join(choice.options)]  # titles, no hashes
     choice.set_value(older.id).run()
-    assert not app.exception
     assert older.id in app.query_params["run"]
 
 
 @pytest.mark.parametrize(("page", "then"), [("4_Explore", "Selection"), ("6_Results", "Training")])
 def test_a_page_without_runs_leads_to_what_makes_them(page: str, then: str, made: dict[str, Corpus]) -> None:
     app = opened(f"pages/{page}.py")
-    assert not app.exception
     assert [link.proto.page for link in app.main.get("page_link")] == [then]
     assert not app.button

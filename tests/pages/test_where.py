@@ -13,9 +13,9 @@ from core.selection import prevalence_view as prevalence
 from core.selection import view as selections
 from tests.conftest import Seal
 from tests.homes import Names
-from tests.pages.test_pages import keys, opened
+from tests.pages.test_pages import add, audit, keys, opened
 from tests.planted import contracts, kitchen
-from tests.recipes.test_split import unlike
+from tests.recipes.test_intake import unlike
 
 PLACES = {"pages/1_Corpora.py": ("corpora.check", "audit"), "pages/3_Selection.py": ("selection.start", "select")}
 
@@ -30,7 +30,7 @@ def test_a_run_starts_where_it_was_asked_to_if_there_is_a_choice(
 
     def start(kind: str, options: Mapping[str, object], on: str = "", **others: object) -> str:
         begun.append((kind, on))
-        return runs.execute("audit", {"corpus": corpora.roles()["task"]}).id
+        return audit(corpora.roles()["task"])
 
     monkeypatch.setattr(runs, "start", start)
     key, kind = PLACES[page]
@@ -41,7 +41,6 @@ def test_a_run_starts_where_it_was_asked_to_if_there_is_a_choice(
         assert bool([box for box in app.selectbox if box.key == where]) == (len(places) > 1)
     app.selectbox(key=where).select("ray")
     app.button(key=key).click().run()
-    assert not app.exception
     assert set(begun) == {(kind, "ray")}
 
 
@@ -56,7 +55,6 @@ def test_what_is_like_the_task_is_counted_on_request_and_taken_as_the_budget(
     app = opened("pages/3_Selection.py", run=select)
     assert any(f"{count.about:,} of the " in part.value for part in app.markdown)
     app.button(key="selection.counted").click().run()
-    assert not app.exception
     assert selections.kept_budget(select) == str(count.about)
     assert "selection.counted" not in keys(app)
 
@@ -66,13 +64,12 @@ def test_sentences_are_divided_by_the_values_of_a_column(home: Path, tmp_path: P
     rows = [{"text": text, "ward": "abc"[i % 3]} for i, text in enumerate(unlike(12))]
     file = tmp_path / "notes.jsonl"
     file.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-    notes = str(runs.execute("add", {"path": str(file), "group_column": "ward"}).result()["corpus"])
+    notes = str(add(file, group_column="ward").result()["corpus"])
     app = opened("pages/1_Corpora.py")
     app.selectbox(key="corpora.split.corpus").select(notes).run()
     app.selectbox(key=f"corpora.split.by.{notes}").select("column").run()
     app.multiselect(key="corpora.split.values").select("b")
     app.button(key="corpora.split.start").click().run()
-    assert not app.exception
     app.button(key="corpora.split.roles").click().run()
     task = corpora.find(corpora.roles()["task"])
     assert {s.group for s in next(task.batches())} == {"b"}

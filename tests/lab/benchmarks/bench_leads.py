@@ -23,7 +23,7 @@ from core.similarity.grid import Grid
 from core.similarity.leads import Lead, leads
 from core.similarity.measures import MEASURES, Sample, make_measure
 from core.similarity.sample import stretch
-from tests.simulated_text import written
+from tests.lab.benchmarks.simulated_text import written
 
 HERE = Path(__file__).parent
 LINES = HERE / "leads.jsonl"
