@@ -6,9 +6,8 @@ from core.assisting import assist
 from core.assisting import score as skl
 from core.bias import difficulty, rebuild, robustness
 from core.encoders import embed, fetch, rank
+from core.experiment import halves, study
 from core.experiment import run as experiment
-from core.experiment import split_halves as halves
-from core.experiment import study_run as study
 from core.explore import map
 from core.importing import add, add_vectors, audit, intake, split
 from core.kind import Kind

@@ -6,7 +6,7 @@ from functools import partial
 import streamlit as st
 
 from core import terms
-from core.experiment import plot, results
+from core.experiment import results, words
 from core.projects import runs
 from pages.ui.empty import empty
 from pages.ui.frame import page, where_text_is_here
@@ -124,7 +124,7 @@ def _run_labels(run_id: str | None, single: str) -> dict[str, str]:
         # A stable sort: the claimed arm first, because comparisons open on the first one.
         leaderboard = sorted(board.leaderboard, key=lambda arm: not results.is_claimed(board, arm))
         return {
-            run: f"{plot.line_name(arm)}{f', replicate {i}' if len(arm.finetunes) > 1 else ''}"
+            run: f"{words.line_name(arm)}{f', replicate {i}' if len(arm.finetunes) > 1 else ''}"
             for arm in leaderboard
             for i, run in enumerate(arm.finetunes, 1)
             if run in here

@@ -14,16 +14,15 @@ import numpy as np
 from core.bias.rebuilt import RebuildResult
 from core.corpora.corpus import Corpus
 from core.corpora.library import Library
-from core.experiment import leaderboard, reports, study_tables
-from core.experiment import study_questions as questions
+from core.experiment import leaderboard, reports
+from core.experiment import study as questions
+from core.experiment import tables as experiment_tables
 from core.experiment.arms import Cell, find
-from core.experiment.replicates import Replicate
-from core.experiment.result import ArmRow, CurvePoint, ExperimentResult
-from core.experiment.stages import FinishedChain, FinishedLine
-from core.experiment.study_config import StudyConfig
-from core.experiment.study_interim_analysis import planned_test
-from core.experiment.study_result import StudyResult, TaskRow
-from core.experiment.study_result import write as write_study
+from core.experiment.config import Replicate
+from core.experiment.finished import FinishedChain, FinishedLine
+from core.experiment.result import ArmRow, CurvePoint, ExperimentResult, StudyResult, TaskRow
+from core.experiment.result import write as write_study
+from core.experiment.study import StudyConfig, planned_test
 from core.importing import view as facade_corpora
 from core.importing.result import AddResult
 from core.kind import as_json, register
@@ -422,7 +421,9 @@ def study(
             replicates=replicates,
             hours={"pretrain": 2.0},
         )
-        write_study(context, {"csv": study_tables.as_csv(result), "md": study_tables.as_markdown(result)})
+        write_study(
+            context, {"csv": experiment_tables.study_csv(result), "md": experiment_tables.study_markdown(result)}
+        )
         return result
 
     return finish(home, "study", options, work)

@@ -21,9 +21,7 @@ from core.cli.examples import with_examples
 from core.cli.terminal import echo
 from core.encoders.cli import encoders_group
 from core.errors import Cancelled, ConfigError, OptionsError, ProjectError, WinnowError
-from core.experiment.cli import demo, experiment
-from core.experiment.cli_report import write_report
-from core.experiment.cli_study import study
+from core.experiment.cli import demo, experiment, study, write_report
 from core.explore.cli import write_atlas
 from core.importing.cli import corpus, samples
 from core.importing.cli_check import check

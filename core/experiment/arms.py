@@ -1,52 +1,73 @@
-"""The arms of an experiment: in what each line of the leaderboard differs from `none`.
+"""The variants (arms) of an experiment: how each differs from `none`, what it is compared with, and their order.
 
-An arm differs in one respect: the text that the encoder is pre-trained on (MLM), the source of word vectors or of an
-encoder's frozen states, the assisting sentences, L_C itself, or the order of training. All else is alike for all. A new
-sort of arm is one entry here and, where its name carries a value (`skl:2`), one in `_NAMED`.
+An arm differs from `none` in one respect: the text that the encoder is pre-trained on (MLM), the source of its word
+vectors or frozen encoder states, the assisting sentences, L_C itself, or the order of training. All arms share the
+rest. To add a kind of arm, add an entry to `_FIXED` or, if its name carries a value (`skl:2`), to `_NAMED`.
 """
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import get_args
 
 from core.bias.rebuild import Method, RebuildOptions
+from core.config import Budget
 from core.errors import ConfigError
 from core.models.networks import ON_ENCODER, Network
 from core.selection import STRATEGIES
+from core.tagging.network import check_own
+from core.training.settings import TaggerSettings
 
 NONE, RANDOM, CONTROL, STATES, ALL = "none", "random", "random-only", "states", "all"
-CONTROLS = (RANDOM, CONTROL, "length-matched-random")  # what a choice of sentences must beat; no verdict of their own
+CONTROLS = (RANDOM, CONTROL, "length-matched-random")  # baselines of a selection; they get no verdict
 WHOLE = "100%"
-ENCODER = "encoder:"  # an axis: what every arm is run from too
-OTHER_NAMES = {"monolingual": NONE, "base": NONE}  # what Murthy et al. 2018 and Ma et al. 2023 call it
-AUGMENT = "dataaug"  # the one way to rebuild L_C that goes by no PVI
-SHARE = "low-share"  # the one whose share may be 0%: elsewhere that is L_C as it is
-GROWS = (AUGMENT, "random2low", "highc2low")  # ways that add changed copies of sentences to L_C
+ENCODER = "encoder:"  # prefix of an axis: every arm is also run from that encoder
+OTHER_NAMES = {"monolingual": NONE, "base": NONE}  # as in Murthy et al. 2018 and Ma et al. 2023
+AUGMENT = "dataaug"  # the only method of rebuilding L_C that needs no PVI
+SHARE = "low-share"  # the only method whose rate may be 0%; the others would leave L_C unchanged
+GROWS = (AUGMENT, "random2low", "highc2low")  # methods that add changed copies of sentences to L_C
 PART, COPIES, BASE, SPAN = "random-part", "copies", "base", "span"
 SIZE: int = RebuildOptions.model_fields["size"].default
-BINS: Mapping[str, str] = {  # of CEIM, in words
+BINS: Mapping[str, str] = {  # bins of CEIM, in words
     "low": "whose context tells more",
     "near_zero": "whose name and context tell alike",
     "high": "whose name tells more",
+}
+# What an arm must beat in addition to `none`, by the control's name up to its value.
+_AGAINST: Mapping[str, str] = {
+    RANDOM: "a random selection of as many tokens",
+    CONTROL: "a random selection of as many tokens",
+    STATES: "the states of the encoder as it came",
+    PART: "as many assisting sentences at random",
+    COPIES: "unchanged copies of the same sentences",
+    SPAN: "a plain tagger of spans",
+}
+# Option that an arm lacks: what the arm does, and what to give.
+_LACKS = {
+    "task": ("reads the task corpus", "a task corpus"),
+    "domain": ("chooses from the domain corpus", "a domain corpus"),
+    "sources": ("begins from a source", "sources"),
+    "words": ("begins from a source", "sources or imported_vectors"),
+    "assisting": ("borrows sentences", "an assisting corpus"),
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arm:
-    """Difference of a line from `none`.
+    """Difference of a variant from `none`.
 
-    task: MLM on T_C. strategy: MLM also on S_C, chosen by this strategy; "": on nothing of D_C.
-    budget: of that S_C, where the experiment's budgets do not apply; "" where they do, once each.
-    source: what word vectors are learnt from, or an import of them, or with `states` what MLM reads; "": nothing.
-    states: the encoder's frozen states join the network. assisting: sentences of the assisting corpus below this SKL,
-    0: none.
-    rebuild: the method that makes another L_C, at `rate` (a share; dataaug has none). lpft: in two stages.
-    without: what `none` is beside this arm, in words. encoder: what it starts from in place of the experiment's own.
-    control: as many assisting sentences at random as are below `assisting`, unchanged copies of the sentences that
-    `rebuild` adds changed ones of, a random set of as many sentences, or spans alone. size: sentences of a set of one
-    size, bin: of which CEIM as many more are added; "none": of none. tagger: options in which its taggers differ.
+    task: MLM on T_C. strategy: strategy that selects S_C for MLM; "" for no text of D_C.
+    budget: budget of S_C in place of the experiment's budgets; "" to run the arm once per budget.
+    source: text that word vectors are learnt from, or imported vectors; with `states`, text that MLM reads; "": none.
+    states: the network also reads the encoder's frozen states.
+    assisting: SKL below which sentences of the assisting corpus are used; 0: none.
+    rebuild: method that rebuilds L_C, at `rate` (a share; unused by dataaug). lpft: train in two stages.
+    without: description of `none` next to this arm. encoder: encoder in place of the experiment's own.
+    control: the arm is a baseline for another one. It uses as many random assisting sentences, unchanged copies instead
+    of changed ones, a random set of as many sentences, or the plain tagger of spans.
+    size: sentences of a training set of fixed size. bin: CEIM bin from which as many more are added; "none": no bin.
+    tagger: options that differ for its taggers.
     """
 
     name: str
@@ -69,54 +90,54 @@ class Arm:
 
     @property
     def plain_name(self) -> str:
-        """Its name but for the encoder."""
+        """Name without the encoder."""
         return self.name.removesuffix(f" {ENCODER}{self.encoder}") if self.encoder else self.name
 
     @property
     def judged(self) -> bool:
-        """Whether there is a verdict on it."""
+        """True if the arm gets a verdict."""
         return self.name != NONE and self.plain_name not in CONTROLS and not self.control
 
     @property
     def pretrains(self) -> bool:
-        """Whether there is any MLM at all."""
+        """True if the arm runs MLM on any text."""
         return self.task or bool(self.strategy) or (self.states and bool(self.source))
 
     @property
     def adapts(self) -> bool:
-        """Whether the MLM's encoder is what is fine-tuned."""
+        """True if the encoder that MLM trained is the one that is fine-tuned."""
         return self.task or bool(self.strategy)
 
     @property
     def chooses(self) -> bool:
-        """Whether it is run once a budget."""
+        """True if the arm is run once per budget."""
         return bool(self.strategy) and not self.budget
 
     @property
     def measures(self) -> bool:
-        """Whether L_C is rebuilt by how hard its mentions are."""
+        """True if L_C is rebuilt by the PVI of its mentions."""
         return self.rebuild not in ("", AUGMENT)
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """The options of an experiment that must be given."""
+        """Options of an experiment that the arm requires."""
         wanted = {"task": self.adapts, "domain": self.strategy, "assisting": self.assisting}
         wanted["sources" if self.states else "words"] = self.source
         return tuple(name for name, needed in wanted.items() if needed)
 
     @property
     def base(self) -> str:
-        """The name of the random set that stands in the place of `none` for a set of one size; else that of `none`."""
+        """Name of the baseline: the random set of the same size for a set of fixed size, else `none`."""
         return f"{BASE}:{self.size}" if self.size and not self.control else NONE
 
     @property
     def copies(self) -> bool:
-        """Whether it is a control of unchanged copies."""
+        """True for a control of unchanged copies."""
         return self.control and self.rebuild in GROWS
 
     @property
     def own_control(self) -> str:
-        """The name of the control that is made for this one arm; "" where there is none."""
+        """Name of the control that belongs to this arm alone; "" if it has none."""
         if self.control:
             return ""
         if 0 < self.assisting < math.inf:
@@ -127,7 +148,7 @@ class Arm:
 
     @property
     def networks(self) -> tuple[str, ...]:
-        """Networks that can tell it from `none`."""
+        """Networks for which the arm differs from `none`."""
         if self.states:
             return ("bilstm",)
         if self.source:
@@ -139,7 +160,7 @@ class Arm:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """One line of the leaderboard: an arm at a budget ("" where it chooses nothing, or all there is)."""
+    """One line of the leaderboard: an arm at a budget; "" if the arm selects nothing or everything."""
 
     arm: Arm
     budget: str = ""
@@ -148,7 +169,7 @@ class Cell:
         return f"{self.arm.name} {self.budget}".strip()
 
 
-# DAPT reads every sentence of D_C that may be used at all: leaks, copies, too short and too long ones stay out.
+# DAPT reads every usable sentence of D_C: without leaks, near duplicates, and sentences that are too short or too long.
 _FIXED: Mapping[str, Arm] = {
     arm.name: arm
     for arm in (
@@ -273,7 +294,7 @@ _NAMED: Mapping[str, tuple[str, Callable[[str, str], Arm]]] = {
 }
 FIXED_NAMES = tuple(_FIXED)
 ARM_NAMES = (*FIXED_NAMES, *STRATEGIES)
-# Controls are added by themselves, so nobody is offered them, but what they are is said.
+# `complete` adds these controls, so the help explains them but does not offer them.
 COPIES_HELP = (
     "A variant (arm) that adds labelled sentences is joined by copies:ARM, as many unchanged copies, to be beaten."
 )
@@ -281,7 +302,7 @@ ARM_SHAPES = tuple(f"{head}:{value}" for head, (value, _) in _NAMED.items() if h
 
 
 def find(name: str) -> Arm:
-    """An arm by name. Errors: ConfigError, which lists them all."""
+    """Return the arm of that name. Errors: ConfigError, which lists all names."""
     name = OTHER_NAMES.get(name, name)
     if name in _FIXED:
         return _FIXED[name]
@@ -295,6 +316,158 @@ def find(name: str) -> Arm:
 
 
 def of_bias(names: Iterable[str]) -> bool:
-    """Whether arms are of those that Ma et al. 2023 compare, none pre-trained and none that borrows."""
+    """Return True if the arms are those of Ma et al. 2023: some rebuild L_C, none pre-trains or borrows labels."""
     named = [find(name) for name in names]
     return any(arm.rebuild or arm.tagger for arm in named) and not any(arm.pretrains or arm.assisting for arm in named)
+
+
+def complete(names: Sequence[str], given: Mapping[str, object], network: str, size: int = SIZE) -> tuple[str, ...]:
+    """Normalise `names` and add the baselines that a verdict requires: `none` and the controls.
+
+    given: the experiment's corpora by option, "" or () if not given. size: sentences of a `low-share` set.
+    Errors: ConfigError for an unknown arm, for an arm whose corpora are missing, and for an arm that does not differ
+    from `none` under `network`.
+    """
+    arms = {arm.name: sized(arm, size) for arm in map(find, names)}
+    given = {**given, "words": given.get("sources") or given.get("imported_vectors")}
+    for arm in arms.values():
+        if lacking := [name for name in arm.needs if not given.get(name)]:
+            does, what = _LACKS[lacking[0]]
+            raise ConfigError(f"arms: {arm.name} {does}; give {what}, or leave that variant out.")
+        if network not in arm.networks:
+            raise ConfigError(
+                f"arms: {arm.name} is for the network {' or '.join(arm.networks)}, and all variants share one, which "
+                f"is {network}; say another as finetune's network, or leave that variant out."
+            )
+    needed = [NONE]
+    needed += [RANDOM] if any(arm.chooses for arm in arms.values()) else []
+    needed += [CONTROL] if given.get("domain") and "tapt" in arms else []
+    needed += [STATES] if any(arm.states for arm in arms.values()) else []
+    needed += [ALL] if any(arm.assisting for arm in arms.values()) else []
+    needed += [name for arm in arms.values() if (name := arm.own_control) and network in find(name).networks]
+    needed += [arm.base for arm in arms.values()]
+    return (*(name for name in dict.fromkeys(needed) if name not in arms), *arms)
+
+
+def check_taggers(names: Sequence[str], settings: TaggerSettings) -> None:
+    """Check each arm's tagger options before anything is trained. settings: shared by all arms. Errors: ConfigError."""
+    for name in names:
+        check_own(settings.model_copy(update=find(name).tagger))
+
+
+def cells(
+    names: Sequence[str],
+    budgets: Sequence[str],
+    encoders: Sequence[str] = (),
+    *,
+    size: int = SIZE,
+    caps: Sequence[int] = (),
+    imported: Sequence[str] = (),
+) -> list[Cell]:
+    """Return every line of the leaderboard, in the order in which the arms are run.
+
+    encoders: further encoders beside the experiment's own. size: as in `complete`. caps: tokens read of a source; each
+    of several is a line. imported: names of imported word vectors, whose source is not read.
+    """
+    amounts = [f"{cap}tokens" for cap in caps] if len(caps) > 1 else [""]
+    lines: list[Cell] = []
+    named = [sized(find(name), size) for name in names]
+    for arm in (under(encoder, arm) for encoder in ("", *encoders) for arm in named):
+        reads = arm.source and (arm.states or arm.source not in imported)
+        own = budgets if arm.chooses else amounts if reads else (arm.budget,)
+        lines += [Cell(arm=arm, budget=budget) for budget in own]
+    return lines
+
+
+def under(encoder: str, arm: Arm) -> Arm:
+    """Return the arm under another encoder, on the same sentences and labels; "" for the experiment's own encoder."""
+    if not encoder:
+        return arm
+    without = f"{arm.without}, from {encoder} too" if arm.name != NONE else "the experiment's own encoder"
+    summary = f"{arm.summary} From {encoder}."
+    return replace(arm, name=f"{arm.name} {ENCODER}{encoder}", encoder=encoder, summary=summary, without=without)
+
+
+def set_size(rebuild: Mapping[str, object]) -> int:
+    """Return the number of sentences in the training set of a `low-share` arm. rebuild: options of rebuilding."""
+    return RebuildOptions.parse(rebuild).size
+
+
+def sized(arm: Arm, size: int) -> Arm:
+    """Set the size of a `low-share` arm, whose baseline is a random set of the same size; return others unchanged."""
+    shares = arm.rebuild == SHARE and not arm.size
+    return replace(arm, size=size, without=f"{size:,} random sentences") if shares else arm
+
+
+def claimed(cells: Sequence[Cell], name: str) -> Cell | None:
+    """Return the line that the planned test is about; None if no arm is judged.
+
+    It is the arm of that name, else the first arm that selects, else the first judged arm. Of its lines it is the one
+    at the first budget, from the experiment's own encoder.
+    """
+    judged = [cell for cell in cells if cell.arm.judged and not cell.arm.encoder]
+    named = [cell for cell in judged if cell.arm.name == name]
+    return next(iter(named or [cell for cell in judged if cell.arm.chooses] or judged), None)
+
+
+def as_much_as(cell: Cell, cells: Sequence[Cell], name: str) -> Cell | None:
+    """Return the line whose number of tokens `cell` reads; None if `cell` follows its own budget.
+
+    The same number of sentences is not the same amount of text: one strategy prefers short sentences, another long
+    ones. So the claim's line (or the first strategy's, if the claim selects nothing) follows the budget, and all other
+    lines read as many tokens. At a budget that the claim's arm does not have, they read a multiple of its first line.
+    """
+    if not cell.arm.chooses or Budget.parse(cell.budget).unit == "tokens":
+        return None
+    claim = claimed([other for other in cells if other.arm.chooses], name)
+    if claim is None or claim.arm.name == cell.arm.plain_name:
+        return None
+    alike = [
+        other for other in cells if other.arm.encoder == cell.arm.encoder and other.arm.plain_name == claim.arm.name
+    ]
+    return next((other for other in alike if other.budget == cell.budget), alike[0])
+
+
+def times(cell: Cell, other: Cell) -> float:
+    """Return the budget of `cell` divided by that of the line whose number of tokens it reads."""
+    return Budget.parse(cell.budget).value / Budget.parse(other.budget).value
+
+
+def baseline(cell: Cell, others: Sequence[Cell]) -> Cell:
+    """Return the baseline of `cell`: `none` from the same encoder, or the random set of the same size.
+
+    The baseline of another encoder's `none` is the experiment's own `none`.
+    """
+    encoder = "" if cell.arm.plain_name == NONE else cell.arm.encoder
+    return next(other for other in others if (other.arm.plain_name, other.arm.encoder) == (cell.arm.base, encoder))
+
+
+def control(cell: Cell, others: Sequence[Cell]) -> Cell | None:
+    """Return the line that `cell` must beat in addition to `none`; None if it has no control.
+
+    SOURCES.md, Random controls. The control of a selection is the random arm of its budget, of TAPT `random-only`, of
+    MLM on a source the encoder as it came, of a threshold as many random assisting sentences, of changed copies
+    unchanged copies, of MINER the plain tagger of spans. DAPT reads all of D_C and has no control.
+    """
+    arm = cell.arm
+    if arm.plain_name in CONTROLS:
+        return None
+    others = [other for other in others if other.arm.encoder == arm.encoder]
+    named = {(other.arm.plain_name, other.budget): other for other in others}
+    if arm.plain_name == "tapt":
+        return next((other for other in others if other.arm.plain_name == CONTROL), None)
+    if arm.chooses:
+        return named.get((RANDOM, cell.budget))
+    if arm.states and arm.source:
+        return named.get((STATES, ""))
+    return named.get((arm.own_control, ""))
+
+
+def against(cell: Cell) -> str:
+    """Return a control's description; "" if the line is no control."""
+    return _AGAINST.get(cell.arm.plain_name.partition(":")[0], "")
+
+
+def purpose(cell: Cell) -> str:
+    """Return a sentence about the purpose of a control."""
+    return cell.arm.summary if cell.arm.control else "Random sentences: the baseline that a selection must beat."

@@ -3,13 +3,14 @@
 import sys
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
-from core.cli.options import CORPUS, Command, config_options
+from core.cli.options import CORPUS, FILE, Command, config_options, several
 from core.cli.terminal import echo, finish, json_option, progress, report
-from core.experiment import deliver, results
+from core.experiment import deliver, reports, results, studies
 from core.experiment import view as experiments
 from core.experiment.view import Cost, Shorter
 from core.importing.cli_check import run_anyway_option
@@ -137,3 +138,75 @@ def in_figures(planned: Cost, shorter: Shorter | None = None) -> list[str]:
     fewer = f"with {shorter.labels:,} of your labels" if shorter else ""
     offer = [f"{fewer:<32} {duration(shorter.seconds):>9}; add --labels {shorter.labels}"] if shorter else []
     return [*lines, f"{total}{planned.memory_gb:.1f} GB of memory, {planned.disk_gb:.1f} GB of disk", *offer]
+
+
+STUDY = runs.KINDS["study"].config
+_SPLITS = ("train", "dev", "test")
+
+
+def _splits(command: Command) -> Command:
+    """Make optional what a PLAN.yaml may say instead, so that click must not ask for it."""
+    for name in reversed(_SPLITS):
+        about = STUDY.model_fields[name].description
+        command = click.option(
+            f"--{name}", type=CORPUS, multiple=True, callback=several, metavar="CORPUS,...", help=about
+        )(command)
+    return command
+
+
+@click.command()
+@click.argument("plan", required=False, type=click.Path(dir_okay=False))
+@_splits
+@config_options(STUDY, leave_out=_SPLITS)
+@click.option("--plan-only", is_flag=True, help="Say what it will cost and could show, and do nothing.")
+@run_anyway_option
+@json_option
+def study(plan: str | None, plan_only: bool, run_anyway: bool, as_json: bool, **values: object) -> None:
+    """One claim on several tasks: did choosing help on these, and would it on others?
+
+    \b
+    PLAN.yaml holds the same options; what is typed goes before what it says.
+    Lists of corpora are in one order: --train A,B --dev A,B --test A,B.
+    """
+    typed = typed_options(values)
+    options = studies.read_plan(Path(plan), typed, progress) if plan else runs.with_corpora(STUDY, typed, progress)
+    run_study(options, plan_only=plan_only, run_anyway=run_anyway, as_json=as_json)
+
+
+def run_study(
+    options: Mapping[str, object], *, plan_only: bool = False, run_anyway: bool = False, as_json: bool = False
+) -> Run | None:
+    """Plan, print the cost and the chances, run, print the result. Return the run, None if it was only planned."""
+    if not plan_only:
+        runs.refuse_red("study", options, run_anyway=run_anyway)  # before this machine is timed
+    for timing in studies.calibrations(options):
+        runs.execute("calibrate", timing, progress)
+    cost, foresight = studies.cost(options), studies.foresight(options)
+    seconds = {name: cost.task(number) for number, name in enumerate(cost.names)}
+    lines = [f"{name:<32} {duration(each) if each else 'finished':>9}" for name, each in seconds.items()]
+    together = f"{'together':<32} {duration(cost.seconds):>9} on this {cost.device.upper()}, "
+    sizes = f"{cost.memory_gb:.1f} GB of memory, {cost.disk_gb:.1f} GB of disk"
+    words = [*lines, together + sizes, foresight.in_words()]
+    if plan_only:
+        report({**cost.as_json(), "chances": foresight.as_json()}, as_json, words)
+        return None
+    echo(*words, err=True)
+    run = runs.execute("study", options, ExperimentProgress(), run_anyway=run_anyway)
+    finish(run, as_json, plain=lambda _: studies.board_lines(run.id), finding=studies.finding(run.id))
+    return run
+
+
+@click.command("report")
+@click.argument("run_id")
+@click.option("--output", required=True, type=FILE, help="A .pdf, .docx or .html file.")
+@click.option("--firm", help="Who it is from; else as it was last given on Results, as are the next two.")
+@click.option("--project", help="What it is about.")
+@click.option("--author", help="Who answers for it.")
+@click.option("--date", default=reports.today, help="The date on it; else today.")
+@click.option("--examples/--no-examples", default=True, help="With three sentences of the test text.")
+@json_option
+def write_report(run_id: str, output: str, examples: bool, as_json: bool, **cover: str | None) -> None:
+    """A finished experiment or study on two printed pages: PDF, DOCX or HTML."""
+    given = {name: text for name, text in cover.items() if text is not None}
+    reports.write(run_id, Path(output), replace(reports.last_cover(), **given), examples=examples)
+    report({"output": output}, as_json)

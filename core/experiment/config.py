@@ -1,23 +1,29 @@
-"""The options of an experiment, checked before anything is computed."""
+"""Options of an experiment, checked before anything is computed; its lines and their replicates.
 
+An arm with one S_C and one pre-training is a single sample: several taggers on it show how far taggers differ, not how
+far the result would differ with another draw and another pre-training (SOURCES.md, Replicates).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import ValidationInfo, field_validator, model_validator
+from pydantic import AfterValidator, BeforeValidator, PlainSerializer, ValidationInfo, field_validator, model_validator
 
 from core.assisting.skl import SklOptions, parse_map
 from core.bias.difficulty import DifficultyOptions
 from core.bias.rebuild import EDITION, METHODS, SHARES_EDITION, RebuildOptions
 from core.config import Budget, Config, checked, option
+from core.encoders.vectors import find_import
 from core.errors import ConfigError
-from core.experiment import arms, caps, halves, lineup, multipliers
-from core.experiment.arms import Cell
-from core.experiment.claim import claimed
-from core.experiment.imported_vectors import settled_words
-from core.experiment.replicates import Repeat, Replicate, check_looks, replicates
+from core.experiment import arms
+from core.experiment.arms import Cell, claimed, find
 from core.kind import Options
 from core.models.encoder_options import EncoderOptions
+from core.paths import home
 from core.pretraining.pretrain import PretrainOptions
+from core.runs.store import RunStore
 from core.selection import STRATEGIES, strategy_options
 from core.selection.select import SelectOptions
 from core.similarity.wvv import WvvOptions
@@ -25,7 +31,7 @@ from core.tagging.network import MULTILINGUAL, begins_from_encoder
 from core.training.mlm_settings import MlmSettings
 from core.training.settings import TaggerSettings
 
-# What may be said of a stage's runs; all else of them the experiment says itself.
+# Options of a stage that the user may set; the experiment sets all others.
 _STAGES: dict[str, type[Config]] = {
     "select": SelectOptions,
     "pretrain": PretrainOptions,
@@ -37,8 +43,60 @@ _STAGES: dict[str, type[Config]] = {
 }
 
 
+SPLITS = ("train", "dev", "test")  # pooled before they are halved
+TIMES = (1, 2, 4)  # multiples of the claim's text that `random` reads, evenly spaced on a logarithmic scale
+_SMALLEST = (None, "", 0, "0", (0,), [0], ("0",), ["0"])  # values of `cap_tokens`: as many as the smallest source has
+
+
+def _listed(given: object) -> object:
+    """Accept a single number for a list of one."""
+    if given in _SMALLEST:
+        return ()
+    return (given,) if isinstance(given, int | str) else given
+
+
+def _distinct_caps(caps: tuple[int, ...]) -> tuple[int, ...]:
+    if len(set(caps)) < len(caps) or any(cap < 1 for cap in caps):
+        raise ConfigError(
+            f"cap_tokens: {', '.join(map(str, caps))} must be different numbers of tokens, none below 1; 0 alone "
+            "stands for as many as the smallest source has."
+        )
+    return caps
+
+
+def _stored(caps: Sequence[int]) -> int | list[int]:
+    # A single size is stored as a number, so that run keys of experiments with one size stay the same.
+    return (caps[0] if caps else 0) if len(caps) < 2 else list(caps)
+
+
+Caps = Annotated[tuple[int, ...], BeforeValidator(_listed), AfterValidator(_distinct_caps), PlainSerializer(_stored)]
+Repeat = Literal["tagger", "pipeline"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replicate:
+    """One repetition of a line.
+
+    draw: seed of the selection, of MLM and of a rebuilt L_C. seeds: seeds of its taggers. number: from 1; 0 if the line
+    has a single selection and pre-training.
+    """
+
+    draw: int
+    seeds: tuple[int, ...]
+    number: int = 0
+
+    @property
+    def side(self) -> int:
+        """Half of the labelled sentences that it trains on, 0 or 1, if halves are swapped."""
+        return (self.number - 1) % 2
+
+    def in_words(self) -> str:
+        """Return its number in words; "" if the line has only one."""
+        return f"replicate {self.number}" if self.number else ""
+
+
 class ExperimentConfig(Config):
-    """Options: what is compared, on what."""
+    """Options of an experiment: what is compared, on which corpora."""
 
     task: str = option("", "Task corpus (T_C), without labels; for variants that are pre-trained.", corpus=True)
     domain: str = option("", "Domain corpus (D_C): what to select from.", corpus=True)
@@ -105,7 +163,7 @@ class ExperimentConfig(Config):
         (), "Further labelled test splits, harder ones say: shown beside the test split, in no verdict.", corpus=True
     )
     sources: tuple[str, ...] = option((), "What vectors:SOURCE and lm:SOURCE read, by name.", corpus=True)
-    cap_tokens: caps.Caps = option((), "So much of every source; of several, each has its own variants.", unit="tokens")
+    cap_tokens: Caps = option((), "So much of every source; of several, each has its own variants.", unit="tokens")
     assisting: str = option("", "Another labelled corpus, which all and skl:THRESHOLD borrow from.", corpus=True)
     type_map: tuple[str, ...] = option(
         (), "OLD=NEW, a type's name where the labels and the assisting corpus differ (PER=person); OLD= leaves it out."
@@ -127,9 +185,9 @@ class ExperimentConfig(Config):
     edition: str = option("", "Edition of the methods that rebuild the labels.", hidden=True)
 
     def settled(self) -> Self:
-        """Options with the encoders' hashes, and the edition of methods that an arm rebuilds by.
+        """Return the options with the encoders' hashes, the edition of rebuilding methods, and the imported vectors.
 
-        Errors: ModelError if an encoder is not here and may not be fetched.
+        Errors: ModelError if an encoder is not here and may not be fetched; ConfigError for an unknown import.
         """
         named = (
             EncoderOptions(encoder=name, allow_download=self.allow_download).settled()
@@ -137,15 +195,34 @@ class ExperimentConfig(Config):
         )
         weights = " ".join(options.weights for options in named).strip()
         methods = {arms.find(name).rebuild for name in self.arms}
-        # The second part is left out where no arm draws by CEIM, so that keys of other experiments stay the same.
+        # Only an arm that draws by CEIM adds the second part, so that run keys of other experiments stay the same.
         edition = EDITION * bool(methods & set(METHODS)) + f" shares {SHARES_EDITION}" * ("low-share" in methods)
         edition = edition.strip()
-        return self.model_copy(update={"weights": weights, "edition": edition, **settled_words(self)})
+        return self.model_copy(update={"weights": weights, "edition": edition, **self._imports()})
+
+    def _imports(self) -> Options:
+        """Return the runs of imported vectors, and their dimension, which all arms' word vectors get.
+
+        Errors: ConfigError for a name that no import has, and for vectors of different dimensions.
+        """
+        if not self.imported_vectors:
+            return {}
+        named = [find_import("imported_vectors", name, RunStore(home())) for name in self.imported_vectors]
+        given = {"dimension of vectors": self.vectors["dimension"]} if "dimension" in self.vectors else {}
+        lengths = {**given, **{imported.name: imported.dimension for _, imported in named}}
+        if len(set(lengths.values())) > 1:
+            listed = ", ".join(f"{name} {length}" for name, length in lengths.items())
+            raise ConfigError(
+                "imported_vectors: the words of all variants are as long as one another, and these are not "
+                f"({listed}); leave one out."
+            )
+        vectors = {**self.vectors, "dimension": named[0][1].dimension}
+        return {"imports": tuple(run_id for run_id, _ in named), "vectors": vectors}
 
     @field_validator("budgets")
     @classmethod
     def _budgets(cls, budgets: tuple[str, ...]) -> tuple[str, ...]:
-        """Write them in one spelling, each once."""
+        """Normalise the spelling and drop repetitions. Errors: ConfigError."""
         try:
             parsed = [Budget.parse(budget) for budget in budgets]
         except ConfigError as error:
@@ -171,19 +248,19 @@ class ExperimentConfig(Config):
     @field_validator("arms")
     @classmethod
     def _arms(cls, names: tuple[str, ...]) -> tuple[str, ...]:
-        """Write them in one spelling, each once."""
+        """Normalise the spelling and drop repetitions. Errors: ConfigError."""
         return tuple(dict.fromkeys(arms.find(name).name for name in names))
 
     @field_validator("claim")
     @classmethod
     def _claim(cls, name: str) -> str:
-        """Write it in one spelling. Errors: ConfigError."""
+        """Normalise the spelling. Errors: ConfigError."""
         return arms.find(name).name if name else ""
 
     @field_validator("axis")
     @classmethod
     def _axis(cls, names: tuple[str, ...]) -> tuple[str, ...]:
-        """Each once. Errors: ConfigError."""
+        """Normalise the spelling and drop repetitions. Errors: ConfigError."""
         for name in names:
             if not name.removeprefix(arms.ENCODER).strip() or not name.startswith(arms.ENCODER):
                 raise ConfigError(f"axis: {name!r} is not understood; write for example encoder:minilm.")
@@ -192,13 +269,13 @@ class ExperimentConfig(Config):
     @field_validator("type_map")
     @classmethod
     def _type_map(cls, pairs: tuple[str, ...]) -> tuple[str, ...]:
-        """Write it in one spelling and order. Errors: ConfigError."""
+        """Normalise spelling and order. Errors: ConfigError."""
         return tuple(sorted(f"{old}={new}" for old, new in parse_map(pairs).items()))
 
     @field_validator("strategies")
     @classmethod
     def _strategies(cls, strategies: dict[str, Options]) -> dict[str, Options]:
-        """Checked, what was given in one spelling. Errors: ConfigError."""
+        """Check the options of each strategy and normalise those that were given. Errors: ConfigError."""
         by_strategy = {}
         for name, own in strategies.items():
             try:
@@ -211,13 +288,13 @@ class ExperimentConfig(Config):
     @field_validator(*_STAGES)
     @classmethod
     def _options(cls, options: Options, info: ValidationInfo) -> Options:
-        """Checked now, not after hours. Errors: ConfigError."""
+        """Check the options of later stages now, before hours of computing. Errors: ConfigError."""
         name = info.field_name or ""
         return checked(name, options, _STAGES[name])
 
     @model_validator(mode="after")
     def _complete(self) -> Self:
-        """Every arm known, and with what it needs."""
+        """Check that every arm is known and has what it needs, and that options fit together. Errors: ConfigError."""
         if not self.seeds:
             raise ConfigError("seeds: give at least one.")
         if not self.budgets and any(name in STRATEGIES for name in self.arms):
@@ -226,28 +303,73 @@ class ExperimentConfig(Config):
             raise ConfigError("rebuild.add_bin: is a variant of its own here; name base+low:1000 among the arms.")
         if self.encoders and not begins_from_encoder(self.network):
             raise ConfigError(f"axis: a {self.network} starts from no encoder; leave the axis out, or its variants.")
-        multipliers.check(self)
+        self._check_multipliers()
         names = self._names()
-        lineup.check_taggers(names, self.tagger_settings)
+        arms.check_taggers(names, self.tagger_settings)
         if self.claim and (self.claim not in names or not arms.find(self.claim).judged):
             raise ConfigError(f"claim: {self.claim} is no variant that is judged; name one of {', '.join(self.arms)}.")
-        check_looks(self)
-        halves.check(self)
+        self._check_looks()
+        self._check_cross()
         return self
+
+    def _check_multipliers(self) -> None:
+        if not self.multipliers:
+            return
+        if self.repeat != "pipeline" or len(self.seeds) < 2:
+            raise ConfigError(
+                "multipliers: they are told by replicates of the whole pipeline; give repeat pipeline and two seeds or "
+                "more, or leave multipliers out."
+            )
+        if self.claimed is None or not self.claimed.arm.chooses:
+            raise ConfigError(
+                "multipliers: are what choosing is worth; name a strategy as the claim, or leave them out."
+            )
+
+    def _check_looks(self) -> None:
+        if not self.looks:
+            return
+        if self.looks[-1] != len(self.seeds):
+            raise ConfigError(f"looks: the last, {self.looks[-1]}, must be the number of seeds, {len(self.seeds)}.")
+        if not self.claimed or not self.replicates(self.claimed)[0].number:
+            raise ConfigError(
+                "looks: only an experiment that repeats its pipeline for each seed can end early; give repeat pipeline "
+                "and a variant that reads or rebuilds, or leave the looks out."
+            )
+
+    def _check_cross(self) -> None:
+        if not self.cross:
+            if self.cross_train or self.cross_dev:
+                raise ConfigError(
+                    "cross_train, cross_dev: are of halves that are swapped; give cross, or leave them out."
+                )
+            return
+        if self.task:
+            raise ConfigError(
+                "task: with cross each half's own text is the task corpus, so that no test text is in it; leave it out."
+            )
+        if self.repeat != "pipeline":
+            raise ConfigError("cross: every replicate has its own half, so each makes all anew; give repeat pipeline.")
+        if len(self.seeds) % 2:
+            raise ConfigError(
+                f"seeds: cross swaps the halves of every split, so it takes two replicates each, and {len(self.seeds)} "
+                "seeds leave one half untested; give 2, 4 or 6."
+            )
+        if odd := [look for look in self.looks if look % 2]:
+            raise ConfigError(f"looks: {odd[0]} replicates are not both halves of every split; look at 2,4,6.")
 
     def _names(self) -> tuple[str, ...]:
         given = {**dict(self), "task": self.task or self.cross}
-        return lineup.complete(self.arms, given, self.network, lineup.set_size(self.rebuild))
+        return arms.complete(self.arms, given, self.network, arms.set_size(self.rebuild))
 
     @property
     def encoders(self) -> list[str]:
-        """Encoders that every arm is run from beside `encoder`."""
+        """Encoders of the axis: every arm is run from these too, in addition to `encoder`."""
         names = (name.removeprefix(arms.ENCODER) for name in self.axis)
         return [name for name in names if name != self.encoder]
 
     @property
     def network(self) -> str:
-        """Network of every arm's taggers: as fine-tuning says, else what word vectors and frozen states are for."""
+        """Network of every arm's taggers: the one of `finetune`, else one that fits word vectors and frozen states."""
         borrows = any(arm.source or arm.states for arm in map(arms.find, self.arms))
         return str(self.finetune.get("network", "bilstm" if borrows else "encoder"))
 
@@ -258,7 +380,7 @@ class ExperimentConfig(Config):
 
     @property
     def tagger_preset(self) -> str:
-        """Preset of every arm's fine-tuning: `paper` is Ma et al. 2023's where arms are theirs alone."""
+        """Preset of every arm's fine-tuning; `paper` is that of Ma et al. 2023 if all arms are theirs."""
         fits = self.preset == "paper" and arms.of_bias(self.arms) and begins_from_encoder(self.network)
         return "paper-bias" if fits else self.preset
 
@@ -269,8 +391,10 @@ class ExperimentConfig(Config):
 
     @property
     def tagger(self) -> Options:
-        """Options of fine-tuning that are the same for every arm: the network, where it is not the usual one, and its
-        size, so that an arm which borrows labels is not larger than one which does not."""
+        """Options of fine-tuning that all arms share: the network, unless it is the default, and its size.
+
+        The size is fixed so that an arm that borrows labels does not get a larger network than the others.
+        """
         options: Options = {} if self.network == "encoder" else {"network": self.network}
         borrows = any(arm.assisting for arm in map(arms.find, self.arms))
         usual = MULTILINGUAL if self.network == "charcnn" and borrows else None
@@ -280,27 +404,65 @@ class ExperimentConfig(Config):
 
     @property
     def held_out(self) -> tuple[str, ...]:
-        """The corpora whose sentences are leaks, beside dev."""
+        """Corpora whose sentences count as leaks, in addition to dev."""
         return tuple(dict.fromkeys((self.test, *self.also_test, *self.holdout)))
 
     @property
     def cells(self) -> list[Cell]:
-        """Every line of the leaderboard: the arms that were asked for, and those that no verdict can do without."""
-        size, caps, imported = lineup.set_size(self.rebuild), self.cap_tokens, self.imported_vectors
-        cells = lineup.cells(self._names(), self.budgets, self.encoders, size=size, caps=caps, imported=imported)
-        return [*cells, *multipliers.more_text(cells, claimed(cells, self.claim))] if self.multipliers else cells
+        """Every line of the leaderboard: the arms that were asked for, and the baselines that a verdict requires."""
+        size, caps, imported = arms.set_size(self.rebuild), self.cap_tokens, self.imported_vectors
+        cells = arms.cells(self._names(), self.budgets, self.encoders, size=size, caps=caps, imported=imported)
+        claim = claimed(cells, self.claim)
+        if not self.multipliers or claim is None or not claim.arm.chooses:
+            return cells
+        return [*cells, *(cell for cell in random_multiples(claim) if cell not in cells)]
 
     @property
     def claimed(self) -> Cell | None:
-        """The line that the claim is about; None where no arm is judged."""
+        """Line that the claim is about; None if no arm is judged."""
         return claimed(self.cells, self.claim)
 
     @property
     def stops(self) -> tuple[int, ...]:
-        """Numbers of seeds at which it may end; the last is the plan's."""
+        """Numbers of replicates at which the experiment may end; the last is the plan's."""
         return self.looks or (len(self.seeds),)
 
     def replicates(self, cell: Cell) -> tuple[Replicate, ...]:
-        """Replicates of a line, in order."""
-        own = self.cross or self.multipliers
-        return replicates(cell, self.repeat, self.seeds, self.draw_seed, own_labels=own)
+        """Return the replicates of a line, in order.
+
+        If only the tagger of a line has a seed, as for `none`, one replicate trains the taggers of all seeds.
+        """
+        own_labels = self.cross or self.multipliers
+        # Drawing assisting sentences costs nothing, so their control has several draws even in a quick look.
+        drawn = cell.arm.control and cell.arm.assisting
+        if not drawn and (self.repeat == "tagger" or not (own_labels or cell.arm.pretrains or cell.arm.rebuild)):
+            return (Replicate(draw=self.draw_seed, seeds=tuple(self.seeds)),)
+        return tuple(Replicate(draw=seed, seeds=(seed,), number=i) for i, seed in enumerate(self.seeds, 1))
+
+    def half_sizes(self, sizes: Mapping[str, int]) -> dict[str, int]:
+        """Return the numbers of training and dev sentences of a half. sizes: sentences of the splits, each corpus once.
+
+        By default as many as `train` has, but at most two thirds of the half; dev gets half as many.
+        """
+        half = sum(sizes.values()) // 2
+        train = self.cross_train or max(min(sizes["train"], 2 * half // 3), 1)
+        return {"train": train, "dev": self.cross_dev or max(min(train // 2, half - train), 1)}
+
+
+def tokens_read(budget: str, caps: Sequence[int], smallest: int) -> int:
+    """Return the number of tokens that a line reads of its source.
+
+    budget: budget of the line, "" if sources are read in one size. smallest: tokens of the smallest source.
+    """
+    return int(Budget.parse(budget).value) if budget else next(iter(caps), smallest)
+
+
+def random_multiples(claim: Cell) -> list[Cell]:
+    """Return the lines of `random` on as much text as the claim and on multiples of it. Errors: ConfigError."""
+    budget = Budget.parse(claim.budget)
+    if budget.unit == "fraction" and budget.value * TIMES[-1] > 1:
+        raise ConfigError(
+            f"multipliers: {TIMES[-1]} times {claim.budget} is more than the domain corpus has; give a budget of "
+            f"{100 // TIMES[-1]}% at most, or leave multipliers out."
+        )
+    return [Cell(arm=find(arms.RANDOM), budget=str(replace(budget, value=budget.value * times))) for times in TIMES]

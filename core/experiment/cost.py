@@ -1,37 +1,62 @@
-"""What an experiment will cost on this machine: seconds a stage from the calibration, and what is finished already.
+"""Cost of an experiment on this machine: seconds per step, from a `calibrate` run, and the time left while it runs.
 
-The same steps that an experiment makes are walked with a job that only looks: what it finds costs nothing, and what it
-does not find ends an arm's walk, for the steps behind it cannot exist either.
+`cost` walks the experiment's steps with a job that only looks for finished runs. A run that it finds costs nothing; the
+steps that need a run that it does not find cannot have finished either.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
+from copy import copy
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import cast
 
+from core.bias.difficulty import DifficultyOptions
+from core.config import Budget
+from core.corpora.corpus import Corpus
 from core.errors import ModelError
-from core.experiment import fewer_labels
-from core.experiment.config import ExperimentConfig
+from core.experiment.arms import AUGMENT, CONTROL, GROWS, WHOLE, Arm, Cell
+from core.experiment.config import SPLITS, ExperimentConfig, Replicate, tokens_read
 from core.experiment.fan import at_once, wall
-from core.experiment.halves import resized
-from core.experiment.seconds import Seconds
 from core.experiment.stages import Stages
 from core.experiment.steps import CHECK, Step, in_order, lines
 from core.kind import Job, Kind, Options, plan
-from core.reporter import Silent
+from core.reporter import Parted, Silent
 from core.runs.context import RunContext
 from core.runs.store import Run, RunStore
+from core.selection import STRATEGIES, strategy_options
+from core.tagging import estimate
 from core.tagging.calibration import CalibrateResult
-from core.tagging.estimate import Speeds
+from core.tagging.estimate import START, Read, Speed, Speeds
+from core.tagging.network import begins_from_encoder
+from core.training.mlm_settings import MlmSettings
+from core.training.settings import TaggerSettings
 
-GB = 1e9
+GB = 1e9  # bytes
+AUDIT, SCORE = 4e-6, 2e-6  # seconds per token of flagging, and of scoring embedded sentences
+SKIPGRAM = 2e-5  # seconds per token of learning word vectors in five epochs on two cores
+STATES = 8  # reading sentences one by one takes this many times longer than in batches
+TRUSTED = 20.0  # planned seconds after which the elapsed time corrects the estimates
+LIMITS = (0.25, 4.0)  # bounds of that correction, so that one unusual step does not distort all later ones
+_WORDS = {
+    "halves": "splitting the labelled sentences",
+    "select": "selecting",
+    "skl": "scoring the assisting corpus",
+    "difficulty": "measuring how hard mentions are",
+    "rebuild": "rebuilding the labels",
+    "pretrain": "pre-training",
+    "finetune": "fine-tuning",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Priced:
-    """A step of the plan. what: of what part of L_C. seconds: 0 where it is finished already. finished: or not needed,
-    since the experiment ended before it."""
+    """A step with its cost.
+
+    what: replicate and part of L_C, in words. seconds: 0 if the run has finished. finished: also True for steps that
+    are not needed, because the experiment ended early.
+    """
 
     kind: str
     line: str
@@ -42,8 +67,12 @@ class Priced:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """steps: in the order in which they are run. memory_gb, disk_gb: at most, 10^9 bytes. wall: seconds that they take
-    with `at_once` made at once, as this machine's cards allow. basis: what trainings' seconds rest on, sentences."""
+    """Cost of an experiment.
+
+    steps: in the order in which they are run. memory_gb, disk_gb: upper bounds, 10^9 bytes.
+    wall: seconds with `at_once` steps in parallel, one per card of this machine.
+    basis: sentences on how the times of trainings were estimated.
+    """
 
     steps: tuple[Priced, ...]
     device: str
@@ -54,7 +83,7 @@ class Cost:
     basis: str = ""
 
     def ended(self) -> "Cost":
-        """The cost of an experiment that has finished: nothing, also where it ended early."""
+        """Return the cost after the experiment has finished: nothing, even if it ended early."""
         steps = tuple(replace(step, seconds=0.0, finished=True) for step in self.steps)
         return replace(self, steps=steps, disk_gb=0.0, wall=0.0)
 
@@ -64,31 +93,276 @@ class Cost:
 
     @property
     def lines(self) -> dict[str, float]:
-        """Seconds an arm; what several arms share is counted with the first of them."""
+        """{line: seconds}; work that several lines share is counted with the first of them."""
         names = dict.fromkeys(step.line for step in self.steps)
         return {name: sum(step.seconds for step in self.steps if step.line == name) for name in names}
 
     def as_json(self) -> dict[str, object]:
-        """Fields that `--plan-only --json` prints."""
+        """Return the fields that `--plan-only --json` prints."""
         arms = {name: seconds / 3600 for name, seconds in self.lines.items()}
         sizes = {"memory_gb": self.memory_gb, "disk_gb": self.disk_gb, "device": self.device}
         times = {"hours": self.seconds / 3600, "wall_hours": self.wall / 3600, "at_once": self.at_once}
         return {**times, "arms": arms, **sizes, "steps": [asdict(step) for step in self.steps]}
 
 
+class Seconds:
+    """Seconds of single steps; work that several lines share is counted with the first one.
+
+    measured: result of `calibrate`. corpora: {role: corpus}. others: {encoder of the axis: its `calibrate` result}.
+    speeds: speeds of finished trainings; None: those in `measured`. basis: sentences on how trainings were estimated.
+    """
+
+    def __init__(
+        self,
+        config: ExperimentConfig,
+        measured: CalibrateResult,
+        corpora: Mapping[str, Corpus],
+        sources: Sequence[Corpus] = (),
+        also_test: Sequence[Corpus] = (),
+        *,
+        others: Mapping[str, CalibrateResult] | None = None,
+        speeds: Speeds | None = None,
+    ) -> None:
+        self.config, self.measured, self.corpora = config, measured, corpora
+        self.sources, self.also_test, self.others = sources, also_test, others or {}
+        self.encoder, self.speeds, self.basis = config.encoder, speeds, dict[str, None]()
+        self.embeds = 0  # embeddings of D_C
+        self._counted: set[tuple[str, ...]] = set()
+
+    def of(self, step: Step) -> float:
+        """Return the seconds of a step whose run is not finished."""
+        seconds = 0.0
+        match step.kind:
+            case "halves":
+                seconds = self.halves()
+            case "select":
+                seconds = self.select(step.cell, step.replicate)
+            case "skl":
+                seconds = self.skl()
+            case "difficulty":
+                seconds = self.difficulty(step.part, step.replicate)
+            case "rebuild":
+                seconds = self.rebuild()
+            case "pretrain":
+                seconds = self.pretrain(step.cell)
+            case "finetune":
+                seconds = self.finetune(step.part[0], step.cell, step.replicate)
+        return seconds
+
+    def select(self, cell: Cell, replicate: Replicate) -> float:
+        """Return the seconds of a selection.
+
+        Flags are computed once, embeddings once per encoder, scores once per strategy and seed.
+        """
+        strategy, domain = STRATEGIES[cell.arm.strategy], self.corpora["domain"]
+        seconds = START / 3 + (domain.n_tokens * AUDIT if self._first("audit") else 0)
+        drawn = str(replicate.draw)
+        if not self._first("score", strategy.name, drawn):
+            return seconds
+        models = sorted(strategy.models)
+        folds = self._folds(strategy.name) if "ner" in models else 1
+        seconds += domain.n_tokens * SCORE
+        if models and self._first("B1", drawn):
+            task = self.corpora["task"]
+            seconds += self._mlm(len(task), task.n_tokens, [task])
+        if "ner" in models and self._first("B2", str(folds), drawn):
+            seconds += self.finetune(0) / len(self.config.seeds) * folds
+        one_pass = self._pieces("domain") * self.measured.embed[1]
+        if strategy.reads in ("vectors", "both"):
+            encoders: list[tuple[str, str]] = [(encoder, drawn) for encoder in models]
+            encoders = encoders or [("base", "")]
+            new = [encoder for encoder in encoders if self._first("embed", *encoder)]
+            self.embeds += len(new)
+            seconds += one_pass * len(new)
+        elif strategy.reads == "spans":
+            seconds += one_pass * folds if self._first("tag", str(folds), drawn) else 0
+        elif models:  # pseudo-perplexity takes a pass for every word piece of a sentence
+            seconds += one_pass * self._pieces("domain") / len(domain)
+        return seconds
+
+    def pretrain(self, cell: Cell) -> float:
+        """Return the seconds of a line's MLM."""
+        if other := self._of_its_encoder(cell):
+            return other.pretrain(cell)
+        sentences, tokens = self._reads(cell)
+        if self.config.fixed != "none":
+            # All lines read as much as the line with the most text.
+            reads = [self._reads(c) for c in self.config.cells if c.arm.pretrains and c.arm.budget != WHOLE]
+            sentences, tokens = max(reads, default=(sentences, tokens))
+        return self._mlm(sentences, tokens, self._texts(cell.arm))
+
+    def halves(self) -> float:
+        """Return the seconds of finding near duplicates among all labelled sentences and sealing the halves."""
+        return START / 3 + 2 * self.corpora["test"].n_tokens * AUDIT
+
+    def skl(self) -> float:
+        """Return the seconds of scoring the assisting corpus."""
+        audit = AUDIT if self._first("audit assisting") else 0.0
+        return START / 3 + self.corpora["assisting"].n_tokens * (SCORE + audit)
+
+    def difficulty(self, part: tuple[int, int], replicate: Replicate | None = None) -> float:
+        """Return the seconds of measuring PVI: classifiers of names and of contexts for every fold, once per part.
+
+        replicate: counted once for each replicate if halves are swapped.
+        """
+        whose = (str(replicate.number),) if replicate and self.config.cross else ()
+        if not self._first("difficulty", *map(str, part), *whose):
+            return 0.0
+        config, train = self.config, self.corpora["train"]
+        chosen = DifficultyOptions.parse({"preset": config.preset, **config.difficulty})
+        share = (part[0] or len(train)) / len(train)
+        pieces = self._read(train).pieces / len(train)
+        encoder = config.difficulty_encoder or config.encoder
+        measured = self.speeds.of_classifiers(encoder, [train.fingerprint]) if self.speeds else None
+        return estimate.difficulty(chosen, train, measured or self.measured, pieces=pieces, share=share)
+
+    def rebuild(self) -> float:
+        """Return the seconds of rebuilding and sealing a training set."""
+        return START / 3 + self.corpora["train"].n_tokens * SCORE
+
+    def finetune(self, size: int, cell: Cell | None = None, replicate: Replicate | None = None) -> float:
+        """Return the seconds of training taggers on `size` sentences of L_C; 0: all of it.
+
+        cell: their line, None for `none`. replicate: its seeds are trained; None: all seeds.
+        """
+        if cell and (other := self._of_its_encoder(cell)):
+            return other.finetune(size, cell, replicate)
+        seeds = len(replicate.seeds if replicate else self.config.seeds)
+        config, train = self.config, self.corpora["train"]
+        arm = cell.arm if cell else None
+        n = size or len(train)
+        # A CEIM bin adds as many sentences as the random set has.
+        n = min(n, arm.size * (1 if arm.bin in ("", "none") else 2)) if arm and arm.size else n
+        read = self._labelled(arm, n)
+        own = config.tagger_settings.model_copy(update={**config.tagger, **(arm.tagger if arm else {})})
+        read = read.with_copies if own.beta or own.gamma else read
+        time = estimate.tagger(
+            self._tagger(own, states=bool(arm and arm.states)),
+            own.training(read.sentences).planned(read.sentences),
+            seeds,
+            train=read,
+            dev=self._read(self.corpora["dev"]),
+            tests=[self._read(each) for each in (self.corpora["test"], *self.also_test)],
+            stages=2 if arm and arm.lpft else 1,
+        )
+        return time.expected + (self._borrowed(cell, seeds) if cell else 0.0)
+
+    def _of_its_encoder(self, cell: Cell) -> "Seconds | None":
+        """Return the estimates under a line's encoder of the axis; None if it has the experiment's own encoder."""
+        measured = self.others.get(cell.arm.encoder)
+        if measured is None:
+            return None
+        other = copy(self)
+        other.encoder, other.measured, other.others = cell.arm.encoder, measured, {}
+        return other
+
+    def _tagger(self, settings: TaggerSettings, *, states: bool = False) -> Speed:
+        """Return the speed of a tagger. states: the recurrent tagger reads an encoder's frozen states."""
+        encoder = self.encoder if states or begins_from_encoder(settings.network) else ""
+        usual = Speed.measured(self.measured, "tagger", "train")
+        return self._speed(usual, settings, encoder, [self.corpora["train"]]).of_network(settings.network)
+
+    def _speed(
+        self, usual: Speed, settings: MlmSettings | TaggerSettings, encoder: str, texts: Collection[Corpus]
+    ) -> Speed:
+        """Return the speed of a training by finished ones; `usual` without `speeds`."""
+        known = self.speeds.of(settings, encoder, [text.fingerprint for text in texts]) if self.speeds else None
+        self.basis |= {known.basis: None} if known else {}
+        return known.speed if known else usual
+
+    def _labelled(self, arm: Arm | None, n: int) -> Read:
+        """Return the text that an epoch reads of `n` sentences of L_C and of what an arm adds to them."""
+        train = self.corpora["train"]
+        pieces = self._read(train).pieces / len(train)
+        if arm and arm.assisting:
+            other = self._read(self.corpora["assisting"])
+            # Every step reads as many assisting sentences.
+            return Read(sentences=n, pieces=n * (pieces + other.pieces / other.sentences))
+        grown = n * (2 if arm and arm.rebuild == AUGMENT else 1 + arm.rate if arm and arm.rebuild in GROWS else 1)
+        return Read(sentences=round(grown), pieces=grown * pieces)
+
+    def _borrowed(self, cell: Cell, seeds: int) -> float:
+        """Return the seconds of a line's word vectors, frozen states per seed, or audit of the assisting corpus."""
+        arm = cell.arm
+        if arm.assisting:
+            return self.corpora["assisting"].n_tokens * AUDIT if self._first("audit assisting") else 0.0
+        if arm.states:
+            splits = (self.corpora[name] for name in ("train", "dev", "test"))
+            tokens = sum(corpus.n_tokens for corpus in splits) * self.measured.pieces["train"]
+            return STATES * seeds * tokens * self.measured.embed[1]
+        if not arm.source or arm.source in self.config.imported_vectors:
+            return 0.0
+        return self._cap(cell) * (SKIPGRAM + (AUDIT if self._first("audit source") else 0))
+
+    def _cap(self, cell: Cell) -> int:
+        """Return the number of tokens that a line reads of its source."""
+        smallest = min((corpus.n_tokens for corpus in self.sources), default=0)
+        return tokens_read(cell.budget, self.config.cap_tokens, smallest)
+
+    def _mlm(self, sentences: int, tokens: float, texts: Collection[Corpus]) -> float:
+        settings, held_out = self.config.mlm_settings, len(self.corpora["dev"])
+        speed = self._speed(Speed.measured(self.measured, "mlm", "task"), settings, self.encoder, texts)
+        return estimate.mlm(speed, settings, sentences=sentences, tokens=tokens, held_out=held_out).expected
+
+    def _texts(self, arm: Arm) -> list[Corpus]:
+        """Return the corpora that a line's MLM reads."""
+        if arm.source:
+            return list(self.sources)
+        roles = ["task"] * arm.task + ["domain"] * bool(arm.strategy)
+        return [self.corpora[role] for role in roles]
+
+    def _reads(self, cell: Cell) -> tuple[int, float]:
+        """Return (sentences, tokens) that a line's MLM reads, before flagged sentences are known."""
+        if cell.arm.source:
+            per_token = sum(map(len, self.sources)) / sum(corpus.n_tokens for corpus in self.sources)
+            return round(self._cap(cell) * per_token), float(self._cap(cell))
+        task = self.corpora["task"]
+        sentences, tokens = (len(task), float(task.n_tokens)) if cell.arm.task else (0, 0.0)
+        if cell.arm.strategy:
+            mean = self.corpora["domain"].n_tokens / len(self.corpora["domain"])
+            n = len(task) if cell.arm.plain_name == CONTROL else self._chosen(cell.budget, mean)
+            sentences, tokens = sentences + n, tokens + n * mean
+        return sentences, tokens
+
+    def _chosen(self, text: str, mean: float) -> int:
+        """Return the number of sentences that a budget selects from D_C. mean: tokens per sentence."""
+        budget, n_domain = Budget.parse(text), len(self.corpora["domain"])
+        wanted = {"tokens": budget.value / mean, "fraction": budget.value * n_domain}.get(budget.unit, budget.value)
+        return min(int(wanted), n_domain)
+
+    def _pieces(self, name: str) -> float:
+        return self.corpora[name].n_tokens * self.measured.pieces[name]
+
+    def _read(self, corpus: Corpus) -> Read:
+        """Return the text that a tagger reads of a labelled corpus."""
+        neighbours = 2 * self.config.tagger_settings.context * len(corpus)
+        pieces = self._tagger(self.config.tagger_settings).pieces
+        return Read(sentences=len(corpus), pieces=corpus.n_tokens * pieces + neighbours)
+
+    def _folds(self, strategy: str) -> int:
+        options = strategy_options(strategy, self.config.strategies.get(strategy, {})).model_dump()
+        return int(options.get("folds", 1))
+
+    def _first(self, *part: str) -> bool:
+        """Return True the first time that this shared part of the work is asked for."""
+        new = part not in self._counted
+        self._counted.add(part)
+        return new
+
+
 class NotYet(Exception):
-    """The run that was asked for has not finished."""
+    """Raised by `Lookup` for a run that has not finished."""
 
 
 class Lookup(Job):
-    """A `Job` that finds finished runs and makes none."""
+    """A `Job` that finds finished runs and starts none."""
 
     def child(self, kind: str, **options: object) -> Run:
-        """Errors: NotYet."""
+        """Return the finished run of a kind and options. Errors: NotYet."""
         known = self.kinds[kind]
         try:
             wanted = plan(known, known.config.parse(options), self.home)
-        except ModelError as error:  # an encoder that is still to be fetched
+        except ModelError as error:  # the encoder has not been fetched yet
             raise NotYet from error
         run = RunStore(self.home).finished(wanted.key)
         if run is None:
@@ -97,9 +371,9 @@ class Lookup(Job):
 
 
 def calibration_options(config: ExperimentConfig, encoder: str = "") -> Options:
-    """Options of the `calibrate` run that an estimate rests on; without a T_C, L_C is the text that MLM is timed on.
+    """Return the options of the `calibrate` run that estimates use. Without T_C, MLM is timed on L_C.
 
-    encoder: one of the axis, "" for the experiment's own.
+    encoder: an encoder of the axis, "" for the experiment's own.
     """
     given = {name: getattr(config, name) for name in ("train", "domain", "allow_download")}
     return {"encoder": encoder or config.encoder, **given, **config.tagger, "task": config.task or config.train}
@@ -114,25 +388,27 @@ def cost(
     *,
     labels: int = 0,
 ) -> Cost:
-    """measured: the result of a `calibrate` run on these corpora. others: the same of every encoder of the axis.
+    """Estimate the cost of an experiment.
 
-    labels: number of training sentences of a part that is not sealed yet, in place of all.
+    measured: result of `calibrate` on these corpora. others: {encoder of the axis: its `calibrate` result}.
+    labels: number of training sentences, for a part of L_C that is not sealed yet; 0: all.
     """
     job = Lookup(home, cast(RunContext, Silent()), kinds)
     names = {role: getattr(config, role) for role in ("task", "domain", "train", "dev", "test", "assisting")}
     corpora = {role: job.corpus(name) for role, name in names.items() if name}
-    corpora = resized(config, corpora) if config.cross else corpora
+    corpora = _halved(config, corpora) if config.cross else corpora
     if labels:
-        corpora["train"] = fewer_labels.resized(corpora["train"], labels)
+        train = corpora["train"]
+        corpora["train"] = replace(train, n_sentences=labels, n_tokens=round(labels * train.n_tokens / len(train)))
     further = {role: [job.corpus(name) for name in getattr(config, role)] for role in ("sources", "also_test")}
     speeds = Speeds(RunStore(home))
     seconds = Seconds(config, measured, corpora, **further, others=others or {}, speeds=speeds)
     planned = lines(Stages(config, job), measured.pieces["task"])
     steps = [step for block in in_order(planned, config.stops) for step in block]
     found = _look(job, steps)
-    # A tagger that is finished was trained on all labels.
+    # Finished taggers were trained on all labels.
     runs = {step: run for step, run in found.items() if not (labels and step.kind == "finetune")}
-    takes = {step: 0.0 if step in runs or step.kind == CHECK else step.seconds(seconds) for step in steps}
+    takes = {step: 0.0 if step in runs else seconds.of(step) for step in steps}
     priced = tuple(
         Priced(kind=step.kind, line=str(step.cell), what=step.what, finished=step in runs, seconds=takes[step])
         for step in steps
@@ -148,7 +424,7 @@ def cost(
 
 
 def _look(job: Job, steps: Iterable[Step]) -> dict[Step, Run]:
-    """The runs that have finished, each behind all that it needs."""
+    """Return the finished runs of steps whose needed runs have finished too."""
     runs: dict[Step, Run] = {}
     for step in steps:
         if all(need in runs for need in step.needs):
@@ -159,8 +435,64 @@ def _look(job: Job, steps: Iterable[Step]) -> dict[Step, Run]:
 
 
 def _disk_gb(steps: Sequence[Priced], seconds: Seconds, measured: CalibrateResult) -> float:
-    """Every model in float32, one training's checkpoints beside it, and the embeddings of D_C."""
+    """Return the disk space of all models in float32, the checkpoints of one training, and the embeddings of D_C."""
     weights = 4 * measured.parameters / GB
     models = sum(not step.finished and step.kind in ("pretrain", "finetune") for step in steps)
     rows = len(seconds.corpora["domain"]) * seconds.embeds if seconds.embeds else 0
     return weights * (models + (3 if models else 0)) + rows * 2 * measured.dimension / GB
+
+
+def _halved(config: ExperimentConfig, corpora: Mapping[str, Corpus]) -> dict[str, Corpus]:
+    """Return the corpora of a replicate that swaps halves, as far as they are known: their sizes. corpora: by role."""
+    each = {corpora[split].fingerprint: corpora[split] for split in SPLITS}
+    pool = sum(map(len, each.values()))
+    tokens = sum(corpus.n_tokens for corpus in each.values()) / pool
+    sizes = {"train": len(each.pop(corpora["train"].fingerprint)), **{name: len(other) for name, other in each.items()}}
+    parts = {"task": pool // 2, "test": pool // 2, **config.half_sizes(sizes)}
+    sized = {name: replace(corpora["train"], n_sentences=n, n_tokens=round(n * tokens)) for name, n in parts.items()}
+    return {**corpora, **sized}
+
+
+class Clock:
+    """Reports each step as it starts: its name, the number of finished steps, and the seconds left in all."""
+
+    def __init__(self, steps: Sequence[Priced], report: Parted, at_once: Callable[[], int] = lambda: 1) -> None:
+        """at_once: returns the current number of processes."""
+        self.steps, self.report, self._at_once = steps, report, at_once
+        self._done: Collection[int] = ()
+        self._planned = self._passed = 0.0
+        self._begun: tuple[float, float] | None = None  # start and planned seconds of the running step
+
+    def next(self, at: int, done: Collection[int] | None = None) -> None:
+        """Report that a step starts and the previous one has ended.
+
+        at: number of the step, from 0. done: numbers of the finished steps; None: all before it.
+        """
+        self._end()
+        self._done = range(at) if done is None else done
+        step = self.steps[at]
+        name = f"{step.line}: {_WORDS[step.kind]}{f' on {step.what}' if step.what else ''}"
+        left = self.left()
+        self.report.metric("seconds_left", left, at)
+        number = len(self._done) + 1
+        self.report.part(number, len(self.steps), name, left=left, after=max(left - self._pace() * step.seconds, 0.0))
+        self.report.stage(f"[{number} of {len(self.steps)}] {name}")
+        self._begun = (time.monotonic(), step.seconds)
+
+    def left(self) -> float:
+        """Return the seconds of this step and all later ones."""
+        left = sum(step.seconds for i, step in enumerate(self.steps) if i not in self._done)
+        return self._pace() * left / self._at_once()
+
+    def _pace(self) -> float:
+        """Return the elapsed seconds per planned second."""
+        low, high = LIMITS
+        return 1.0 if self._planned < TRUSTED else min(max(self._passed / self._planned, low), high)
+
+    def _end(self) -> None:
+        if self._begun:
+            when, planned = self._begun
+            self._planned += planned
+            # Steps that were planned to take no time do not count.
+            self._passed += (time.monotonic() - when) * (planned > 0)
+            self._begun = None

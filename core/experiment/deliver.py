@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from core.corpora.writers import harmless as harmless
 from core.errors import ConfigError, CorpusError, RunError
 from core.experiment import result as leaderboard_files
-from core.experiment import studies, study_tables, tables
+from core.experiment import studies, tables
 from core.experiment.results import board, tuned
 from core.files import read_back
 from core.projects.audit import exporting
@@ -68,13 +68,13 @@ def board_markdown(run_id: str) -> str:
 @exporting
 def study_csv(run_id: str) -> bytes:
     """A finished study for a spreadsheet, with nothing in it that one would compute."""
-    return _harmless(study_tables.as_csv(studies.board(run_id)))
+    return _harmless(tables.study_csv(studies.board(run_id)))
 
 
 @exporting
 def study_markdown(run_id: str) -> str:
     """The same for people."""
-    return study_tables.as_markdown(studies.board(run_id))
+    return tables.study_markdown(studies.board(run_id))
 
 
 def model_folder(run_id: str) -> Path:

@@ -1,76 +1,90 @@
-"""Halves swapped: replicates that differ in which half of L_C is learnt from and which is the test."""
+"""`halves`: a pool of labelled sentences split into halves, each the test of what is learnt from the other.
 
-from collections.abc import Mapping
+A sentence and its copies, near ones too (`corpora.hygiene`), are in one half (SOURCES.md, Halves swapped).
+"""
+
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from itertools import chain
 
+import numpy as np
+
+from core.config import Config, option
 from core.corpora.corpus import Corpus
+from core.corpora.shares import dealt
 from core.errors import ConfigError
-from core.experiment.halves_result import Half
-from core.kind import Options
+from core.experiment.result import Half, HalvesResult, write_halves
+from core.importing import audit_result as audit
+from core.importing.audit import Flagging
+from core.kind import Job, Kind
+from core.results import IntArray
+from core.tagging.scores import labelled
+from core.text.sentence import Sentence
 
-if TYPE_CHECKING:
-    from core.experiment.config import ExperimentConfig
 
-SPLITS = ("train", "dev", "test")  # that are pooled
+class HalvesConfig(Config):
+    """Options: what is split, and how much of a half is learnt from with its labels."""
+
+    train: str = option(..., "Training set: labelled sentences (L_C).", corpus=True)
+    dev: str = option(..., "Dev set.", corpus=True)
+    test: str = option(..., "Labelled test split.", corpus=True)
+    train_sentences: int = option(..., "Sentences of a half to train on.", unit="sentences", ge=1)
+    dev_sentences: int = option(..., "Further sentences of it, to choose settings on.", unit="sentences", ge=1)
+    seed: int = option(0, "Seed of which sentence is where.", ge=0)
 
 
-def check(config: "ExperimentConfig") -> None:
-    """Errors: ConfigError where halves cannot be swapped, or where what is said of them is about nothing."""
-    if not config.cross:
-        if config.cross_train or config.cross_dev:
-            raise ConfigError("cross_train, cross_dev: are of halves that are swapped; give cross, or leave them out.")
-        return
-    if config.task:
+def run(config: HalvesConfig, job: Job) -> HalvesResult:
+    """Artifacts: see `artifacts.halves`. The pool and all parts of both halves are sealed as corpora."""
+    pool = _pool([job.corpus(name) for name in dict.fromkeys((config.train, config.dev, config.test))], job)
+    job.context.part(1, 2, "copies")
+    clusters = audit.read(job.child("audit", corpus=pool.fingerprint, **Flagging().model_dump())).cluster
+    job.context.part(2, 2, "halves")
+    job.context.stage("splitting")
+    sides = dealt(clusters, (1, 1), config.seed)
+    least, wanted = min(map(len, sides)), config.train_sentences + config.dev_sentences
+    if wanted > least:
         raise ConfigError(
-            "task: with cross each half's own text is the task corpus, so that no test text is in it; leave it out."
+            f"cross_train: {config.train_sentences:,} sentences to learn from and {config.dev_sentences:,} to decide "
+            f"by are more than a half of {len(pool):,} has ({least:,}, as copies stay together); ask for fewer."
         )
-    if config.repeat != "pipeline":
-        raise ConfigError("cross: every replicate has its own half, so each makes all anew; give repeat pipeline.")
-    if len(config.seeds) % 2:
-        raise ConfigError(
-            f"seeds: cross swaps the halves of every split, so it takes two replicates each, and {len(config.seeds)} "
-            "seeds leave one half untested; give 2, 4 or 6."
-        )
-    if odd := [look for look in config.looks if look % 2]:
-        raise ConfigError(f"looks: {odd[0]} replicates are not both halves of every split; look at 2,4,6.")
+    swapped = ((sides[0], sides[1]), (sides[1], sides[0]))
+    halves = [_half(config, job, pool, own, other) for own, other in swapped]
+    write_halves(job.context, [np.sort(other) for _, other in swapped])
+    return HalvesResult(pool=pool.fingerprint, sentences=len(pool), halves=halves)
 
 
-def side(number: int) -> int:
-    """Half that a replicate learns from, 0 or 1. number: of the replicate, from 1."""
-    return (number - 1) % 2
+def _pool(corpora: Sequence[Corpus], job: Job) -> Corpus:
+    """All their sentences, sealed. Errors: CorpusError where one is not labelled."""
+    first, *others = corpora
+    origin = {"from": first.fingerprint, "with": [other.fingerprint for other in others]}
+    sentences = chain.from_iterable(map(labelled, corpora))
+    return job.library.seal(sentences, name=f"{first.name} pool", origin=origin, labelled=True)
 
 
-def options(config: "ExperimentConfig", number: int, sizes: Mapping[str, int]) -> Options:
-    """Options of splitting the pool for a replicate: the same for the two that swap its halves."""
-    named = {split: getattr(config, split) for split in SPLITS}
-    sizes = labelled(config, sizes)
-    seed = config.seeds[number - 1 - side(number)]
-    return {**named, "train_sentences": sizes["train"], "dev_sentences": sizes["dev"], "seed": seed}
+def _half(config: HalvesConfig, job: Job, pool: Corpus, own: IntArray, test: IntArray) -> Half:
+    """Corpora of a replicate on one half. own: its rows in the order that was drawn; test: the other's."""
+    train, dev = np.split(own[: config.train_sentences + config.dev_sentences], [config.train_sentences])
+    origin, name = {"from": pool.fingerprint}, f"{pool.name} {config.seed}"
+
+    def text() -> Iterator[Sentence]:
+        return (replace(sentence, entities=None) for sentence in pool.take(np.sort(own)))
+
+    parts = {
+        part: job.library.subset(pool, np.sort(rows), name=f"{name} {part}", origin=origin)
+        for part, rows in (("train", train), ("dev", dev), ("test", test))
+    }
+    parts["task"] = job.library.seal(text(), name=f"{name} text", origin=origin)
+    return Half(
+        **{part: corpus.fingerprint for part, corpus in parts.items()},
+        sentences={part: len(corpus) for part, corpus in parts.items()},
+    )
 
 
-def labelled(config: "ExperimentConfig", sizes: Mapping[str, int]) -> dict[str, int]:
-    """Sentences of a half that are learnt from with their labels, and those to choose by. sizes: of the splits, each
-    corpus once.
-
-    Where nothing is said: as many as `train` has, two thirds of the half at most, and half as many to choose by.
-    """
-    half = sum(sizes.values()) // 2
-    train = config.cross_train or max(min(sizes["train"], 2 * half // 3), 1)
-    return {"train": train, "dev": config.cross_dev or max(min(train // 2, half - train), 1)}
-
-
-def on_half(config: "ExperimentConfig", half: Half) -> "ExperimentConfig":
-    """The experiment as a replicate on that half has it."""
-    return config.model_copy(update={name: getattr(half, name) for name in ("task", *SPLITS)})
-
-
-def resized(config: "ExperimentConfig", corpora: Mapping[str, Corpus]) -> dict[str, Corpus]:
-    """The corpora of a replicate as far as they are known beforehand: their sizes. corpora: by role."""
-    each = {corpora[split].fingerprint: corpora[split] for split in SPLITS}
-    pool = sum(map(len, each.values()))
-    tokens = sum(corpus.n_tokens for corpus in each.values()) / pool
-    sizes = {"train": len(each.pop(corpora["train"].fingerprint)), **{name: len(other) for name, other in each.items()}}
-    parts = {"task": pool // 2, "test": pool // 2, **labelled(config, sizes)}
-    sized = {name: replace(corpora["train"], n_sentences=n, n_tokens=round(n * tokens)) for name, n in parts.items()}
-    return {**corpora, **sized}
+KIND = Kind(
+    "halves",
+    HalvesConfig,
+    run,
+    HalvesResult,
+    title=lambda run: f"Split {run.corpus(run.config['train'])} into halves",
+    command=None,
+)

@@ -1,9 +1,8 @@
-"""What an experiment found: a line an arm with scores, intervals, verdict and cost.
+"""The leaderboard of an experiment: scores, intervals, verdict and cost of every line, and the planned test.
 
-Mahapatra et al. 2022, Tables 3 and 5, with verdicts (SOURCES.md, Verdict).
-
-Verdicts speak of the first test set. Further ones stand beside it, one by one: a mean over plain and harder sets hides
-what is lost on one for what is won on the other (SOURCES.md, Never only an average).
+Mahapatra et al. 2022, Tables 3 and 5, with verdicts (SOURCES.md, Verdict). Verdicts are about the first test set.
+Further test sets are reported one by one, because a mean over easy and hard sets hides a loss on one of them
+(SOURCES.md, Never only an average).
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,27 +10,46 @@ from dataclasses import dataclass, replace
 from statistics import mean, stdev
 from typing import TypedDict
 
+import numpy as np
+
 from core.corpora.library import Library
 from core.encoders.vectors import alike_words
-from core.experiment import arms, changed_labels, collapsed, further_tests, rivals
+from core.experiment import arms, finished
 from core.experiment.arms import Cell
-from core.experiment.result import ArmRow, CurvePoint, ExperimentResult, FurtherTest, Interval, PlannedTest, Word
-from core.experiment.stages import FinishedLine
+from core.experiment.config import ExperimentConfig, random_multiples
+from core.experiment.finished import FinishedLine
+from core.experiment.result import (
+    ArmRow,
+    CurvePoint,
+    ExperimentResult,
+    FurtherTest,
+    Interval,
+    Multipliers,
+    PlannedTest,
+    Word,
+    evaluations_of_replicate,
+    nothing_learnt,
+)
+from core.experiment.words import planned_words
 from core.reporter import Reporter
+from core.results import Evaluation
 from core.runs import durations
 from core.runs import result as results
 from core.runs.store import Run, RunStore
-from core.stats.bootstrap import Difference, compare
+from core.selection.result import SelectResult
+from core.stats import sequential
+from core.stats.bootstrap import DRAWS, Difference, Resampled, compare, resample
+from core.stats.multipliers import Worth, worth
 from core.stats.pooled import Estimate
-from core.stats.sequential import ALPHA
+from core.stats.sequential import ALPHA, Look
 from core.stats.verdict import ANSWERS, LEARNT, Answer, Arm, Unlearnt, Verdict, few_seeds, needed, verdicts
-from core.stats.welch import Welch
+from core.stats.welch import Welch, welch
+from core.tagging import evaluations
 from core.tagging import result as taggers
 from core.tagging.evaluations import FinetuneResult, OverSeeds
-from core.tagging.too_long import TooLong
 from core.training.saved_models import PretrainResult
 
-UNSETTLED = ("nothing learnt", "not tested")  # what no further seed would settle
+UNSETTLED = ("nothing learnt", "not tested")  # verdicts that further seeds cannot change
 
 
 def result(
@@ -43,10 +61,10 @@ def result(
     claim: Cell | None = None,
     planned: PlannedTest | None = None,
 ) -> ExperimentResult:
-    """Compare the arms: scores, verdicts, hours. claim: the line whose test was planned; planned: what it came to."""
+    """Compare the arms: scores, verdicts, hours. claim: line that the planned test is about. planned: its outcome."""
     judgements = _judgements(lines, seed, report, claim, planned.bound if planned else ALPHA)
     by_cell = {line.cell: line for line in lines}
-    baselines = [by_cell[rivals.baseline(line.cell, list(by_cell))] for line in lines]
+    baselines = [by_cell[arms.baseline(line.cell, list(by_cell))] for line in lines]
     rows = [
         replace(_row(*each, seed, store), exploratory=bool(claim) and each[0].cell.arm.judged and each[0].cell != claim)
         for each in zip(lines, judgements, baselines, strict=True)
@@ -57,22 +75,18 @@ def result(
         curve=_curve(lines),
         hours={kind: seconds / 3600 for kind, seconds in durations.by_kind(runs, store).items()},
         planned=planned,
-        train_in_test=results.read(baselines[0].finetunes[0], FinetuneResult).train_in_test,
-        too_long=next(filter(None, map(_too_long, lines)), None),
+        train_in_test=_tagged(baselines[0].finetunes[0]).train_in_test,
+        too_long=next((found for line in lines if (found := _tagged(line.finetunes[0]).too_long)), None),
     )
 
 
-def _too_long(line: FinishedLine) -> TooLong | None:
-    return results.read(line.finetunes[0], FinetuneResult).too_long
-
-
 def gain_per_hour(points: float, seconds: float) -> float | None:
-    """F1 points an hour that an arm takes beyond `none` (Mahapatra et al. 2022, Table 5); None where it takes none."""
+    """Return F1 points per hour that an arm takes beyond `none` (Mahapatra et al. 2022, Table 5); None for 0 hours."""
     return points * 3600 / seconds if seconds else None
 
 
 class Differences(TypedDict):
-    """Fields of a row that say how far it is from `none` and from its control."""
+    """Fields of `ArmRow` on its differences to `none` and to its control."""
 
     delta: float
     interval: Interval
@@ -88,9 +102,9 @@ class Differences(TypedDict):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """A verdict on one line and what it rests on: its differences to `none` and to its control.
+    """The verdict on a line, with its differences to `none` and to its control.
 
-    unlearnt: how many of the taggers that these differences rest on learnt nothing.
+    unlearnt: how many of the taggers behind these differences learnt nothing.
     """
 
     word: Word
@@ -104,8 +118,8 @@ class Judgement:
 
     @property
     def duels(self) -> tuple[int, int, int]:
-        """Numbers of the arm's seeds that beat, equal (within 0.05 points) and lose to the same seed of `none`, which
-        has all seeds also where the experiment ended early."""
+        """Numbers of seeds that beat, equal (within 0.05 points), and lose to the same seed of `none`."""
+        # After an early end `none` still has all seeds, because one run trains them.
         gaps = [a - b for a, b in zip(self.none.system, self.none.other, strict=False)] if self.none else []
         wins, losses = sum(gap > 0.05 for gap in gaps), sum(gap < -0.05 for gap in gaps)
         return wins, len(gaps) - wins - losses, losses
@@ -114,14 +128,14 @@ class Judgement:
 def _judgements(
     lines: Sequence[FinishedLine], seed: int, report: Reporter, claim: Cell | None, bound: float
 ) -> list[Judgement]:
-    """One a line."""
+    """Judge every line. bound: largest p that the planned test accepts."""
     cells = [line.cell for line in lines]
-    tables = {str(line.cell): further_tests.evaluations_of(line) for line in lines}
-    baselines = {cell: tables[str(rivals.baseline(cell, cells))] for cell in cells}
-    judged = [line.cell for line in lines if line.cell.arm.judged and not changed_labels.of_line(line).too_few]
-    controls = {cell: control for cell in judged if (control := rivals.control(cell, cells))}
-    seeds = collapsed.collapsed_seeds(lines)
-    unlearnt = {line.cell: collapsed.compared(line.cell, controls.get(line.cell), lines, seeds) for line in lines}
+    tables = {str(line.cell): finished.evaluations_of(line) for line in lines}
+    baselines = {cell: tables[str(arms.baseline(cell, cells))] for cell in cells}
+    judged = [line.cell for line in lines if line.cell.arm.judged and not finished.changed_of(line).too_few]
+    controls = {cell: control for cell in judged if (control := arms.control(cell, cells))}
+    seeds = finished.collapsed_seeds(lines)
+    unlearnt = {line.cell: finished.compared(line.cell, controls.get(line.cell), lines, seeds) for line in lines}
     replicated = {line.cell: bool(line.chains[0].replicate.number) for line in lines}
     report.check()
     pairs = {
@@ -129,7 +143,7 @@ def _judgements(
             system=tables[str(cell)],
             without=cell.arm.without,
             random=tables[str(controls[cell])] if cell in controls else None,
-            control=rivals.against(controls[cell]) if cell in controls else "",
+            control=arms.against(controls[cell]) if cell in controls else "",
             single_pretraining=cell.arm.pretrains and not replicated[cell],
             none=baselines[cell],
             unit="replicates" if replicated[cell] else "seeds",
@@ -156,10 +170,10 @@ def _judgements(
 
 
 def _unjudged(line: FinishedLine, difference: Difference) -> Judgement:
-    """Judgement in place of a verdict: of a control, and of an arm that changed too little to be tested."""
+    """Return the judgement of a control, or of an arm that changed too few labels to be tested."""
     if line.cell.arm.judged:
-        return Judgement(word="not tested", why=changed_labels.of_line(line).why, none=difference)
-    why = rivals.purpose(line.cell)
+        return Judgement(word="not tested", why=finished.changed_of(line).why, none=difference)
+    why = arms.purpose(line.cell)
     return Judgement(word="control", why=why, helped=ANSWERS[difference.sign], none=difference)
 
 
@@ -167,25 +181,25 @@ def _with_collapsed(
     judgements: Sequence[Judgement],
     lines: Sequence[FinishedLine],
     controls: Mapping[Cell, Cell],
-    seeds: collapsed.Collapsed,
+    seeds: finished.Collapsed,
 ) -> list[Judgement]:
-    """No verdict where no tagger learnt anything; else with the seeds that did not."""
-    if collapsed.nothing_learnt(lines, seeds):
+    """Replace all verdicts if no tagger learnt anything; else name the seeds that learnt nothing."""
+    if finished.nothing_learnt(lines, seeds):
         return [
             replace(judgement, helped=None)
             if judgement.word in ("baseline", "control")
-            else replace(judgement, word="nothing learnt", helped=None, chose=None, why=collapsed.NOTHING)
+            else replace(judgement, word="nothing learnt", helped=None, chose=None, why=finished.NOTHING)
             for judgement in judgements
         ]
     return [
-        replace(judgement, why=judgement.why + collapsed.in_words(line.cell, controls.get(line.cell), seeds))
+        replace(judgement, why=judgement.why + finished.collapsed_words(line.cell, controls.get(line.cell), seeds))
         for judgement, line in zip(judgements, lines, strict=True)
     ]
 
 
 def _with_welch(judgement: Judgement, line: FinishedLine) -> Judgement:
     assert judgement.none
-    test, why = further_tests.with_welch(_tested(line.finetunes), judgement.none.other, judgement.why)
+    test, why = with_welch(_tested(line.finetunes), judgement.none.other, judgement.why)
     return replace(judgement, welch=test, why=why)
 
 
@@ -217,9 +231,9 @@ def _judged(verdict: Verdict, cell: Cell) -> Judgement:
 
 
 def _row(line: FinishedLine, judgement: Judgement, baseline: FinishedLine, seed: int, store: RunStore) -> ArmRow:
-    """baseline: the line of the `none` that it is measured against."""
+    """Return a line of the leaderboard. baseline: the line that it is measured against."""
     first, test, none = line.chains[0], _tested(line.finetunes), judgement.none
-    dev = [f1 for run in line.finetunes for f1 in results.read(run, FinetuneResult).dev.micro_f1]
+    dev = [f1 for run in line.finetunes for f1 in _tagged(run).dev.micro_f1]
     read = [results.read(chain.pretrain, PretrainResult) for chain in line.chains if chain.pretrain]
     unit, single = ("replicates", False) if first.replicate.number else ("seeds", line.cell.arm.pretrains)
     by_kind = {kind: seconds / 3600 for kind, seconds in durations.by_kind(line.runs, store).items()}
@@ -253,16 +267,12 @@ def _row(line: FinishedLine, judgement: Judgement, baseline: FinishedLine, seed:
         hours=by_kind,
         gpu_hours=sum(by_kind.values()),
         f1_per_hour=gain_per_hour(none.delta if none else 0.0, sum(durations.by_kind(first.added, store).values())),
-        also=_further(line, baseline, seed, store),
+        also=further_tests(line.finetunes, baseline.finetunes, Library(store.home), seed, crossed=bool(line.halves)),
         collapsed=[seed for run in line.finetunes for seed in taggers.collapsed_seeds(run)],
-        **changed_labels.of_line(line)._asdict(),
-        **changed_labels.drawn_of(line),
+        **finished.changed_of(line)._asdict(),
+        **finished.drawn_of(line),
         unseen_f1=[f1 for run in line.finetunes for f1 in _test(run).unseen_f1],
     )
-
-
-def _further(line: FinishedLine, none: FinishedLine, seed: int, store: RunStore) -> list[FurtherTest]:
-    return further_tests.rows_of(line.finetunes, none.finetunes, Library(store.home), seed, crossed=bool(line.halves))
 
 
 def _differences(judgement: Judgement) -> Differences:
@@ -283,20 +293,24 @@ def _differences(judgement: Judgement) -> Differences:
 
 
 def _alike(finetune: Run) -> str:
-    """Warn of a tagger whose pretrained word vectors hardly differ."""
-    words = results.read(finetune, FinetuneResult).with_vector
+    """Return a warning if a tagger's pretrained word vectors hardly differ from each other; else ""."""
+    words = _tagged(finetune).with_vector
     return alike_words(words.mean_cosine) if words else ""
 
 
 def _tested(finetunes: Sequence[Run]) -> Sequence[float]:
-    """F1 on the first test set, one a seed."""
+    """Return F1 on the first test set, one value per seed."""
     return [f1 for run in finetunes for f1 in _test(run).micro_f1]
 
 
 def _test(finetune: Run) -> OverSeeds:
-    test = results.read(finetune, FinetuneResult).test
+    test = _tagged(finetune).test
     assert test  # every fine-tuning of an experiment is tested
     return test
+
+
+def _tagged(finetune: Run) -> FinetuneResult:
+    return results.read(finetune, FinetuneResult)
 
 
 def _interval(difference: Difference | None) -> Interval | None:
@@ -304,7 +318,7 @@ def _interval(difference: Difference | None) -> Interval | None:
 
 
 def _curve(lines: Sequence[FinishedLine]) -> list[CurvePoint]:
-    """F1 of every arm by size of L_C and draw (Mahapatra et al. 2022, Fig. 4); nothing where none were asked for."""
+    """Return F1 of every arm by size of L_C and draw (Mahapatra et al. 2022, Fig. 4); [] if no sizes were asked for."""
     return [
         CurvePoint(
             arm=line.cell.arm.name,
@@ -317,4 +331,146 @@ def _curve(lines: Sequence[FinishedLine]) -> list[CurvePoint]:
         for line in lines
         for (size, draw) in dict.fromkeys(part for chain in line.chains for part in chain.tuned)
         if size and (runs := [chain.tuned[size, draw] for chain in line.chains if (size, draw) in chain.tuned])
+    ]
+
+
+def _of_runs(finetunes: Sequence[Run], number: int, *, crossed: bool) -> list[Evaluation]:
+    """Read the evaluations on a further test set, which all replicates share."""
+    return [
+        replace(one, tested=np.ones(len(one.gold), dtype=np.bool_)) if crossed else one
+        for run in finetunes
+        for one in evaluations.read(run, number)
+    ]
+
+
+def further_tests(
+    finetunes: Sequence[Run], none: Sequence[Run], library: Library, seed: int, *, crossed: bool = False
+) -> list[FurtherTest]:
+    """Return an arm's F1 on every test set but the first, and its difference to `none`.
+
+    Intervals are at 95%, over seeds and test sentences, without a correction, because no verdict is based on them.
+    crossed: each replicate has its own labels, the same in all arms, so that replicates are compared one by one.
+    """
+    rows = []
+    for number, reference in enumerate(finetunes[0].manifest.config["test"][1:], 1):
+        table = _of_runs(finetunes, number, crossed=crossed)
+        f1s = [one.f1() for one in table]
+        difference = compare(table, _of_runs(none, number, crossed=crossed), seed=seed)
+        rows.append(
+            FurtherTest(
+                test=library.find(reference).name,
+                micro_f1=f1s,
+                mean=mean(f1s),
+                sd=stdev(f1s) if len(f1s) > 1 else None,
+                delta=difference.delta,
+                interval=(difference.lo, difference.hi) if finetunes != none else (0.0, 0.0),
+            )
+        )
+    return rows
+
+
+def with_welch(arm: Sequence[float], none: Sequence[float], why: str) -> tuple[Welch | None, str]:
+    """Return Welch's test against `none`, as in Murthy et al. 2018, and `why` with its result; None for one seed."""
+    test = welch(arm, none)
+    if test is None:
+        return None, why
+    return test, f"{why} Welch's two-sided test over seeds: t = {test.t:z.2f}, p = {test.p:.3f}."
+
+
+def planned_test(config: ExperimentConfig, lines: Sequence[FinishedLine], number: int) -> PlannedTest | None:
+    """Test the claim at a look. Return None to go on, or if nothing can be tested. number: number of the look, from 0.
+
+    The test depends on the finished runs and the options only, so that a resumed experiment ends at the same look.
+    """
+    claim = config.claimed
+    if claim is None or len(config.seeds) < 2:
+        return None
+    by_cell = {line.cell: line for line in lines}
+    control = arms.control(claim, list(by_cell))
+    line, other = by_cell[claim], by_cell[control or arms.baseline(claim, list(by_cell))]
+    quick = control and claim.arm.pretrains and not line.chains[0].replicate.number
+    if quick or finished.changed_of(line).too_few:
+        return None
+    seeds = finished.collapsed_seeds(lines)
+    if finished.nothing_learnt(lines, seeds):
+        return None
+    gap = resample(finished.evaluations_of(line), finished.evaluations_of(other), DRAWS, config.draw_seed)
+    look = _look(gap)
+    side = gap.difference(1 - ALPHA).sign  # the answer must agree with the interval that is shown next to it
+    if (ended := sequential.ending(look, config.stops, number, config.effect, side=side)) is None:
+        return None
+    chance = float(sequential.conditional_power(look, config.stops, number, config.effect))
+    bound = sequential.bounds(config.stops)[number]
+    test = PlannedTest(
+        arm=claim.arm.name,
+        budget=claim.budget,
+        against=str(other.cell),
+        looks=config.stops,
+        replicates=config.stops[number],
+        ended=ended,
+        p=gap.p,
+        bound=bound,
+        effect=config.effect,
+        chance=chance,
+        why="",
+    )
+    unit = "replicates" if line.chains[0].replicate.number else "seeds"
+    return replace(test, why=planned_words(test, unit) + finished.collapsed_words(claim, control, seeds))
+
+
+def _look(gap: Resampled) -> Look:
+    return Look(
+        delta=np.array(gap.delta),
+        p=np.array(gap.p),
+        falling=np.array(gap.var_seeds + gap.var_both),
+        fixed=np.array(gap.var_sentences - gap.var_both),
+    )
+
+
+def multipliers(
+    config: ExperimentConfig, lines: Sequence[FinishedLine], rows: Sequence[ArmRow], sizes: Sequence[int]
+) -> Multipliers | None:
+    """Measure the worth of the claim's selection (SOURCES.md, Multipliers). sizes: sizes of the parts of L_C.
+
+    Return None if that was not asked for, or nothing was learnt.
+    """
+    claim = config.claimed
+    if not config.multipliers or claim is None or nothing_learnt(rows):
+        return None
+    by_cell = {line.cell: line for line in lines}
+    system, random, *more = by_cell[claim], *(by_cell[cell] for cell in random_multiples(claim))
+    text = worth(_evaluations(system), {_tokens(line): _evaluations(line) for line in (random, *more)})
+    row = next(row for row in rows if (row.arm, row.budget) == (claim.arm.name, claim.budget))
+    none = next(line for line in lines if line.cell.arm.name == arms.NONE)
+    first = _evaluations(system, sizes[0], sizes[-1])
+    labels, labels_none = (
+        worth(first, {size: _evaluations(line, size, sizes[-1]) for size in sizes}) for line in (random, none)
+    )
+    return Multipliers(
+        arm=claim.arm.name,
+        budget=claim.budget,
+        text=_no_surer(text, row.chose),
+        labels=_no_surer(labels, row.chose),
+        labels_none=_no_surer(labels_none, row.helped),
+    )
+
+
+def _no_surer(worth: Worth | None, answer: Answer | None) -> Worth | None:
+    """Drop the lower bound unless the planned analysis found an effect, so that no sentence contradicts the verdict."""
+    return replace(worth, lo=None) if worth and answer != "yes" else worth
+
+
+def _tokens(line: FinishedLine) -> float:
+    """Return the tokens of S_C, mean over replicates."""
+    return mean(results.read(chain.select, SelectResult).tokens for chain in line.chains if chain.select)
+
+
+def _evaluations(line: FinishedLine, size: int = 0, whole: int = 0) -> list[Evaluation]:
+    """Read the evaluations of a line's taggers on a part of L_C, one per replicate. whole: sentences of all of L_C."""
+    return [
+        one
+        for chain in line.chains
+        for one in evaluations_of_replicate(
+            chain.tuned[(size, chain.replicate.number - 1) if size < whole else (0, 0)], chain.halves
+        )
     ]

@@ -1,155 +1,33 @@
 """Figures of `6_Results`. Rows are those of an experiment's leaderboard and curve; F1 in percent."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import groupby
 from statistics import mean
-from typing import Protocol
 
 import plotly.graph_objects as go
+from plotly.subplots import make_subplots
 
-from core.charts import ENTITY_COLOURS, figure, plain
-from core.experiment.result import EXPLORATORY, ArmRow, CurvePoint, FurtherTest, baseline_words
-from core.tagging.result import TypeScores, Unfound
+from core.charts import ENTITY_COLOURS, figure, labels, plain
+from core.experiment.result import (
+    ArmRow,
+    CurvePoint,
+    FurtherTest,
+    Interval,
+    StudyResult,
+    baseline,
+    baseline_words,
+    source_tokens,
+    split_name,
+)
+from core.experiment.study_words import OTHERS, Asked, ForestRow, forest_rows, over
+from core.experiment.words import ANSWER_COLOURS, TASK_COLOUR, VERDICT_MARKS, arm_words, known_interval, line_name
+from core.tagging.result import TypeScores
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mark:
-    """Colour of a verdict, and shape for who does not see it."""
-
-    colour: str
-    symbol: str
-
-
-VERDICT_MARKS: Mapping[str, Mark] = {
-    "improves": Mark(colour="#009E73", symbol="triangle-up"),
-    "helped": Mark(colour="#56B4E9", symbol="triangle-up-open"),
-    "below control": Mark(colour="#9467BD", symbol="triangle-down-open"),
-    "hurts": Mark(colour="#D55E00", symbol="triangle-down"),
-    "no evidence": Mark(colour="#8F8F8F", symbol="circle"),
-    "nothing learnt": Mark(colour="#CC79A7", symbol="x"),
-    "not tested": Mark(colour="#8C6D31", symbol="circle-open"),
-    "baseline": Mark(colour="#E69F00", symbol="diamond"),
-    "control": Mark(colour="#0072B2", symbol="square"),
-}
 ARM_A, ARM_B, GOLD = "#0072B2", "#D55E00", "#009E73"
-ARM_WORDS: Mapping[str, str] = {"length-matched-random": "random, same lengths"}
+GREY = "#8F8F8F"
+_ARROWS = ("triangle-left", "triangle-right")  # ends of an interval that is cut
 _DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "star")
-
-
-def arm_words(arm: str) -> str:
-    """An arm as charts and tables name it."""
-    return ARM_WORDS.get(arm, arm)
-
-
-class ArmAtBudget(Protocol):
-    """Item that belongs to one line of a leaderboard."""
-
-    @property
-    def arm(self) -> str: ...
-    @property
-    def budget(self) -> str: ...
-
-
-def line_name(row: ArmAtBudget) -> str:
-    """An arm and its budget."""
-    return f"{arm_words(row.arm)} {row.budget}".strip()
-
-
-def answers(row: ArmRow) -> tuple[str, str]:
-    """Whether an arm helped, and whether choosing did: "yes", "no evidence", "worse", and that it is exploratory; ""
-    where it is not asked."""
-    if row.verdict in ("baseline", "nothing learnt", "not tested"):
-        return row.verdict, ""
-    # A choice with one S_C and one pre-training of each: nothing is known of what other draws would come to.
-    not_asked = "a quick look cannot tell" if row.delta_random is not None else ""
-    mark = EXPLORATORY * row.exploratory
-    return f"{row.helped or row.verdict}{mark}", f"{row.chose}{mark}" if row.chose else not_asked
-
-
-def all_read(rows: Sequence[ArmRow]) -> bool:
-    """Whether pre-training is all that arms differ in."""
-    return all(row.sentences for row in rows if row.verdict != "baseline")
-
-
-def asked_first(rows: Sequence[ArmRow]) -> str:
-    """Head of the first of the two answers, in a table."""
-    return "Reading helped" if all_read(rows) else "Helped"
-
-
-def interval_words(row: ArmRow) -> str:
-    """An arm's difference to its baseline and its interval, in words; "" of `none` itself."""
-    return "" if row.verdict == "baseline" else difference_words(row)
-
-
-def difference_words(row: ArmRow | FurtherTest) -> str:
-    """A difference to the baseline on a test set, and its interval."""
-    low, high = row.interval
-    return f"{row.delta:+z.2f} " + (
-        f"[{low:+z.2f}, {high:+z.2f}]" if known_interval(row) else f"({_too_few_seeds(row)}: no interval)"
-    )
-
-
-def control_words(row: ArmRow) -> str:
-    """An arm's difference to its control and its interval, in words; "" if it has no control."""
-    if row.delta_random is None or row.interval_random is None:
-        return ""
-    return difference_words(replace(row, delta=row.delta_random, interval=row.interval_random))
-
-
-def _too_few_seeds(row: ArmRow | FurtherTest) -> str:
-    """Why these seeds leave every difference possible."""
-    n, failed = len(row.micro_f1), len(row.collapsed) if isinstance(row, ArmRow) else 0
-    if n < 2:
-        return "one seed"
-    return f"{n} seeds, {failed} learnt nothing" if failed else f"{n} seeds differ too much"
-
-
-MINUTE = 1 / 60  # in hours; what takes less is given no rate
-
-
-def rate_words(row: ArmRow) -> str:
-    """Points of F1 for each hour that an arm takes beyond `none`, with the interval of its difference, in words.
-
-    A rate without its interval says nothing: "+21 points an hour" may be anything from -329 to +373.
-    """
-    rate = row.f1_per_hour
-    if not rate or not row.delta:
-        return ""
-    if row.delta / rate < MINUTE:  # of seconds it would be a million points an hour, which nobody could buy
-        return "takes under a minute more"
-    if not known_interval(row):
-        return f"{_too_few_seeds(row)}: no rate"
-    low, high = (bound * rate / row.delta for bound in row.interval)
-    # Digits that the interval's width cannot hold would look like precision.
-    digits = 2 if high - low < 10 else 1 if high - low < 100 else 0
-    return f"{rate:+z,.{digits}f} [{low:+z,.{digits}f}, {high:+z,.{digits}f}]"
-
-
-def unfound_words(types: Sequence[Unfound]) -> str:
-    """Types that no arm got right, in a sentence; nothing where there are none."""
-    if not types:
-        return ""
-    counts = "; ".join(
-        f"{each.type} ({each.mentions:,} in the test set, {each.labelled:,} in the training set)" for each in types
-    )
-    missed = "no tagger found a single one. Every score here counts them as missed."
-    return f"The score is 0.00 in every variant for {counts}: {missed}"
-
-
-def hours_words(hours: float) -> str:
-    """A time as people say it."""
-    seconds = 3600 * hours
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{hours:.1f} h"
-
-
-def known_interval(row: ArmRow | FurtherTest) -> bool:
-    """Return False for [-100, 100]: one seed, or two that differ too much, rule nothing out."""
-    low, high = row.interval
-    return high - low < 200
 
 
 def seed_dots(rows: Sequence[ArmRow]) -> go.Figure:
@@ -160,7 +38,7 @@ def seed_dots(rows: Sequence[ArmRow]) -> go.Figure:
         x=[f1 for row in rows for f1 in row.micro_f1],
         y=[name for name, row in zip(names, rows, strict=True) for _ in row.micro_f1],
         mode="markers",
-        marker={"symbol": "circle-open", "size": 8, "color": "#8F8F8F", "line": {"width": 1.5}},
+        marker={"symbol": "circle-open", "size": 8, "color": GREY, "line": {"width": 1.5}},
         hovertemplate="%{y}: %{x:.2f}<extra></extra>",
         showlegend=False,
     )
@@ -175,7 +53,7 @@ def differences(rows: Sequence[ArmRow]) -> go.Figure:
     rows = [row for row in rows if row.verdict != "baseline"]
     names = [plain(line_name(row)) for row in rows]
     fig = figure(_height(rows), x=f"points of the score<br>over {plain(compared_with)}", y="")
-    fig.add_vline(x=0, line={"dash": "dash", "width": 1.5, "color": "#8F8F8F"})
+    fig.add_vline(x=0, line={"dash": "dash", "width": 1.5, "color": GREY})
     for row, name in zip(rows, names, strict=True):
         mark = VERDICT_MARKS[row.verdict]
         fig.add_scatter(
@@ -287,7 +165,7 @@ def type_differences(rows: Sequence[TypeScores], a: str, b: str, limit: int = 20
             x=[row.a, row.b],
             y=[name, name],
             mode="lines",
-            line={"width": 2, "color": "#8F8F8F"},
+            line={"width": 2, "color": GREY},
             hoverinfo="skip",
             showlegend=False,
         )
@@ -302,3 +180,202 @@ def type_differences(rows: Sequence[TypeScores], a: str, b: str, limit: int = 20
             hovertemplate="%{y}: %{x:.1f}<extra>" + plain(label) + "</extra>",
         )
     return _arms_down(fig, names)
+
+
+def share_curve(rows: Sequence[ArmRow]) -> go.Figure | None:
+    """Plot F1 and its interval over the share of low-CEIM mentions, one line per encoder.
+
+    The random set of the same size is dashed. Results of older versions did not store the share of mentions: they are
+    plotted over the share of sentences that was asked for. None if fewer than two shares were compared.
+    """
+    lines = _share_lines(rows)
+    if len({share for points in lines.values() for share in points}) < 2:
+        return None
+    realised = all(row.low_share is not None for points in lines.values() for row in points.values())
+    tests = ["test set", *(plain(test.test) for test in rows[0].also)]
+    fig = make_subplots(1, len(tests), subplot_titles=tests, horizontal_spacing=0.18 / len(tests))
+    look = figure(380, x="", y="").layout
+    fig.update_layout({name: value for name, value in look.to_plotly_json().items() if "axis" not in name})
+    # The legend goes below: above it would lie on the panels' names.
+    fig.update_layout(legend={"y": -0.25, "yanchor": "top"}, margin_t=32)
+    fig.update_annotations(font_size=13)
+    for number, (encoder, points) in enumerate(lines.items()):
+        base = baseline(next(iter(points.values())), rows)
+        at = {share: 100 * (row.low_share or 0.0) if realised else share for share, row in points.items()}
+        for column in range(len(tests)):
+            _draw_share(fig, (encoder, points), at=at, number=number, column=column, base=base)
+    axis = {name: look.yaxis[name] for name in ("gridcolor", "zeroline", "automargin", "fixedrange")}
+    of = "mentions in the training set" if realised else "sentences asked for"
+    fig.update_xaxes(**axis, showgrid=False, title=f"low-CEIM share of {of}, percent", nticks=6)
+    fig.update_yaxes(**axis, nticks=6)
+    fig.update_yaxes(title="score (F1, percent), mean of the seeds", col=1)
+    return fig
+
+
+def _share_lines(rows: Sequence[ArmRow]) -> Mapping[str, Mapping[float, ArmRow]]:
+    """{encoder, "" of the experiment's own: {share in percent: its line}}, in that order."""
+    named = sorted((*split_name(row.arm), number) for number, row in enumerate(rows))
+    lines: dict[str, dict[float, ArmRow]] = {}
+    for name, encoder, number in named:
+        head, _, share = name.partition(":")
+        if head == "low-share":
+            lines.setdefault(encoder, {})[float(share.rstrip("%"))] = rows[number]
+    return {encoder: dict(sorted(lines[encoder].items())) for encoder in sorted(lines)}
+
+
+def _draw_share(
+    fig: go.Figure,
+    line: tuple[str, Mapping[float, ArmRow]],
+    *,
+    at: Mapping[float, float],
+    number: int,
+    column: int,
+    base: ArmRow | None,
+) -> None:
+    """Draw one encoder's line in one panel. at: {share asked for: its place on the x axis, percent}."""
+    encoder, points = line
+    places = [at[share] for share in points]
+    colour, symbol = ENTITY_COLOURS[number % len(ENTITY_COLOURS)], _SYMBOLS[number % len(_SYMBOLS)]
+    place = {"row": 1, "col": column + 1, "showlegend": column == 0}
+    from_where = f", {plain(encoder)}" if encoder else ""
+    tests = [_on(row, column) for row in points.values()]
+    low, high = ([_reach(test)[side] for test in tests] for side in (0, 1))
+    fig.add_scatter(
+        x=places,
+        y=[test.mean for test in tests],
+        error_y={"array": high, "arrayminus": low, "width": 4, "thickness": 1.5, "color": colour},
+        name=f"low-share{from_where}",
+        legendgroup=f"share {number}",
+        mode="lines+markers",
+        marker={"size": 9, "color": colour, "symbol": symbol},
+        line={"width": 2.5, "color": colour},
+        customdata=[
+            (test.mean - less, test.mean + more, share, row.mentions)
+            for test, less, more, (share, row) in zip(tests, low, high, points.items(), strict=True)
+        ],
+        hovertemplate=(
+            "%{y:.2f} [%{customdata[0]:.2f}, %{customdata[1]:.2f}]<br>%{customdata[2]:g}% of sentences asked for"
+            "<br>low-CEIM share %{x:.1f}%, %{customdata[3]:,} mentions<extra></extra>"
+        ),
+        **place,
+    )
+    if base is not None:
+        fig.add_scatter(
+            x=[min(places), max(places)] if len(points) > 1 else [0, 100],
+            y=[_on(base, column).mean] * 2,
+            name=f"{plain(split_name(base.arm)[0])}{from_where}",
+            legendgroup=f"base {number}",
+            mode="lines",
+            line={"width": 1.5, "color": colour, "dash": "dash"},
+            hovertemplate="%{y:.2f}<extra></extra>",
+            **place,
+        )
+
+
+def _on(row: ArmRow, column: int) -> ArmRow | FurtherTest:
+    return row.also[column - 1] if column else row
+
+
+def _reach(test: ArmRow | FurtherTest) -> tuple[float, float]:
+    """Reach of the difference's interval below and above it; of a single seed it is not known."""
+    low, high = test.interval if known_interval(test) else (test.delta, test.delta)
+    return test.delta - low, high - test.delta
+
+
+def source_curve(rows: Sequence[ArmRow]) -> go.Figure | None:
+    """F1 by tokens read of its source, a line an arm, `none` dashed; None where every source was read in one size.
+
+    Bars reach as far as the interval of the difference to `none`: on one test set that is what is known.
+    """
+    arms = _source_sizes(rows)
+    if not arms:
+        return None
+    fig = figure(380, x="tokens read of the source", y="test score (F1, percent), mean of the seeds")
+    if base := baseline(next(iter(arms.values()))[0][1], rows):
+        fig.add_hline(y=base.mean, line={"dash": "dash", "width": 1.5, "color": VERDICT_MARKS["baseline"].colour})
+        place = {"x": 0, "xref": "paper", "xanchor": "left", "y": base.mean, "yanchor": "bottom"}
+        fig.add_annotation(**place, text="none", showarrow=False)
+    for number, (arm, points) in enumerate(arms.items()):
+        colour = ENTITY_COLOURS[number % len(ENTITY_COLOURS)]
+        reach = [_reach(row) for _, row in points]
+        fig.add_scatter(
+            x=[tokens for tokens, _ in points],
+            y=[row.mean for _, row in points],
+            error_y={
+                "array": [more for _, more in reach],
+                "arrayminus": [less for less, _ in reach],
+                "width": 4,
+                "thickness": 1.5,
+                "color": colour,
+            },
+            name=plain(arm),
+            mode="lines+markers",
+            marker={"size": 9, "color": colour, "symbol": _SYMBOLS[number % len(_SYMBOLS)]},
+            line={"width": 2.5, "color": colour},
+            hovertemplate=f"{plain(arm)}, %{{x:,}} tokens: %{{y:.2f}}<extra></extra>",
+        )
+    fig.update_xaxes(rangemode="tozero")
+    return fig
+
+
+def _source_sizes(rows: Sequence[ArmRow]) -> dict[str, list[tuple[int, ArmRow]]]:
+    """{arm: (tokens that it read of its source, its line), fewest first}, of those that read several sizes."""
+    arms: dict[str, list[tuple[int, ArmRow]]] = {}
+    for row in rows:
+        if tokens := source_tokens(row):
+            arms.setdefault(row.arm, []).append((tokens, row))
+    return {arm: sorted(arms[arm], key=lambda point: point[0]) for arm in sorted(arms)}
+
+
+def forest(result: StudyResult, of: Asked) -> go.Figure:
+    """Differences with their intervals about zero. An interval that would dwarf the others is cut, with an arrow."""
+    rows = forest_rows(result, of)
+    names = list(labels([row.name for row in rows], 24).values())
+    fig = figure(120 + 36 * len(rows), x=f"points of the score<br>over {plain(over(result, of))}", y="")
+    fig.add_vline(x=0, line={"dash": "dash", "width": 1.5, "color": GREY})
+    fig.add_hline(y=len(rows) - len(result.tasks) - 0.5, line={"width": 1, "color": GREY})
+    low, high = _forest_range(rows)
+    for row, name in zip(rows, names, strict=True):
+        _forest_row(fig, row, name, low, high)
+    fig.update_xaxes(range=[low, high])
+    fig.update_yaxes(type="category", categoryorder="array", categoryarray=names[::-1], showgrid=True)
+    return fig
+
+
+def _forest_range(rows: Sequence[ForestRow]) -> Interval:
+    """The ends of the axis: 0, every task and the mean on these; of others as much again at most."""
+    known = [row for row in rows if row.known]
+    ends = [0.0, *(row.delta for row in rows), *(end for row in known if row.name != OTHERS for end in row.interval)]
+    width = max(ends) - min(ends) or 1.0
+    wide = [end for row in known for end in row.interval]
+    low, high = min(ends), max(ends)
+    return max(min(low, *wide, low), low - width / 2) - width / 20, min(
+        max(high, *wide, high), high + width / 2
+    ) + width / 20
+
+
+def _forest_row(fig: go.Figure, row: ForestRow, name: str, low: float, high: float) -> None:
+    colour = ANSWER_COLOURS[row.answer] if row.answer else TASK_COLOUR
+    if row.known:
+        ends = [max(row.interval[0], low), min(row.interval[1], high)]
+        cut = [
+            symbol if end != own else "line-ns" for symbol, end, own in zip(_ARROWS, ends, row.interval, strict=True)
+        ]
+        fig.add_scatter(
+            x=ends,
+            y=[name, name],
+            mode="lines+markers",
+            line={"width": 3, "color": colour},
+            marker={"symbol": cut, "size": 10, "color": colour, "line": {"width": 2, "color": colour}},
+            hoverinfo="skip",
+            showlegend=False,
+            cliponaxis=False,
+        )
+    fig.add_scatter(
+        x=[row.delta],
+        y=[name],
+        mode="markers",
+        marker={"symbol": "diamond" if row.answer else "circle", "size": 14 if row.answer else 11, "color": colour},
+        hovertemplate=f"%{{y}}: {row.points}<extra>{row.answer or 'exploratory'}</extra>",
+        showlegend=False,
+    )

@@ -10,15 +10,15 @@ from typing import Literal
 
 from core import __version__
 from core.errors import ConfigError, CorpusError, RunError
-from core.experiment import finding as findings
 from core.experiment import report as printed
 from core.experiment import result as leaderboard
 from core.experiment import studies
-from core.experiment.arm_words import overlap_in_short
+from core.experiment import words as findings
 from core.experiment.report import CorpusRow, Document
 from core.experiment.report import Cover as Cover
 from core.experiment.result import ArmRow
 from core.experiment.results import board, corpus_name, finding, missing, unfound_types
+from core.experiment.words import overlap_in_short
 from core.files import read_object, write_atomic
 from core.importing.view import ROLES
 from core.project_list import COVER_FILE

@@ -1,6 +1,8 @@
-"""What an `experiment` found, and the table that it leaves beside its result.
+"""Results of `experiment`, `study` and `halves` runs, and the files that they store beside them.
 
-artifacts/leaderboard.csv, leaderboard.md    for a spreadsheet, for people
+artifacts/leaderboard.csv, leaderboard.md    leaderboard of an experiment, for a spreadsheet and for people
+artifacts/study.csv, study.md                the same of a study
+artifacts/halves.npz                         for each half, the rows of the pool that it is tested on
 """
 
 import re
@@ -10,34 +12,37 @@ from pathlib import Path
 from statistics import mean
 from typing import Literal
 
+import numpy as np
+
 from core.config import Budget
-from core.experiment.halves_result import tables as of_replicate
-from core.experiment.multipliers_result import Multipliers
-from core.files import write_atomic
-from core.results import Evaluation
+from core.files import read_back, write_atomic
+from core.results import Evaluation, IntArray
 from core.runs import result
 from core.runs.context import RunContext
 from core.runs.run import Run
 from core.runs.store import RunStore
+from core.stats.multipliers import Worth
 from core.stats.pooled import Estimate
 from core.stats.sequential import Ending
-from core.stats.verdict import Answer
+from core.stats.verdict import Answer, Unlearnt
 from core.stats.verdict import Word as Verdict
 from core.stats.welch import Welch
+from core.tagging import evaluations
 from core.tagging.evaluations import TrainInTest
 from core.tagging.too_long import TooLong
 
-# not tested: the arm rebuilds L_C, and could change too little of what was asked to be tested by that.
+# not tested: the arm could change too few of the labels that it was asked to change.
 Word = Verdict | Literal["not tested", "baseline", "control"]
 Interval = tuple[float, float]
-EXPLORATORY = ", exploratory"  # stands behind the answers of an arm that the claim is not about
+EXPLORATORY = ", exploratory"  # suffix of the answers of an arm that the claim is not about
+_TESTED = "halves.npz"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FurtherTest:
-    """An arm on a test set beside the first. Percent; delta, interval: points over `baseline`, at 95%.
+    """An arm's F1 in percent on a further test set; delta, 95% interval: points over its `baseline`.
 
-    test: the corpus's name. micro_f1: one a seed. sd: None for one seed.
+    test: name of the corpus. micro_f1: one value per seed. sd: None for one seed.
     """
 
     test: str
@@ -50,30 +55,33 @@ class FurtherTest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArmRow:
-    """A line of the leaderboard: an arm at a budget. F1 in percent, differences in points of it.
+    """A line of the leaderboard: an arm at a budget. F1 in percent, differences in points of F1.
 
-    budget: "" where the arm chooses nothing. about: the arm in a sentence. sentences, tokens: that its MLM read, mean
-    over replicates; tokens 0 where that is not known. micro_f1, dev_f1: one a seed, of the first test set and of dev.
-    mean, dev_mean, sd: of these; sd None for one seed. source: fingerprint of what its word vectors or states come
-    from. finetune_runs: one a replicate; select_run, pretrain_run, label_runs and finetune_run are the first's.
-    halves_runs: what each replicate has its labels and its half of the test sentences from, where halves are swapped.
-    verdict, why: in a word and in a sentence. helped, chose: whether it is above `none`, and above its control; None
-    where that is not asked, or where one S_C and one pre-training cannot tell. exploratory: to be judged, and not what
-    the claim is about. delta, interval: over its `baseline`, at `level`, which the baseline has not. delta_random,
-    interval_random: over its control, where it has one. estimate, estimate_random: the same two with their variances by
-    parts. wins, ties, losses: seeds against those of `none`. seeds_needed: a sentence. welch: of an arm that borrows
-    labels. hours: of computing by kind of run, what arms share counted with each; gpu_hours: in all. f1_per_hour: delta
-    for each hour that `none` does not need. also: the further test sets. collapsed: seeds whose tagger learnt nothing.
-    unseen_f1: one a seed, without the test sentences that were trained on; none where none was. changed, wanted:
-    mentions that a rebuilt L_C changed, and was to change; mean over replicates. low_share, mentions: of a training set
-    drawn by CEIM, the realised share of low-CEIM mentions and its number of measured mentions; mean over replicates.
+    budget: "" if the arm selects nothing. about: the arm in a sentence.
+    sentences, tokens: text that its MLM read, mean over replicates; tokens 0 if unknown.
+    micro_f1, dev_f1: one value per seed, on the first test set and on dev. mean, dev_mean, sd: of these; sd None for
+    one seed. source: fingerprint of the text behind its word vectors or frozen states.
+    finetune_runs: one per replicate. select_run, pretrain_run, label_runs, finetune_run: those of the first replicate.
+    halves_runs: if halves are swapped, the run that split the labelled sentences of each replicate.
+    verdict, why: a word and a sentence. helped, chose: answer against its baseline, and against its control; None if
+    the question is not asked or cannot be answered with one selection and one pre-training.
+    exploratory: the arm is judged, but the claim is about another one.
+    delta, interval: difference to its `baseline`, at `level` (None for the baseline). delta_random, interval_random:
+    difference to its control, if it has one. estimate, estimate_random: these differences with parts of the variance.
+    wins, ties, losses: seeds compared with the same seeds of `none`. seeds_needed: a sentence. welch: for an arm that
+    borrows labels. hours: hours of computing by kind of run, shared work counted with each arm; gpu_hours: their sum.
+    f1_per_hour: delta per hour that `none` does not need. also: further test sets. collapsed: seeds whose tagger learnt
+    nothing. unseen_f1: one value per seed, without test sentences that were trained on; empty if there are none.
+    changed, wanted: mentions that a rebuilt L_C changed, and should have changed, mean over replicates.
+    low_share, mentions: share of low-CEIM mentions, and number of measured mentions, of a training set drawn by CEIM,
+    mean over replicates. Stored results of older versions lack some of the fields that have a default.
     """
 
     arm: str
     budget: str
-    about: str = ""  # results of older versions have none, nor the last two
+    about: str = ""
     sentences: int
-    tokens: int = 0  # results of older versions have none
+    tokens: int = 0
     micro_f1: Sequence[float]
     dev_f1: Sequence[float]
     mean: float
@@ -84,19 +92,19 @@ class ArmRow:
     pretrain_run: str | None
     label_runs: Sequence[str]
     finetune_run: str
-    finetune_runs: Sequence[str] = ()  # results of older versions have none, nor the next
+    finetune_runs: Sequence[str] = ()
     halves_runs: Sequence[str] = ()
     verdict: Word
-    helped: Answer | None = None  # results of older versions have neither
+    helped: Answer | None = None
     chose: Answer | None = None
-    exploratory: bool = False  # results of older versions do not say
+    exploratory: bool = False
     why: str
     delta: float
     interval: Interval
     level: float | None
     delta_random: float | None
     interval_random: Interval | None
-    estimate: Estimate | None = None  # results of older versions have neither
+    estimate: Estimate | None = None
     estimate_random: Estimate | None = None
     wins: int
     ties: int
@@ -109,30 +117,30 @@ class ArmRow:
     also: Sequence[FurtherTest] = ()
     collapsed: Sequence[int] = ()
     unseen_f1: Sequence[float] = ()
-    changed: int = 0  # results of older versions have neither
+    changed: int = 0
     wanted: int = 0
-    low_share: float | None = None  # results of older versions have neither
+    low_share: float | None = None
     mentions: int = 0
 
     @property
     def changed_words(self) -> str:
-        """Mentions that are changed of those that were asked for, in words; nothing where nothing was."""
+        """Numbers of changed and requested mentions, in words; "" if no change was requested."""
         return f"{self.changed:,} of {self.wanted:,} changed" if self.wanted else ""
 
     @property
     def drawn_words(self) -> str:
-        """Realised share of low-CEIM mentions, in words; empty for a set that is not drawn by CEIM."""
+        """Share of low-CEIM mentions, in words; "" for a training set that was not drawn by CEIM."""
         return "" if self.low_share is None else f"{self.low_share:.1%} of {self.mentions:,} mentions are low-CEIM"
 
     @property
     def finetunes(self) -> Sequence[str]:
-        """All `finetune` runs of the line, a replicate each."""
+        """All `finetune` runs of the line, one per replicate."""
         return self.finetune_runs or (self.finetune_run,)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CurvePoint:
-    """An arm on a part of L_C: so many sentences, the draw they are of. micro_f1: percent, one a seed."""
+    """An arm's F1 on a part of L_C, in percent, one value per seed. draw: number of the random draw."""
 
     arm: str
     budget: str
@@ -144,11 +152,12 @@ class CurvePoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedTest:
-    """The test of the claim: the one arm that was named beforehand, against its control, or `none` where it has none.
+    """The planned test of the claim: the arm named beforehand, against its control, or `none` if it has no control.
 
-    looks: numbers of replicates at which it might end. replicates: at which it did; ended: why (shown, worse: the bound
-    was crossed; futile: what was looked for can hardly be shown any more). p, bound: two-sided, and what the look asks
-    for. effect: what was looked for, points. chance: of showing it at the last look, were it there. why: in words.
+    looks: numbers of replicates at which the experiment may end. replicates: number at which it ended.
+    ended: the reason (shown, worse: p crossed the bound; futile: the effect can hardly be shown any more).
+    p: two-sided. bound: largest p that decides the test at this look. effect: gain that was looked for, points.
+    chance: probability of showing that effect at the last look, if it is real. why: in words.
     """
 
     arm: str
@@ -165,39 +174,66 @@ class PlannedTest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Multipliers:
+    """Worth of the selection of the claim's arm and budget (SOURCES.md, Multipliers).
+
+    text: tokens that `random` reads for the same score. labels: labelled sentences that `random` needs for the score
+    that the claim has with `labels.size`; labels_none: the same for `none`, so the worth of reading and selecting
+    together. None: not measured; it takes two replicates and enough text in D_C.
+    """
+
+    arm: str
+    budget: str
+    text: Worth | None
+    labels: Worth | None
+    labels_none: Worth | None
+
+    @property
+    def words(self) -> str:
+        """One or two sentences; the reason if nothing was measured."""
+        name = f"{self.arm} {self.budget}".strip()
+        worths = [words for words in (_text(self.text), _labels(self.labels)) if words]
+        if not worths:
+            return (
+                f"What choosing by {name} is worth was not measured: it takes two replicates, and more text in "
+                "the domain corpus."
+            )
+        together = f" Reading and choosing together were worth {_labels(self.labels_none)}." if self.labels_none else ""
+        return f"Choosing by {name} was worth {', and '.join(worths)}.{together}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ExperimentResult:
     """Result of an `experiment` run.
 
-    leaderboard: in the order of dev F1, on which alone a choice may rest. curve: F1 by size of L_C, empty where no
-    sizes were asked for. hours: of computing by kind of run, each run once. planned: the test of the claim; None where
-    there is none, or where one S_C and one pre-training cannot answer it. train_in_test: sentences of L_C's training
-    part that stand in dev or test; None where an older version did not look. multipliers: what choosing was worth,
-    where that was asked for. too_long: entities that taggers of spans among the arms cannot find; None where there are
-    none.
+    leaderboard: sorted by dev F1, the only score to choose by. curve: F1 by size of L_C, empty if no sizes were asked
+    for. hours: hours of computing by kind of run, each run once. planned: None without a claim, or if one selection and
+    one pre-training cannot test it. train_in_test: training sentences that also occur in dev or test. multipliers: None
+    unless asked for. too_long: entities that the span taggers among the arms cannot find; None if there are none.
     """
 
     leaderboard: Sequence[ArmRow]
     curve: Sequence[CurvePoint]
     hours: Mapping[str, float]
-    planned: PlannedTest | None = None  # results of older versions have none
+    planned: PlannedTest | None = None
     train_in_test: TrainInTest | None = None
     multipliers: Multipliers | None = None
     too_long: TooLong | None = None
 
     @property
     def claim_words(self) -> list[str]:
-        """Results of the planned test, and of what choosing was worth, each where it was asked for."""
+        """Sentences on the planned test and on the worth of the selection, each if it was asked for."""
         planned, worth = self.planned, self.multipliers
         return [*([planned.why] if planned else []), *([worth.words] if worth else [])]
 
     @property
     def ceiling_words(self) -> str:
-        """Entities that the taggers of spans among the arms cannot find; nothing where there are none of either."""
+        """Sentence on entities that span taggers among the arms cannot find; "" if there are none."""
         return self.too_long.words if self.too_long else ""
 
     @property
     def overlap_words(self) -> str:
-        """Sentences both trained on and scored, and every arm's F1 without them; nothing where there are none."""
+        """Sentence on training sentences in dev or test, and every arm's F1 without them; "" if there are none."""
         if not self.train_in_test:
             return ""
         scores = [
@@ -209,6 +245,105 @@ class ExperimentResult:
         return f"{self.train_in_test.words}{without}"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Half:
+    """Corpora of a replicate that trains on one half, by fingerprint.
+
+    task: text of the half. train, dev: its labelled parts. test: the other half. sentences: {corpus: number}.
+    """
+
+    task: str
+    train: str
+    dev: str
+    test: str
+    sentences: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HalvesResult:
+    """Result of a `halves` run. pool: fingerprint of all its sentences. halves: the second swaps the sides."""
+
+    pool: str
+    sentences: int
+    halves: Sequence[Half]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskRow:
+    """The claim on one task of a study. F1 in percent, differences in points of F1.
+
+    run: its `experiment` run. sentences: number of test sentences. tokens: text that the claim read, mean over
+    replicates. f1, none_f1, control_f1: means over replicates of the claim, `none` and the control. reading, choosing:
+    differences to `none` and to the control, with 95% intervals. learnt: False if no tagger of any arm learnt anything.
+    too_few: words on how few labels the claim could change, if too few to test it; else "".
+    unlearnt, taggers: taggers of the claim, `none` and the control that learnt nothing, and their total number.
+    """
+
+    name: str
+    run: str
+    sentences: int
+    tokens: int
+    f1: float
+    none_f1: float
+    control_f1: float | None
+    reading: Estimate
+    reading_interval: Interval
+    choosing: Estimate | None
+    choosing_interval: Interval | None
+    learnt: bool = True
+    too_few: str = ""
+    unlearnt: int = 0
+    taggers: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conclusion:
+    """A mean difference over tasks in points, its 95% interval, two-sided p, degrees of freedom, and the answer.
+
+    answer: None if no tagger learnt anything.
+    """
+
+    delta: float
+    interval: Interval
+    p: float
+    dof: float
+    answer: Answer | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """Whether reading, or choosing, helped on these tasks on average, and would help on others like these.
+
+    others, between: None for a single task. between: standard deviation of the true differences between tasks, points.
+    lacking: a sentence on what would settle the question; "" if it is settled.
+    """
+
+    these: Conclusion
+    others: Conclusion | None
+    between: float | None
+    lacking: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyResult:
+    """Result of a `study` run.
+
+    reading: the claim against `none`. choosing: the claim against its control, if it has one. control: name of that
+    control, or "". planned: the planned test over all tasks; None for a single replicate, if a task has no difference
+    to the control, and if nothing was learnt. hours: hours of computing by kind of run, each run once.
+    """
+
+    arm: str
+    budget: str
+    tasks: Sequence[TaskRow]
+    reading: Question
+    choosing: Question | None
+    planned: PlannedTest | None
+    replicates: int
+    hours: Mapping[str, float]
+    control: str = ""
+
+
 SWAPPED = (
     "Halves were swapped: the labelled sentences were pooled and halved anew for every second replicate; each half was "
     "learnt from, and tested on the other. So each score is of other labels and other sentences; variants are compared "
@@ -217,19 +352,21 @@ SWAPPED = (
 
 
 def swapped(rows: Sequence[ArmRow]) -> bool:
-    """Whether halves of the labelled sentences were swapped, so that replicates differ in labels and test sentences."""
+    """Return True if halves were swapped, so that replicates differ in training and test sentences."""
     return any(row.halves_runs for row in rows)
 
 
 def split_name(arm: str) -> tuple[str, str]:
-    """An arm's name, and the other encoder that it starts from; "" for the experiment's own."""
+    """Split a line's arm into its name and its encoder of the axis; "" for the experiment's own encoder."""
     name, _, encoder = arm.partition(" encoder:")
     return name, encoder
 
 
 def baseline(row: ArmRow, rows: Sequence[ArmRow]) -> ArmRow | None:
-    """The line that `delta` of a row is to: `none`, for a set of one size a random set of that size, from the same
-    encoder; None of the experiment's own `none`."""
+    """Return the line that `delta` of a row is measured against; None for the experiment's own `none`.
+
+    It is `none` from the same encoder, or the random set of the same size.
+    """
     name, encoder = split_name(row.arm)
     head, _, value = name.partition(":")
     if name == "none":
@@ -241,7 +378,7 @@ def baseline(row: ArmRow, rows: Sequence[ArmRow]) -> ArmRow | None:
     if head != "low-share" or not bases:  # results of older versions compare shares with `none`
         return same.get("none")
 
-    # A share's name does not say its size: of several random sets it is the one that its differences are to.
+    # The name of a share does not contain its size. Of several random sets, take the one that fits its differences.
     def gap(base: ArmRow) -> float:
         further = zip(row.also, base.also, strict=False)
         gaps = [abs(test.mean - test.delta - other.mean) for test, other in further]
@@ -251,7 +388,7 @@ def baseline(row: ArmRow, rows: Sequence[ArmRow]) -> ArmRow | None:
 
 
 def compared_with(row: ArmRow, rows: Sequence[ArmRow]) -> list[ArmRow]:
-    """The lines whose taggers the differences of `row` rest on: its baseline, and the controls of the same encoder."""
+    """Return the lines that `row` is compared with: its baseline, and the controls from the same encoder."""
     base, encoder = baseline(row, rows), split_name(row.arm)[1]
     controls = [other for other in rows if other.verdict == "control" and split_name(other.arm)[1] == encoder]
     same_budget = [other for other in controls if other.budget == row.budget] or controls
@@ -261,28 +398,28 @@ def compared_with(row: ArmRow, rows: Sequence[ArmRow]) -> list[ArmRow]:
 
 
 def baseline_words(rows: Sequence[ArmRow]) -> str:
-    """Baseline of the differences, in words."""
+    """Return the name of the baseline of a leaderboard's differences."""
     names = [split_name(base.arm)[0] for row in rows if (base := baseline(row, rows))]
     sets = sorted({name for name in names if name != "none"})
     return f"none (sets of one size: {', '.join(sets)})" if sets else "none"
 
 
 def tables(row: ArmRow, store: RunStore) -> list[Evaluation]:
-    """Evaluations of a line's taggers on the first test set: one a seed, replicate by replicate.
+    """Read the evaluations of a line's taggers on the first test set: one per seed, replicate by replicate.
 
-    Where halves are swapped each has a row for every sentence of the pool. Two lines of one experiment are compared by
-    `stats.bootstrap`. Errors: CorpusError, RunError where a run or its files are gone.
+    If halves are swapped, each has a row for every sentence of the pool. `stats.bootstrap` compares two lines.
+    Errors: CorpusError, RunError if a run or its files are gone.
     """
     split = row.halves_runs or [""] * len(row.finetunes)
     return [
         one
         for finetune, halves in zip(row.finetunes, split, strict=True)
-        for one in of_replicate(store.get(finetune), store.get(halves) if halves else None)
+        for one in evaluations_of_replicate(store.get(finetune), store.get(halves) if halves else None)
     ]
 
 
 def of_most_text(rows: Sequence[ArmRow]) -> list[ArmRow]:
-    """Without the lines of an arm that reads less of its source than another line of it does."""
+    """Keep, for each arm that reads a source in several sizes, only the line that reads most."""
     most: dict[str, int] = {}
     for row in rows:
         most[row.arm] = max(source_tokens(row), most.get(row.arm, 0))
@@ -290,17 +427,17 @@ def of_most_text(rows: Sequence[ArmRow]) -> list[ArmRow]:
 
 
 def source_tokens(row: ArmRow) -> int:
-    """Tokens that a line reads of its source where that is read in several sizes; else 0."""
+    """Return the tokens that a line reads of its source, if sources are read in several sizes; else 0."""
     return int(Budget.parse(row.budget).value) if row.source and row.budget else 0
 
 
 def nothing_learnt(rows: Sequence[ArmRow]) -> bool:
-    """Whether no tagger of any arm learnt anything, so that nothing can be compared."""
+    """Return True if no tagger of any arm learnt anything, so that nothing can be compared."""
     return bool(rows) and all(len(row.collapsed) == len(row.micro_f1) for row in rows)
 
 
 def read(run: Run) -> ExperimentResult:
-    """Result of a finished run. Errors: RunError."""
+    """Read the result of a finished experiment. Errors: RunError."""
     found = result.read(run, ExperimentResult)
     rows = [
         replace(row, why=without_number(row.why), seeds_needed=without_number(row.seeds_needed))
@@ -315,20 +452,95 @@ _NUMBER = re.compile(
 
 
 def without_number(text: str) -> str:
-    """A sentence of an older version without its number of repetitions: the finding says it, from another spread."""
+    """Remove the number of repetitions from a stored sentence: the verdict gives it, from another spread."""
     return _NUMBER.sub(
         r"the \2 so far, which differ by \1 points (sd), are too few to settle a difference of \3.", text
     )
 
 
 def file(run: Run, suffix: str) -> Path:
-    """The path of the table. suffix: `csv` or `md`."""
-    return run.artifacts / f"leaderboard.{suffix}"
+    """Return the path of the table of an experiment or a study. suffix: `csv` or `md`."""
+    name = "study" if run.manifest.kind == "study" else "leaderboard"
+    return run.artifacts / f"{name}.{suffix}"
 
 
 def write(context: RunContext, texts: Mapping[str, str]) -> None:
-    """texts: {"csv", "md"}."""
+    """Write the tables of an experiment or a study. texts: {"csv": text, "md": text}."""
     for suffix, text in texts.items():
         path = file(context.run, suffix)
         write_atomic(path, text.encode())
         context.artifact(path.name, path)
+
+
+def write_halves(context: RunContext, tested: Sequence[IntArray]) -> None:
+    """Write the rows of the pool that each half is tested on, in the order of its test corpus."""
+    path = context.run.artifacts / _TESTED
+    np.savez_compressed(path, *tested)
+    context.artifact(path.name, path)
+
+
+def evaluations_of_replicate(finetune: Run, halves: Run | None) -> list[Evaluation]:
+    """Read the evaluations of a replicate's taggers on the first test set, one per seed.
+
+    halves: run that split its labelled sentences; None if halves are not swapped. With it, an evaluation has a row for
+    every sentence of the pool and marks the tested ones.
+    """
+    plain = evaluations.read(finetune)
+    if halves is None:
+        return plain
+    split = result.read(halves, HalvesResult)
+    side = [half.test for half in split.halves].index(finetune.manifest.config["test"][0])
+    with read_back(path := halves.artifacts / _TESTED), np.load(path, allow_pickle=False) as arrays:
+        rows = arrays[f"arr_{side}"]
+    return [one.among(rows, split.sentences) for one in plain]
+
+
+def no_task_learnt(tasks: Sequence[TaskRow]) -> bool:
+    """Return True if no tagger of any task learnt anything, so that nothing can be compared."""
+    return not any(task.learnt for task in tasks)
+
+
+def unlearnt_taggers(tasks: Sequence[TaskRow]) -> Unlearnt:
+    """Return how many of the taggers behind the claim learnt nothing, over all tasks."""
+    return Unlearnt(taggers=sum(task.unlearnt for task in tasks), of=sum(task.taggers for task in tasks))
+
+
+def _text(worth: Worth | None) -> str:
+    if worth is None:
+        return ""
+    if worth.unknown:
+        return f"an amount of random text that {worth.replicates} replicates cannot tell"
+    if worth.below:
+        return "less than 1 times as much random text: it did not help"
+    if worth.beyond:
+        return f"reading more than {worth.most:.2g} times as much at random (beyond what was run)"
+    lo = "less than 1" if worth.lo is None else f"{worth.lo:.2g}"
+    hi = f"more than {worth.most:.2g}" if worth.hi is None else f"{worth.hi:.2g}"
+    return f"reading {_estimate(worth)} times as much at random (95% interval {lo} to {hi})"
+
+
+def _estimate(worth: Worth) -> str:
+    if worth.times <= 1:
+        return "less than 1"
+    return f"more than {worth.most:.2g}" if worth.times >= worth.most else f"about {worth.times:.2g}"
+
+
+def _labels(worth: Worth | None) -> str:
+    if worth is None:
+        return ""
+    most, what = f"more than {_more(worth, worth.most)}", f"more labelled sentences than {worth.size:,.0f}"
+    if worth.unknown:
+        return f"a number of {what} that {worth.replicates} replicates cannot tell"
+    if worth.below:
+        return f"no {what} (less than 0)"
+    if worth.beyond:
+        return f"{most} {what} (beyond what was run)"
+    lo = "less than 0" if worth.lo is None else _more(worth, worth.lo)
+    hi = most if worth.hi is None else _more(worth, worth.hi)
+    estimate = "less than 0" if worth.times <= 1 else most if worth.times >= worth.most else _more(worth, worth.times)
+    return f"{estimate} {what} (95% interval {lo} to {hi})"
+
+
+def _more(worth: Worth, times: float) -> str:
+    """Return the number of labelled sentences that a multiple adds."""
+    return f"{worth.size * (times - 1):,.0f}"

@@ -7,18 +7,19 @@ from statistics import mean
 
 from core.config import fields_with
 from core.errors import ConfigError, CorpusError, RunError, WinnowError
-from core.experiment import arm_words, foresight, plot
-from core.experiment import finding as findings
+from core.experiment import foresight
 from core.experiment import result as leaderboard
 from core.experiment import view as experiments
+from core.experiment import words as experiment_words
+from core.experiment import words as findings
 from core.experiment.advice import LabelsSpared, labels_spared, next_budget
 from core.experiment.advice import NextBudget as NextBudget
 from core.experiment.config import ExperimentConfig
-from core.experiment.finding import Finding as Finding
+from core.experiment.foresight import Outlook
 from core.experiment.result import ArmRow as ArmRow
 from core.experiment.result import ExperimentResult as ExperimentResult
 from core.experiment.result import FurtherTest as FurtherTest
-from core.experiment.settling import Outlook
+from core.experiment.words import Finding as Finding
 from core.kinds import KINDS
 from core.projects.home import home, kept_per_home, library, store
 from core.runs import result
@@ -196,7 +197,7 @@ def baseline_words(rows: Sequence[ArmRow]) -> str:
 
 def overlap_in_short(run_id: str) -> str:
     """Sentences that one learnt from and tested too, for whoever trains no models; "" where there are none."""
-    return arm_words.overlap_in_short(board(run_id))
+    return experiment_words.overlap_in_short(board(run_id))
 
 
 def halves_note(rows: Sequence[ArmRow]) -> str:
@@ -220,7 +221,9 @@ def decodings(run_id: str) -> dict[str, dict[str, float]]:
     here = {run.id: run for run in store().list("finetune")}
     lines: dict[str, dict[str, float]] = {}
     for row in board(run_id).leaderboard:
-        lines[plot.line_name(row)] = tagger_tables.decodings(here[run] for run in row.finetunes if run in here)
+        lines[experiment_words.line_name(row)] = tagger_tables.decodings(
+            here[run] for run in row.finetunes if run in here
+        )
     return lines
 
 
@@ -350,7 +353,7 @@ def missing(run_id: str) -> list[str]:
             own = ["its taggers"]
         for what in own:
             if what not in (*gone, tagger_tables.MODEL):  # the command trains it again
-                arms.setdefault(what.removeprefix("its "), []).append(plot.line_name(row))
+                arms.setdefault(what.removeprefix("its "), []).append(experiment_words.line_name(row))
     # What many arms lack is said once, with their names: "the model of knn 10%, none".
     return [*gone, *(f"the {what.removeprefix('the ')} of {', '.join(names)}" for what, names in arms.items())]
 

@@ -1,8 +1,8 @@
-"""`experiment`: was it worth it? Arms x budgets x seeds, shared stages made once, a verdict each.
+"""The run `experiment`: variants x budgets x seeds, shared stages computed once, a verdict on each variant.
 
-Every arm differs from `none` in one respect, as `arms` says: what its encoder or its word vectors have read, whose
-labels it borrows, how its L_C was rebuilt. All else is alike: the seeds, the settings, and, where the arm does not say
-otherwise, the encoder and L_C. The best epoch is chosen on dev; the test set is read once an arm, by its fine-tuning.
+Every variant differs from `none` in one respect (`arms`): the text that its encoder or word vectors have read, the
+labels that it borrows, or the rebuilding of its L_C. Seeds and settings are the same for all; so are encoder and L_C
+unless the variant is about them. The best epoch is chosen on dev; each fine-tuning reads the test set once.
 """
 
 from collections.abc import Mapping
@@ -10,14 +10,13 @@ from dataclasses import replace
 
 from core.config import Budget
 from core.experiment import leaderboard, tables
-from core.experiment.clock import Clock
 from core.experiment.config import ExperimentConfig
-from core.experiment.cost import calibration_options, cost
+from core.experiment.cost import Clock, calibration_options, cost
 from core.experiment.fan import Helpers, helpers, run_steps
-from core.experiment.interim_analysis import planned_test
-from core.experiment.multipliers import multipliers
+from core.experiment.finished import FinishedChain, FinishedLine
+from core.experiment.leaderboard import multipliers, planned_test
 from core.experiment.result import ExperimentResult, PlannedTest, write
-from core.experiment.stages import FinishedChain, FinishedLine, Stages
+from core.experiment.stages import Stages
 from core.experiment.steps import CHECK, Chain, Line, Step, in_order, lines
 from core.importing.data_checks import red_items
 from core.kind import Job, Kind
@@ -29,7 +28,7 @@ from core.tagging.calibration import CalibrateResult
 
 
 def run(config: ExperimentConfig, job: Job) -> ExperimentResult:
-    """Artifacts: `leaderboard.csv`, `leaderboard.md`."""
+    """Make or find all runs of the experiment and compare its lines. Artifacts: `leaderboard.csv`, `leaderboard.md`."""
     cells = config.cells
     _check_budgets(config, job)
     if added := [name for name in dict.fromkeys(cell.arm.plain_name for cell in cells) if name not in config.arms]:
@@ -54,7 +53,7 @@ def run(config: ExperimentConfig, job: Job) -> ExperimentResult:
 
 
 def _check_budgets(config: ExperimentConfig, job: Job) -> None:
-    """Refuse a budget larger than D_C before anything is embedded. Errors: ConfigError."""
+    """Refuse a budget larger than D_C before anything is computed. Errors: ConfigError."""
     if not any(cell.arm.chooses for cell in config.cells):
         return
     domain = job.corpus(config.domain)
@@ -63,7 +62,7 @@ def _check_budgets(config: ExperimentConfig, job: Job) -> None:
 
 
 def help_along(config: ExperimentConfig, job: Job) -> None:
-    """Make steps that nobody else is at, beside the process that works on the experiment. Errors: Over at its end."""
+    """Make free steps next to the process that runs the experiment. Errors: Over when all steps are done."""
     with helpers(job) as helping:
         _finished(config, job, helping)
     raise Over
@@ -72,7 +71,7 @@ def help_along(config: ExperimentConfig, job: Job) -> None:
 def _finished(
     config: ExperimentConfig, job: Job, helping: Helpers
 ) -> tuple[Stages, list[FinishedLine], PlannedTest | None]:
-    """All runs, those that others make at the same time included, by line, until the planned test knows."""
+    """Make or find the runs, block by block, until the planned test ends the experiment; other processes may help."""
     measured = results.read(job.child("calibrate", **calibration_options(config)), CalibrateResult)
     others = {
         encoder: results.read(job.child("calibrate", **calibration_options(config, encoder)), CalibrateResult)
@@ -100,7 +99,7 @@ def _finished(
 
 
 def _line(line: Line, runs: Mapping[Step, Run], source: str | None) -> FinishedLine:
-    """The line by those of its replicates that were made."""
+    """Return a line with the replicates that have been run."""
     chains = tuple(_chain(chain, runs) for chain in line.chains if chain.tuned[0, 0] in runs)
     return FinishedLine(cell=line.cell, chains=chains, source=source)
 

@@ -1,21 +1,19 @@
-"""The stages of an experiment's arms: with which options their runs are made, or found."""
+"""The stages of an experiment: options of the runs behind each line, from its selection to its taggers."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from core.assisting.drift import Assisted, check_assisting, mapped, random_part
+from core.assisting.score import check_trainable
+from core.assisting.skl import parse_map
+from core.bias.rebuilt import RebuildResult, read_edits
 from core.corpora.corpus import Corpus
 from core.errors import ConfigError
-from core.experiment import halves, multipliers
-from core.experiment.arms import CONTROL, WHOLE, Arm, Cell
-from core.experiment.caps import tokens_read
-from core.experiment.halves_result import HalvesResult
-from core.experiment.imported_vectors import imported
-from core.experiment.labels import Labels, Part
-from core.experiment.replicates import Replicate
+from core.experiment.arms import CONTROL, NONE, RANDOM, SHARE, WHOLE, Arm, Cell
+from core.experiment.config import SPLITS, ExperimentConfig, Replicate, tokens_read
+from core.experiment.result import HalvesResult
 from core.importing.learnable import learnable
 from core.kind import Job, Options
 from core.runs.result import read
@@ -25,72 +23,105 @@ from core.selection.result import SelectResult
 from core.selection.strategies.gazetteer import Gazetteer
 from core.similarity.sample import capped
 
-if TYPE_CHECKING:
-    from core.experiment.config import ExperimentConfig
-
 GENERAL = 500  # sentences
+Part = tuple[int, int]  # sentences and draw of a part of L_C; (0, 0) is all of it
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FinishedChain:
-    """The finished runs of one replicate of a line.
+class Labels:
+    """Options of the runs behind an arm's labels: parts of L_C, borrowed sentences, L_C rebuilt.
 
-    tuned: by size of L_C and draw; (0, 0) is the whole of it. labels: what the whole L_C was changed or joined by.
-    halves: what it has L_C from, where halves are swapped.
+    `job` makes or finds the runs that they depend on.
     """
 
-    replicate: Replicate
-    select: Run | None
-    pretrain: Run | None
-    tuned: Mapping[Part, Run]
-    labels: tuple[Run, ...] = ()
-    halves: Run | None = None
+    def __init__(self, config: ExperimentConfig, job: Job, barred: Sequence[str] = ()) -> None:
+        """barred: corpora whose sentences may not be borrowed."""
+        self.config, self.job, self.barred = config, job, barred
+
+    def skl(self, part: Part) -> Options:
+        """Return the options of scoring assisting sentences by how far their entities drift from that part of L_C."""
+        config = self.config
+        given = {"primary": self.part(part), "assisting": self.assisting.fingerprint, **config.skl}
+        return {**given, "type_map": config.type_map}
+
+    def difficulty(self, part: Part) -> Options:
+        """Return the options of measuring PVI on that part; all methods of rebuilding share the measurement."""
+        config = self.config
+        given: Options = {"preset": config.preset, "seed": config.draw_seed, **config.difficulty}
+        given |= {"encoder": config.difficulty_encoder or config.encoder, "allow_download": config.allow_download}
+        return {"train": self.part(part), **given}
+
+    def rebuild(self, cell: Cell, replicate: Replicate, measured: Sequence[Run], part: Part) -> Options:
+        """Return the options of rebuilding that part of L_C without held-out text."""
+        config, arm = self.config, cell.arm
+        given: Options = {"seed": replicate.draw, **config.rebuild, "method": arm.rebuild}
+        given |= {"rate": arm.rate, "difficulty": measured[0].id} if measured else {"encoder": config.encoder}
+        given |= {"size": arm.size, "add_bin": arm.bin} if arm.rebuild == SHARE else {}
+        return {"train": self.part(part), "holdout": (*config.held_out, config.dev), **given}
+
+    def train(self, cell: Cell, runs: Sequence[Run], part: Part) -> str:
+        """Return the fingerprint of a line's training set. runs: the runs behind its labels."""
+        if not cell.arm.rebuild:
+            return self.part(part)
+        return self._copied(runs[-1], part) if cell.arm.copies else read(runs[-1], RebuildResult).corpus
+
+    def _copied(self, rebuild: Run, part: Part) -> str:
+        """Seal that part of L_C with an unchanged copy of each sentence that the rebuilt one has changed copies of."""
+        train = self.job.corpus(self.part(part))
+        again = sorted({edit.copy_of for edit in read_edits(rebuild) if edit.copy_of is not None})
+        rows, name = [*range(len(train)), *again], f"{train.name} with {len(again):,} unchanged copies"
+        origin = {"from": train.fingerprint}
+        return self.job.library.subset(train, np.array(rows), name=name, origin=origin).fingerprint
+
+    @cached_property
+    def assisting(self) -> Corpus:
+        """Assisting corpus without held-out sentences. Errors: ConfigError for a type map of L_C's own types."""
+        config = self.config
+        check_trainable(self.job.corpus(config.train), parse_map(config.type_map))
+        return learnable(config.assisting, self.barred, self.job)
+
+    def assisting_options(self, cell: Cell, replicate: Replicate, runs: Sequence[Run], part: Part) -> Options:
+        """Return the options of fine-tuning on assisting sentences too. runs: the line's `skl` run, if any.
+
+        Errors: ConfigError, CorpusError if no sentence is left to borrow or the network cannot learn from them.
+        """
+        config, library, shared = self.config, self.job.library, None
+        if runs:
+            shared = Assisted.read(runs[-1], library).shared_labels(cell.arm.assisting, config.network, library)
+        if shared and not cell.arm.control:
+            return shared.options
+        primary = self.job.corpus(self.part(part))
+        whole = mapped(self.assisting, primary, parse_map(config.type_map), library)
+        check_assisting(config.network, whole, primary.types)
+        if shared:
+            n = len(self.job.corpus(shared.assisting))
+            return random_part(whole, n, replicate.draw, config.network, library).options
+        return {"assisting": whole.fingerprint}
 
     @property
-    def finetune(self) -> Run:
-        return self.tuned[0, 0]
+    def sizes(self) -> list[Part]:
+        """Parts of L_C that every arm is fine-tuned on, unless multipliers are measured."""
+        config = self.config
+        return [(0, 0), *((size, draw) for draw in range(config.draws) for size in config.train_sizes)]
 
-    @property
-    def added(self) -> list[Run]:
-        """All but the taggers: what `none` does not need."""
-        return [run for run in (self.select, self.pretrain, *self.labels) if run]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FinishedLine:
-    """The finished runs behind one line of the leaderboard. source: fingerprint of what its word vectors or states come
-    from."""
-
-    cell: Cell
-    chains: tuple[FinishedChain, ...]
-    source: str | None = None
-
-    @property
-    def finetunes(self) -> list[Run]:
-        """Fine-tunings on the whole of L_C, a run a replicate."""
-        return [chain.finetune for chain in self.chains]
-
-    @property
-    def halves(self) -> list[Run]:
-        """Runs that its replicates have their labels from, one a replicate; nothing where all have the same."""
-        return [chain.halves for chain in self.chains if chain.halves]
-
-    @property
-    def runs(self) -> list[Run]:
-        """Runs that the line with the whole of L_C rests on."""
-        return [*self.added, *self.finetunes]
-
-    @property
-    def added(self) -> list[Run]:
-        """The same without the taggers: what `none` does not need."""
-        return [run for chain in self.chains for run in chain.added]
+    def part(self, part: Part) -> str:
+        """Seal that part of L_C and return its fingerprint. Parts of one draw are nested: prefixes of one order."""
+        config, (size, draw) = self.config, part
+        if not size:
+            return config.train
+        train = self.job.corpus(config.train)
+        if size > len(train):
+            raise ConfigError(f"train_sizes: {size:,} sentences are more than {train.name} has ({len(train):,}).")
+        order = np.random.default_rng([config.draw_seed, draw]).permutation(len(train))
+        name = f"{train.name} {size} draw {draw + 1}"
+        origin = {"from": train.fingerprint}
+        return self.job.library.subset(train, order[:size], name=name, origin=origin).fingerprint
 
 
 class Stages:
-    """Options of an experiment's runs; `job` makes what they rest on, or only looks for it, when it is a plan."""
+    """Options of an experiment's runs. `job` makes the runs that they depend on; for a plan it only looks for them."""
 
-    def __init__(self, config: "ExperimentConfig", job: Job, pool: str = "") -> None:
-        """pool: of what the labels are a half, which is kept out of all that is read beside T_C."""
+    def __init__(self, config: ExperimentConfig, job: Job, pool: str = "") -> None:
+        """pool: fingerprint of the corpus that the labels are a half of; all reading except T_C excludes it."""
         self.config, self.job, self.pool = config, job, pool
         held_out = (*config.held_out, config.dev)
         self.barred = (pool, *config.also_test, *config.holdout) if pool else held_out
@@ -99,45 +130,56 @@ class Stages:
         learns = [cell.arm for cell in config.cells if cell.arm.source and not self.imported(cell.arm)]
         self.named = {arm.source: self._named(arm) for arm in learns}
 
-    def halves(self, number: int) -> Options:
-        """Options of splitting L_C's sentences for the replicate of that number."""
-        return halves.options(self.config, number, self._split_sizes)
+    def halves(self, replicate: Replicate) -> Options:
+        """Return the options of splitting the pooled sentences; the two replicates that swap halves share them."""
+        config, sizes = self.config, self.config.half_sizes(self._split_sizes)
+        named = {split: getattr(config, split) for split in SPLITS}
+        seed = config.seeds[replicate.number - 1 - replicate.side]
+        return {**named, "train_sentences": sizes["train"], "dev_sentences": sizes["dev"], "seed": seed}
 
     @property
     def _split_sizes(self) -> dict[str, int]:
         """Sentences of the splits, each corpus once."""
-        names = dict.fromkeys(getattr(self.config, split) for split in halves.SPLITS)
+        names = dict.fromkeys(getattr(self.config, split) for split in SPLITS)
         sizes = {name: len(self.job.corpus(name)) for name in names}
         return {"train": sizes.pop(self.config.train), **sizes}
 
     @cached_property
     def label_sizes(self) -> tuple[int, ...]:
-        """Labelled sentences that lines are trained on to tell what choosing is worth, rising; the last are all."""
-        sizes = self._split_sizes
-        whole = halves.labelled(self.config, sizes) if self.config.cross else sizes
-        return multipliers.nested(self.config.train_sizes, whole["train"])
+        """Sizes of the parts of L_C that multipliers are measured on, ascending; the last is all of L_C."""
+        config, sizes = self.config, self._split_sizes
+        whole = (config.half_sizes(sizes) if config.cross else sizes)["train"]
+        return (*sorted({size for size in config.train_sizes or (whole // 4, whole // 2) if 0 < size < whole}), whole)
 
     def parts(self, cell: Cell, replicate: Replicate) -> list[Part]:
-        """Parts of L_C that a replicate of a line is fine-tuned on."""
+        """Return the parts of L_C that a replicate of a line is fine-tuned on.
+
+        For multipliers the claim, `random` and `none` are also trained on smaller parts, drawn for each replicate.
+        """
         claim = self.config.claimed
         if not self.config.multipliers or claim is None:
             return self.labels.sizes
-        return multipliers.parts(cell, claim, self.label_sizes, replicate)
+        compared = [(NONE, ""), (RANDOM, claim.budget), (claim.arm.name, claim.budget)]
+        smaller = self.label_sizes[:-1] if (cell.arm.name, cell.budget) in compared else ()
+        return [(0, 0), *((size, replicate.number - 1) for size in smaller)]
 
-    def on_half(self, run: Run, number: int) -> "Stages":
-        """The same stages for the replicate of that number. run: that split L_C's sentences."""
-        if (known := self._on_half.get((run.id, halves.side(number)))) is None:
+    def on_half(self, run: Run, replicate: Replicate) -> "Stages":
+        """Return the stages on a replicate's half of the labelled sentences. run: the run that split them."""
+        key = run.id, replicate.side
+        if (known := self._on_half.get(key)) is None:
             split = read(run, HalvesResult)
-            config = halves.on_half(self.config, split.halves[halves.side(number)])
-            known = self._on_half[run.id, halves.side(number)] = Stages(config, self.job, split.pool)
+            half = split.halves[replicate.side]
+            update = {name: getattr(half, name) for name in ("task", *SPLITS)}
+            known = self._on_half[key] = Stages(self.config.model_copy(update=update), self.job, split.pool)
         return known
 
     def imported(self, arm: Arm) -> str:
-        """The run of the imported vectors that an arm's words begin with; "" where it has none."""
-        return "" if arm.states else imported(self.config).get(arm.source, "")
+        """Return the run of the imported vectors that an arm starts from; "" if it has none."""
+        imports = dict(zip(self.config.imported_vectors, self.config.imports, strict=False))
+        return "" if arm.states else imports.get(arm.source, "")
 
     def _named(self, arm: Arm) -> Corpus:
-        """The source that an arm is called after. Errors: ConfigError."""
+        """Return the source that an arm's name refers to. Errors: ConfigError."""
         sources = [self.job.corpus(reference) for reference in self.config.sources]
         matches = [corpus for corpus in sources if arm.source in (corpus.name, *corpus.names)]
         matches = matches or [corpus for corpus in sources if corpus.fingerprint.startswith(arm.source)]
@@ -151,16 +193,16 @@ class Stages:
 
     @cached_property
     def task(self) -> Corpus:
-        """T_C as it may be learnt from."""
+        """T_C without the held-out sentences that may not be learnt from."""
         config = self.config
         held_out = {"none": (*config.held_out, config.dev), "dev": config.held_out, "all": ()}[config.transductive]
         return learnable(config.task, held_out, self.job)
 
     @cached_property
     def general(self) -> Corpus:
-        """Random sentences of D_C that no arm trains on: what each forgets is told on them (SOURCES.md, Forgetting)."""
+        """Random sentences of D_C that no arm trains on; forgetting is measured on them (SOURCES.md, Forgetting)."""
         domain = self.job.corpus(self.config.domain)
-        # A twentieth at most: what is kept for this is lost to every arm.
+        # At most a twentieth of D_C, because no arm can train on these sentences.
         n = min(GENERAL, -(-len(domain) // 20))
         rows = np.random.default_rng(self.config.draw_seed).choice(len(domain), n, replace=False)
         origin = {"from": domain.fingerprint}
@@ -168,8 +210,10 @@ class Stages:
 
     @cached_property
     def sources(self) -> dict[tuple[str, str], Corpus]:
-        """Text that is read of each source, by its fingerprint and a line's budget: as many tokens of all, nothing that
-        is held out. A smaller size is a part of a larger one."""
+        """{(source, budget): text read of that source}, without held-out sentences, the same number of tokens for all.
+
+        A smaller size is a part of a larger one. Errors: ConfigError if a source is smaller than `cap_tokens`.
+        """
         config = self.config
         whole = {self.job.corpus(ref).fingerprint: learnable(ref, self.barred, self.job) for ref in config.sources}
         small = min(whole.values(), key=lambda corpus: corpus.n_tokens)
@@ -183,7 +227,7 @@ class Stages:
         return {(mark, at): self._capped(corpus, cap) for mark, corpus in whole.items() for at, cap in caps.items()}
 
     def source(self, cell: Cell) -> Corpus | None:
-        """Text that a line reads of its source; None where it has none."""
+        """Return the text that a line reads of its source; None if it reads none."""
         learns = cell.arm.source and not self.imported(cell.arm)
         return self.sources[self.named[cell.arm.source].fingerprint, cell.budget] if learns else None
 
@@ -195,18 +239,19 @@ class Stages:
         return self.job.library.subset(corpus, rows, name=f"{corpus.name} {cap:,} tokens", origin=origin)
 
     def select(self, cell: Cell, replicate: Replicate, alike: Run | None = None, times: float = 1) -> Options:
-        """Options of choosing S_C of a line. Leaks of D_C, those of dev among them, are never selected.
+        """Return the options of selecting a line's S_C. Leaks in D_C, including those of dev, are never selected.
 
-        alike: the run that chose the text which this line has as many tokens of, or `times` as many; None: as its
-        budget says. The sentence that would pass that number is left out.
+        alike: selection whose number of tokens, times `times`, is this line's budget; None: the line's own budget. The
+        sentence that would exceed it is left out.
         """
         config, arm = self.config, cell.arm
         given = {key: getattr(config, key) for key in ("domain", "train", "dev", "encoder", "allow_download")}
-        # As on 3_Selection where it may be, so that their scores are one run; else T_C comes with its leaks removed.
+        # Same options as on the Selection page if possible, so that both share one scoring run; else T_C comes without
+        # its leaks.
         plain = config.transductive == "none" and not self.pool
         given |= {"task": config.task if plain else self.task.fingerprint, "transductive": not plain}
         given |= {"holdout": config.held_out, "strategy": arm.strategy, "options": self._own(arm.strategy)}
-        if self.pool:  # the same for all replicates, which then share what was found in D_C
+        if self.pool:  # the same for all replicates, which then share the audit of D_C
             given |= {"holdout": self.barred, "dev": config.dev if "ner" in STRATEGIES[arm.strategy].models else ""}
         if arm.strategy == Gazetteer.name and config.gazetteer:
             given["train"] = config.gazetteer
@@ -214,18 +259,18 @@ class Stages:
         budget = f"{self.task.n_tokens}tokens" if arm.plain_name == CONTROL else cell.budget
         if alike:
             tokens = round(times * read(alike, SelectResult).tokens)
-            # A multiple may be more than D_C has.
+            # A multiple can exceed the size of D_C.
             budget = f"{min(tokens, self.job.corpus(config.domain).n_tokens)}tokens"
         return {**given, "budget": budget, **config.select}
 
     def _own(self, strategy: str) -> Options:
-        """A strategy's own options; those that train a model take the experiment's preset."""
+        """Return a strategy's own options; strategies that train a model get the experiment's preset."""
         options = self.config.strategies.get(strategy, {})
         trains = "preset" in STRATEGIES[strategy].Options.model_fields
         return {"preset": self.config.preset, **options} if trains else options
 
     def pretrain(self, cell: Cell, replicate: Replicate, selects: Mapping[Cell, Run], pieces: float) -> Options:
-        """Options of a line's pre-training. selects: the runs that chose its text, under `fixed` all others'."""
+        """Return the options of a line's pre-training. selects: its selection; under `fixed`, those of all lines."""
         config = self.config
         options: Options = {"preset": config.preset, "seed": replicate.draw, **config.pretrain}
         options |= {**self.amount(selects, pieces), "allow_download": config.allow_download}
@@ -236,12 +281,15 @@ class Stages:
         return {"corpora": self.read(cell, selects.get(cell)), "init": cell.arm.encoder or config.encoder, **options}
 
     def amount(self, selects: Mapping[Cell, Run], pieces: float) -> Options:
-        """Options `fixed` gives every arm alike; nothing where each has the preset's epochs. pieces: a token has."""
+        """Return the amount of training that `fixed` gives every arm; {} for the preset's epochs.
+
+        pieces: word pieces per token.
+        """
         kind, config = self.config.fixed, self.config
         if kind == "none":
             return {}
         cells = [cell for cell in config.cells if cell.arm.pretrains]
-        # Lines that read all of D_C set no measure: the others would read their own text many times over.
+        # Ignore lines that read all of D_C, else the others would repeat their own text many times.
         some = [cell for cell in cells if cell.arm.budget != WHOLE] or cells
         read = [[self.job.corpus(ref) for ref in self.read(cell, selects.get(cell))] for cell in some]
         settings = config.mlm_settings
@@ -252,7 +300,7 @@ class Stages:
         return {"max_pieces": round(settings.n_epochs * tokens * pieces)}
 
     def read(self, cell: Cell, select: Run | None) -> tuple[str, ...]:
-        """The corpora that a line's MLM reads."""
+        """Return the corpora that a line's MLM reads."""
         if source := self.source(cell):
             return (source.fingerprint,)
         task = (self.task.fingerprint,) if cell.arm.task else ()
@@ -261,7 +309,7 @@ class Stages:
     def finetune(
         self, cell: Cell, replicate: Replicate, part: Part, *, pretrain: Run | None, labels: Sequence[Run]
     ) -> Options:
-        """Options of a line's taggers on one part of L_C, one a seed. labels: the runs behind what it learns from."""
+        """Return the options of a line's taggers on one part of L_C. labels: the runs behind its training set."""
         config = self.config
         options = {"preset": config.tagger_preset, "allow_download": config.allow_download, **config.finetune}
         options |= {**config.tagger, **self._borrowed(cell, pretrain)}
@@ -273,10 +321,10 @@ class Stages:
         return {"init": init, **given, **options}
 
     def _borrowed(self, cell: Cell, pretrain: Run | None) -> Options:
-        """The options of fine-tuning in which a line differs from `none`, but for labels."""
+        """Return the options of fine-tuning in which a line differs from `none`, apart from its labels."""
         arm = cell.arm
         options: Options = {}
-        if size := self.config.vectors.get("dimension"):  # else random words would be shorter than those with vectors
+        if size := self.config.vectors.get("dimension"):  # random word vectors need the same dimension as learnt ones
             options["skipgram"] = {"dimension": size}
         if arm.states:
             options["states"] = pretrain.id if pretrain else self.config.encoder

@@ -1,52 +1,47 @@
-"""The runs that an experiment needs, in the order in which they are made: declared here and nowhere else.
+"""The steps of an experiment: every run that it needs, in the order in which they are made.
 
-`run` makes them, `cost` looks for finished ones and estimates the seconds of the others, `clock` tells how far it is.
+`fan` makes the runs; `cost` finds finished ones and estimates the seconds of the others.
 """
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 
-from core.experiment.arms import Cell
-from core.experiment.claim import as_much_as, times
-from core.experiment.halves import side
-from core.experiment.labels import Labels, Part, part_in_words
-from core.experiment.replicates import Replicate
-from core.experiment.seconds import Seconds
-from core.experiment.stages import Stages
+from core.experiment.arms import Cell, as_much_as, times
+from core.experiment.config import Replicate
+from core.experiment.stages import Labels, Part, Stages
 from core.kind import Options
 from core.runs.run import Run
 
-CHECK = ""  # a step without a run: it only says what cannot be trained on
+CHECK = ""  # kind of a step without a run: it only raises an error for data that cannot be trained on
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Step:
     """A run for one replicate of one line of the leaderboard.
 
-    needs: steps before it, without whose runs nobody can say its options. options: of the run, from those of the steps
-    before it. seconds: that it takes, asked only where it is not finished. part: of L_C.
+    options: returns the options of the run, given the runs of the steps in `needs`. part: part of L_C that it uses.
     """
 
     kind: str
     cell: Cell
     replicate: Replicate
     options: Callable[[Mapping["Step", Run]], Options]
-    seconds: Callable[[Seconds], float] = field(default=lambda seconds: 0.0)
     needs: tuple["Step", ...] = ()
     part: Part = (0, 0)
 
     @property
     def what(self) -> str:
-        """The replicate and the part of L_C in words; "" for the only one and for all of it."""
-        return ", ".join(filter(None, (self.replicate.in_words(), part_in_words(*self.part))))
+        """Replicate and part of L_C in words; "" for a single replicate on all of L_C."""
+        size, draw = self.part
+        part = f"{size:,} labelled sentences, draw {draw + 1}" if size else ""
+        return ", ".join(filter(None, (self.replicate.in_words(), part)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Stages, line and number of a replicate. halves: the step that gives it labels of its own; None where it has those
-    of all."""
+    """A replicate of a line and its stages. halves: step that splits off its own labels; None if all share L_C."""
 
     stages: Stages
     cell: Cell
@@ -55,17 +50,17 @@ class Place:
 
     @property
     def needs(self) -> tuple[Step, ...]:
-        """Steps that come before all others."""
+        """Steps that must come before all others of the replicate."""
         return (self.halves,) if self.halves else ()
 
     def within(self, runs: Mapping[Step, Run]) -> Stages:
-        """The stages as this replicate has them."""
-        return self.stages.on_half(runs[self.halves], self.replicate.number) if self.halves else self.stages
+        """Return the stages on the replicate's own labels."""
+        return self.stages.on_half(runs[self.halves], self.replicate) if self.halves else self.stages
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chain:
-    """The steps of one replicate; labels, tuned: by part of L_C. halves: shared with others."""
+    """The steps of one replicate. labels, tuned: by part of L_C. halves: shared with other lines and replicates."""
 
     replicate: Replicate
     halves: Step | None
@@ -77,14 +72,14 @@ class Chain:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """The steps of one line of the leaderboard, a chain of them a replicate."""
+    """The steps of one line of the leaderboard, one chain per replicate."""
 
     cell: Cell
     chains: tuple[Chain, ...]
 
 
 def lines(stages: Stages, pieces: float) -> list[Line]:
-    """One for every line of the leaderboard. pieces: word pieces per token."""
+    """Return the steps of every line of the leaderboard. pieces: word pieces per token of T_C."""
     cells = stages.config.cells
     halves = _halves(stages, cells)
     places = {
@@ -96,26 +91,37 @@ def lines(stages: Stages, pieces: float) -> list[Line]:
     }
     models = {cell: as_much_as(cell, cells, stages.config.claim) for cell in cells if cell.arm.strategy}
     selects: dict[tuple[Cell, Replicate], Step] = {}
-    for cell, model in sorted(models.items(), key=lambda item: item[1] is not None):  # first those that others wait for
+    # Lines that others take their number of tokens from come first.
+    for cell, model in sorted(models.items(), key=lambda item: item[1] is not None):
         for place in places[cell]:
             selects[cell, place.replicate] = _select(place, selects[model, place.replicate] if model else None)
     return [Line(cell=cell, chains=tuple(_chain(place, selects, pieces) for place in places[cell])) for cell in cells]
 
 
 def _halves(stages: Stages, cells: Sequence[Cell]) -> dict[int, Step]:
-    """The step that splits L_C for each replicate, by its number: two replicates share one, and all lines do."""
+    """Return the step that splits the labelled sentences, by number of the replicate; {} unless halves are swapped.
+
+    All lines share a step, and so do the two replicates that swap its halves.
+    """
     steps: dict[int, Step] = {}
     for replicate in stages.config.replicates(cells[0]) if stages.config.cross else ():
-        number = replicate.number
-        steps[number] = steps[number - 1] if side(number) else _split(stages, cells[0], replicate)
+        if replicate.side:
+            steps[replicate.number] = steps[replicate.number - 1]
+        else:
+            steps[replicate.number] = _split(stages, cells[0], replicate)
     return steps
 
 
-def in_order(lines: Iterable[Line], stops: Sequence[int] = ()) -> list[list[Step]]:
-    """The steps until each stop, or all. stops: numbers of replicates.
+def _split(stages: Stages, cell: Cell, replicate: Replicate) -> Step:
+    return Step(kind="halves", cell=cell, replicate=replicate, options=lambda runs: stages.halves(replicate))
 
-    Every choice of text and labels first, so that what cannot work fails early, text that has the size of another
-    after that one; then the training, replicate by replicate and arm by arm."""
+
+def in_order(lines: Iterable[Line], stops: Sequence[int] = ()) -> list[list[Step]]:
+    """Return the steps up to each stop; all in one block without stops. stops: numbers of replicates.
+
+    All selections and labels come first, so that data that cannot work fails early. Then come the trainings, replicate
+    by replicate and arm by arm.
+    """
     chains = [chain for line in lines for chain in line.chains]
     ends = stops or (max((chain.replicate.number for chain in chains), default=0),)
     begins = (-1, *ends[:-1])
@@ -128,7 +134,7 @@ def in_order(lines: Iterable[Line], stops: Sequence[int] = ()) -> list[list[Step
 def _ordered(chains: Sequence[Chain]) -> list[Step]:
     return [
         *dict.fromkeys(chain.halves for chain in chains if chain.halves),
-        # What reads as many tokens as another choice comes after that one.
+        # A selection that takes its number of tokens from another one comes after it.
         *sorted((chain.select for chain in chains if chain.select), key=lambda select: len(select.needs)),
         *(step for chain in chains for steps in chain.labels.values() for step in steps),
         *(
@@ -155,18 +161,8 @@ def _chain(place: Place, selects: Mapping[tuple[Cell, Replicate], Step], pieces:
     )
 
 
-def _split(stages: Stages, cell: Cell, replicate: Replicate) -> Step:
-    return Step(
-        kind="halves",
-        cell=cell,
-        replicate=replicate,
-        options=lambda runs: stages.halves(replicate.number),
-        seconds=Seconds.halves,
-    )
-
-
 def _select(place: Place, alike: Step | None) -> Step:
-    """alike: the choice that this one has as many tokens of."""
+    """Return the step of a selection. alike: selection whose number of tokens it takes."""
     cell, replicate = place.cell, place.replicate
 
     def options(runs: Mapping[Step, Run]) -> Options:
@@ -179,12 +175,11 @@ def _select(place: Place, alike: Step | None) -> Step:
         replicate=replicate,
         needs=(*place.needs, *((alike,) if alike else ())),
         options=options,
-        seconds=lambda timed: timed.select(cell, replicate),
     )
 
 
 def _labels(place: Place, part: Part) -> tuple[Step, ...]:
-    """The steps that make a line's labels: added to one part of L_C, or instead; none where that is all."""
+    """Return the steps behind a line's labels: sentences added to a part of L_C, or rebuilt; () for the part itself."""
     cell, replicate = place.cell, place.replicate
     step = partial(Step, cell=cell, replicate=replicate, part=part)
 
@@ -192,7 +187,7 @@ def _labels(place: Place, part: Part) -> tuple[Step, ...]:
         return place.within(runs).labels
 
     if cell.arm.assisting:
-        skl = step(kind="skl", needs=place.needs, options=lambda runs: within(runs).skl(part), seconds=Seconds.skl)
+        skl = step(kind="skl", needs=place.needs, options=lambda runs: within(runs).skl(part))
         needs = (skl,) if cell.arm.assisting < math.inf else ()
         check = step(
             kind=CHECK,
@@ -202,24 +197,21 @@ def _labels(place: Place, part: Part) -> tuple[Step, ...]:
         return (*needs, check)
     if not cell.arm.rebuild:
         return ()
-    difficulty = step(
-        kind="difficulty",
-        needs=place.needs,
-        options=lambda runs: within(runs).difficulty(part),
-        seconds=lambda timed: timed.difficulty(part, replicate),
-    )
+    difficulty = step(kind="difficulty", needs=place.needs, options=lambda runs: within(runs).difficulty(part))
     needs = (difficulty,) if cell.arm.measures else ()
     rebuild = step(
         kind="rebuild",
         needs=(*place.needs, *needs),
         options=lambda runs: within(runs).rebuild(cell, replicate, [runs[s] for s in needs], part),
-        seconds=Seconds.rebuild,
     )
     return (*needs, rebuild)
 
 
 def _pretrain(place: Place, selects: Mapping[Cell, Step], pieces: float) -> Step:
-    """Step of a pre-training; where all arms are trained alike, by what all select. selects: of this replicate."""
+    """Return the step of a pre-training; under `fixed` it needs the selections of all lines.
+
+    selects: the selections of this replicate.
+    """
     cell, replicate = place.cell, place.replicate
     own = (selects[cell],) if cell in selects else ()
     needs = own if place.stages.config.fixed == "none" else tuple(selects.values())
@@ -234,7 +226,6 @@ def _pretrain(place: Place, selects: Mapping[Cell, Step], pieces: float) -> Step
         replicate=replicate,
         needs=(*place.needs, *needs),
         options=options,
-        seconds=lambda timed: timed.pretrain(cell),
     )
 
 
@@ -254,5 +245,4 @@ def _finetune(place: Place, part: Part, *, pretrain: Step | None, labels: tuple[
         part=part,
         needs=(*place.needs, *((pretrain,) if pretrain else ()), *label_steps),
         options=options,
-        seconds=lambda timed: timed.finetune(part[0], cell, replicate),
     )

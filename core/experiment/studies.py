@@ -4,22 +4,21 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from core.experiment import finding as findings
-from core.experiment import study_result as study
+from core.experiment import result as study
+from core.experiment import study_words as findings
 from core.experiment import view as experiments
-from core.experiment.finding import Finding
 from core.experiment.foresight import larger
-from core.experiment.study_config import StudyConfig, task_names
-from core.experiment.study_cost import StudyCost as StudyCost
-from core.experiment.study_cost import study_cost
-from core.experiment.study_foresight import StudyChance, StudyForesight, foresee_study
-from core.experiment.study_result import Conclusion as Conclusion
-from core.experiment.study_result import Question as Question
-from core.experiment.study_result import StudyResult as StudyResult
+from core.experiment.result import Conclusion as Conclusion
+from core.experiment.result import Question as Question
+from core.experiment.result import StudyResult as StudyResult
+from core.experiment.study import StudyChance, StudyConfig, StudyForesight, foresee_study, study_cost, task_names
+from core.experiment.study import StudyCost as StudyCost
+from core.experiment.words import Finding
 from core.files import read_back
 from core.kind import Options, plan
 from core.kinds import KINDS
 from core.projects.home import home, library, store
+from core.runs import result
 from core.runs.events import Event
 
 
@@ -73,7 +72,7 @@ def _seconds(config: StudyConfig, chance: StudyChance) -> float:
 
 def board(run_id: str) -> StudyResult:
     """Result of a finished study. Errors: RunError."""
-    return study.read(store().get(run_id))
+    return result.read(store().get(run_id), StudyResult)
 
 
 def finding(run_id: str) -> Finding:

@@ -6,13 +6,18 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from statistics import mean
 
-from core.experiment import collapsed, further_tests
+from core.experiment.finished import NOTHING
 from core.experiment.result import (
     EXPLORATORY,
     SWAPPED,
+    ArmRow,
     CurvePoint,
     ExperimentResult,
+    FurtherTest,
+    Question,
+    StudyResult,
     baseline_words,
+    no_task_learnt,
     nothing_learnt,
     swapped,
 )
@@ -74,7 +79,7 @@ def as_csv(result: ExperimentResult) -> str:
 
 def as_markdown(result: ExperimentResult) -> str:
     """A table for people: two digits, and why each verdict is what it is."""
-    lines = [collapsed.NOTHING, ""] if nothing_learnt(result.leaderboard) else []
+    lines = [NOTHING, ""] if nothing_learnt(result.leaderboard) else []
     for words in result.claim_words:
         lines += [words, ""]
     lines += [words for text in (result.overlap_words, result.ceiling_words) if text for words in (text, "")]
@@ -94,7 +99,7 @@ def as_markdown(result: ExperimentResult) -> str:
     reasons = [
         f"- {row.arm} {row.budget}".rstrip() + f"{counted.get(row.arm, '')}: {row.why}" for row in result.leaderboard
     ]
-    further = further_tests.as_markdown(result.leaderboard)
+    further = _further(result.leaderboard)
     return "\n".join([*lines, "", *reasons, "", *further, *_curve(result.curve)])
 
 
@@ -122,3 +127,89 @@ def _curve(points: Sequence[CurvePoint]) -> list[str]:
         cells = [arm, budget, *(f"{mean(values):.2f}" if values else "" for values in f1s.values())]
         lines.append(f"| {' | '.join(cells)} |")
     return [*lines, ""]
+
+
+def _further(rows: Sequence[ArmRow]) -> list[str]:
+    """A table of the further test sets beside the first, a line an arm; nothing where there are none."""
+    tests = [test.test for test in rows[0].also]
+    if not tests:
+        return []
+    lines = [f"| variant | budget | test | {' | '.join(tests)} |", f"|---|---|---:|{'---:|' * len(tests)}"]
+    for row in rows:
+        cells = [row.arm, row.budget, _score_words(row), *map(_score_words, row.also)]
+        lines.append(f"| {' | '.join(cells)} |")
+    return [*lines, ""]
+
+
+def _score_words(test: ArmRow | FurtherTest) -> str:
+    """Mean, spread over seeds, difference to `none`."""
+    spread = "" if test.sd is None else f" ± {test.sd:.2f}"
+    return f"{test.mean:.2f}{spread} ({test.delta:+z.2f})"
+
+
+STUDY_COLUMNS = (
+    *("task", "run", "test_sentences", "tokens", "f1", "none_f1", "control_f1"),
+    *("reading", "reading_low", "reading_high", "reading_p", "helped"),
+    *("choosing", "choosing_low", "choosing_high", "choosing_p", "chose"),
+)
+THESE, OTHERS = "these, on average", "others like these"
+
+
+def study_csv(result: StudyResult) -> str:
+    """A line a task, then the two means, numbers as they are."""
+    out = io.StringIO()
+    writer = csv.DictWriter(out, STUDY_COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    for task in result.tasks:
+        low, high = task.choosing_interval or (None, None)
+        writer.writerow(
+            {
+                **{"task": task.name, "run": task.run, "test_sentences": task.sentences, "tokens": task.tokens},
+                **{"f1": task.f1, "none_f1": task.none_f1, "control_f1": task.control_f1},
+                **{"reading": task.reading.delta, "choosing": task.choosing.delta if task.choosing else None},
+                **dict(zip(("reading_low", "reading_high"), task.reading_interval, strict=True)),
+                **{"choosing_low": low, "choosing_high": high},
+            }
+        )
+    for name, which in ((THESE, "these"), (OTHERS, "others")):
+        if getattr(result.reading, which):
+            writer.writerow({"task": name, **_means(result, which)})
+    return out.getvalue()
+
+
+def _means(result: StudyResult, which: str) -> dict[str, object]:
+    row: dict[str, object] = {}
+    for head, answer, question in (("reading", "helped", result.reading), ("choosing", "chose", result.choosing)):
+        if question:
+            one = getattr(question, which)
+            low, high = one.interval
+            row |= {head: one.delta, f"{head}_low": low, f"{head}_high": high, f"{head}_p": one.p, answer: one.answer}
+    return row
+
+
+def study_markdown(result: StudyResult) -> str:
+    """A table for people, and what is lacking."""
+    lines = [NOTHING, ""] if no_task_learnt(result.tasks) else []
+    lines += [result.planned.why, ""] if result.planned else []
+    heads = ("task", "test sentences", "test F1", "none", "control", "reading helped", "choosing helped")
+    lines += [f"| {' | '.join(heads)} |", "|---|---:|---:|---:|---:|---|---|"]
+    for task in result.tasks:
+        control = "" if task.control_f1 is None else f"{task.control_f1:.2f}"
+        cells = [task.name, f"{task.sentences:,}", f"{task.f1:.2f}", f"{task.none_f1:.2f}", control]
+        chose = points(task.choosing.delta, task.choosing_interval) if task.choosing and task.choosing_interval else ""
+        lines.append(f"| {' | '.join([*cells, points(task.reading.delta, task.reading_interval), chose])} |")
+    for name, which in ((THESE, "these"), (OTHERS, "others")):
+        if getattr(result.reading, which):
+            cells = [name, "", "", "", "", _answered(result.reading, which), _answered(result.choosing, which)]
+            lines.append(f"| {' | '.join(cells)} |")
+    asked = (("Reading", result.reading), ("Choosing", result.choosing))
+    lacking = [f"- {name}: {question.lacking}" for name, question in asked if question and question.lacking]
+    return "\n".join([*lines, "", *lacking, ""])
+
+
+def _answered(question: Question | None, which: str) -> str:
+    if question is None:
+        return ""
+    one = getattr(question, which)
+    answer = f"{one.answer}: " if one.answer else ""
+    return f"{answer}{points(one.delta, one.interval)}"

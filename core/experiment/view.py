@@ -4,10 +4,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
 from core import cards
 from core.config import Config, fields_with
+from core.corpora.corpus import Corpus
+from core.corpora.library import Library
 from core.errors import ConfigError, InputError, RunError
-from core.experiment import fewer_labels
 from core.experiment.arms import ARM_NAMES as ARM_NAMES
 from core.experiment.arms import ARM_SHAPES as ARM_SHAPES
 from core.experiment.arms import CONTROLS as CONTROLS
@@ -36,6 +39,10 @@ DEMO: Mapping[str, object] = {
     "pretrain": {"epochs": 2},
     "finetune": {"epochs": 8},
 }
+
+LONG = 2 * 3600.0  # seconds from which a plan offers a shorter one, and at most that long if it can
+WORTH = 0.7  # share of the time that a shorter plan may take; else it saves too little
+SIZES = (1000, 500, 300, 200, 100)  # labelled sentences
 
 
 def read_plan(
@@ -140,14 +147,26 @@ def shorter(options: Mapping[str, object]) -> Shorter | None:
     """
     config = ExperimentConfig.parse(dict(options))
     whole = cost_if_known(options)
-    if whole is None or whole.seconds < fewer_labels.LONG or config.cross:
+    if whole is None or whole.seconds < LONG or config.cross:
         return None
     found = None
-    for n in fewer_labels.sizes_below(library().find(config.train)):
+    for n in sizes_below(library().find(config.train)):
         found = Shorter(labels=n, seconds=_cost(options, n).seconds)
-        if found.seconds <= fewer_labels.LONG:
+        if found.seconds <= LONG:
             break
-    return found if found and found.seconds <= fewer_labels.WORTH * whole.seconds else None
+    return found if found and found.seconds <= WORTH * whole.seconds else None
+
+
+def sizes_below(train: Corpus) -> list[int]:
+    """Sizes of a part that may be offered, largest first."""
+    return [size for size in SIZES if size < len(train)]
+
+
+def part(library: Library, train: Corpus, n: int) -> Corpus:
+    """Seal n of the sentences, drawn with a fixed seed, in their order."""
+    rows = np.sort(np.random.default_rng(0).choice(len(train), size=n, replace=False))
+    name = f"{train.name}, {n:,} sentences"
+    return library.subset(train, rows, name=name, origin={"from": train.fingerprint, "sentences": n})
 
 
 def on_fewer_labels(options: Mapping[str, object], n: int) -> Options:
@@ -164,7 +183,7 @@ def on_fewer_labels(options: Mapping[str, object], n: int) -> Options:
 @kept_per_home(8)
 def _part(train: str, n: int) -> str:
     """Fingerprint of the part; sealed once."""
-    return fewer_labels.part(library(), library().find(train), n).fingerprint
+    return part(library(), library().find(train), n).fingerprint
 
 
 def cost_if_known(options: Mapping[str, object]) -> Cost | None:

@@ -15,8 +15,8 @@ from core.bias.plot import TaggerPoint, best_of_both
 from core.bias.rebuilt import read_edits
 from core.errors import WinnowError
 from core.experiment import result as leaderboard
-from core.experiment.plot import line_name
 from core.experiment.results import corpus_name
+from core.experiment.words import line_name
 from core.projects import runs
 from core.projects.home import kept_per_home, library, store
 from core.projects.titles import encoder

@@ -7,9 +7,18 @@ from typing import Any
 
 import pytest
 
-from core.experiment.finding import IDLE, Finding, main, of_experiment, of_study, repetitions_to_settle
-from core.experiment.result import ArmRow, ExperimentResult, PlannedTest, Word
-from core.experiment.study_result import Conclusion, Question, StudyResult, TaskRow
+from core.experiment.result import (
+    ArmRow,
+    Conclusion,
+    ExperimentResult,
+    PlannedTest,
+    Question,
+    StudyResult,
+    TaskRow,
+    Word,
+)
+from core.experiment.study_words import of_study
+from core.experiment.words import IDLE, Finding, main, of_experiment, repetitions_to_settle
 from core.stats.pooled import Estimate
 from tests.finished import ARM_ROW
 

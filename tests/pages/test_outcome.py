@@ -14,8 +14,7 @@ from core.bias.result import DifficultyResult
 from core.encoders.fetched import FetchResult
 from core.encoders.rank_result import RankResult
 from core.encoders.vectors import EmbedResult, ImportResult
-from core.experiment.result import ExperimentResult
-from core.experiment.study_result import StudyResult
+from core.experiment.result import ExperimentResult, StudyResult
 from core.explore.result import MapResult
 from core.importing.audit_result import AuditResult
 from core.importing.intake_result import IntakeResult, Taken

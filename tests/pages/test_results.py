@@ -21,6 +21,7 @@ from core.corpora.corpus import Corpus
 from core.corpora.library import Library
 from core.errors import ConfigError, CorpusError
 from core.experiment import deliver, plot, results
+from core.experiment import words as experiment_words
 from core.importing import view as corpora
 from core.kind import register
 from core.projects import preferences, runs
@@ -77,7 +78,7 @@ def seen(app: AppTest) -> str:
 def test_the_leaderboard_shows_verdict_scores_rates_and_a_price_and_so_do_report_and_table(
     run_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("core.experiment.plot.MINUTE", 0.0)  # these trainings took no time
+    monkeypatch.setattr("core.experiment.words.MINUTE", 0.0)  # these trainings took no time
     app = opened(PAGE)
     assert not app.error
     said, page, found = seen(app), finished.html_report(run_id), results.finding(run_id)
@@ -96,7 +97,7 @@ def test_the_leaderboard_shows_verdict_scores_rates_and_a_price_and_so_do_report
     assert row.delta is not None
     assert row.f1_per_hour is not None
     hours = row.delta / row.f1_per_hour
-    words = plot.rate_words(row)  # no rate without its interval
+    words = experiment_words.rate_words(row)  # no rate without its interval
     low, high = words.split("[")[1].rstrip("]").replace(",", "").split()
     assert (float(low), float(high)) == pytest.approx([end / hours for end in row.interval], rel=0.01)
     assert words in texts(app)

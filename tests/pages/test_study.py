@@ -6,8 +6,8 @@ from dataclasses import replace
 from html import unescape
 from pathlib import Path
 
-from core.experiment import deliver, plot_study, studies
-from core.experiment.collapsed import NOTHING
+from core.experiment import deliver, plot, studies, study_words
+from core.experiment.finished import NOTHING
 from tests import finished
 from tests.pages.test_pages import opened, opened_on, texts
 from tests.pages.test_results import seen
@@ -55,9 +55,9 @@ def test_choosing_is_over_its_control_where_no_test_was_planned_too(home: Path) 
     run = finished.study(home, (0.2, 2.0), replicates=1)
     result = studies.board(run.id)
     assert result.planned is None
-    assert [plot_study.over(result, of) for of in plot_study.asked(result)] == ["random 10%", "none"]
-    assert plot_study.over(replace(result, control=""), "choosing") == "its control"
-    assert "points of score over random 10%" in plot_study.study_answer(result)[0]
+    assert [study_words.over(result, of) for of in study_words.asked(result)] == ["random 10%", "none"]
+    assert study_words.over(replace(result, control=""), "choosing") == "its control"
+    assert "points of score over random 10%" in study_words.study_answer(result)[0]
     assert "Difference to random 10%" in unescape(finished.html_report(run.id))
 
 
@@ -88,7 +88,7 @@ def test_where_no_tagger_learnt_anything_nothing_is_answered(home: Path) -> None
 
 def test_an_interval_that_would_dwarf_the_others_is_cut_and_all_stay_in_the_figure(home: Path) -> None:
     result = studies.board(finished.study(home, (0.2, 2.0)).id)
-    figure = json.loads(plot_study.forest(result, "choosing").to_json())
+    figure = json.loads(plot.forest(result, "choosing").to_json())
     low, high = figure["layout"]["xaxis"]["range"]
     assert result.choosing
     assert result.choosing.others
@@ -103,7 +103,7 @@ def test_where_no_tagger_learnt_anything_that_is_the_answer(home: Path) -> None:
     """Two that found nothing are not level."""
     result = studies.board(finished.study(home, (0.0, 0.0)).id)
     first, second = (replace(task, learnt=False) for task in result.tasks)
-    assert plot_study.study_answer(replace(result, tasks=[first, second]))[0].startswith("No tagger learnt anything")
-    some = plot_study.study_answer(replace(result, tasks=[result.tasks[0], second]))
+    assert study_words.study_answer(replace(result, tasks=[first, second]))[0].startswith("No tagger learnt anything")
+    some = study_words.study_answer(replace(result, tasks=[result.tasks[0], second]))
     assert some[-1] == "No tagger learnt anything on task 1, which counts all the same."
     assert len(some) == 3

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from core.experiment import plot, plot_shares, plot_sources
-from core.experiment.plot import VERDICT_MARKS
+from core.experiment import plot
+from core.experiment import words as experiment_words
 from core.experiment.result import ArmRow, CurvePoint, FurtherTest, Word, baseline, baseline_words, of_most_text
+from core.experiment.words import VERDICT_MARKS
 from core.tagging.result import TypeScores
 from tests.finished import ARM_ROW
 
@@ -64,27 +65,27 @@ def test_differences_are_those_to_no_pre_training_with_their_intervals() -> None
     lines = [tuple(trace.x) for trace in fig.data if trace.mode == "lines"]
     assert lines == [(1.5, 4.5), (-7, -3), (-1, 2), (-1, 2)]
     assert [trace.x[0] for trace in fig.data if trace.mode == "markers"] == [one.delta for one in ROWS[1:]]
-    assert [plot.interval_words(one) for one in ROWS[:2]] == ["", "+3.00 [+1.50, +4.50]"]
+    assert [experiment_words.interval_words(one) for one in ROWS[:2]] == ["", "+3.00 [+1.50, +4.50]"]
     single = row("knn", "no evidence", [63.0], gap=(-100, 100))
     assert tuple(plot.differences([single]).data[0].x) == (3.0, 3.0)
-    assert plot.interval_words(single) == "+3.00 (one seed: no interval)"
+    assert experiment_words.interval_words(single) == "+3.00 (one seed: no interval)"
 
 
 def test_no_number_is_a_negative_nought() -> None:
     level = replace(row("knn", "no evidence", [59.999, 59.999], gap=(-0.004, 0.004)), f1_per_hour=-0.0001)
     hover = [trace.hovertemplate for trace in plot.differences([level]).data if trace.hovertemplate]
-    for words in (plot.interval_words(level), plot.rate_words(level), *hover):
+    for words in (experiment_words.interval_words(level), experiment_words.rate_words(level), *hover):
         assert "-0.00" not in words
         assert "+0.00" in words
 
 
 def test_a_rate_has_as_many_digits_as_its_interval_bears() -> None:
     wide = replace(row("knn", "no evidence", [61.0, 61.0], gap=(-20, 22)), f1_per_hour=20.0)
-    assert plot.rate_words(wide) == "+20 [-400, +440]"
-    assert plot.rate_words(replace(wide, f1_per_hour=1.0)) == "+1.0 [-20.0, +22.0]"
-    assert plot.rate_words(replace(wide, micro_f1=[61.0], interval=(-100, 100))) == "one seed: no rate"
-    assert plot.rate_words(replace(wide, f1_per_hour=None)) == ""
-    assert plot.rate_words(replace(wide, f1_per_hour=1_267_421.0)) == "takes under a minute more"
+    assert experiment_words.rate_words(wide) == "+20 [-400, +440]"
+    assert experiment_words.rate_words(replace(wide, f1_per_hour=1.0)) == "+1.0 [-20.0, +22.0]"
+    assert experiment_words.rate_words(replace(wide, micro_f1=[61.0], interval=(-100, 100))) == "one seed: no rate"
+    assert experiment_words.rate_words(replace(wide, f1_per_hour=None)) == ""
+    assert experiment_words.rate_words(replace(wide, f1_per_hour=1_267_421.0)) == "takes under a minute more"
 
 
 def test_a_budget_curve_is_a_line_a_strategy_through_the_means() -> None:
@@ -133,7 +134,7 @@ SHARED = [
 
 
 def test_shares_of_low_ceim_are_a_line_an_encoder_and_a_panel_a_test_set() -> None:
-    fig = plot_shares.share_curve(SHARED)
+    fig = plot.share_curve(SHARED)
     assert fig is not None
     lines = [(trace.name, trace.xaxis, list(trace.x), list(trace.y)) for trace in fig.data]
     assert lines == [
@@ -157,7 +158,7 @@ def test_shares_of_low_ceim_are_a_line_an_encoder_and_a_panel_a_test_set() -> No
 def test_shares_are_drawn_over_the_share_of_mentions_that_the_sets_have() -> None:
     realised = {"low-share:0%": 0.0, "low-share:30%": 0.142, "low-share:90%": 0.404}
     rows = [replace(each, low_share=realised.get(each.arm.partition(" ")[0]), mentions=150) for each in SHARED]
-    fig = plot_shares.share_curve(rows)
+    fig = plot.share_curve(rows)
     assert fig is not None
     assert list(fig.data[0].x) == pytest.approx([0, 14.2, 40.4])
     assert list(fig.data[1].x) == pytest.approx([0, 40.4])
@@ -165,7 +166,7 @@ def test_shares_are_drawn_over_the_share_of_mentions_that_the_sets_have() -> Non
     assert fig.layout.xaxis.title.text == "low-CEIM share of mentions in the training set, percent"
     assert [note.text for note in fig.layout.annotations] == ["test set", "&lt;i&gt;oov"]
     one_share = [each for each in SHARED if not each.arm.startswith(("low-share:9", "low-share:3"))]
-    assert plot_shares.share_curve(ROWS) is plot_shares.share_curve(one_share) is None
+    assert plot.share_curve(ROWS) is plot.share_curve(one_share) is None
 
 
 def test_sizes_of_a_source_are_a_line_an_arm_with_intervals() -> None:
@@ -177,14 +178,14 @@ def test_sizes_of_a_source_are_a_line_an_arm_with_intervals() -> None:
             ("lm:<b>a", "100tokens", 63.0, (-100, 100)),
         )
     ]
-    fig = plot_sources.source_curve([*ROWS, *sizes])
+    fig = plot.source_curve([*ROWS, *sizes])
     assert fig is not None
     lines = [(trace.name, list(trace.x), list(trace.y)) for trace in fig.data]
     assert lines == [("lm:&lt;b&gt;a", [100], [63]), ("vectors:&lt;b&gt;a", [100, 300], [62, 64])]
     reach = [(list(trace.error_y.arrayminus), list(trace.error_y.array)) for trace in fig.data]
     assert reach == [([0], [0]), ([1, 1], [2, 2])]  # of one seed it is not known
     assert fig.layout.shapes[0].y0 == 60  # none
-    assert plot_sources.source_curve([*ROWS, replace(sizes[0], budget="")]) is None
+    assert plot.source_curve([*ROWS, replace(sizes[0], budget="")]) is None
     assert [each.budget for each in of_most_text(sizes)] == ["300tokens", "100tokens"]
 
 

@@ -13,7 +13,7 @@ from core import charts
 from core.bias import plot as bias_plot
 from core.bias.result import Bits, Intervals
 from core.charts import figure
-from core.experiment import plot as experiment_plot
+from core.experiment import words as experiment_plot
 from core.importing import plot as importing_plot
 from core.similarity import plot as similarity_plot
 from core.similarity.result import SimilarityRow

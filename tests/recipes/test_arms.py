@@ -16,18 +16,15 @@ import pytest
 from core.corpora.corpus import Corpus
 from core.corpora.library import Library
 from core.errors import ConfigError
-from core.experiment import arms, further_tests, lineup, results, rivals, tables
+from core.experiment import arms, leaderboard, results, tables
 from core.experiment import stages as stages_module
 from core.experiment import view as experiments
-from core.experiment.arm_words import name_of
-from core.experiment.claim import as_much_as, claimed
-from core.experiment.config import ExperimentConfig
-from core.experiment.cost import Lookup
-from core.experiment.labels import Labels
-from core.experiment.replicates import Replicate
-from core.experiment.seconds import Seconds
-from core.experiment.stages import Stages
+from core.experiment.arms import as_much_as, claimed
+from core.experiment.config import ExperimentConfig, Replicate
+from core.experiment.cost import Lookup, Seconds
+from core.experiment.stages import Labels, Stages
 from core.experiment.steps import CHECK, in_order, lines
+from core.experiment.words import name_of
 from core.importing import view as facade_corpora
 from core.kind import Job, plan
 from core.kinds import KINDS
@@ -144,7 +141,7 @@ def test_wrong_names_are_told(name: str, says: str) -> None:
 )
 def test_an_arm_that_lacks_what_it_needs(name: str, without: str, network: str, says: str) -> None:
     with pytest.raises(ConfigError, match=says):
-        lineup.complete((name,), {key: value for key, value in GIVEN.items() if key != without}, network)
+        arms.complete((name,), {key: value for key, value in GIVEN.items() if key != without}, network)
 
 
 def planned(home: Path, **options: Any) -> tuple[ExperimentConfig, Stages]:
@@ -182,7 +179,7 @@ def test_every_size_of_a_source_has_its_arms_the_smaller_in_the_larger(
     replicate = config.replicates(config.cells[3])[0]
     tuned = stages.finetune(config.cells[3], replicate, (0, 0), pretrain=None, labels=())
     assert tuned["vectors"] == small.fingerprint
-    assert str(rivals.control(config.cells[4], config.cells)) == "states"
+    assert str(arms.control(config.cells[4], config.cells)) == "states"
     timed = Seconds(config, TIMED, {each.name: each for each in facade_corpora.listed()}, [corpora.find("law")])
     more, less = (timed.pretrain(cell) for cell in config.cells[4:])
     assert more > less
@@ -206,8 +203,8 @@ def test_one_size_of_a_source_keeps_its_key() -> None:
 
 def test_whose_tokens_a_line_reads() -> None:
     """The claim's: the arm that is named, else the first strategy; a budget in tokens needs no pattern."""
-    names = lineup.complete(("tapt", "knn", "gazetteer"), GIVEN, "encoder")
-    cells = lineup.cells(names, ("10%", "500tokens"), ("other",))
+    names = arms.complete(("tapt", "knn", "gazetteer"), GIVEN, "encoder")
+    cells = arms.cells(names, ("10%", "500tokens"), ("other",))
 
     def patterns(claim: str) -> dict[str, str]:
         pairs = ((cell, as_much_as(cell, cells, claim)) for cell in cells)
@@ -228,14 +225,14 @@ def test_whose_tokens_a_line_reads() -> None:
 
 
 def test_what_an_arm_must_beat() -> None:
-    names = lineup.complete(("lm:law", "vectors:law"), GIVEN, "bilstm")
+    names = arms.complete(("lm:law", "vectors:law"), GIVEN, "bilstm")
     assert names == ("none", "states", "lm:law", "vectors:law")
-    assert lineup.complete(("skl:2",), GIVEN, "encoder") == ("none", "all", "random-part:2", "skl:2")
-    assert lineup.complete(("low2high:20%", "lpft"), {}, "encoder") == ("none", "low2high:20%", "lpft")
-    grown = lineup.complete(("highc2low:20%", "dataaug"), {}, "encoder")
+    assert arms.complete(("skl:2",), GIVEN, "encoder") == ("none", "all", "random-part:2", "skl:2")
+    assert arms.complete(("low2high:20%", "lpft"), {}, "encoder") == ("none", "low2high:20%", "lpft")
+    grown = arms.complete(("highc2low:20%", "dataaug"), {}, "encoder")
     assert grown == ("none", "copies:highc2low:20%", "copies:dataaug", "highc2low:20%", "dataaug")
-    every = lineup.cells((*names, *lineup.complete(("skl:2",), GIVEN, "encoder")[1:], *grown[1:]), ("10%",))
-    against = {str(cell): str(rivals.control(cell, every)) for cell in every}
+    every = arms.cells((*names, *arms.complete(("skl:2",), GIVEN, "encoder")[1:], *grown[1:]), ("10%",))
+    against = {str(cell): str(arms.control(cell, every)) for cell in every}
     assert {name: other for name, other in against.items() if other != "None"} == {
         "lm:law": "states",
         "skl:2": "random-part:2",
@@ -243,7 +240,7 @@ def test_what_an_arm_must_beat() -> None:
         "dataaug": "copies:dataaug",
     }
     assert {cell.arm.name for cell in every if not cell.arm.judged} == {"none", *against.values()} - {"None", "states"}
-    assert all(rivals.against(other) for cell in every if (other := rivals.control(cell, every)))
+    assert all(arms.against(other) for cell in every if (other := arms.control(cell, every)))
 
 
 def test_a_set_of_one_size_stands_against_a_random_one_of_that_size(corpora: Library) -> None:
@@ -255,7 +252,7 @@ def test_a_set_of_one_size_stands_against_a_random_one_of_that_size(corpora: Lib
         "axis": ("encoder:other",),
     }
     config = ExperimentConfig.parse(given)
-    against = {str(cell): str(rivals.baseline(cell, config.cells)) for cell in config.cells}
+    against = {str(cell): str(arms.baseline(cell, config.cells)) for cell in config.cells}
     assert against["base+low:8"] == "base:8"
     assert against["low-share:50%"] == "base:5"
     assert against["base+low:8 encoder:other"] == "base:8 encoder:other"
@@ -473,34 +470,34 @@ def test_each_test_set_is_set_against_none_on_itself(corpora: Library, tmp_path:
             table.save(tmp_path / arm / f"evaluation-{split}-{seed}.npz")
     about = SimpleNamespace(config={"seeds": [1, 2], "test": ["test", "hard"]})
     system, control = (SimpleNamespace(id=name, artifacts=tmp_path / name, manifest=about) for name in ("arm", "none"))
-    (told,) = further_tests.rows_of([system], [control], corpora, seed=0)  # type: ignore[list-item]
+    (told,) = leaderboard.further_tests([system], [control], corpora, seed=0)  # type: ignore[list-item]
     assert told.test == "hard"
     assert told.micro_f1 == pytest.approx([60, 70])
     assert (told.mean, told.sd, told.delta) == pytest.approx((65, 50**0.5, 35))
     assert told.interval[0] < 35 < told.interval[1]
-    (same,) = further_tests.rows_of([control], [control], corpora, seed=0)  # type: ignore[list-item]
+    (same,) = leaderboard.further_tests([control], [control], corpora, seed=0)  # type: ignore[list-item]
     assert (same.delta, same.interval) == (0, (0, 0))
 
-    test, why = further_tests.with_welch([71.0, 72.0, 73.0], [60.0, 61.0, 62.0], "Why.")
+    test, why = leaderboard.with_welch([71.0, 72.0, 73.0], [60.0, 61.0, 62.0], "Why.")
     assert test is not None
     assert test.dagger
     assert why.startswith("Why. Welch's two-sided test over seeds: t = 13.47, p = 0.000")
-    assert further_tests.with_welch([71.0], [60.0], "Why.") == (None, "Why.")
+    assert leaderboard.with_welch([71.0], [60.0], "Why.") == (None, "Why.")
 
 
 MINER: dict[str, Any] = {**SPLITS, "also_test": ()}
 
 
 def test_the_control_of_miner_is_a_plain_tagger_of_spans() -> None:
-    assert lineup.complete(("miner",), {}, "encoder") == ("none", "span", "miner")
-    assert lineup.complete(("miner", "lpft"), {}, "span") == ("none", "miner", "lpft")  # `none` is a tagger of spans
-    cells = lineup.cells(("none", "span", "miner"), ())
-    assert [str(rivals.control(cell, cells)) for cell in cells] == ["None", "None", "span"]
-    assert rivals.against(cells[1]) == "a plain tagger of spans"
+    assert arms.complete(("miner",), {}, "encoder") == ("none", "span", "miner")
+    assert arms.complete(("miner", "lpft"), {}, "span") == ("none", "miner", "lpft")  # `none` is a tagger of spans
+    cells = arms.cells(("none", "span", "miner"), ())
+    assert [str(arms.control(cell, cells)) for cell in cells] == ["None", "None", "span"]
+    assert arms.against(cells[1]) == "a plain tagger of spans"
     assert [cell.arm.judged for cell in cells] == [False, False, True]
     for name, network in (("span", "span"), ("miner", "charcnn")):
         with pytest.raises(ConfigError, match=f"{name} is for the network encoder"):
-            lineup.complete((name,), {}, network)
+            arms.complete((name,), {}, network)
     for options, words in (
         ({"arms": ("none",), "finetune": {"beta": 0.1}}, "beta, gamma: are of spans"),
         ({"arms": ("miner",), "finetune": {"layers": "mix"}}, "layers: mix is of the network encoder"),
@@ -632,11 +629,11 @@ def test_every_arm_is_there_once_per_encoder(seal: Callable[..., Corpus]) -> Non
 
 def test_each_is_measured_against_its_own_none_and_control() -> None:
     cells = config(arms=("none", "knn", "tapt"), axis=("encoder:a",)).cells
-    against = {str(cell): str(rivals.baseline(cell, cells)) for cell in cells}
+    against = {str(cell): str(arms.baseline(cell, cells)) for cell in cells}
     assert against["knn 10%"] == "none"
     assert against["knn encoder:a 10%"] == against["random encoder:a 10%"] == "none encoder:a"
     assert against["none encoder:a"] == against["none"] == "none"
-    control = {str(cell): str(rivals.control(cell, cells)) for cell in cells}
+    control = {str(cell): str(arms.control(cell, cells)) for cell in cells}
     assert control["knn encoder:a 10%"] == "random encoder:a 10%"
     assert control["tapt encoder:a"] == "random-only encoder:a |T_C|"
     assert control["random encoder:a 10%"] == control["none encoder:a"] == "None"

@@ -16,11 +16,9 @@ from core.corpora.corpus import Corpus
 from core.corpora.library import Library
 from core.errors import WinnowError
 from core.experiment import view as experiments
-from core.experiment.clock import Clock
 from core.experiment.config import ExperimentConfig
-from core.experiment.cost import Priced
+from core.experiment.cost import Clock, Priced, Seconds
 from core.experiment.leaderboard import gain_per_hour
-from core.experiment.seconds import Seconds
 from core.importing import view as facade_corpora
 from core.models.mlm import MaskedLM
 from core.pretraining.pretrain import PretrainConfig

@@ -15,7 +15,7 @@ from core.experiment import deliver, results
 from core.experiment import result as leaderboard
 from core.experiment import view as experiments
 from core.experiment.config import ExperimentConfig
-from core.experiment.halves_result import HalvesResult
+from core.experiment.result import HalvesResult
 from core.projects import removals, runs
 from core.projects.home import store
 from core.runs.events import Event

@@ -14,7 +14,7 @@ import pytest
 from core.corpora.corpus import Corpus
 from core.corpora.library import Library
 from core.errors import Cancelled, ConfigError, PathError, ReadError
-from core.experiment import arms, lineup, plan_file, results, rivals
+from core.experiment import arms, plan_file, results
 from core.experiment import view as experiments
 from core.experiment.cli import experiment, typed_options
 from core.experiment.config import ExperimentConfig
@@ -277,11 +277,11 @@ BOTH = {"task": "t", "domain": "d"}
 
 
 def test_controls() -> None:
-    names = lineup.complete(("tapt", "knn", "dapt", "knn"), BOTH, "encoder")
+    names = arms.complete(("tapt", "knn", "dapt", "knn"), BOTH, "encoder")
     assert names == ("none", "random", "random-only", "tapt", "knn", "dapt")
-    every = {str(cell): cell for cell in lineup.cells(names, ("10%", "200"))}
+    every = {str(cell): cell for cell in arms.cells(names, ("10%", "200"))}
     assert list(every)[:4] == ["none", "random 10%", "random 200", "random-only |T_C|"]
-    against = {name: str(rivals.control(cell, list(every.values()))) for name, cell in every.items()}
+    against = {name: str(arms.control(cell, list(every.values()))) for name, cell in every.items()}
     assert against == {
         "none": "None",
         "random 10%": "None",
@@ -292,12 +292,12 @@ def test_controls() -> None:
         "knn 10%": "random 10%",
         "knn 200": "random 200",
     }
-    assert lineup.complete(("tapt",), {"task": "t"}, "encoder") == ("none", "tapt")
-    assert lineup.complete(("random",), BOTH, "encoder") == ("none", "random")
+    assert arms.complete(("tapt",), {"task": "t"}, "encoder") == ("none", "tapt")
+    assert arms.complete(("random",), BOTH, "encoder") == ("none", "random")
     with pytest.raises(ConfigError, match=r"arms: 'knm' is not known; choose among none, tapt.*knn"):
         arms.find("knm")
     with pytest.raises(ConfigError, match="arms: knn chooses from the domain corpus; give a domain corpus"):
-        lineup.complete(("knn",), {"task": "t"}, "encoder")
+        arms.complete(("knn",), {"task": "t"}, "encoder")
 
 
 PLAN = """\
@@ -420,7 +420,7 @@ def test_dapt_has_no_random_choice_of_its_size_to_beat() -> None:
     gain = compare([table(right, s) for s in range(3)], [table(wrong, s) for s in range(3)])
     assert gain.sign == 1
     said = Verdict(verdict="helped", why="add the arm random", none=gain, random=None, helped="yes", chose=None)
-    dapt, knn, tapt = (lineup.cells((name,), ("10",))[0] for name in ("dapt", "knn", "tapt"))
+    dapt, knn, tapt = (arms.cells((name,), ("10",))[0] for name in ("dapt", "knn", "tapt"))
     assert _judged(said, dapt).word == "improves"
     assert "all of the domain corpus" in _judged(said, dapt).why
     assert _judged(said, knn).word == "helped"

@@ -13,10 +13,10 @@ import pytest
 
 from core.errors import ConfigError
 from core.experiment import deliver, reports, results
-from core.experiment import multipliers as asked_for
+from core.experiment import leaderboard as asked_for
 from core.experiment import view as experiments
 from core.experiment.config import ExperimentConfig
-from core.experiment.multipliers_result import Multipliers
+from core.experiment.result import Multipliers
 from core.kind import Job
 from core.projects import runs
 from core.results import Evaluation
@@ -150,7 +150,7 @@ def test_none_of_it_is_surer_than_the_claim(
 ) -> None:
     config = ExperimentConfig.parse(ASKED)
     lines: Any = [SimpleNamespace(cell=cell) for cell in config.cells]
-    for name, value in (("worth", ONE), ("_tested", []), ("_tokens", 1.0)):
+    for name, value in (("worth", ONE), ("_evaluations", []), ("_tokens", 1.0)):
         monkeypatch.setattr(asked_for, name, lambda *_, value=value: value)
     assert config.claimed
     row = replace(ARM_ROW, arm=config.claimed.arm.name, budget="8", helped=helped, chose=chose)

@@ -12,12 +12,10 @@ from core.config import Config
 from core.corpora.library import Library
 from core.errors import Cancelled, ConfigError, ReadError
 from core.experiment import results, studies
-from core.experiment import study_questions as questions
-from core.experiment.cli_study import study
-from core.experiment.study_config import StudyConfig
-from core.experiment.study_foresight import StudyChance, StudyForesight
-from core.experiment.study_interim_analysis import planned_test
-from core.experiment.study_result import TaskRow
+from core.experiment import study as questions
+from core.experiment.cli import study
+from core.experiment.result import TaskRow
+from core.experiment.study import StudyChance, StudyConfig, StudyForesight, planned_test
 from core.projects import runs
 from core.runs.events import Event
 from core.stats.pooled import Estimate

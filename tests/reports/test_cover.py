@@ -8,7 +8,7 @@ import pypdfium2
 import pytest
 
 from core.experiment import reports
-from core.experiment.cli_report import write_report
+from core.experiment.cli import write_report
 from core.experiment.reports import LONGEST, Cover
 from core.project_list import COVER_FILE
 from core.projects import view as projects

@@ -16,14 +16,13 @@ import pytest
 from core.cli.main import main
 from core.errors import ConfigError
 from core.experiment import reports, results, studies
-from core.experiment.arm_words import overlap_in_short
-from core.experiment.finding import Finding
 from core.experiment.report import CorpusRow, Cover, Document, Report, examples, experiment_document, html, pdf
 from core.experiment.report import docx as as_docx
 from core.experiment.report.drawing import GREY, Dot, Interval, Label, intervals
 from core.experiment.report.experiment import TITLE
 from core.experiment.report.parts import Picture, Text
 from core.experiment.result import ArmRow, PlannedTest
+from core.experiment.words import Finding, overlap_in_short
 from core.kind import as_json
 from core.stats.mistakes import mistakes
 from core.tagging.evaluations import TrainInTest

@@ -3,10 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from core.experiment.arm_words import name_of, reads
-from core.experiment.finding import Finding
-from core.experiment.plot import (
+from core.experiment.report.drawing import GREY, Interval, intervals
+from core.experiment.report.examples import Examples
+from core.experiment.report.parts import Code, Cover, Document, Facts, Heading, Items, Part, Picture, Quote, Table, Text
+from core.experiment.result import SWAPPED, ArmRow, FurtherTest, baseline_words, swapped
+from core.experiment.words import (
     VERDICT_MARKS,
+    Finding,
     all_read,
     answers,
     asked_first,
@@ -14,13 +17,11 @@ from core.experiment.plot import (
     interval_words,
     known_interval,
     line_name,
+    name_of,
     rate_words,
+    reads,
     unfound_words,
 )
-from core.experiment.report.drawing import GREY, Interval, intervals
-from core.experiment.report.examples import Examples
-from core.experiment.report.parts import Code, Cover, Document, Facts, Heading, Items, Part, Picture, Quote, Table, Text
-from core.experiment.result import SWAPPED, ArmRow, FurtherTest, baseline_words, swapped
 from core.tagging.result import TypeScores, Unfound
 
 TITLE = "Was it worth it?"

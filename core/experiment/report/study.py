@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from core.experiment.finding import Finding
-from core.experiment.plot_study import OTHERS, THESE, Asked, asked, forest_rows, over, question, study_answer
 from core.experiment.report.drawing import Interval, intervals
 from core.experiment.report.experiment import TITLE, CorpusRow, corpora_parts, cost_in_words, repeated, verdict_facts
 from core.experiment.report.parts import Code, Cover, Document, Facts, Heading, Part, Picture, Table, Text
-from core.experiment.study_result import StudyResult
+from core.experiment.result import StudyResult
+from core.experiment.study_words import OTHERS, THESE, Asked, asked, forest_rows, over, question, study_answer
+from core.experiment.words import Finding
 
 _COLOURS = {"yes": "#009E73", "no evidence": "#8F8F8F", "worse": "#D55E00"}
 _HEADINGS: dict[Asked, str] = {"choosing": "Did choosing help?", "reading": "Did reading help?"}

@@ -7,7 +7,8 @@ from typing import Any
 import streamlit as st
 
 from core import terms
-from core.experiment import plot, plot_shares, plot_sources, results
+from core.experiment import plot, results
+from core.experiment import words as experiment_words
 from core.experiment.results import ArmRow, FurtherTest, NextBudget
 from core.projects import runs
 from core.shown import duration
@@ -25,7 +26,7 @@ SIGNS = {
     "baseline": "◆ baseline",
     "control": "■ control",
 }
-_name = plot.line_name
+_name = experiment_words.line_name
 ONCE = (
     "Each variant saw the test set once, after training had been stopped on the dev set. The "
     "variants are sorted by dev F1: choose by that, never by test F1."
@@ -58,7 +59,7 @@ def leaderboard(run_id: str) -> None:
     board = results.board(run_id)
     rows = board.leaderboard
     finding(results.finding(run_id))
-    if unfound := plot.unfound_words(results.unfound_types(run_id)):
+    if unfound := experiment_words.unfound_words(results.unfound_types(run_id)):
         st.warning(plain(unfound), icon=":material/search_off:")
     for words in filter(None, (results.overlap_in_short(run_id), board.ceiling_words)):
         st.warning(plain(words), icon=":material/warning:")
@@ -68,9 +69,12 @@ def leaderboard(run_id: str) -> None:
     _failed(rows)
     means = "; ".join(f"{_name(row)} {row.mean:.2f}" for row in rows)
     chart(plot.seed_dots(rows), "results.dots", f"Test score of every seed and variant; means: {means}")
-    gaps = "; ".join(f"{_name(row)} {plot.interval_words(row)}" for row in rows[:30])
+    gaps = "; ".join(f"{_name(row)} {experiment_words.interval_words(row)}" for row in rows[:30])
     chart(plot.differences(rows), "results.gaps", f"Score minus that of {results.baseline_words(rows)}: {gaps}")
-    columns = COLUMNS | {"helped": plot.asked_first(rows), "none": f"Against {results.baseline_words(rows)}"}
+    columns = COLUMNS | {
+        "helped": experiment_words.asked_first(rows),
+        "none": f"Against {results.baseline_words(rows)}",
+    }
     table([_line(row) for row in rows], columns, "Leaderboard: every variant's scores and verdict", wrapped=())
     _further(rows)
     with st.expander("Why each verdict, and what would settle it", expanded=True, icon=":material/gavel:"):
@@ -97,15 +101,15 @@ COLUMNS = {
 
 
 def _line(row: ArmRow) -> dict[str, Any]:
-    helped, chose = plot.answers(row)
+    helped, chose = experiment_words.answers(row)
     return {
         "arm": f"{_name(row)}, {row.changed_words or row.drawn_words}".rstrip(", "),
         "sentences": row.sentences,
         "tokens": row.tokens,
         "f1": spread(row.mean, row.sd),
         "dev": f"{row.dev_mean:.2f}",
-        "none": plot.interval_words(row),
-        "random": plot.control_words(row),
+        "none": experiment_words.interval_words(row),
+        "random": experiment_words.control_words(row),
         "helped": f"{SIGNS[row.verdict].split()[0]} {helped}",
         "chose": chose,
         "seeds": "" if row.verdict == "baseline" else f"{row.wins}, {row.ties}, {row.losses}",
@@ -134,7 +138,7 @@ def _on_each_test(row: ArmRow) -> dict[str, str]:
 
 def _with_difference(row: ArmRow, test: ArmRow | FurtherTest) -> str:
     score = spread(test.mean, test.sd)
-    return score if row.verdict == "baseline" else f"{score} ({plot.difference_words(test)})"
+    return score if row.verdict == "baseline" else f"{score} ({experiment_words.difference_words(test)})"
 
 
 def spread(mean: float | None, sd: float | None) -> str:
@@ -194,7 +198,7 @@ def _bill(row: ArmRow, price: float) -> dict[str, Any]:
     return {
         "arm": _name(row),
         "hours": duration(3600 * row.gpu_hours),
-        "rate": plot.rate_words(row),
+        "rate": experiment_words.rate_words(row),
         "price": f"{row.gpu_hours * price:,.2f}",
     }
 
@@ -231,8 +235,8 @@ def _further_curves(rows: Sequence[ArmRow]) -> None:
         (
             "Score by share of names that their context reveals, one panel per test set",
             "results.shares",
-        ): plot_shares.share_curve(rows),
-        ("Score by tokens of the source, one line per variant", "results.sources"): plot_sources.source_curve(rows),
+        ): plot.share_curve(rows),
+        ("Score by tokens of the source, one line per variant", "results.sources"): plot.source_curve(rows),
     }
     for (alt, key), curve in drawn.items():
         if curve:
@@ -251,7 +255,7 @@ def _budgets(run_id: str, rows: Sequence[ArmRow]) -> None:
         return
     lines = [
         {
-            "arm": plot.arm_words(row.arm),
+            "arm": experiment_words.arm_words(row.arm),
             "next": row.sentences,
             "gain": f"{row.gain:+z.2f}, "
             + ("bound unknown" if math.isinf(row.upper) else f"hardly over {row.upper:+z.2f}"),

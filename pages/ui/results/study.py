@@ -4,7 +4,7 @@ from typing import Any
 
 import streamlit as st
 
-from core.experiment import plot_study, studies
+from core.experiment import plot, studies, study_words
 from core.experiment.studies import StudyResult
 from core.projects import runs
 from core.shown import duration
@@ -13,7 +13,7 @@ from pages.ui.project import page_link
 from pages.ui.widgets import chart, plain, table
 
 RESULTS = "pages/6_Results.py"
-HEADINGS: dict[plot_study.Asked, str] = {"choosing": "Did choosing help?", "reading": "Did reading help?"}
+HEADINGS: dict[study_words.Asked, str] = {"choosing": "Did choosing help?", "reading": "Did reading help?"}
 HOW = (
     "Each row is a task with its difference and 95% interval; by itself it is exploratory. **These, on average** is "
     "the mean over these very tasks, on which the one planned test rests: its bound keeps a false claim to 5% over all "
@@ -28,11 +28,11 @@ def study(run_id: str) -> None:
     """Show the result of a finished study."""
     result = studies.board(run_id)
     finding(studies.finding(run_id))
-    for sentence in plot_study.study_answer(result):
+    for sentence in study_words.study_answer(result):
         st.markdown(plain(sentence))
     if result.planned:
         st.markdown(plain(result.planned.why))
-    asked = plot_study.asked(result)
+    asked = study_words.asked(result)
     for of in asked:
         _forest(result, of)
     heads = {"name": COLUMNS["name"], **{str(of): f"{of.capitalize()} helped" for of in asked}, **COLUMNS}
@@ -41,18 +41,18 @@ def study(run_id: str) -> None:
     _experiments(result)
 
 
-def _forest(result: StudyResult, of: plot_study.Asked) -> None:
+def _forest(result: StudyResult, of: study_words.Asked) -> None:
     st.markdown(f"**{HEADINGS[of]}**")
-    rows = "; ".join(f"{row.name} {row.points}" for row in plot_study.forest_rows(result, of))
-    name = f"Points of the score over {plot_study.over(result, of)}, one row per task, then the means: {rows}"
-    chart(plot_study.forest(result, of), f"results.forest.{of}", name)
-    if lacking := plot_study.question(result, of).lacking:
+    rows = "; ".join(f"{row.name} {row.points}" for row in study_words.forest_rows(result, of))
+    name = f"Points of the score over {study_words.over(result, of)}, one row per task, then the means: {rows}"
+    chart(plot.forest(result, of), f"results.forest.{of}", name)
+    if lacking := study_words.question(result, of).lacking:
         st.info(plain(lacking), icon=":material/straighten:")
 
 
 def _lines(result: StudyResult) -> list[dict[str, Any]]:
     """A line a task, then the means."""
-    columns = {of: plot_study.forest_rows(result, of) for of in plot_study.asked(result)}
+    columns = {of: study_words.forest_rows(result, of) for of in study_words.asked(result)}
     f1s = [
         {
             "test": f"{task.sentences:,}",
@@ -70,7 +70,7 @@ def _lines(result: StudyResult) -> list[dict[str, Any]]:
     return lines
 
 
-def _cell(row: plot_study.ForestRow) -> str:
+def _cell(row: study_words.ForestRow) -> str:
     return f"{row.answer}: {row.points}" if row.answer else row.points
 
 

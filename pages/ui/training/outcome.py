@@ -6,7 +6,7 @@ from statistics import mean
 import streamlit as st
 
 from core import terms
-from core.experiment import plot, results, studies
+from core.experiment import results, studies, words
 from core.experiment.results import FinetuneResult, OverSeeds
 from core.projects import runs
 from core.projects.runs import RunState
@@ -204,7 +204,7 @@ def _experiment(run_id: str) -> None:
     board = results.board(run_id).leaderboard
     rows = [
         {
-            "arm": plot.line_name(row),
+            "arm": words.line_name(row),
             "mean": f"{row.mean:.1f}" + (f" ± {row.sd:.1f}" if row.sd is not None else ""),
             "delta": f"{row.delta:+z.1f}" if row.verdict != "baseline" else "",
             "verdict": row.verdict,

@@ -33,14 +33,12 @@ from typing import Any
 
 import numpy as np
 
-from core.experiment import halves_result as halves
+from core.experiment import result as halves
 from core.experiment import result as leaderboard
-from core.experiment import study_questions as questions
-from core.experiment import study_tables as tables
-from core.experiment.result import ArmRow
-from core.experiment.study_config import StudyConfig
-from core.experiment.study_interim_analysis import planned_test
-from core.experiment.study_result import StudyResult, TaskRow
+from core.experiment import study as questions
+from core.experiment import tables
+from core.experiment.result import ArmRow, StudyResult, TaskRow
+from core.experiment.study import StudyConfig, planned_test
 from core.projects import runs
 from core.projects.home import store
 from core.results import Evaluation
@@ -130,7 +128,7 @@ def lines_of(run: Run, name: str, seeds: Sequence[int], alike: Mapping[str, Any]
             finetune = runs.get(
                 row.finetunes[min(number, len(row.finetunes) - 1)]
             )  # without halves `none` has one for all
-            evaluations = halves.tables(finetune, by_test.get(finetune.manifest.config["test"][0]))
+            evaluations = halves.evaluations_of_replicate(finetune, by_test.get(finetune.manifest.config["test"][0]))
             table = evaluations[list(finetune.manifest.config["seeds"]).index(seed)]
             gold = packed(table.gold, table.tested)
             counts = {"tp": packed(table.tp, table.tested), "predicted": packed(table.predicted, table.tested)}
@@ -225,7 +223,7 @@ def show(known: Mapping[tuple[str, int], Line], study: StudyResult | None) -> No
         cells = [*(f"{each:.2f}" for each in f1.values()), f"{f1[CLAIM] - f1[CONTROL]:+z.2f}", tokens, f"{minutes:.0f}"]
         print(f"| {name} | {seed} | {' | '.join(cells)} |")
     if study:
-        print(f"\n{tables.as_markdown(study)}{_by_chance(known, study)}", flush=True)
+        print(f"\n{tables.study_markdown(study)}{_by_chance(known, study)}", flush=True)
     else:
         print("\nNothing can be said yet: lines of a look are lacking.", flush=True)
 

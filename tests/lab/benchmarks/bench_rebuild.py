@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from core.experiment import view as experiments
-from core.experiment.further_tests import rows_of
+from core.experiment.leaderboard import further_tests
 from core.projects import runs
 from core.projects.home import library
 from tests.lab.benchmarks.bench_assist import added
@@ -57,7 +57,7 @@ def above(row: Mapping[str, Any], control: Mapping[str, Any], number: int) -> tu
     if not number:
         return row["delta_random"], row["interval_random"]
     ours, unchanged = ([runs.get(run) for run in line["finetune_runs"]] for line in (row, control))
-    test = rows_of(ours, unchanged, library(), SEED)[number - 1]
+    test = further_tests(ours, unchanged, library(), SEED)[number - 1]
     return test.delta, test.interval
 
 

@@ -1,0 +1,556 @@
+"""`study`: one claim on several tasks, with one test over all of them.
+
+Every task is an experiment with its own T_C and L_C. At each look all experiments have as many replicates, and the
+claim's differences are pooled; what a look adds is what the next experiments have to make, for replicates are shared
+by their keys, with a single experiment on one of the tasks too.
+"""
+
+from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import asdict, dataclass, replace
+from math import ceil
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from pydantic import model_validator
+
+from core.config import Config, option
+from core.corpora.checks import Check, listed
+from core.corpora.library import Library
+from core.errors import ConfigError
+from core.experiment import result as boards
+from core.experiment import tables
+from core.experiment.arms import NONE, Cell, control
+from core.experiment.config import ExperimentConfig
+from core.experiment.cost import Cost, calibration_options, cost
+from core.experiment.foresight import PlanChance, foresee, larger, time_in_words
+from core.experiment.result import (
+    Conclusion,
+    PlannedTest,
+    Question,
+    StudyResult,
+    TaskRow,
+    no_task_learnt,
+    unlearnt_taggers,
+    write,
+)
+from core.experiment.words import planned_words
+from core.importing.data_checks import red_items
+from core.kind import About, Job, Kind, Options
+from core.runs import durations
+from core.runs import result as results
+from core.runs.store import Run, RunStore
+from core.stats import sequential
+from core.stats.pooled import Estimate, Mean, between, corpora_needed, pooled, random_effects
+from core.stats.power import power
+from core.stats.sequential import ALPHA
+from core.stats.spread import Spread
+from core.stats.verdict import ANSWERS, LEVEL, lacking
+from core.tagging.calibration import CalibrateResult
+
+EACH = ("task", "domain", "train", "dev", "test")  # a corpus of every task
+
+
+def _same(name: str) -> Any:
+    """An option as an experiment has it."""
+    return copy(ExperimentConfig.model_fields[name])
+
+
+class StudyConfig(Config):
+    """One claim, on several corpora."""
+
+    train: tuple[str, ...] = option(
+        ..., "Training set of every task: labelled sentences (L_C); all lists in one order.", corpus=True
+    )
+    dev: tuple[str, ...] = option(..., "Dev set of every task.", corpus=True)
+    test: tuple[str, ...] = option(..., "Test set of every task: read once per variant (arm).", corpus=True)
+    task: tuple[str, ...] = option(
+        (), "Task corpus (T_C) of every task, unlabelled; for variants (arms) that are pre-trained.", corpus=True
+    )
+    domain: tuple[str, ...] = option(
+        (), "Domain corpus (D_C): one that all tasks select from, or one for each.", corpus=True
+    )
+    names: tuple[str, ...] = option((), "What the tasks are called; else as their test splits are.")
+    arms: tuple[str, ...] = _same("arms")
+    budgets: tuple[str, ...] = _same("budgets")
+    claim: str = _same("claim")
+    seeds: tuple[int, ...] = _same("seeds")
+    cross: bool = _same("cross")
+    cross_train: int = _same("cross_train")
+    cross_dev: int = _same("cross_dev")
+    looks: tuple[int, ...] = _same("looks")
+    effect: float = _same("effect")
+    encoder: str = _same("encoder")
+    preset: str = _same("preset")
+    fixed: str = _same("fixed")
+    transductive: str = _same("transductive")
+    strategies: dict[str, Options] = _same("strategies")
+    select: Options = _same("select")
+    pretrain: Options = _same("pretrain")
+    finetune: Options = _same("finetune")
+    draw_seed: int = _same("draw_seed")
+    allow_download: bool = _same("allow_download")
+
+    weights: str = _same("weights")
+
+    def settled(self) -> Self:
+        """Options in an experiment's spelling, with the encoder's hash.
+
+        Errors: ModelError if it is not here and may not be fetched.
+        """
+        settled = self.experiment(0, len(self.seeds)).settled()
+        return self.model_copy(update={name: getattr(settled, name) for name in self._shared() - {"looks"}})
+
+    @classmethod
+    def _shared(cls) -> set[str]:
+        """Options that are an experiment's, and the same for all tasks."""
+        return (cls.model_fields.keys() & ExperimentConfig.model_fields.keys()) - set(EACH)
+
+    @model_validator(mode="after")
+    def _complete(self) -> Self:
+        """Check that there are as many corpora of each part, and that every experiment can be."""
+        n = len(self.train)
+        if not n:
+            raise ConfigError("train: give the labelled training sentences of at least one task.")
+        one_for_all = {1} if n > 1 else set[int]()
+        for name, may_be in (("dev", {n}), ("test", {n}), ("task", {0, n}), ("domain", {0, n} | one_for_all)):
+            if len(getattr(self, name)) not in may_be:
+                raise ConfigError(
+                    f"{name}: {len(getattr(self, name))} corpora for {n} tasks; give one for each, in the order of "
+                    f"train{' (or one domain for all)' if name == 'domain' else ''}."
+                )
+        if len(set(self.test)) < n:
+            raise ConfigError("test: a corpus is there twice, and would count twice; name each task once.")
+        if self.names and len(set(self.names)) != n:
+            raise ConfigError(f"names: give a different one for each of the {n} tasks, or none.")
+        experiments = [self.experiment(number) for number in range(n)]
+        if experiments[0].claimed is None:
+            raise ConfigError("arms: none of them is judged, so there is no claim; add a strategy, for example.")
+        return self
+
+    def experiment(self, number: int, replicates: int = 0) -> ExperimentConfig:
+        """The experiment on one of the tasks. replicates: the first so many, without looks; 0: all, with them.
+
+        Errors: ConfigError.
+        """
+        shared = {
+            name: getattr(self, name) for name in type(self).model_fields if name in ExperimentConfig.model_fields
+        }
+        shared |= {name: self._of(name, number) for name in EACH}
+        if replicates:
+            shared |= {"seeds": self.seeds[:replicates], "looks": ()}
+        return ExperimentConfig.parse({**shared, "repeat": "pipeline", "weights": ""})
+
+    def _of(self, name: str, number: int) -> str:
+        values: tuple[str, ...] = getattr(self, name)
+        return values[number if len(values) > 1 else 0] if values else ""
+
+    @property
+    def claimed(self) -> Cell:
+        """The line that the claim is about."""
+        cell = self.experiment(0).claimed
+        assert cell
+        return cell
+
+    @property
+    def control(self) -> Cell | None:
+        """Control that the claim must beat beside `none`; None where it chooses nothing."""
+        return control(self.claimed, self.experiment(0).cells)
+
+    @property
+    def unit(self) -> str:
+        """Unit that is made anew for every seed: replicates, or seeds where that is the tagger alone."""
+        return "replicates" if self.experiment(0).replicates(self.claimed)[0].number else "seeds"
+
+    @property
+    def stops(self) -> tuple[int, ...]:
+        """Numbers of replicates at which it may end; the last is the plan's."""
+        return self.experiment(0).stops
+
+
+def task_names(config: StudyConfig, library: Library) -> list[str]:
+    """Names of the tasks: as was said, else as their test splits are called, no two alike."""
+    names = config.names or [library.find(test).name for test in config.test]
+    return [f"{name} ({number})" if name in names[: number - 1] else name for number, name in enumerate(names, 1)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyCost:
+    """The costs of every task's experiment: at each look {(task, replicates): ...}; what is finished costs nothing."""
+
+    names: Sequence[str]
+    stops: Sequence[int]
+    costs: Mapping[tuple[int, int], Cost]
+
+    def of(self, task: int, replicates: int) -> float:
+        """Seconds of the experiment of a task at a look."""
+        return self.costs[task, replicates].seconds
+
+    def task(self, number: int) -> float:
+        """Seconds of a task in all: of its last experiment, and of what earlier ones train for themselves alone."""
+        *early, last = (self.costs[number, n] for n in self.stops)
+        alone = (step for cost in early for step in cost.steps if step.kind == "finetune" and not step.what)
+        return last.seconds + sum(step.seconds for step in alone)
+
+    @property
+    def seconds(self) -> float:
+        return sum(self.task(number) for number in range(len(self.names)))
+
+    @property
+    def memory_gb(self) -> float:
+        """The most that is taken at once, 10^9 bytes."""
+        return max(cost.memory_gb for cost in self.costs.values())
+
+    @property
+    def disk_gb(self) -> float:
+        """The most that is taken at once, 10^9 bytes."""
+        return sum(self.costs[number, self.stops[-1]].disk_gb for number in range(len(self.names)))
+
+    @property
+    def device(self) -> str:
+        return self.costs[0, self.stops[-1]].device
+
+    def as_json(self) -> dict[str, object]:
+        """Fields that `--plan-only --json` prints."""
+        tasks = {name: self.task(number) / 3600 for number, name in enumerate(self.names)}
+        sizes = {"memory_gb": self.memory_gb, "disk_gb": self.disk_gb, "device": self.device}
+        return {"hours": self.seconds / 3600, "tasks": tasks, **sizes}
+
+
+def study_cost(
+    config: StudyConfig,
+    measured: Sequence[CalibrateResult],
+    home: Path,
+    kinds: Mapping[str, Kind],
+    names: Sequence[str],
+) -> StudyCost:
+    """measured: the result of a `calibrate` run a task. names: of the tasks."""
+    costs = {
+        (task, n): cost(config.experiment(task, n), timed, home, kinds)
+        for task, timed in enumerate(measured)
+        for n in config.stops
+    }
+    return StudyCost(names=names, stops=config.stops, costs=costs)
+
+
+MORE = 2  # tasks that a neighbour of the plan has more
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyChance(PlanChance):
+    """The same of a plan over so many tasks."""
+
+    tasks: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyForesight:
+    """Chances of showing a mean of `effect` points, over the tasks of each plan; the plan that was asked for first.
+
+    spreads: of F1 by chance, a task each. claim: the line that this is of.
+    """
+
+    plans: Sequence[StudyChance]
+    spreads: Sequence[Spread]
+    effect: float
+    claim: str
+
+    def in_words(self) -> str:
+        """Two sentences: the chances, and what they rest on."""
+        asked, *others = self.plans
+        if asked.replicates < 2:
+            return "One replicate can show no difference, however large: it does not say how far scores move by chance."
+        first = (
+            f"This plan finds a true {self.effect:+g} of {self.claim}, on average over {_tasks(asked)}, in "
+            f"{100 * asked.chance:.0f} of 100 cases{time_in_words(asked)}"
+        )
+        rest = (
+            f"; {plan.replicates} replicates on {_tasks(plan)}{_looks(plan)}, in {100 * plan.chance:.0f}"
+            f"{time_in_words(plan)}"
+            for plan in others
+        )
+        return f"{first}{''.join(rest)}. {self._basis()}"
+
+    def _basis(self) -> str:
+        known = sum(bool(spread.trainings) for spread in self.spreads)
+        moves = sum(spread.each for spread in self.spreads) / len(self.spreads)
+        sentences = sum(spread.n_sentences for spread in self.spreads)
+        sort = (
+            "which is assumed, as nothing was trained on these labels yet"
+            if not known
+            else f"by what was trained on the labels of {known} of {len(self.spreads)} so far, the rest assumed"
+        )
+        return (
+            f"Scores differ by {moves:.1f} points from replicate to replicate (standard deviation), {sort}; the test "
+            f"sets have {sentences:,} sentences together."
+        )
+
+    def as_json(self) -> dict[str, object]:
+        """Fields that `--plan-only --json` prints of it."""
+        return {
+            "claim": self.claim,
+            "effect": self.effect,
+            "plans": [asdict(plan) for plan in self.plans],
+            "assumed": not any(spread.trainings for spread in self.spreads),
+            "sd_between_replicates": [spread.each for spread in self.spreads],
+            "test_sentences": [spread.n_sentences for spread in self.spreads],
+        }
+
+
+def _tasks(plan: StudyChance) -> str:
+    return f"{plan.tasks} task{'s' * (plan.tasks > 1)}"
+
+
+def _looks(plan: PlanChance) -> str:
+    return f", looked at after {', '.join(map(str, plan.looks))}" if len(plan.looks) > 1 else ""
+
+
+def foresee_study(config: StudyConfig, home: Path) -> StudyForesight:
+    """Foretell what a plan and its neighbours could show: more replicates, and more tasks like these."""
+    n = len(config.train)
+    spreads = tuple(foresee(config.experiment(number), home).spread for number in range(n))
+    more = tuple(spreads[number % n] for number in range(n + MORE))
+    plans = [_chance(spreads, plan.stops, config.effect) for plan in larger(config.experiment(0))]
+    plans.append(_chance(more, config.stops, config.effect))
+    return StudyForesight(plans=plans, spreads=spreads, effect=config.effect, claim=str(config.claimed))
+
+
+def _chance(spreads: tuple[Spread, ...], looks: tuple[int, ...], effect: float) -> StudyChance:
+    foretold = power(spreads, looks, effect)
+    return StudyChance(
+        tasks=len(spreads), replicates=looks[-1], looks=looks, chance=foretold.chance, share=foretold.share
+    )
+
+
+def planned_test(config: StudyConfig, tasks: Sequence[TaskRow], number: int) -> PlannedTest | None:
+    """The claim's test at a look; None where it goes on, or where nothing can be tested. number: of the look, from 0.
+
+    By the experiments' results and the options alone, so that a resumed study ends where one that was never stopped
+    does.
+    """
+    estimates = claimed(config, tasks)
+    if len(config.seeds) < 2 or len(estimates) < len(tasks) or no_task_learnt(tasks):
+        return None
+    mean = pooled(estimates)
+    ended = sequential.ending(mean.look, config.stops, number, config.effect)
+    if ended is None:
+        return None
+    test = PlannedTest(
+        arm=config.claimed.arm.name,
+        budget=config.claimed.budget,
+        against=str(config.control or NONE),
+        looks=config.stops,
+        replicates=config.stops[number],
+        ended=ended,
+        p=float(mean.p),
+        bound=sequential.bounds(config.stops)[number],
+        effect=config.effect,
+        chance=float(sequential.conditional_power(mean.look, config.stops, number, config.effect)),
+        why="",
+    )
+    where = f" on each of {len(tasks)} tasks" if len(tasks) > 1 else ""
+    return replace(test, why=planned_words(test, config.unit, where))
+
+
+def claimed(config: StudyConfig, tasks: Sequence[TaskRow]) -> list[Estimate]:
+    """The differences that the claim is about: to the control, or to `none` where it has none. A task without a
+    difference to its control has none here: that to `none` would answer another question."""
+    return [task.choosing for task in tasks if task.choosing] if config.control else [task.reading for task in tasks]
+
+
+def reading(config: StudyConfig, tasks: Sequence[TaskRow], replicates: int, bound: float | None) -> Question:
+    """Whether the claim is above `none`. bound: the p that the planned test asked for; None: there was none."""
+    own = ALPHA if config.control else bound
+    question = _question([task.reading for task in tasks], tasks, config.unit, replicates, own or ALPHA)
+    return _unanswered(question) if no_task_learnt(tasks) else question
+
+
+def choosing(config: StudyConfig, tasks: Sequence[TaskRow], replicates: int, bound: float | None) -> Question | None:
+    """Whether the claim is above its control; None where it has none."""
+    estimates = [task.choosing for task in tasks if task.choosing]
+    if not config.control or len(estimates) < len(tasks):
+        return None
+    question = _question(estimates, tasks, config.unit, replicates, bound or ALPHA)
+    return _unanswered(question) if no_task_learnt(tasks) else question
+
+
+def _question(
+    estimates: Sequence[Estimate], tasks: Sequence[TaskRow], unit: str, replicates: int, asked: float
+) -> Question:
+    mean, deltas = pooled(estimates), np.array([each.delta for each in estimates])
+    these = _conclusion(mean, asked)
+    if len(estimates) == 1:
+        return Question(these=these, others=None, between=None, lacking=_lacking(mean, these, tasks, unit, replicates))
+    others = _conclusion(random_effects(deltas), ALPHA)
+    if others.answer != these.answer:  # what is not shown on these is not shown on all of their kind
+        others = replace(others, answer="no evidence")
+    lacks = _lacking(mean, these, tasks, unit, replicates) or _tasks_lacking(others, float(deltas.var(ddof=1)))
+    return Question(these=these, others=others, between=between(estimates), lacking=lacks)
+
+
+def _unanswered(question: Question) -> Question:
+    """The same differences, by which nothing is answered, as no tagger learnt anything."""
+    others = replace(question.others, answer=None) if question.others else None
+    return replace(question, these=replace(question.these, answer=None), others=others, lacking="")
+
+
+def _conclusion(mean: Mean, asked: float) -> Conclusion:
+    delta, half, p = float(mean.delta), float(mean.half()), float(mean.p)
+    # F1 ends at 0 and 100, and so does a difference.
+    low, high = max(delta - half, -100.0), min(delta + half, 100.0)
+    if not float(mean.dof):
+        low, high = -100.0, 100.0
+    # By the interval too: no answer may stand beside an interval that contradicts it.
+    sign = (int(low > 0) - int(high < 0)) if p <= asked else 0
+    return Conclusion(delta=delta, interval=(low, high), p=p, dof=float(mean.dof), answer=ANSWERS[sign])
+
+
+def _lacking(mean: Mean, these: Conclusion, tasks: Sequence[TaskRow], unit: str, n: int) -> str:
+    """Sentence on what would settle a mean of the size that was seen on these tasks; "" where it is settled."""
+    if these.answer != "no evidence":
+        return ""
+    if failed := unlearnt_taggers(tasks):
+        return f"Train longer first: {failed.words}."
+    if not these.dof:
+        return f"One of the {unit} says nothing about the spread between them; run 2 at least, better 6."
+    size, each = abs(these.delta), f" on each of {len(tasks)} tasks" if len(tasks) > 1 else ""
+    if size < LEVEL:
+        return "The two are level; more of anything would only show more closely how level."
+    lacks = lacking(size, float(mean.falling), float(mean.fixed), n)
+    if lacks.sentences == 1:
+        what = "pre-trainings" if unit == "replicates" else "taggers' seeds"
+        return f"Lacking are {what}: {n} {unit}{each} are too few to settle a mean difference of {size:.2f}."
+    sentences = sum(task.sentences for task in tasks)
+    wanted = ceil(sentences * lacks.sentences / 100) * 100
+    more = "" if lacks.repetitions == n else f" and about {lacks.repetitions:,} {unit}{each}"
+    corpora = ceil(len(tasks) * lacks.corpora)
+    return (
+        f"Lacking are test sentences or task corpora: {sentences:,} test sentences are too few to settle a mean "
+        f"difference of {size:.2f}. It would take about {wanted:,} of them{more}, or the same on {corpora:,} tasks."
+    )
+
+
+def _tasks_lacking(others: Conclusion, variance: float) -> str:
+    """The same for others like them. variance: of the differences between tasks."""
+    if others.answer != "no evidence":
+        return ""
+    if abs(others.delta) < LEVEL:
+        return "On others like these the two are level, as far as can be told."
+    enough = corpora_needed(others.delta, variance)
+    return (
+        f"Settled on these. Lacking for others like them are task corpora: about {enough:,} would settle a mean "
+        f"difference of {abs(others.delta):.2f}, if they differ as these do."
+    )
+
+
+def run(config: StudyConfig, job: Job) -> StudyResult:
+    """Artifacts: `study.csv`, `study.md`."""
+    names = task_names(config, job.library)
+    timings = [calibration_options(config.experiment(number)) for number in range(len(names))]
+    measured = [results.read(job.child("calibrate", **options), CalibrateResult) for options in timings]
+    for number in range(len(config.stops)):
+        runs = _experiments(config, job, number, names, measured)
+        tasks = [_task(config, job, *each) for each in zip(names, range(len(names)), runs, strict=True)]
+        planned = planned_test(config, tasks, number)
+        if planned:
+            job.context.note(planned.why)
+            break
+    replicates, bound = config.stops[number], planned.bound if planned else None
+    result = StudyResult(
+        arm=config.claimed.arm.name,
+        budget=config.claimed.budget,
+        control=str(config.control or ""),
+        tasks=tasks,
+        reading=reading(config, tasks, replicates, bound),
+        choosing=choosing(config, tasks, replicates, bound),
+        planned=planned,
+        replicates=replicates,
+        hours={kind: seconds / 3600 for kind, seconds in durations.by_kind(runs, RunStore(job.home)).items()},
+    )
+    write(job.context, {"csv": tables.study_csv(result), "md": tables.study_markdown(result)})
+    return result
+
+
+def _experiments(
+    config: StudyConfig, job: Job, number: int, names: Sequence[str], measured: Sequence[CalibrateResult]
+) -> list[Run]:
+    """The finished experiment of every task at a look. number: of the look, from 0."""
+    runs, n, of = [], config.stops[number], len(config.stops) * len(names)
+    priced = study_cost(config, measured, job.home, job.kinds, names)
+    left = priced.seconds
+    for task, name in enumerate(names):
+        after = max(left - priced.of(task, n), 0.0)
+        part = number * len(names) + task + 1
+        job.context.part(part, of, f"{name}, {n} {config.unit}", left=left, after=after)
+        runs.append(job.child("experiment", **config.experiment(task, n).model_dump(exclude={"weights"})))
+        left = after
+    return runs
+
+
+def _task(config: StudyConfig, job: Job, name: str, number: int, run: Run) -> TaskRow:
+    board = boards.read(run).leaderboard
+    rows = {(row.arm, row.budget): row for row in board}
+    claim, none = rows[_place(config.claimed)], rows[NONE, ""]
+    control = rows[_place(config.control)] if config.control else None
+    compared = [row for row in (claim, none, control) if row]
+    assert claim.estimate
+    return TaskRow(
+        name=name,
+        run=run.id,
+        sentences=sum(len(job.corpus(tested)) for tested in _tested(config, number)),
+        tokens=claim.tokens,
+        f1=claim.mean,
+        none_f1=none.mean,
+        control_f1=control.mean if control else None,
+        reading=claim.estimate,
+        reading_interval=claim.interval,
+        choosing=claim.estimate_random,
+        choosing_interval=claim.interval_random,
+        learnt=not boards.nothing_learnt(board),
+        too_few=claim.changed_words if claim.verdict == "not tested" else "",
+        unlearnt=sum(len(row.collapsed) for row in compared),
+        taggers=sum(len(row.micro_f1) for row in compared),
+    )
+
+
+def _tested(config: StudyConfig, number: int) -> set[str]:
+    """The corpora of a task whose sentences are tested: with halves swapped, all that have labels."""
+    splits = (config.train, config.dev, config.test) if config.cross else (config.test,)
+    return {split[number] for split in splits}
+
+
+def _place(cell: Cell) -> tuple[str, str]:
+    return cell.arm.name, cell.budget
+
+
+def _title(run: About) -> str:
+    tasks = ", ".join(run.config["names"]) or run.corpora(run.config["test"])
+    return f"Study: {', '.join(run.config['arms'])} on {tasks}"
+
+
+def study_red_items(kind: str, options: Mapping[str, object], library: Library) -> list[Check]:
+    """Return the red items of all tasks of a study, each naming the tasks unless all have it."""
+    config = StudyConfig.parse(dict(options))
+    tasks = dict[Check, list[str]]()
+    names = task_names(config, library)
+    for number, name in enumerate(names):
+        for check in red_items("experiment", config.experiment(number).model_dump(), library):
+            tasks.setdefault(check, []).append(name)
+    return [
+        check if of == names else replace(check, sentence=f"{listed(of)}: {check.sentence}")
+        for check, of in tasks.items()
+    ]
+
+
+KIND = Kind(
+    "study",
+    StudyConfig,
+    run,
+    StudyResult,
+    title=_title,
+    outcome=lambda finding, _: " ".join(finding.parts),
+    page="Training",
+    opens=True,
+    red_items=study_red_items,
+)

@@ -1,0 +1,504 @@
+"""The words of an experiment: the sign, colour and sentences of a verdict, and the names of variants.
+
+The verdict has three parts: what came out, how sure that is, what to do next. Pages, reports and the command line show
+the same words, for a reader who trains no models: without symbols or names of tests and scores.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import mean
+from typing import Protocol
+
+from core.config import Budget
+from core.experiment.foresight import UNKNOWN, Open, Outlook, settled_by, spread_of
+from core.experiment.result import (
+    EXPLORATORY,
+    ArmRow,
+    ExperimentResult,
+    FurtherTest,
+    PlannedTest,
+    compared_with,
+    nothing_learnt,
+    split_name,
+)
+from core.shown import in_points
+from core.stats.verdict import SEEDS, WHOLE_RANGE, Unlearnt
+from core.tagging.result import Unfound
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mark:
+    """How a verdict is shown: colour, shape of its marker in figures, sign and label in tables."""
+
+    colour: str
+    symbol: str
+    sign: str
+    label: str
+
+
+VERDICT_MARKS: Mapping[str, Mark] = {
+    "improves": Mark(colour="#009E73", symbol="triangle-up", sign="▲", label="improves"),
+    "helped": Mark(colour="#56B4E9", symbol="triangle-up-open", sign="△", label="helped; choosing not shown"),
+    "below control": Mark(colour="#9467BD", symbol="triangle-down-open", sign="▽", label="worse than its control"),
+    "hurts": Mark(colour="#D55E00", symbol="triangle-down", sign="▼", label="hurts"),
+    "no evidence": Mark(colour="#8F8F8F", symbol="circle", sign="●", label="no evidence"),
+    "nothing learnt": Mark(colour="#CC79A7", symbol="x", sign="✕", label="nothing learnt"),
+    "not tested": Mark(colour="#8C6D31", symbol="circle-open", sign="○", label="not tested"),
+    "baseline": Mark(colour="#E69F00", symbol="diamond", sign="◆", label="baseline"),
+    "control": Mark(colour="#0072B2", symbol="square", sign="■", label="control"),
+}
+ANSWER_COLOURS = {"yes": "#009E73", "no evidence": "#8F8F8F", "worse": "#D55E00"}
+TASK_COLOUR = "#0072B2"  # of a study
+ARM_WORDS: Mapping[str, str] = {"length-matched-random": "random, same lengths"}
+MINUTE = 1 / 60  # hours; no rate is shown for less
+JUDGED = ("improves", "helped", "hurts", "below control", "no evidence")  # the surest first
+_NAMES = {
+    "tapt": "the task's own text",
+    "dapt": "all of the domain corpus",
+    "tapt+dapt": "the task's own text and all of the domain corpus",
+    "all": "all borrowed labels",
+    "dataaug": "changed copies of its training sentences",
+    "lpft": "training in two stages",
+    "span": "spans in place of words",
+    "miner": "names of a type read alike",
+}
+_HEADS = {
+    "vectors": "word vectors of {}",
+    "lm": "a language model of {}",
+    "skl": "borrowed labels that agree (up to {})",
+}
+_COPIES = ("changing the copies", "unchanged copies")
+_CONTROLS: Mapping[str, tuple[str, str]] = {  # by what an arm's name begins with: what is asked, what it must beat
+    "dataaug": _COPIES,
+    "random2low": _COPIES,
+    "highc2low": _COPIES,
+    "lm": ("reading the source", "the language model as it came"),
+    "miner": ("comparing names", "a plain tagger of spans"),
+}
+REPLICATES = 6  # a plan with three looks, which can show that choosing helped
+IDLE = "Nothing can be said: no tagger learnt anything, with or without what was tried."
+FURTHER = {"improves": "it also does better with", "helped": "it also does better with", "hurts": "it does worse with"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """A sentence or two each; sure is "" where there is nothing to be sure of."""
+
+    what: str
+    sure: str
+    next: str
+
+    @property
+    def parts(self) -> list[str]:
+        """The parts that say something."""
+        return [part for part in (self.what, self.sure, self.next) if part]
+
+
+def of_experiment(result: ExperimentResult, outlook: Outlook = UNKNOWN) -> Finding:
+    """Verdict by `main`. outlook: what a forecast of the same experiment rests on."""
+    rows = result.leaderboard
+    judged = [row for row in rows if row.verdict in JUDGED]
+    if nothing_learnt(rows):
+        return Finding(what=IDLE, sure="", next=MORE_LABELS)
+    row, untested = main(result), _untested(rows)
+    others = [other for other in judged if other is not row]
+    besides = _others(others, rows)
+    if not row:
+        then = "ask for a lower share, or label more sentences" if untested else "name something to try beside none"
+        what = " ".join(filter(None, (untested or "Nothing was compared.", besides)))
+        return Finding(what=what, sure="", next=f"Next: {then}.")
+    what = " ".join(filter(None, (_what(row, rows), besides, untested)))
+    unsettled = _unsettled(row, result, outlook)
+    then = _next(row, unsettled)
+    if unlearnt := _unlearnt(row, rows):
+        then = f"Next: train longer first; {unlearnt.words}."
+    return Finding(what=what, sure=_sure(row, rows, unsettled.detects), next=then)
+
+
+MORE_LABELS = "Next: label more sentences or train longer, until the training itself works."
+
+
+def main(result: ExperimentResult) -> ArmRow | None:
+    """The line that the verdict is about: the claim's, else the surest. None where it is not judged."""
+    judged = [row for row in result.leaderboard if row.verdict in JUDGED]
+    if any(row.exploratory for row in result.leaderboard):
+        return next((row for row in judged if not row.exploratory), None)
+    if test := result.planned:
+        for row in judged:
+            if (row.arm, row.budget) == (test.arm, test.budget):
+                return row
+    return min(judged, key=lambda row: JUDGED.index(row.verdict), default=None)
+
+
+def _what(row: ArmRow, rows: Sequence[ArmRow]) -> str:
+    name, read = name_of(row, rows), reads(row)
+    after = f"after reading {name}" if read else f"with {name}"
+    without = "after reading nothing" if read else "without"
+    held = row.delta_random is not None
+    than = f"{without}, {{}} better than {_under_control(row)}"
+    words = {
+        "improves": f"Yes: {after} the tagger does better than {without}.",
+        "helped": f"It helped: {after} the tagger does better than {without}. What any other would do was not asked.",
+        "below control": f"No: {_under_control(row)} the tagger does better than {after}.{_still_better(row)}",
+        "hurts": f"No: {after} the tagger does worse than {without}.",
+        "no evidence": f"Not shown: {after} the tagger is not seen to do better than {without}.",
+    }
+    if held:
+        better = f"{after} the tagger does better than {than}."
+        asked = asked_by_control(row.arm)
+        words["improves"] = f"Yes, {asked} paid: {better.format('and')}"
+        words["helped"] = (
+            f"{'Reading' if read else 'It'} helped, {asked} is not shown to: {better.format('but not surely')}"
+        )
+    return words[row.verdict]
+
+
+def _under_control(row: ArmRow) -> str:
+    return f"{'after' if reads(row) else 'with'} {held_against(row)}"
+
+
+def _still_better(row: ArmRow) -> str:
+    """Sentence on what stays true of an arm that is below its control."""
+    if row.helped != "yes":
+        return ""
+    return " Reading helped, whatever was read." if reads(row) else " It does better than without, all the same."
+
+
+def _others(others: Sequence[ArmRow], rows: Sequence[ArmRow]) -> str:
+    """Sentence on what is sure of the other lines; of several a first few by name."""
+    sentences = []
+    for start in dict.fromkeys(FURTHER.values()):
+        names = [name_of(row, rows) for row in others if FURTHER.get(row.verdict) == start]
+        if names:
+            more = f" and {len(names) - 2} more" if len(names) > 2 else ""
+            sentences.append(f"{start} {' and '.join(names[:2]) if not more else ', '.join(names[:2])}{more}")
+    exploratory = any(row.exploratory for row in others)
+    start = "Besides, not asked beforehand and so exploratory:" if exploratory else "Besides,"
+    return f"{start} {'; '.join(sentences)}." if sentences else ""
+
+
+def _untested(rows: Sequence[ArmRow]) -> str:
+    """Sentence on the lines that are no test of what they tried; nothing where all are."""
+    names = [f"{name_of(row, rows)} ({row.changed_words})" for row in rows if row.verdict == "not tested"]
+    return f"Not tested, as too few labels could be changed: {', '.join(names)}." if names else ""
+
+
+def points(value: float) -> str:
+    """A difference, with as many digits as its reader can use."""
+    return f"{value:+z.0f}" if abs(value) >= 9.95 else f"{value:+z.1f}"
+
+
+ONCE = "How sure cannot be said: a single repetition does not show what chance does."
+NUMBERS = ("No", "One", "Two", "Three", "Four", "Five", "Six")
+
+
+def _sure(row: ArmRow, rows: Sequence[ArmRow], detects: float | None) -> str:
+    """detects: the smallest gain that the comparison shows in 80 of 100 cases; None: not known."""
+    n, failed = len(row.micro_f1), _failed_repetitions(row, rows)
+    if n < 2:
+        return ONCE
+    if not is_known(row.interval):
+        why = f", of which {number_in_words(failed).lower()} learnt nothing" if failed else " that differ too much"
+        return f"{number_in_words(n)} repetitions{why}: they do not show how much chance changes the result."
+    interval = row.interval_random
+    seen = difference_in_words(row.delta, row.interval, "over reading nothing" if reads(row) else "over none of it")
+    if row.delta_random is not None and interval and is_known(interval):
+        seen = f"{seen}, {points(row.delta_random)} over {held_against(row)} ({range_in_words(interval)})"
+    if failed:
+        return f"{seen}. Of {n} repetitions, {number_in_words(failed).lower()} learnt nothing; they are included."
+    return f"{seen}.{detects_in_words(detects, n) if _open(row) else ''}"
+
+
+def number_in_words(n: int) -> str:
+    return NUMBERS[n] if n < len(NUMBERS) else f"{n:,}"
+
+
+def _failed_repetitions(row: ArmRow, rows: Sequence[ArmRow]) -> int:
+    """Number of repetitions in which a tagger of this line, or of one that it is compared with, learnt nothing."""
+    return len({seed for each in (row, *compared_with(row, rows)) for seed in each.collapsed})
+
+
+def _unlearnt(row: ArmRow, rows: Sequence[ArmRow]) -> Unlearnt:
+    lines = (row, *compared_with(row, rows))
+    return Unlearnt(
+        taggers=sum(len(line.collapsed) for line in lines),
+        of=sum(len(line.micro_f1) for line in lines),
+    )
+
+
+def difference_in_words(delta: float, interval: tuple[float, float], over: str) -> str:
+    """Return a difference and its interval in words. over: what it is measured against."""
+    reach = range_in_words(interval)
+    return f"The difference: {points(delta)} points of 100 {over} ({reach} in 95 of 100 such experiments)"
+
+
+def detects_in_words(detects: float | None, n: int) -> str:
+    """Sentence on the gains that a comparison of n repetitions detects; nothing if that is not known."""
+    if detects is None:
+        return ""
+    return (
+        f" By the spread of its {n} repetitions, this comparison can only detect gains of about {in_points(detects)} "
+        "or more, in 80 of 100 cases."
+    )
+
+
+def is_known(interval: tuple[float, float]) -> bool:
+    return interval[1] - interval[0] < WHOLE_RANGE
+
+
+def range_in_words(interval: tuple[float, float]) -> str:
+    return f"{points(interval[0])} to {points(interval[1])}"
+
+
+def _open(row: ArmRow) -> bool:
+    """Whether a question is not answered: against nothing, else against the control."""
+    return row.verdict == "no evidence" or (row.verdict == "helped" and row.delta_random is not None)
+
+
+def _unsettled(row: ArmRow, result: ExperimentResult, outlook: Outlook) -> Open:
+    """The difference that the question is about: to the control if reading helped, else to nothing."""
+    n, swapped, helped = len(row.micro_f1), bool(row.halves_runs), row.verdict == "helped"
+    estimate = row.estimate_random if helped else row.estimate
+    return Open(
+        delta=(row.delta_random or 0.0) if helped else row.delta,
+        interval=(row.interval_random or row.interval) if helped else row.interval,
+        bound=result.planned.bound if result.planned else 0.05,
+        estimate=estimate,
+        spread=spread_of(estimate, n, outlook, swapped=swapped),
+        n=n,
+        hours=sum(result.hours.values()),
+        swapped=swapped,
+        outlook=outlook,
+    )
+
+
+def _next(row: ArmRow, unsettled: Open) -> str:
+    n = len(row.micro_f1)
+    quick = (
+        f"Next: {REPLICATES} repetitions, each with its own selection and reading; this was a quick look with one of "
+        "each."
+    )
+    words = {
+        "improves": "Next: use it, and label more of what the tagger still misses.",
+        "hurts": "Next: leave it; the tagger without it is better.",
+        "below control": f"Next: leave it; {_under_control(row)} the tagger is better.",
+    }
+    if row.verdict == "helped" and row.delta_random is None:
+        return "Next: repeat it with a random baseline of the same size, to see whether the selection is what helps."
+    if row.verdict == "improves" and n < SEEDS:
+        return f"Next: {unsettled.more(SEEDS)}, before you rely on it."
+    if row.verdict == "helped":
+        return quick if row.chose is None else settled_by(unsettled)
+    if n < 2:
+        return f"Next: {unsettled.more(SEEDS)}."
+    if row.verdict == "no evidence" and _one_pretraining(row):
+        return quick
+    return words.get(row.verdict) or settled_by(unsettled)
+
+
+def _one_pretraining(row: ArmRow) -> bool:
+    """Whether all its taggers stand on one pre-training, so that others are what is lacking."""
+    return bool(row.pretrain_run) and len(row.finetunes) == 1 < len(row.micro_f1)
+
+
+def repetitions_to_settle(result: ExperimentResult, outlook: Outlook = UNKNOWN) -> int:
+    """Repetitions that the verdict asks for next; 0 where it is settled, or repeating is not what would settle it."""
+    row = main(result)
+    if row is None or row.verdict in ("hurts", "below control") or _unlearnt(row, result.leaderboard):
+        return 0
+    n, helped = len(row.micro_f1), row.verdict == "helped"
+    if row.verdict == "improves" or (n < 2 and not helped):
+        return SEEDS if n < SEEDS else 0
+    if row.verdict == "no evidence" and _one_pretraining(row):
+        return REPLICATES
+    if helped and (row.delta_random is None or row.chose is None):
+        return 0 if row.delta_random is None else REPLICATES
+    unsettled = _unsettled(row, result, outlook)
+    lacks = unsettled.lacks
+    return (unsettled.repetitions or 0) if lacks and lacks.sentences == 1 else 0
+
+
+def name_of(row: ArmRow, rows: Sequence[ArmRow]) -> str:
+    """Name of what an arm adds."""
+    name, encoder = split_name(row.arm)
+    head, _, value = name.partition(":")
+    if row.verdict == "control" and row.sentences:
+        words = "random sentences"
+    elif name in _NAMES:
+        words = _NAMES[name]
+    elif head in _HEADS and value:
+        words = _HEADS[head].format(value)
+    elif row.budget and row.sentences:
+        alone = len({other.arm for other in rows if other.budget and other.verdict in JUDGED}) == 1
+        asked = Budget.parse(row.budget)  # a row's sentences count the task's own text too
+        words = f"the chosen {asked.in_words}{' of the domain corpus' * (asked.unit == 'fraction')}"
+        words += "" if alone else f" ({name})"
+    else:
+        words = f"“{name}”"
+    return f"{words}, from the encoder {encoder}" if encoder else words
+
+
+def reads(row: ArmRow) -> bool:
+    """Whether what an arm adds is text that its tagger has read; a language model that has is a thing to have."""
+    return bool(row.sentences) and _kind(row.arm) != "lm"
+
+
+def held_against(row: ArmRow) -> str:
+    """Name of what an arm must beat beside nothing."""
+    _, control = _CONTROLS.get(_kind(row.arm), ("", ""))
+    return control or ("as much random text" if row.sentences else "a random part")
+
+
+def asked_by_control(arm: str) -> str:
+    """Name of what helps, where an arm beats its control."""
+    asked, _ = _CONTROLS.get(_kind(arm), ("choosing", ""))
+    return asked
+
+
+def _kind(arm: str) -> str:
+    return split_name(arm)[0].partition(":")[0]
+
+
+def overlap_in_short(result: ExperimentResult) -> str:
+    """Sentences that were learnt from and tested too, and how far they move the scores, for a reader who trains no
+    models; nothing where there are none."""
+    if not (shared := result.train_in_test):
+        return ""
+    n = shared.exact + shared.near
+    moved = [abs(row.mean - mean(row.unseen_f1)) for row in result.leaderboard if row.unseen_f1]
+    without = f"; without what they share no score moves by more than {max(moved):.1f} points" if moved else ""
+    return (
+        f"{n:,} of the sentences learnt from stand{'s' * (n == 1)}, word for word or nearly, among those decided by or "
+        f"tested on{without}."
+    )
+
+
+def arm_words(arm: str) -> str:
+    """An arm as charts and tables name it."""
+    return ARM_WORDS.get(arm, arm)
+
+
+class ArmAtBudget(Protocol):
+    """Item that belongs to one line of a leaderboard."""
+
+    @property
+    def arm(self) -> str: ...
+    @property
+    def budget(self) -> str: ...
+
+
+def line_name(row: ArmAtBudget) -> str:
+    """An arm and its budget."""
+    return f"{arm_words(row.arm)} {row.budget}".strip()
+
+
+def answers(row: ArmRow) -> tuple[str, str]:
+    """Whether an arm helped, and whether choosing did: "yes", "no evidence", "worse", and that it is exploratory; ""
+    where it is not asked."""
+    if row.verdict in ("baseline", "nothing learnt", "not tested"):
+        return row.verdict, ""
+    # A choice with one S_C and one pre-training of each: nothing is known of what other draws would come to.
+    not_asked = "a quick look cannot tell" if row.delta_random is not None else ""
+    mark = EXPLORATORY * row.exploratory
+    return f"{row.helped or row.verdict}{mark}", f"{row.chose}{mark}" if row.chose else not_asked
+
+
+def all_read(rows: Sequence[ArmRow]) -> bool:
+    """Whether pre-training is all that arms differ in."""
+    return all(row.sentences for row in rows if row.verdict != "baseline")
+
+
+def asked_first(rows: Sequence[ArmRow]) -> str:
+    """Head of the first of the two answers, in a table."""
+    return "Reading helped" if all_read(rows) else "Helped"
+
+
+def interval_words(row: ArmRow) -> str:
+    """An arm's difference to its baseline and its interval, in words; "" of `none` itself."""
+    return "" if row.verdict == "baseline" else difference_words(row)
+
+
+def difference_words(row: ArmRow | FurtherTest) -> str:
+    """A difference to the baseline on a test set, and its interval."""
+    low, high = row.interval
+    return f"{row.delta:+z.2f} " + (
+        f"[{low:+z.2f}, {high:+z.2f}]" if known_interval(row) else f"({_too_few_seeds(row)}: no interval)"
+    )
+
+
+def control_words(row: ArmRow) -> str:
+    """An arm's difference to its control and its interval, in words; "" if it has no control."""
+    if row.delta_random is None or row.interval_random is None:
+        return ""
+    return difference_words(replace(row, delta=row.delta_random, interval=row.interval_random))
+
+
+def _too_few_seeds(row: ArmRow | FurtherTest) -> str:
+    """Why these seeds leave every difference possible."""
+    n, failed = len(row.micro_f1), len(row.collapsed) if isinstance(row, ArmRow) else 0
+    if n < 2:
+        return "one seed"
+    return f"{n} seeds, {failed} learnt nothing" if failed else f"{n} seeds differ too much"
+
+
+def rate_words(row: ArmRow) -> str:
+    """Points of F1 for each hour that an arm takes beyond `none`, with the interval of its difference, in words.
+
+    A rate without its interval says nothing: "+21 points an hour" may be anything from -329 to +373.
+    """
+    rate = row.f1_per_hour
+    if not rate or not row.delta:
+        return ""
+    if row.delta / rate < MINUTE:  # of seconds it would be a million points an hour, which nobody could buy
+        return "takes under a minute more"
+    if not known_interval(row):
+        return f"{_too_few_seeds(row)}: no rate"
+    low, high = (bound * rate / row.delta for bound in row.interval)
+    # Digits that the interval's width cannot hold would look like precision.
+    digits = 2 if high - low < 10 else 1 if high - low < 100 else 0
+    return f"{rate:+z,.{digits}f} [{low:+z,.{digits}f}, {high:+z,.{digits}f}]"
+
+
+def unfound_words(types: Sequence[Unfound]) -> str:
+    """Types that no arm got right, in a sentence; nothing where there are none."""
+    if not types:
+        return ""
+    counts = "; ".join(
+        f"{each.type} ({each.mentions:,} in the test set, {each.labelled:,} in the training set)" for each in types
+    )
+    missed = "no tagger found a single one. Every score here counts them as missed."
+    return f"The score is 0.00 in every variant for {counts}: {missed}"
+
+
+def hours_words(hours: float) -> str:
+    """A time as people say it."""
+    seconds = 3600 * hours
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{hours:.1f} h"
+
+
+def known_interval(row: ArmRow | FurtherTest) -> bool:
+    """Return False for an interval that rules nothing out: of one seed, or of two that differ too much."""
+    return is_known(row.interval)
+
+
+def planned_words(test: PlannedTest, unit: str, where: str = "") -> str:
+    """unit: replicates, or seeds where that is all that was made anew. where: on each of how many tasks."""
+    n, of = test.replicates, test.looks[-1]
+    claim = f"{test.arm} {test.budget}".strip()
+    after = f"all {of} {unit}{where}" if n == of else f"{n} of {of} {unit}{where}"
+    tested = (
+        f"The claim, {claim} against {test.against}, after {after}: p = {test.p:.2g}, asked for is {test.bound:.2g}"
+    )
+    if test.p <= test.bound and test.ended not in ("shown", "worse"):
+        tested = f"{tested}, but the interval includes 0"
+    early = f" It ended there, {of - n} {unit if of - n > 1 else unit[:-1]}{where} early." if n < of else ""
+    had = f"were {test.effect:+g} points there, the end would show it in {test.chance:.0%} of cases"
+    outcome = {
+        "shown": "shown",
+        "worse": f"{claim} is shown to be worse",
+        "futile": f"not shown, and {had}",
+        "complete": "not shown",
+    }
+    return f"{tested}: {outcome[test.ended]}.{early}"
