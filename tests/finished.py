@@ -14,7 +14,7 @@ import numpy as np
 from core.bias.rebuilt import RebuildResult
 from core.corpora.corpus import Corpus
 from core.corpora.library import Library
-from core.experiment import leaderboard, reports
+from core.experiment import deliver, leaderboard
 from core.experiment import study as questions
 from core.experiment import tables as experiment_tables
 from core.experiment.arms import Cell, find
@@ -340,7 +340,7 @@ def experiment(
 
 def html_report(run_id: str) -> str:
     """The report of a finished run as HTML."""
-    return reports.report(run_id).decode()
+    return deliver.report(run_id).decode()
 
 
 ARM_ROW = ArmRow(

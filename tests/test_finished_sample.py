@@ -6,7 +6,7 @@ import pytest
 
 from core import paths
 from core.errors import ProjectError, RunError
-from core.experiment import deliver, find_out, reports, results
+from core.experiment import deliver, find_out, results
 from core.experiment import view as experiments
 from core.experiment.config import ExperimentConfig
 from core.explore import view as maps
@@ -38,7 +38,7 @@ def test_it_is_small_opened_once_and_finished(home: Path) -> None:
         with pytest.raises(RunError, match=r"^sentence vectors of legal-domain: "):  # exported projects leave them out
             maps.pairs(mapped, maps.classes(mapped))
         assert worth.run == report.run
-        assert reports.report(report.run, "pdf").startswith(b"%PDF")
+        assert deliver.report(report.run, "pdf").startswith(b"%PDF")
         assert "sentences" in texts.known
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from core.experiment import deliver
-from core.experiment.results import Finding
+from core.experiment.words import Finding
 from core.projects import removals
 from core.projects.home import home, unreadable
 from core.projects.runs import Event, Run

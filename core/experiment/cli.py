@@ -10,9 +10,10 @@ import click
 
 from core.cli.options import CORPUS, FILE, Command, config_options, several
 from core.cli.terminal import echo, finish, json_option, progress, report
-from core.experiment import deliver, reports, results, studies
+from core.experiment import deliver, results, view
 from core.experiment import view as experiments
-from core.experiment.view import Cost, Shorter
+from core.experiment.cost import Cost
+from core.experiment.view import Shorter
 from core.importing.cli_check import run_anyway_option
 from core.projects import removals, runs
 from core.projects.runs import Event, Run
@@ -169,7 +170,9 @@ def study(plan: str | None, plan_only: bool, run_anyway: bool, as_json: bool, **
     Lists of corpora are in one order: --train A,B --dev A,B --test A,B.
     """
     typed = typed_options(values)
-    options = studies.read_plan(Path(plan), typed, progress) if plan else runs.with_corpora(STUDY, typed, progress)
+    options = (
+        experiments.read_plan(Path(plan), typed, progress, STUDY) if plan else runs.with_corpora(STUDY, typed, progress)
+    )
     run_study(options, plan_only=plan_only, run_anyway=run_anyway, as_json=as_json)
 
 
@@ -179,9 +182,9 @@ def run_study(
     """Plan, print the cost and the chances, run, print the result. Return the run, None if it was only planned."""
     if not plan_only:
         runs.refuse_red("study", options, run_anyway=run_anyway)  # before this machine is timed
-    for timing in studies.calibrations(options):
+    for timing in view.study_calibrations(options):
         runs.execute("calibrate", timing, progress)
-    cost, foresight = studies.cost(options), studies.foresight(options)
+    cost, foresight = view.study_cost(options), view.study_foresight(options)
     seconds = {name: cost.task(number) for number, name in enumerate(cost.names)}
     lines = [f"{name:<32} {duration(each) if each else 'finished':>9}" for name, each in seconds.items()]
     together = f"{'together':<32} {duration(cost.seconds):>9} on this {cost.device.upper()}, "
@@ -192,7 +195,7 @@ def run_study(
         return None
     echo(*words, err=True)
     run = runs.execute("study", options, ExperimentProgress(), run_anyway=run_anyway)
-    finish(run, as_json, plain=lambda _: studies.board_lines(run.id), finding=studies.finding(run.id))
+    finish(run, as_json, plain=lambda _: deliver.board_lines(run.id), finding=results.finding(run.id))
     return run
 
 
@@ -202,11 +205,11 @@ def run_study(
 @click.option("--firm", help="Who it is from; else as it was last given on Results, as are the next two.")
 @click.option("--project", help="What it is about.")
 @click.option("--author", help="Who answers for it.")
-@click.option("--date", default=reports.today, help="The date on it; else today.")
+@click.option("--date", default=deliver.today, help="The date on it; else today.")
 @click.option("--examples/--no-examples", default=True, help="With three sentences of the test text.")
 @json_option
 def write_report(run_id: str, output: str, examples: bool, as_json: bool, **cover: str | None) -> None:
     """A finished experiment or study on two printed pages: PDF, DOCX or HTML."""
     given = {name: text for name, text in cover.items() if text is not None}
-    reports.write(run_id, Path(output), replace(reports.last_cover(), **given), examples=examples)
+    deliver.write_report(run_id, Path(output), replace(deliver.last_cover(), **given), examples=examples)
     report({"output": output}, as_json)

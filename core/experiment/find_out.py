@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from core.errors import RunError, WinnowError
-from core.experiment import view as experiments
+from core.experiment import arms, view
 from core.experiment.config import ExperimentConfig
 from core.experiment.foresight import LARGER
 from core.experiment.results import corpus_name, repeated, repetitions_to_settle
@@ -54,7 +54,7 @@ def choice_now() -> Choice | None:
 
 
 def _chooses(run: Run) -> bool:
-    return run.manifest.config["strategy"] not in experiments.CONTROLS
+    return run.manifest.config["strategy"] not in arms.CONTROLS
 
 
 def choice_options() -> dict[str, object]:
@@ -62,7 +62,7 @@ def choice_options() -> dict[str, object]:
     else it was chosen; where nothing was chosen yet, the usual."""
     chosen = choice_now()
     config = SelectConfig.parse(dict(selections.run_of(chosen.id).manifest.config)) if chosen else None
-    if config and config.strategy in experiments.CONTROLS:
+    if config and config.strategy in arms.CONTROLS:
         config = None  # what was taken by lot is what a choice is held against
     strategy = config.strategy if config else selections.DEFAULT_STRATEGY
     same = config.model_dump(include=_SAME, exclude_defaults=True, mode="json") if config else {}
@@ -100,12 +100,12 @@ def again(run: Run) -> dict[str, object]:
 
 def _strategies(config: ExperimentConfig) -> list[str]:
     """The ways of choosing that are compared."""
-    return [name for name in config.arms if name != "none" and name not in experiments.CONTROLS]
+    return [name for name in config.arms if name != "none" and name not in arms.CONTROLS]
 
 
 def is_timed(asked: Mapping[str, object]) -> bool:
     """Whether this machine's speed is known, without which nothing can be said of time."""
-    return runs.finished("calibrate", experiments.calibration(asked)) is not None
+    return runs.finished("calibrate", view.calibration(asked)) is not None
 
 
 def outlook() -> str:
@@ -120,7 +120,7 @@ def outlook() -> str:
 @kept_per_home(4)
 def _outlook(*asked: str, finished: tuple[str, ...]) -> str:
     """asked: options, in JSON. finished: the runs that it is foretold by, for what is kept is theirs."""
-    seen = [(experiments.least_difference(each), experiments.cost_if_known(each)) for each in map(json.loads, asked)]
+    seen = [(view.least_difference(each), view.cost_if_known(each)) for each in map(json.loads, asked)]
     (first, cost), (larger, more) = seen
     times = [f" (about {duration(each.seconds)})" if each else "" for each in (cost, more)]
     unknown = "" if cost else " How long that takes is timed first, in less than a minute."
@@ -133,14 +133,14 @@ def _outlook(*asked: str, finished: tuple[str, ...]) -> str:
 
 def plan(asked: Mapping[str, object]) -> Plan:
     """Say what these options compare, how long that takes, and what it could show. Errors: ConfigError, CorpusError."""
-    config, chosen, foresight = ExperimentConfig.parse(dict(asked)), choice_now(), experiments.foresight(asked)
+    config, chosen, foresight = ExperimentConfig.parse(dict(asked)), choice_now(), view.foresight(asked)
     [strategy], [budget] = _strategies(config), config.budgets
     sought = "a single point" if foresight.effect == 1 else f"{foresight.effect:g} points"
     amount = f"{int(budget):,} sentences" if budget.isdecimal() else budget
     time = "How long it takes is not known yet."
     with suppress(RunError):
-        time = f"It takes about {duration(experiments.cost(asked).seconds)} on this machine."
-        if experiments.timed(config).busy:
+        time = f"It takes about {duration(view.cost(asked).seconds)} on this machine."
+        if view.timed(config).busy:
             time += " It had other work when it was timed: when it is quiet, it takes less."
     return Plan(
         options=asked,

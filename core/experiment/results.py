@@ -1,5 +1,6 @@
-"""Results: what experiments and taggers came to, arm by arm and side by side."""
+"""Results of finished experiments, studies and taggers: what pages and commands ask."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -7,34 +8,28 @@ from statistics import mean
 
 from core.config import fields_with
 from core.errors import ConfigError, CorpusError, RunError, WinnowError
-from core.experiment import foresight
+from core.experiment import foresight, study_words, words
 from core.experiment import result as leaderboard
 from core.experiment import view as experiments
-from core.experiment import words as experiment_words
-from core.experiment import words as findings
-from core.experiment.advice import LabelsSpared, labels_spared, next_budget
-from core.experiment.advice import NextBudget as NextBudget
+from core.experiment.arms import NONE
 from core.experiment.config import ExperimentConfig
 from core.experiment.foresight import Outlook
-from core.experiment.result import ArmRow as ArmRow
-from core.experiment.result import ExperimentResult as ExperimentResult
-from core.experiment.result import FurtherTest as FurtherTest
-from core.experiment.words import Finding as Finding
+from core.experiment.result import ArmRow, CurvePoint, ExperimentResult, StudyResult
+from core.experiment.words import Finding, line_name
 from core.kinds import KINDS
 from core.projects.home import home, kept_per_home, library, store
 from core.runs import result
 from core.runs.store import Run
 from core.stats.calibration import Abstaining
-from core.stats.scoring import MICRO as MICRO
-from core.stats.scoring import TypeReport as TypeReport
+from core.stats.power_law import next_step, saved
+from core.stats.scoring import TypeReport
 from core.stats.spread import Spread
 from core.tagging import evaluations
 from core.tagging import result as tagger_tables
-from core.tagging.evaluations import EvaluateResult
-from core.tagging.evaluations import FinetuneResult as FinetuneResult
-from core.tagging.evaluations import OverSeeds as OverSeeds
-from core.tagging.result import Novelty, OptionDifference, TypeScores, Unfound
-from core.tagging.result import TwoReadings as TwoReadings
+from core.tagging.evaluations import EvaluateResult, FinetuneResult, OverSeeds
+from core.tagging.result import Novelty, OptionDifference, TwoReadings, TypeScores, Unfound
+
+SIZES = 3  # at least, for a law of three numbers
 
 
 def board(run_id: str) -> ExperimentResult:
@@ -42,14 +37,21 @@ def board(run_id: str) -> ExperimentResult:
     return leaderboard.read(store().get(run_id))
 
 
+def study_board(run_id: str) -> StudyResult:
+    """Read the result of a finished study. Errors: RunError."""
+    return result.read(store().get(run_id), StudyResult)
+
+
 def finding(run_id: str) -> Finding:
-    """The verdict of a finished experiment: what, how sure, what next. Errors: RunError."""
-    return findings.of_experiment(board(run_id), _outlook(run_id))
+    """Return the verdict of a finished experiment or study: what, how sure, what next. Errors: RunError."""
+    if store().get(run_id).manifest.kind == "study":
+        return study_words.of_study(study_board(run_id))
+    return words.of_experiment(board(run_id), _outlook(run_id))
 
 
 def repetitions_to_settle(run_id: str) -> int:
     """Number of repetitions that would settle what a finished experiment left open; 0 if that is not known."""
-    return findings.repetitions_to_settle(board(run_id), _outlook(run_id))
+    return words.repetitions_to_settle(board(run_id), _outlook(run_id))
 
 
 def repeated(run_id: str, n: int) -> dict[str, object]:
@@ -190,16 +192,6 @@ def tested_alike(a: str, runs: Iterable[str]) -> list[str]:
     return [run for run in runs if tagger_tables.tested_alike(first, store().get(run))]
 
 
-def baseline_words(rows: Sequence[ArmRow]) -> str:
-    """Baseline of a leaderboard's differences, in words."""
-    return leaderboard.baseline_words(rows)
-
-
-def overlap_in_short(run_id: str) -> str:
-    """Sentences that one learnt from and tested too, for whoever trains no models; "" where there are none."""
-    return experiment_words.overlap_in_short(board(run_id))
-
-
 def halves_note(rows: Sequence[ArmRow]) -> str:
     """Note on an experiment whose replicates have halves of their own, a sentence; "" of any other."""
     return leaderboard.SWAPPED if leaderboard.swapped(rows) else ""
@@ -221,9 +213,7 @@ def decodings(run_id: str) -> dict[str, dict[str, float]]:
     here = {run.id: run for run in store().list("finetune")}
     lines: dict[str, dict[str, float]] = {}
     for row in board(run_id).leaderboard:
-        lines[experiment_words.line_name(row)] = tagger_tables.decodings(
-            here[run] for run in row.finetunes if run in here
-        )
+        lines[line_name(row)] = tagger_tables.decodings(here[run] for run in row.finetunes if run in here)
     return lines
 
 
@@ -353,9 +343,78 @@ def missing(run_id: str) -> list[str]:
             own = ["its taggers"]
         for what in own:
             if what not in (*gone, tagger_tables.MODEL):  # the command trains it again
-                arms.setdefault(what.removeprefix("its "), []).append(experiment_words.line_name(row))
+                arms.setdefault(what.removeprefix("its "), []).append(line_name(row))
     # What many arms lack is said once, with their names: "the model of knn 10%, none".
     return [*gone, *(f"the {what.removeprefix('the ')} of {', '.join(names)}" for what, names in arms.items())]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NextBudget:
+    """Whether to double an arm's largest corpus to `sentences`. gain, upper: points of dev F1, `upper` exceeded in at
+    most one case of ten; infinite where each size has one pre-training, whose luck nobody knows then. hours: of
+    pre-training, at the pace so far. stop: whether it is not worth them."""
+
+    arm: str
+    sentences: int
+    gain: float
+    upper: float
+    hours: float
+    stop: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelsSpared:
+    """Labelled sentences that an arm spares over `none`. lo, hi hold 80 of 100 draws; infinite where `none` never
+    comes as far."""
+
+    arm: str
+    budget: str
+    spared: float
+    lo: float
+    hi: float
+
+
+def next_budget(leaderboard: Sequence[ArmRow], worth: float) -> list[NextBudget]:
+    """Advice on each arm with sizes enough. worth: F1 points an hour must bring."""
+    advice = []
+    for arm, rows in _by_arm(leaderboard).items():
+        # Taggers on one pre-training share its luck: together they are one run of that size.
+        points = {
+            row.sentences: row.dev_f1 if len(row.finetunes) > 1 else [row.dev_mean] for row in rows if row.sentences
+        }
+        if len(points) < SIZES:
+            continue
+        last = max(rows, key=lambda row: row.sentences)
+        size = 2 * last.sentences
+        # Twice the sentences take twice the pre-training.
+        step, hours = next_step(points, size), 2 * last.hours.get("pretrain", 0.0)
+        advice.append(
+            NextBudget(
+                arm=arm, sentences=size, gain=step.gain, upper=step.upper, hours=hours, stop=step.stop(hours, worth)
+            )
+        )
+    return advice
+
+
+def labels_spared(curve: Sequence[CurvePoint], size: int) -> list[LabelsSpared]:
+    """Labels that each arm spares at `size` labelled sentences."""
+    arms: dict[tuple[str, str], dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for point in curve:
+        arms[point.arm, point.budget][point.train_sentences] += point.micro_f1
+    base = arms.pop((NONE, ""), {})
+    gaps = []
+    for (arm, budget), points in arms.items():
+        if min(len(points), len(base)) >= SIZES:
+            gap = saved(points, base, size)
+            gaps.append(LabelsSpared(arm=arm, budget=budget, spared=gap.sentences, lo=gap.lo, hi=gap.hi))
+    return gaps
+
+
+def _by_arm(rows: Sequence[ArmRow]) -> dict[str, list[ArmRow]]:
+    arms: dict[str, list[ArmRow]] = {}
+    for row in rows:
+        arms.setdefault(row.arm, []).append(row)
+    return arms
 
 
 def budget_advice(run_id: str, worth: float) -> list[NextBudget]:

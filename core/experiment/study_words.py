@@ -31,6 +31,7 @@ NOTHING = (
     "That is no evidence for or against any of them; the training has to work first."
 )
 FEW = 5  # tasks, below which what holds on others is known to a wide margin
+HEADINGS: dict[Asked, str] = {"choosing": "Did choosing help?", "reading": "Did reading help?"}
 THESE, OTHERS = "These, on average", "Others like these"
 _DID: Mapping[Answer, str] = {"yes": "helped", "no evidence": "is not shown to help", "worse": "did harm"}
 _HOLDS: Mapping[Answer, str] = {

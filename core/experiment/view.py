@@ -11,16 +11,13 @@ from core.config import Config, fields_with
 from core.corpora.corpus import Corpus
 from core.corpora.library import Library
 from core.errors import ConfigError, InputError, RunError
-from core.experiment.arms import ARM_NAMES as ARM_NAMES
-from core.experiment.arms import ARM_SHAPES as ARM_SHAPES
-from core.experiment.arms import CONTROLS as CONTROLS
-from core.experiment.arms import COPIES_HELP as COPIES_HELP
 from core.experiment.config import ExperimentConfig
-from core.experiment.cost import Cost as Cost
-from core.experiment.cost import calibration_options
+from core.experiment.cost import Cost, calibration_options
 from core.experiment.cost import cost as cost_of
 from core.experiment.foresight import Foresight, foresee, larger
 from core.experiment.plan_file import PlanFile
+from core.experiment.study import StudyChance, StudyConfig, StudyCost, StudyForesight, foresee_study, task_names
+from core.experiment.study import study_cost as cost_of_study
 from core.importing.view import add_sample, roles, set_role
 from core.kind import Options, plan
 from core.kinds import KINDS
@@ -242,3 +239,46 @@ def demo() -> Options:
         for role, fingerprint in sample.items():
             set_role(role, fingerprint)
     return {**sample, **DEMO}
+
+
+def study_calibrations(options: Mapping[str, object]) -> list[Options]:
+    """Options to `start("calibrate", ...)` with, one a task, so that `cost` can speak of this machine."""
+    config = StudyConfig.parse(dict(options))
+    return [calibration(_experiment_options(config, number)) for number in range(len(config.train))]
+
+
+def _experiment_options(config: StudyConfig, number: int) -> Options:
+    return config.experiment(number).model_dump(exclude={"weights"})
+
+
+def study_cost(options: Mapping[str, object]) -> StudyCost:
+    """Estimate the cost of a study; what is finished already costs nothing.
+
+    Errors: RunError while a calibration that it needs has not finished; ConfigError, CorpusError.
+    """
+    config = StudyConfig.parse(dict(options))
+    wanted = plan(KINDS["study"], config, home())
+    assert isinstance(wanted.config, StudyConfig)
+    measured = [timed(wanted.config.experiment(number)) for number in range(len(config.train))]
+    whole = cost_of_study(wanted.config, measured, home(), KINDS, task_names(config, library()))
+    if not store().finished(wanted.key):
+        return whole
+    return replace(whole, costs={place: each.ended() for place, each in whole.costs.items()})
+
+
+def study_foresight(options: Mapping[str, object]) -> StudyForesight:
+    """Foretell what a study could show, and neighbours of its plan, with their times; `cost` says what must be known.
+
+    Errors: as `cost`.
+    """
+    config = StudyConfig.parse(dict(options))
+    chances = foresee_study(config, home())
+    return replace(chances, plans=[replace(each, seconds=_study_seconds(config, each)) for each in chances.plans])
+
+
+def _study_seconds(config: StudyConfig, chance: StudyChance) -> float:
+    """Seconds that a plan takes; of tasks that are not here, as much as one of these."""
+    n = len(config.train)
+    asked = next(one for one in larger(config.experiment(0)) if one.stops == chance.looks)
+    update = {"seeds": asked.seeds, "looks": asked.looks}
+    return study_cost({**config.model_dump(exclude={"weights"}), **update}).seconds * max(chance.tasks / n, 1.0)

@@ -35,6 +35,11 @@ class Mark:
     sign: str
     label: str
 
+    @property
+    def words(self) -> str:
+        """Sign and label, as a table shows them."""
+        return f"{self.sign} {self.label}"
+
 
 VERDICT_MARKS: Mapping[str, Mark] = {
     "improves": Mark(colour="#009E73", symbol="triangle-up", sign="▲", label="improves"),

@@ -7,11 +7,10 @@ from typing import Literal
 
 from core.bias import view as bias
 from core.errors import CorpusError, WinnowError
-from core.experiment import find_out, results, studies
+from core.experiment import find_out, results
 from core.experiment.find_out import choice_now
 from core.importing import view as corpora
 from core.projects import runs
-from core.runs.store import Run
 from core.selection import choices, insights
 from core.selection import prevalence_view as prevalence
 from core.selection import view as selections
@@ -155,7 +154,8 @@ def _worth() -> Stop:
         with suppress(WinnowError):
             if run.state().state == "succeeded":
                 again = {*LABELS, "task", "domain"} <= given.keys() and bool(find_out.again(run))
-                return Stop(name="worth", known=" ".join(_finding(run).parts), ready=True, run=run.id, again=again)
+                known = " ".join(results.finding(run.id).parts)
+                return Stop(name="worth", known=known, ready=True, run=run.id, again=again)
     if missing := [role for role in LABELS if role not in given]:
         known = (
             f"Needs {labels_in_words(missing)}. Without them the road ends with the selection: "
@@ -183,10 +183,6 @@ def without_entities() -> list[str]:
     given = corpora.roles()
     marks = {role: given[role] for role in LABELS if role in given and _is_here(given[role])}
     return [role for role, mark in marks.items() if not sum(corpora.find(mark).types.values())]
-
-
-def _finding(run: Run) -> results.Finding:
-    return studies.finding(run.id) if run.manifest.kind == "study" else results.finding(run.id)
 
 
 def _report(worth: Stop) -> Stop:

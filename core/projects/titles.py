@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from core.errors import WinnowError
-from core.experiment import results, studies
+from core.experiment import results
 from core.kinds import KINDS
 from core.projects import run_labels as labels
 from core.projects import runs
@@ -63,7 +63,7 @@ def outcome(run: Run) -> str:
 _AS_OF_NOW: Mapping[str, Callable[[str], object]] = {
     "select": selections.kept,
     "experiment": results.finding,
-    "study": studies.finding,
+    "study": results.finding,
 }
 
 

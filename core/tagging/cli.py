@@ -18,6 +18,7 @@ from core.projects.runs import Run
 from core.selection import choices
 from core.selection import view as selections
 from core.shown import count
+from core.stats import scoring
 from core.tagging import predicted
 
 NONE = "none"
@@ -168,7 +169,7 @@ def _scores(run: Run) -> list[str]:
     width = max(14, *(len(line.type) for line in test.report))
     lines += ["by type, strict (seqeval)"]
     lines += [f"  {'':<{width}} precision  recall      F1  entities  95% interval of F1"]
-    for line in sorted(test.report, key=lambda line: (line.type == results.MICRO, -line.f1)):
+    for line in sorted(test.report, key=lambda line: (line.type == scoring.MICRO, -line.f1)):
         low, high = test.intervals.get(line.type, (0.0, 0.0))
         interval = f"[{low:.1f}, {high:.1f}]" if line.type in test.intervals else ""
         scores = f"{line.precision:9.2f} {line.recall:7.2f} {line.f1:7.2f} {line.support:9,}"

@@ -10,8 +10,8 @@ from core.cli.options import several
 from core.cli.terminal import json_option, report
 from core.errors import ConfigError
 from core.experiment import results
-from core.experiment.results import TwoReadings
 from core.projects.audit import note_look
+from core.tagging.result import TwoReadings
 
 WIDTH = 12
 

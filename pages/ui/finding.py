@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from core.experiment.results import Finding
+from core.experiment.words import Finding
 from pages.ui.widgets import plain
 
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import streamlit as st
 
-from core.experiment import deliver
+from core.corpora import writers
 
 
 def grid(columns: Mapping[str, Sequence[Any]], **options: Any) -> Any:
     """`st.dataframe` of columns by name, a quote before what a spreadsheet would compute; `options` are its own."""
-    guarded = {name: [deliver.harmless(value) for value in values] for name, values in columns.items()}
+    guarded = {name: [writers.harmless(value) for value in values] for name, values in columns.items()}
     return st.dataframe(guarded, **options)

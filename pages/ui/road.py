@@ -8,7 +8,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from core import terms
-from core.experiment import reports
+from core.experiment import deliver
 from core.experiment.find_out import outlook
 from core.importing import checks
 from core.importing import view as corpora
@@ -119,7 +119,7 @@ def _next(stop: Stop, *, turn: bool) -> None:
     if stop.name == "report" and stop.ready:
         st.download_button(
             "Report (.pdf)",
-            later(partial(reports.report, stop.run, "pdf")),
+            later(partial(deliver.report, stop.run, "pdf")),
             file_name=f"{stop.run}.pdf",
             mime="application/pdf",
             icon=":material/download:",

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from streamlit.testing.v1 import AppTest
 
-from core.experiment.deliver import harmless
+from core.corpora.writers import harmless
 
 ROOT = Path(__file__).resolve().parents[2]
 COMPUTED = ("=", "+", "-", "@", "\t", "\r")

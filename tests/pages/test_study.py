@@ -6,7 +6,7 @@ from dataclasses import replace
 from html import unescape
 from pathlib import Path
 
-from core.experiment import deliver, plot, studies, study_words
+from core.experiment import deliver, plot, results, study_words
 from core.experiment.finished import NOTHING
 from tests import finished
 from tests.pages.test_pages import opened, opened_on, texts
@@ -17,7 +17,7 @@ PAGE = "pages/6_Results.py"
 
 def test_a_study_shows_its_answers_with_a_forest_plot_and_a_table_and_so_does_its_report(home: Path) -> None:
     run = finished.study(home, (0.2, 2.0, 0.8))
-    found = studies.finding(run.id)
+    found = results.finding(run.id)
     assert found.what.startswith("Yes: ")
     app = opened_on(PAGE, run.id)
     assert not app.error
@@ -53,7 +53,7 @@ def test_a_single_task_says_nothing_of_others_like_it(home: Path) -> None:
 def test_choosing_is_over_its_control_where_no_test_was_planned_too(home: Path) -> None:
     """A single replicate, by which nothing is tested."""
     run = finished.study(home, (0.2, 2.0), replicates=1)
-    result = studies.board(run.id)
+    result = results.study_board(run.id)
     assert result.planned is None
     assert [study_words.over(result, of) for of in study_words.asked(result)] == ["random 10%", "none"]
     assert study_words.over(replace(result, control=""), "choosing") == "its control"
@@ -63,7 +63,7 @@ def test_choosing_is_over_its_control_where_no_test_was_planned_too(home: Path) 
 
 def test_where_no_tagger_learnt_anything_nothing_is_answered(home: Path) -> None:
     run = finished.study(home, (1.2, 1.0, 1.1), idle=(0, 1, 2))
-    result = studies.board(run.id)
+    result = results.study_board(run.id)
     assert result.planned is None
     assert result.choosing
     asked = (result.choosing, result.reading)
@@ -87,7 +87,7 @@ def test_where_no_tagger_learnt_anything_nothing_is_answered(home: Path) -> None
 
 
 def test_an_interval_that_would_dwarf_the_others_is_cut_and_all_stay_in_the_figure(home: Path) -> None:
-    result = studies.board(finished.study(home, (0.2, 2.0)).id)
+    result = results.study_board(finished.study(home, (0.2, 2.0)).id)
     figure = json.loads(plot.forest(result, "choosing").to_json())
     low, high = figure["layout"]["xaxis"]["range"]
     assert result.choosing
@@ -101,7 +101,7 @@ def test_an_interval_that_would_dwarf_the_others_is_cut_and_all_stay_in_the_figu
 
 def test_where_no_tagger_learnt_anything_that_is_the_answer(home: Path) -> None:
     """Two that found nothing are not level."""
-    result = studies.board(finished.study(home, (0.0, 0.0)).id)
+    result = results.study_board(finished.study(home, (0.0, 0.0)).id)
     first, second = (replace(task, learnt=False) for task in result.tasks)
     assert study_words.study_answer(replace(result, tasks=[first, second]))[0].startswith("No tagger learnt anything")
     some = study_words.study_answer(replace(result, tasks=[result.tasks[0], second]))

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from core.errors import RunBusy
-from core.experiment import reports
+from core.experiment import deliver
+from core.experiment.report import parts
 from core.importing import view as corpora
 from core.project_list import FIRST, HELD, PROJECTS
 from core.projects import adopt, runs
@@ -31,7 +32,7 @@ def old(home: Path, seal: Seal) -> Path:
     (home / "uploads" / "abc").mkdir(parents=True)
     (home / "uploads" / "abc" / "left.txt").write_text("An upload .\n")
     (home / "encoders").mkdir()
-    reports.keep_cover(reports.Cover(firm="Ottersea"))
+    deliver.keep_cover(parts.Cover(firm="Ottersea"))
     return home
 
 

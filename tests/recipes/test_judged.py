@@ -17,12 +17,12 @@ from core.experiment import finished as experiment_finished
 from core.experiment import leaderboard as judging
 from core.experiment import result as leaderboard
 from core.experiment import results
-from core.experiment.advice import labels_spared, next_budget
 from core.experiment.arms import Cell, find
 from core.experiment.config import Replicate
 from core.experiment.finished import NOTHING
 from core.experiment.leaderboard import planned_test
 from core.experiment.result import ArmRow, CurvePoint
+from core.experiment.results import labels_spared, next_budget
 from core.experiment.tables import as_csv, as_markdown
 from core.experiment.words import IDLE, answers, interval_words, of_experiment, planned_words
 from core.results import Evaluation, IntArray

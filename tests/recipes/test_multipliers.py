@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from core.errors import ConfigError
-from core.experiment import deliver, reports, results
+from core.experiment import deliver, results
 from core.experiment import leaderboard as asked_for
 from core.experiment import view as experiments
 from core.experiment.config import ExperimentConfig
@@ -108,7 +108,7 @@ def test_what_it_is_worth_is_on_page_report_table_and_in_json(finished: Run) -> 
     assert times == pytest.approx([4, 2, 2, 4], rel=0.2)
     assert json.loads(json.dumps(finished.result()))["multipliers"]["text"]["replicates"] == 4
     assert told.words in deliver.board_markdown(finished.id)
-    assert told.words in unescape(reports.report(finished.id).decode())
+    assert told.words in unescape(deliver.report(finished.id).decode())
     assert told.words in unescape(texts(opened("pages/6_Results.py")))
 
 

@@ -11,7 +11,7 @@ import pytest
 from core.config import Config
 from core.corpora.library import Library
 from core.errors import Cancelled, ConfigError, ReadError
-from core.experiment import results, studies
+from core.experiment import results, view
 from core.experiment import study as questions
 from core.experiment.cli import study
 from core.experiment.result import TaskRow
@@ -73,7 +73,7 @@ def done(homes: Homes, home: Path) -> Names:
 
 
 def test_it_pools_what_its_experiments_came_to_and_resumed_makes_nothing_twice(done: Names) -> None:
-    result = studies.board(done["study"])
+    result = results.study_board(done["study"])
     assert [task.name for task in result.tasks] == ["deeds", "leases"]
     assert result.tasks[0].run == done["first"]
     kinds = Counter(run.manifest.kind for run in runs.listed(state="succeeded"))
@@ -122,7 +122,7 @@ def test_it_tells_cost_and_chances_and_reports(done: Names, tmp_path: Path, caps
     plan.write_text(json.dumps(OPTIONS), encoding="utf-8")
     study.main([str(plan), "--json"], standalone_mode=False)
     assert json.loads(capsys.readouterr().out)["run"] == done["study"]
-    assert studies.cost(OPTIONS).seconds == 0
+    assert view.study_cost(OPTIONS).seconds == 0
 
 
 @pytest.mark.parametrize(
@@ -147,9 +147,9 @@ def test_a_plan_file_names_the_place(home: Path, tmp_path: Path) -> None:
     text = "train: [train, train 2]\ndev: [dev, dev 2]\ntest: [test, nowhere]\narms: [none, lpft]\nencoder: tiny\n"
     (tmp_path / "PLAN.yaml").write_text(text, encoding="utf-8")
     with pytest.raises(ReadError, match=r"PLAN.yaml line 3: test: 'nowhere': no corpus of this name"):
-        studies.read_plan(tmp_path / "PLAN.yaml", {})
+        view.read_plan(tmp_path / "PLAN.yaml", {})
     (tmp_path / "PLAN.yaml").write_text(text.replace("nowhere", "test 2") + "seeds: 1\n", encoding="utf-8")
-    options = studies.read_plan(tmp_path / "PLAN.yaml", {"seeds": ("1", "2")})
+    options = view.read_plan(tmp_path / "PLAN.yaml", {"seeds": ("1", "2")})
     config: Config = StudyConfig.parse(options)
     assert isinstance(config, StudyConfig)
     assert config.test == tuple(Library(home).find(name).fingerprint for name in ("test", "test 2"))

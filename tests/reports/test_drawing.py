@@ -10,9 +10,20 @@ from hypothesis import strategies as st
 
 from core.experiment.report.as_docx import docx
 from core.experiment.report.as_pdf import pdf
-from core.experiment.report.drawing import LABELS, ROW, Dot, Interval, Label, Stroke, intervals
 from core.experiment.report.fonts import width
-from core.experiment.report.parts import Cover, Document, Picture, Text
+from core.experiment.report.parts import (
+    LABELS,
+    ROW,
+    Cover,
+    Document,
+    Dot,
+    Interval,
+    Label,
+    Picture,
+    Stroke,
+    Text,
+    intervals,
+)
 
 LONGEST = "the task's own text and all of the domain corpus, from the encoder my-own-legal-encoder ▲"
 

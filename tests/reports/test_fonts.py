@@ -9,9 +9,11 @@ import pytest
 from fontTools.fontBuilder import FontBuilder
 from fontTools.pens.ttGlyphPen import TTGlyphPen
 
-from core.experiment.report import Cover, Document, fonts, html, pdf
-from core.experiment.report import docx as as_docx
-from core.experiment.report.parts import Facts, Heading, Part, Quote, Table, Text
+from core.experiment.report import fonts
+from core.experiment.report.as_docx import docx as as_docx
+from core.experiment.report.as_html import html
+from core.experiment.report.as_pdf import pdf
+from core.experiment.report.parts import Cover, Document, Facts, Heading, Part, Quote, Table, Text
 from tests.reports.test_reports import pages
 
 HINDI, HEBREW, CHINESE = "नमस्ते", "עברית", "合同"

@@ -15,12 +15,12 @@ import pytest
 
 from core.cli.main import main
 from core.errors import ConfigError
-from core.experiment import reports, results, studies
-from core.experiment.report import CorpusRow, Cover, Document, Report, examples, experiment_document, html, pdf
-from core.experiment.report import docx as as_docx
-from core.experiment.report.drawing import GREY, Dot, Interval, Label, intervals
-from core.experiment.report.experiment import TITLE
-from core.experiment.report.parts import Picture, Text
+from core.experiment import deliver, results
+from core.experiment.report.as_docx import docx as as_docx
+from core.experiment.report.as_html import html
+from core.experiment.report.as_pdf import pdf
+from core.experiment.report.documents import TITLE, CorpusRow, Report, examples, experiment_document
+from core.experiment.report.parts import GREY, Cover, Document, Dot, Interval, Label, Picture, Text, intervals
 from core.experiment.result import ArmRow, PlannedTest
 from core.experiment.words import Finding, overlap_in_short
 from core.kind import as_json
@@ -52,7 +52,7 @@ def pages(data: bytes) -> list[str]:
 
 
 def answer_of(run_id: str) -> str:
-    return (studies.finding(run_id) if "-study-" in run_id else results.finding(run_id)).what
+    return results.finding(run_id).what
 
 
 def rows(n: int = 2) -> list[ArmRow]:
@@ -89,7 +89,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Reported]
         experiment = finished.experiment(home, finished.corpora(home), finished.LINES)
         ids = (experiment.id, finished.study(home, (0.2, 2.0, 0.8)).id)
         return home, [
-            Reported(run=run, pdf=reports.report(run, "pdf", COVER), docx=reports.report(run, "docx", COVER))
+            Reported(run=run, pdf=deliver.report(run, "pdf", COVER), docx=deliver.report(run, "docx", COVER))
             for run in ids
         ]
 
@@ -138,7 +138,7 @@ def test_the_verdict_is_the_same_in_every_format_and_fonts_author_and_picture_ar
 
 def test_sentences_of_the_test_set_are_left_out_on_request(both: list[Reported]) -> None:
     assert "In the text" in pages(both[0].pdf)[0]
-    assert "In the text" not in pages(reports.report(both[0].run, "pdf", examples=False))[0]
+    assert "In the text" not in pages(deliver.report(both[0].run, "pdf", examples=False))[0]
 
 
 def test_after_an_early_end_it_counts_what_was_trained(home: Path) -> None:
@@ -174,14 +174,14 @@ def test_the_command_writes_the_format_of_the_file_name(
         assert json.loads(capsys.readouterr().out) == {"output": str(file)}
         assert file.read_bytes().startswith(begins)
     with pytest.raises(ConfigError, match=r"let it end in \.pdf, \.docx, \.html"):
-        reports.write(both[0].run, tmp_path / "out.txt", COVER)
+        deliver.write_report(both[0].run, tmp_path / "out.txt", COVER)
     assert not (tmp_path / "out.txt").exists()
 
 
 def test_of_what_is_no_experiment_there_is_no_report(home: Path) -> None:
     run = finished.tuned(home, finished.corpora(home), "tiny", 0.6)
     with pytest.raises(ConfigError, match="reports are of finished experiments and studies"):
-        reports.report(run.id)
+        deliver.report(run.id)
 
 
 def test_nobodys_markup_is_obeyed_and_figures_are_said_once() -> None:

@@ -4,9 +4,23 @@ from collections.abc import Sequence
 from io import BytesIO
 from typing import TYPE_CHECKING
 
-from core.experiment.report.drawing import Dot, Drawing, Label, Stroke
 from core.experiment.report.fonts import BOLD, REGULAR, settable
-from core.experiment.report.parts import Code, Document, Facts, Heading, Items, Part, Picture, Quote, Table, Text
+from core.experiment.report.parts import (
+    Code,
+    Document,
+    Dot,
+    Drawing,
+    Facts,
+    Heading,
+    Items,
+    Label,
+    Part,
+    Picture,
+    Quote,
+    Stroke,
+    Table,
+    Text,
+)
 from core.shown import shown
 
 if TYPE_CHECKING:

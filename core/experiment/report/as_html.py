@@ -3,8 +3,22 @@
 from collections.abc import Sequence
 from html import escape
 
-from core.experiment.report.drawing import Dot, Drawing, Label, Shape, Stroke
-from core.experiment.report.parts import Code, Document, Facts, Heading, Items, Part, Picture, Quote, Table
+from core.experiment.report.parts import (
+    Code,
+    Document,
+    Dot,
+    Drawing,
+    Facts,
+    Heading,
+    Items,
+    Label,
+    Part,
+    Picture,
+    Quote,
+    Shape,
+    Stroke,
+    Table,
+)
 
 _STYLE = """
 body { font: 16px/1.55 system-ui, sans-serif; max-width: 52rem; margin: 2rem auto; padding: 0 1rem;

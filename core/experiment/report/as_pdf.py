@@ -6,9 +6,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from core.experiment.report import fonts
-from core.experiment.report.drawing import Dot, Drawing, Label, Shape, Stroke
 from core.experiment.report.fonts import BOLD, MISSING, REGULAR, settable
-from core.experiment.report.parts import Code, Document, Facts, Heading, Items, Part, Picture, Quote, Table, Text
+from core.experiment.report.parts import (
+    Code,
+    Document,
+    Dot,
+    Drawing,
+    Facts,
+    Heading,
+    Items,
+    Label,
+    Part,
+    Picture,
+    Quote,
+    Shape,
+    Stroke,
+    Table,
+    Text,
+)
 from core.shown import shown
 
 if TYPE_CHECKING:

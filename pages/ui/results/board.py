@@ -8,25 +8,26 @@ import streamlit as st
 
 from core import terms
 from core.experiment import plot, results
-from core.experiment import words as experiment_words
-from core.experiment.results import ArmRow, FurtherTest, NextBudget
+from core.experiment.result import ArmRow, FurtherTest, baseline_words
+from core.experiment.results import NextBudget
+from core.experiment.words import (
+    VERDICT_MARKS,
+    answers,
+    arm_words,
+    asked_first,
+    control_words,
+    difference_words,
+    interval_words,
+    line_name,
+    overlap_in_short,
+    rate_words,
+    unfound_words,
+)
 from core.projects import runs
 from core.shown import duration
 from pages.ui.finding import finding
 from pages.ui.widgets import chart, plain, table
 
-SIGNS = {
-    "improves": "▲ improves",
-    "helped": "△ helped; choosing not shown",
-    "below control": "▽ worse than its control",
-    "hurts": "▼ hurts",
-    "no evidence": "● no evidence",
-    "nothing learnt": "✕ nothing learnt",
-    "not tested": "○ not tested",
-    "baseline": "◆ baseline",
-    "control": "■ control",
-}
-_name = experiment_words.line_name
 ONCE = (
     "Each variant saw the test set once, after training had been stopped on the dev set. The "
     "variants are sorted by dev F1: choose by that, never by test F1."
@@ -59,28 +60,35 @@ def leaderboard(run_id: str) -> None:
     board = results.board(run_id)
     rows = board.leaderboard
     finding(results.finding(run_id))
-    if unfound := experiment_words.unfound_words(results.unfound_types(run_id)):
+    if unfound := unfound_words(results.unfound_types(run_id)):
         st.warning(plain(unfound), icon=":material/search_off:")
-    for words in filter(None, (results.overlap_in_short(run_id), board.ceiling_words)):
+    for words in filter(None, (overlap_in_short(board), board.ceiling_words)):
         st.warning(plain(words), icon=":material/warning:")
     st.caption(ONCE)
     if words := results.halves_note(rows):
         st.caption(words)
     _failed(rows)
-    means = "; ".join(f"{_name(row)} {row.mean:.2f}" for row in rows)
+    means = "; ".join(f"{line_name(row)} {row.mean:.2f}" for row in rows)
     chart(plot.seed_dots(rows), "results.dots", f"Test score of every seed and variant; means: {means}")
-    gaps = "; ".join(f"{_name(row)} {experiment_words.interval_words(row)}" for row in rows[:30])
-    chart(plot.differences(rows), "results.gaps", f"Score minus that of {results.baseline_words(rows)}: {gaps}")
+    gaps = "; ".join(f"{line_name(row)} {interval_words(row)}" for row in rows[:30])
+    chart(plot.differences(rows), "results.gaps", f"Score minus that of {baseline_words(rows)}: {gaps}")
     columns = COLUMNS | {
-        "helped": experiment_words.asked_first(rows),
-        "none": f"Against {results.baseline_words(rows)}",
+        "helped": asked_first(rows),
+        "none": f"Against {baseline_words(rows)}",
     }
     table([_line(row) for row in rows], columns, "Leaderboard: every variant's scores and verdict", wrapped=())
     _further(rows)
     with st.expander("Why each verdict, and what would settle it", expanded=True, icon=":material/gavel:"):
         for words in filter(None, (*board.claim_words, board.overlap_words)):
             st.markdown(plain(words))
-        verdicts = [{"arm": _name(row), "verdict": SIGNS[row.verdict], "why": row.why} for row in rows]
+        verdicts = [
+            {
+                "arm": line_name(row),
+                "verdict": VERDICT_MARKS[row.verdict].words,
+                "why": row.why,
+            }
+            for row in rows
+        ]
         table(verdicts, {"arm": "Variant", "verdict": "Verdict", "why": "Why"}, "Why each verdict", wrapped=("why",))
         st.markdown(HOW)
     _cost(run_id, rows)
@@ -101,16 +109,16 @@ COLUMNS = {
 
 
 def _line(row: ArmRow) -> dict[str, Any]:
-    helped, chose = experiment_words.answers(row)
+    helped, chose = answers(row)
     return {
-        "arm": f"{_name(row)}, {row.changed_words or row.drawn_words}".rstrip(", "),
+        "arm": f"{line_name(row)}, {row.changed_words or row.drawn_words}".rstrip(", "),
         "sentences": row.sentences,
         "tokens": row.tokens,
         "f1": spread(row.mean, row.sd),
         "dev": f"{row.dev_mean:.2f}",
-        "none": experiment_words.interval_words(row),
-        "random": experiment_words.control_words(row),
-        "helped": f"{SIGNS[row.verdict].split()[0]} {helped}",
+        "none": interval_words(row),
+        "random": control_words(row),
+        "helped": f"{VERDICT_MARKS[row.verdict].sign} {helped}",
         "chose": chose,
         "seeds": "" if row.verdict == "baseline" else f"{row.wins}, {row.ties}, {row.losses}",
     }
@@ -123,8 +131,8 @@ def _further(rows: Sequence[ArmRow]) -> None:
         return
     st.subheader("The test set beside the harder sets", anchor=False)
     columns = {"arm": "Variant", "0": "Test set", **{str(i): name for i, name in enumerate(names, 1)}}
-    lines = [{"arm": _name(row), **_on_each_test(row)} for row in rows]
-    against = results.baseline_words(rows)
+    lines = [{"arm": line_name(row), **_on_each_test(row)} for row in rows]
+    against = baseline_words(rows)
     table(lines, columns, f"Score of every variant on each test set, and the difference to {against}", wrapped=())
     st.caption(
         f"Mean ± spread over seeds; the difference to {against}, with its 95% interval. Verdicts rest on the test set."
@@ -138,7 +146,7 @@ def _on_each_test(row: ArmRow) -> dict[str, str]:
 
 def _with_difference(row: ArmRow, test: ArmRow | FurtherTest) -> str:
     score = spread(test.mean, test.sd)
-    return score if row.verdict == "baseline" else f"{score} ({experiment_words.difference_words(test)})"
+    return score if row.verdict == "baseline" else f"{score} ({difference_words(test)})"
 
 
 def spread(mean: float | None, sd: float | None) -> str:
@@ -148,7 +156,9 @@ def spread(mean: float | None, sd: float | None) -> str:
 
 def _failed(rows: Sequence[ArmRow]) -> None:
     """Seeds that did not learn are said, never left out."""
-    none_at_all = "; ".join(f"{_name(row)}: seed {', '.join(map(str, row.collapsed))}" for row in rows if row.collapsed)
+    none_at_all = "; ".join(
+        f"{line_name(row)}: seed {', '.join(map(str, row.collapsed))}" for row in rows if row.collapsed
+    )
     if none_at_all:
         st.warning(
             f"Some taggers learnt nothing (no better than chance) and are still included: {none_at_all}. Train longer."
@@ -156,7 +166,7 @@ def _failed(rows: Sequence[ArmRow]) -> None:
     # Of a training that was removed nobody knows the seeds any more.
     here = {run.id for run in runs.listed("finetune")}
     failed = {
-        _name(row): [
+        line_name(row): [
             seed
             for run in row.finetunes
             if run in here
@@ -196,9 +206,9 @@ def _cost(run_id: str, rows: Sequence[ArmRow]) -> None:
 
 def _bill(row: ArmRow, price: float) -> dict[str, Any]:
     return {
-        "arm": _name(row),
+        "arm": line_name(row),
         "hours": duration(3600 * row.gpu_hours),
-        "rate": experiment_words.rate_words(row),
+        "rate": rate_words(row),
         "price": f"{row.gpu_hours * price:,.2f}",
     }
 
@@ -216,7 +226,7 @@ def curves(run_id: str) -> None:
     chart(plot.label_curve(board.curve), "results.labels", alt)
     rows = [
         {
-            "arm": _name(point),
+            "arm": line_name(point),
             "train_sentences": point.train_sentences,
             "draw": point.draw,
             "f1": ", ".join(f"{f1:.2f}" for f1 in point.micro_f1),
@@ -255,7 +265,7 @@ def _budgets(run_id: str, rows: Sequence[ArmRow]) -> None:
         return
     lines = [
         {
-            "arm": experiment_words.arm_words(row.arm),
+            "arm": arm_words(row.arm),
             "next": row.sentences,
             "gain": f"{row.gain:+z.2f}, "
             + ("bound unknown" if math.isinf(row.upper) else f"hardly over {row.upper:+z.2f}"),
@@ -290,7 +300,7 @@ def _labels(run_id: str) -> None:
     wage = right.number_input("Wage an hour, in your currency", 0.0, value=40.0, key="results.wage")
     lines = [
         {
-            "arm": _name(row),
+            "arm": line_name(row),
             "spared": _amount(row.spared),
             "range": _between(row.lo, row.hi),
             "worth": _amount(max(row.spared, 0) * minutes / 60 * wage),

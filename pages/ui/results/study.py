@@ -4,8 +4,8 @@ from typing import Any
 
 import streamlit as st
 
-from core.experiment import plot, studies, study_words
-from core.experiment.studies import StudyResult
+from core.experiment import plot, results, study_words
+from core.experiment.result import StudyResult
 from core.projects import runs
 from core.shown import duration
 from pages.ui.finding import finding
@@ -13,7 +13,6 @@ from pages.ui.project import page_link
 from pages.ui.widgets import chart, plain, table
 
 RESULTS = "pages/6_Results.py"
-HEADINGS: dict[study_words.Asked, str] = {"choosing": "Did choosing help?", "reading": "Did reading help?"}
 HOW = (
     "Each row is a task with its difference and 95% interval; by itself it is exploratory. **These, on average** is "
     "the mean over these very tasks, on which the one planned test rests: its bound keeps a false claim to 5% over all "
@@ -26,8 +25,8 @@ COLUMNS = {"name": "Task", "test": "Test sentences", "f1": "Test score", "none":
 
 def study(run_id: str) -> None:
     """Show the result of a finished study."""
-    result = studies.board(run_id)
-    finding(studies.finding(run_id))
+    result = results.study_board(run_id)
+    finding(results.finding(run_id))
     for sentence in study_words.study_answer(result):
         st.markdown(plain(sentence))
     if result.planned:
@@ -42,7 +41,7 @@ def study(run_id: str) -> None:
 
 
 def _forest(result: StudyResult, of: study_words.Asked) -> None:
-    st.markdown(f"**{HEADINGS[of]}**")
+    st.markdown(f"**{study_words.HEADINGS[of]}**")
     rows = "; ".join(f"{row.name} {row.points}" for row in study_words.forest_rows(result, of))
     name = f"Points of the score over {study_words.over(result, of)}, one row per task, then the means: {rows}"
     chart(plot.forest(result, of), f"results.forest.{of}", name)

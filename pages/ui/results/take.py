@@ -9,8 +9,8 @@ import streamlit as st
 
 from core import shown_command as commands
 from core import terms
-from core.experiment import deliver, reports, results
-from core.experiment.reports import Cover
+from core.experiment import deliver, results
+from core.experiment.report.parts import Cover
 from core.experiment.results import TaggerRow
 from core.projects import runs
 from core.shown import duration
@@ -23,7 +23,7 @@ from pages.ui.runs.panel import run_panel
 from pages.ui.runs.words import encoder, run_titles
 from pages.ui.widgets import same_command, size, table
 
-REPORTS: Mapping[reports.Format, tuple[str, str]] = {
+REPORTS: Mapping[deliver.Format, tuple[str, str]] = {
     "pdf": ("Report (.pdf)", "application/pdf"),
     "docx": ("Report (.docx)", "application/vnd.openxmlformats-officedocument.wordprocessingml.document"),
     "html": ("Report (.html)", "text/html"),
@@ -163,11 +163,11 @@ def _report_files(run_id: str) -> None:
     with st.container(horizontal=True):
         typed = {
             name: st.text_input(
-                name.capitalize(), text, key=f"results.report.{name}", max_chars=reports.LONGEST, width=FIELD
+                name.capitalize(), text, key=f"results.report.{name}", max_chars=deliver.LONGEST, width=FIELD
             )
-            for name, text in asdict(reports.last_cover()).items()
+            for name, text in asdict(deliver.last_cover()).items()
         }
-    reports.keep_cover(cover := Cover(**typed))
+    deliver.keep_cover(cover := Cover(**typed))
     examples = True
     if runs.get(run_id).manifest.kind == "experiment":
         examples = st.toggle("With three sentences of the test text", value=True, key="results.report.examples")
@@ -175,7 +175,7 @@ def _report_files(run_id: str) -> None:
         for suffix, (label, mime) in REPORTS.items():
             _file(
                 label,
-                partial(reports.report, run_id, suffix, cover, examples=examples),
+                partial(deliver.report, run_id, suffix, cover, examples=examples),
                 f"{run_id}.{suffix}",
                 mime,
                 "primary" if suffix == "pdf" else "secondary",

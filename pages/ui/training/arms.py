@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from core.experiment import view as experiments
+from core.experiment.arms import ARM_NAMES, ARM_SHAPES
 from core.importing import view as corpora
 from core.selection import view as selections
 from pages.ui.bias.rebuild import METHODS
@@ -61,7 +61,7 @@ def arm_names(further: Mapping[str, Any]) -> list[str]:
         "RATE": ["20%"],
         "SIZE": ["1000"],
     }
-    shapes = (shape.split(":") for shape in experiments.ARM_SHAPES)
+    shapes = (shape.split(":") for shape in ARM_SHAPES)
     named = [f"{head}:{value}" for head, kind in shapes for value in values[kind]]
     imported = [f"vectors:{name}" for name in further.get("imported_vectors", ())]
-    return [*experiments.ARM_NAMES, *dict.fromkeys([*named, *imported])]
+    return [*ARM_NAMES, *dict.fromkeys([*named, *imported])]

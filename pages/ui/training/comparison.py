@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from core.experiment import view as experiments
+from core.experiment.arms import CONTROLS
 from pages.ui.training import claim
 from pages.ui.training.arms import arm_label, arm_names
 from pages.ui.training.parts import seed_list, worded
@@ -46,7 +46,7 @@ def lines(
         seeds = seed_list("experiment.cross", "1, 2, 3, 4") if swapped else seed_list("experiment", "1, 2, 3")
     repeat = "pipeline" if swapped else worded("repeat", "Repeated for every seed", REPEAT)
     rest = {"budgets": listed(budgets), "seeds": seeds, "repeat": repeat, **claim.multipliers(repeat)}
-    planned = claim.planned([name for name in arms if name not in ("none", *experiments.CONTROLS)], repeat)
+    planned = claim.planned([name for name in arms if name not in ("none", *CONTROLS)], repeat)
     return {"arms": arms, **rest, **planned}
 
 

@@ -7,8 +7,8 @@ import streamlit as st
 
 from core import terms
 from core.errors import ConfigError
-from core.experiment import find_out
-from core.experiment import view as experiments
+from core.experiment import arms as experiment_arms
+from core.experiment import find_out, view
 from core.projects import runs
 from pages.ui.terms import expert
 from pages.ui.training import comparison
@@ -63,10 +63,10 @@ def options() -> dict[str, Any] | None:
     arms, typed = _advanced()
     stages |= comparison.as_chosen(by_choice, (*lines["arms"], *arms))
     try:
-        asked = {**picked, **cross, **further, **lines, **encoder, **rare, **experiments.stage_options(typed, stages)}
+        asked = {**picked, **cross, **further, **lines, **encoder, **rare, **view.stage_options(typed, stages)}
         asked["arms"] = (*lines["arms"], *arms)
         # Tried now, so that what is wrong with it is said before Start.
-        experiments.calibration(asked)
+        view.calibration(asked)
     except ConfigError as error:
         st.info(plain(str(error)))
         return None
@@ -246,13 +246,13 @@ def _advanced() -> tuple[tuple[str, ...], list[str]]:
             "Further variants",
             key=arms_key,
             placeholder="highc2low:30%, skl:3",
-            help=f"A name with a value: {', '.join(experiments.ARM_SHAPES)}. {experiments.COPIES_HELP}",
+            help=f"A name with a value: {', '.join(experiment_arms.ARM_SHAPES)}. {experiment_arms.COPIES_HELP}",
         )
         typed = st.text_area(
             "Options of single stages, a line each",
             key=key,
             placeholder="pretrain.learning_rate=5e-5\nstrategies.knn.neighbours=10",
-            help=f"STAGE.NAME=VALUE, where a stage is one of {', '.join(experiments.STAGES)}.",
+            help=f"STAGE.NAME=VALUE, where a stage is one of {', '.join(view.STAGES)}.",
         )
     written = (tuple(part.strip() for part in typed_arms.split(",") if part.strip()), typed.splitlines())
     st.session_state[TYPED] = written

@@ -6,12 +6,13 @@ from statistics import mean
 import streamlit as st
 
 from core import terms
-from core.experiment import results, studies, words
-from core.experiment.results import FinetuneResult, OverSeeds
+from core.experiment import result as experiment_result
+from core.experiment import results, words
 from core.projects import runs
 from core.projects.runs import RunState
 from core.shown import count
 from core.tagging import training_view as training
+from core.tagging.evaluations import FinetuneResult, OverSeeds
 from pages.ui.finding import finding
 from pages.ui.frame import guard
 from pages.ui.presses import pressed
@@ -212,13 +213,17 @@ def _experiment(run_id: str) -> None:
         }
         for row in board
     ]
-    headings = {"arm": "Variant", "mean": "Test score (F1)", "delta": f"against {results.baseline_words(board)}"}
+    headings = {
+        "arm": "Variant",
+        "mean": "Test score (F1)",
+        "delta": f"against {experiment_result.baseline_words(board)}",
+    }
     headings |= {"verdict": "Verdict", "why": "Why"}
     table(rows, headings, "Leaderboard", wrapped=("why",))
 
 
 def _study(run_id: str) -> None:
-    finding(studies.finding(run_id))
+    finding(results.finding(run_id))
 
 
 def _model(run_id: str, folder: str) -> None:

@@ -15,7 +15,7 @@ from core.bias import view as bias
 from core.corpora.library import Library
 from core.corpora.name_list import read_names
 from core.errors import WinnowError
-from core.experiment import deliver, reports, results
+from core.experiment import deliver, results
 from core.experiment import view as experiments
 from core.explore import regions
 from core.explore import view as maps
@@ -229,7 +229,7 @@ OF_RUNS: Mapping[str, Sequence[Callable[[str], object]]] = {
     ),
     "difficulty": (bias.result, bias.measured, bias.bin_rows, bias.type_rows, reviews.read, reviews.suspicious),
     "finetune": (results.tuned, results.macro_f1),
-    "experiment": (results.board, results.missing, reports.report, deliver.board_csv),
+    "experiment": (results.board, results.missing, deliver.report, deliver.board_csv),
     "map": (maps.result, of_map, regions.kept_region),
     "skl": (assisting.result, assisting.get, assisting.drift),
     "similarity": (similarity.result, similarity.rows),

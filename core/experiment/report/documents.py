@@ -3,11 +3,27 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from core.experiment.report.drawing import GREY, Interval, intervals
-from core.experiment.report.examples import Examples
-from core.experiment.report.parts import Code, Cover, Document, Facts, Heading, Items, Part, Picture, Quote, Table, Text
-from core.experiment.result import SWAPPED, ArmRow, FurtherTest, baseline_words, swapped
+from core.experiment.report.parts import (
+    GREY,
+    Code,
+    Cover,
+    Document,
+    Facts,
+    Heading,
+    Interval,
+    Items,
+    Part,
+    Picture,
+    Quote,
+    Table,
+    Text,
+    intervals,
+)
+from core.experiment.result import SWAPPED, ArmRow, FurtherTest, StudyResult, baseline_words, swapped
+from core.experiment.study_words import HEADINGS, OTHERS, THESE, Asked, asked, forest_rows, over, question, study_answer
 from core.experiment.words import (
+    ANSWER_COLOURS,
+    TASK_COLOUR,
     VERDICT_MARKS,
     Finding,
     all_read,
@@ -22,21 +38,12 @@ from core.experiment.words import (
     reads,
     unfound_words,
 )
-from core.tagging.result import TypeScores, Unfound
+from core.tagging.result import TwoReadings, TypeScores, Unfound
+from core.text.sentence import Entity
 
 TITLE = "Was it worth it?"
-KINDS = 8  # of entities on the first page
-_SIGN = {
-    "improves": "▲",
-    "helped": "△",
-    "below control": "▽",
-    "hurts": "▼",
-    "no evidence": "●",
-    "nothing learnt": "✕",
-    "not tested": "○",
-    "baseline": "◆",
-    "control": "■",
-}
+KINDS = 8  # types of entities on the first page
+SHOWN, WORDS = 3, 40  # example sentences, and tokens of a short one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +54,30 @@ class CorpusRow:
     name: str
     sentences: int
     fingerprint: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Example:
+    """A sentence, the entities that were labelled in it, and those that were found without and with what was tried.
+
+    place: file and page that it stands in; "" where that is not known.
+    """
+
+    text: str
+    place: str
+    labelled: str
+    without: str
+    having: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Examples:
+    """better, worse: of `sentences`, how many were read right only with what was tried, and only without."""
+
+    sentences: int
+    better: int
+    worse: int
+    shown: Sequence[Example]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +122,7 @@ def experiment_document(report: Report, cover: Cover) -> Document:
         *([Text(unfound, strong=True)] if (unfound := unfound_words(report.unfound)) else []),
         *([Text(report.overlap_in_short)] if report.overlap_in_short else []),
         *_picture(report.rows, report.main),
-        *_examples(report.examples),
+        *_example_parts(report.examples),
         *_kinds(report, report.types[:KINDS], len(report.types) - KINDS),
     ]
     second: list[Part] = [
@@ -165,7 +196,7 @@ def _plain_name(row: ArmRow, rows: Sequence[ArmRow]) -> str:
     return line_name(row) if len(alike) > 1 else name_of(row, rows)
 
 
-def _examples(examples: Examples | None) -> list[Part]:
+def _example_parts(examples: Examples | None) -> list[Part]:
     if examples is None or not examples.shown:
         return []
     head = (
@@ -240,7 +271,16 @@ def _results(report: Report) -> list[Part]:
     for row in report.rows:
         spread = f"{row.mean:.2f}" + ("" if row.sd is None else f" ± {row.sd:.2f}")
         helped, chose = answers(row)
-        rows.append((line_name(row), _read(row), spread, interval_words(row), f"{_SIGN[row.verdict]} {helped}", chose))
+        rows.append(
+            (
+                line_name(row),
+                _read(row),
+                spread,
+                interval_words(row),
+                f"{VERDICT_MARKS[row.verdict].sign} {helped}",
+                chose,
+            )
+        )
     heads = (
         "Variant",
         "Sentences (words) read",
@@ -301,3 +341,135 @@ def _cost(report: Report) -> list[Part]:
 def repeated(version: str) -> str:
     """Sentence on how it can be had again."""
     return f"Winnow {version}, on one machine; nothing left it. The same command gives the same result:"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyReport:
+    """A study's results and how they came about. begun, finding, missing: as in `Report`."""
+
+    result: StudyResult
+    corpora: Sequence[CorpusRow]
+    encoder: str
+    preset: str
+    command: str
+    begun: str
+    finding: Finding
+    version: str
+    missing: Sequence[str]
+
+
+def study_document(report: StudyReport, cover: Cover) -> Document:
+    """The report in parts."""
+    result = report.result
+    names = ", ".join(f"“{task.name}”" for task in result.tasks)
+    question_asked = f"Does choosing what a program reads make it better at finding entities in {names}?"
+    if result.choosing is None:
+        question_asked = f"Is a program with {result.arm} better at finding entities in {names}?"
+    first: list[Part] = [
+        Facts(verdict_facts(question_asked, report.finding, cost_in_words(sum(result.hours.values()))), leading=True)
+    ]
+    second: list[Part] = []
+    answers = study_answer(result)  # one a question, and more; of all only one where nothing was learnt
+    for number, of in enumerate(asked(result)):
+        drawn, cells = _question_parts(result, of)
+        first += [Heading(HEADINGS[of]), *drawn]
+        second += [Heading(HEADINGS[of]), *map(Text, answers[number : number + 1]), *cells]
+    second = [
+        *second,
+        *map(Text, answers[len(asked(result)) :]),
+        Heading("What was compared"),
+        Text(_study_compared(report)),
+        Heading("How sure"),
+        *_study_how_sure(result),
+        Heading("On what"),
+        *corpora_parts(report.corpora, report.missing),
+        Heading("How to repeat it"),
+        Text(repeated(report.version)),
+        Code(report.command),
+    ]
+    return Document(
+        title=TITLE, answer=report.finding.what, about=report.begun, cover=cover, first=first, second=second
+    )
+
+
+def _study_compared(report: StudyReport) -> str:
+    result = report.result
+    claim = f"{result.arm} {result.budget}".strip()
+    differ = "what plain text they had read before" if any(task.tokens for task in result.tasks) else "one thing"
+    return (
+        f"Programs that find entities in text were trained alike for {len(result.tasks)} tasks, but for {differ}. The "
+        f"claim, named beforehand, is about {claim}. Every program starts from the encoder {report.encoder} with the "
+        f"settings “{report.preset}”, and all was made anew {result.replicates} "
+        f"{'time' if result.replicates == 1 else 'times'} for each task, since chance plays a part."
+    )
+
+
+def _question_parts(result: StudyResult, of: Asked) -> tuple[list[Part], list[Part]]:
+    """The drawing of a question, and its table with what is lacking."""
+    rows = forest_rows(result, of)
+    shown = [
+        Interval(
+            name=row.name,
+            value=row.delta,
+            low=row.interval[0],
+            high=row.interval[1],
+            colour=ANSWER_COLOURS[row.answer] if row.answer else TASK_COLOUR,
+            bold=bool(row.answer),
+        )
+        for row in rows
+        if row.known
+    ]
+    than = over(result, of)
+    drawn = intervals(shown, f"points of 100 more than {'without' if than == 'none' else than}; at 0 no difference")
+    words = f"Difference to {than} on every task with its interval, {THESE} and {OTHERS}; the table has them too"
+    f1s = {task.name: f"{task.f1:.2f}" for task in result.tasks}
+    cells = [(row.name, "" if row.answer else f1s.get(row.name, ""), row.points, row.answer or "") for row in rows]
+    heads = ("Task", "Score (F1)", f"Difference to {than} (interval)", "Answer")
+    lacking = question(result, of).lacking
+    table: list[Part] = [Table(heads, cells, (1, 2)), *([Text(lacking, strong=True)] if lacking else [])]
+    return [Picture(drawn, words)] if drawn else [], table
+
+
+def _study_how_sure(result: StudyResult) -> list[Part]:
+    planned = [Text(result.planned.why, strong=True)] if result.planned else []
+    text = (
+        "An interval is where the true difference lies, in 95 of 100 such studies. “These, on average” speaks of these "
+        "very tasks, had all been drawn and trained anew and had other test sentences been labelled. “Others like "
+        "these” takes the tasks for a sample of their kind: from fewer than five of them that is wide, and it is said "
+        "only where it is shown on these. One test was planned, over all tasks together; each task by itself is "
+        "exploratory."
+    )
+    return [*planned, Text(text)]
+
+
+def examples(readings: Sequence[TwoReadings]) -> Examples:
+    """The first short ones of each sort, of both where there are both. readings: A without what was tried, B with."""
+    better = [reading for reading in readings if reading.wrong_a and not reading.wrong_b]
+    worse = [reading for reading in readings if reading.wrong_b and not reading.wrong_a]
+    more, fewer = (better, worse) if len(better) >= len(worse) else (worse, better)
+    second = _short(fewer)[:1]
+    picked = _short(more)[: SHOWN - len(second)] + second
+    return Examples(
+        sentences=len(readings), better=len(better), worse=len(worse), shown=[_example(reading) for reading in picked]
+    )
+
+
+def _short(readings: Sequence[TwoReadings]) -> list[TwoReadings]:
+    """Readings of short sentences first, else in their order."""
+    return sorted(readings, key=lambda reading: len(reading.sentence.tokens) > WORDS)
+
+
+def _example(reading: TwoReadings) -> Example:
+    tokens = reading.sentence.tokens
+
+    def words(entities: Sequence[Entity]) -> str:
+        listed = [f"{' '.join(tokens[one.start : one.end])} ({one.type})" for one in entities]
+        return ", ".join(listed) or "nothing"
+
+    return Example(
+        text=reading.sentence.text or " ".join(tokens),
+        place=reading.sentence.place,
+        labelled=words(reading.sentence.entities or ()),
+        without=words(reading.a),
+        having=words(reading.b),
+    )
