@@ -1,5 +1,7 @@
-"""What an experiment can detect, before it starts: the smallest gain at 80% power, and the chance to show the gain that
-is looked for; by the taggers that were trained on its labels before."""
+"""What an experiment can detect: forecasts before it starts, and what would settle a difference that it left open.
+
+Both use the spread of taggers that were trained on the same labels before.
+"""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
@@ -22,18 +24,19 @@ from core.stats.spread import ASSUMED_PRETRAINING, Spread, assumed, measured, of
 from core.stats.verdict import LEVEL, POWER, Lacking, lacking
 from core.tagging import evaluations
 
-FEW_DRAWS = 200  # of sentences, to know a spread by
-NEWEST = 8  # trainings, and experiments, that the spread is measured on
-FURTHER = (3, 5, 10)  # seeds that are offered beside those asked for
-EVEN = (4, 6, 10)  # where halves are swapped
-LARGER = {n: looks_of(n) for n in (6, 12, 24)}  # plans of replicates that are offered, and their looks
+FEW_DRAWS = 200  # bootstrap draws of sentences, enough for a spread
+NEWEST = 8  # newest trainings and experiments that the spread is measured on
+FURTHER = (3, 5, 10)  # numbers of seeds that are forecast in addition to the plan's
+EVEN = (4, 6, 10)  # the same if halves are swapped
+LARGER = {n: looks_of(n) for n in (6, 12, 24)}  # larger plans that are forecast: replicates and their looks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanChance:
-    """A plan of so many replicates and looks, and the chance, 0 to 1, that it shows what is looked for.
+    """A plan and the chance, 0 to 1, that it detects the effect that is looked for.
 
-    share: of the replicates that it makes on average where that is there. seconds: of the whole plan; None: not known.
+    share: share of the replicates that it needs on average if the effect is real. seconds: of the whole plan; None:
+    unknown.
     """
 
     replicates: int
@@ -45,12 +48,12 @@ class PlanChance:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Foresight:
-    """points: the smallest gain that the plan, of `seeds` seeds, shows in 80 of 100 cases (`power.detectable`), by
-    intervals at `level`. further: the same for more seeds.
+    """What a plan can detect.
 
-    effect: what is looked for, points. plans: chances of showing it, the plan that was asked for first; () where
-    chances were not asked for. claim: the line that this is of, "" for none. quick: whether no plan of taggers alone
-    can show that claim.
+    points: smallest gain that `seeds` seeds detect at 80% power (`power.detectable`), by intervals at `level`.
+    further: {seeds: the same gain}. effect: gain that is looked for, points. plans: chances of detecting it, for the
+    plan itself and larger ones; () if they were not asked for. claim: line that this is about, "" for none.
+    quick: the claim cannot be shown by repeating taggers only.
     """
 
     points: float
@@ -64,7 +67,7 @@ class Foresight:
     quick: bool
 
     def in_words(self) -> str:
-        """A sentence with the number, one with what it rests on, and the chances of two or three plans."""
+        """Return sentences on the smallest gain, on its basis, and on the chances of the plans."""
         if self.seeds < 2:
             return (
                 "One seed cannot show a difference, however large: it does not say how far scores move by chance. "
@@ -77,7 +80,7 @@ class Foresight:
         )
 
     def chances(self) -> str:
-        """The chances of every plan, in a sentence; nothing where there is no claim, or no plan."""
+        """Return a sentence on the chances of every plan; "" without a claim or plans."""
         if not self.claim or not self.plans:
             return ""
         asked, *others = self.plans
@@ -99,7 +102,7 @@ class Foresight:
 
     @property
     def basis(self) -> str:
-        """Source of the spread: taggers, or an assumption; the beginning of a sentence."""
+        """Basis of the spread, as the beginning of a sentence: taggers, or an assumption."""
         if not (n := self.spread.taggers):
             return (
                 f"This is assumed for {self.spread.n_sentences:,} test sentences until a first tagger has been trained "
@@ -119,7 +122,7 @@ class Foresight:
         return f"{self.basis}: {moves}{more}; {test}."
 
     def as_json(self) -> dict[str, object]:
-        """Fields that `--plan-only --json` prints of it."""
+        """Return the fields that `--plan-only --json` prints."""
         return {
             "points": self.points,
             "seeds": self.seeds,
@@ -150,7 +153,7 @@ REPEATED = ("seeds", "looks", "repeat")  # options that `repeated` changes
 
 
 def repeated(config: ExperimentConfig, n: int) -> ExperimentConfig:
-    """The same experiment with n replicates, the ones that it has among them, and the usual looks."""
+    """Return the same experiment with n replicates, including those that it has, and the usual looks."""
     new = [seed for seed in range(1, n + len(config.seeds) + 1) if seed not in config.seeds]
     seeds = (*config.seeds, *new[: n - len(config.seeds)])
     looks = looks_of(n) if len(looks_of(n)) > 1 else ()
@@ -158,7 +161,7 @@ def repeated(config: ExperimentConfig, n: int) -> ExperimentConfig:
 
 
 def larger(config: ExperimentConfig) -> list[ExperimentConfig]:
-    """The plan that was asked for, and the two next larger ones, in replicates of the pipeline."""
+    """Return the plan itself and the two next larger ones, in replicates of the pipeline."""
     cell = config.claimed
     if cell is None or len(config.seeds) < 2:
         return [config]
@@ -175,8 +178,7 @@ def larger(config: ExperimentConfig) -> list[ExperimentConfig]:
 
 
 def foresee(config: ExperimentConfig, home: Path, *, chances: bool = True) -> Foresight:
-    """Foretell what a plan could show. The level is that of all intervals. chances: whether to simulate those of the
-    plan and of larger ones, which takes seconds."""
+    """Forecast what a plan can detect. chances: also simulate the chances of this plan and larger ones (seconds)."""
     spread = _spread(config, home)
     cell = config.claimed
     if cell and not cell.arm.pretrains:
@@ -206,8 +208,10 @@ def _chance(plan: ExperimentConfig, spread: Spread, config: ExperimentConfig, *,
 
 
 def _spread(config: ExperimentConfig, home: Path) -> Spread:
-    """The spread of what was trained on these labels before; where halves are swapped that of such replicates, else
-    what it is likely to be for halves."""
+    """Return the spread of taggers trained on these labels, or an assumed one.
+
+    If halves are swapped, it is the spread of replicates that swapped them, else it is derived for halves.
+    """
     library, splits = Library(home), ("train", "dev", "test")
     corpora = {split: library.find(getattr(config, split)) for split in splits}
     train, _, test = marks = tuple(corpus.fingerprint for corpus in corpora.values())
@@ -221,7 +225,7 @@ def _spread(config: ExperimentConfig, home: Path) -> Spread:
 
 
 def _swapped(marks: tuple[str, ...], home: Path) -> Iterator[Resampled]:
-    """Lines of the newest finished experiments that swapped halves of these labels, each against the first line."""
+    """Yield lines of the newest finished experiments that swapped halves of these labels, compared with the first."""
     store = RunStore(home)
     alike = (run for run in store.list("experiment") if _inputs(run, "train", "dev", "test") == marks)
     crossed = (run for run in alike if run.manifest.config.get("cross") and run.state().state == "succeeded")
@@ -229,33 +233,33 @@ def _swapped(marks: tuple[str, ...], home: Path) -> Iterator[Resampled]:
         try:
             lines = [boards.tables(row, store) for row in boards.read(run).leaderboard if row.pretrain_run]
             yield from (resample(line, lines[0], FEW_DRAWS, 0) for line in lines[1:])
-        except (OSError, CorpusError, RunError):  # its files are gone, or spoilt
+        except (OSError, CorpusError, RunError):  # its files are gone or damaged
             continue
 
 
 def _replicates(train: str, test: str, home: Path) -> Iterator[list[Evaluation]]:
-    """The lines of the newest finished experiments on these labels whose replicates were made anew."""
+    """Yield the evaluations of lines with several replicates, from the newest finished experiments on these labels."""
     store = RunStore(home)
-    # Where halves are swapped, replicates have test sentences of their own: not the spread of this.
+    # If halves are swapped, replicates have different test sentences, which is another spread.
     whole = (run for run in store.list("experiment") if not run.manifest.config.get("cross"))
     alike = (run for run in whole if _inputs(run, "train", "test") == (train, test))
     for run in islice((run for run in alike if run.state().state == "succeeded"), NEWEST):
         try:
             rows = [row for row in boards.read(run).leaderboard if len(row.finetune_runs) > 1]
             yield from ([one for id in row.finetune_runs for one in evaluations.read(store.get(id))] for row in rows)
-        except (OSError, CorpusError, RunError):  # its files are gone, or spoilt
+        except (OSError, CorpusError, RunError):  # its files are gone or damaged
             continue
 
 
 def _before(train: str, test: str, home: Path) -> list[list[Evaluation]]:
-    """The newest finished trainings on these labels with this test set, an evaluation a seed."""
+    """Read the newest finished trainings on these labels with this test set, one evaluation per seed."""
     runs = (run for run in RunStore(home).list("finetune") if _alike(run, train, test))
     finished = (run for run in runs if run.state().state == "succeeded")
     trainings = []
     for run in islice(finished, NEWEST):
         try:
             trainings.append(evaluations.read(run))
-        except (OSError, CorpusError, RunError):  # its files are gone, or spoilt
+        except (OSError, CorpusError, RunError):  # its files are gone or damaged
             continue
     return trainings
 
@@ -268,7 +272,7 @@ def _alike(run: Run, train: str, test: str) -> bool:
     return _inputs(run, "train", "test.0") == (train, test) and len(run.manifest.config["seeds"]) > 1
 
 
-TOO_MANY, TOO_LONG = 60, 200  # repetitions, and hours, that nobody would wait for
+TOO_MANY, TOO_LONG = 60, 200  # repetitions and hours above which no further repetitions are proposed
 Spreads = Spread | tuple[Spread, ...]
 
 
@@ -278,10 +282,10 @@ def _not_known(n: int) -> float | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outlook:
-    """What a forecast of the same experiment would rest on, so that verdict and forecast agree.
+    """Basis of a forecast of the same experiment, so that verdict and forecast agree.
 
-    spread: of the taggers trained on these labels; None: that of the difference itself. seconds: time that this machine
-    needs for n repetitions in all; None: not known, and the hours so far are extrapolated.
+    spread: spread of taggers trained on these labels; None: use that of the difference itself.
+    seconds: returns the seconds that n repetitions in all still take; None: unknown, extrapolate the hours so far.
     """
 
     spread: Spread | None = None
@@ -293,10 +297,10 @@ UNKNOWN = Outlook()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Open:
-    """A difference that is not settled. n: repetitions so far, on each task, which took `hours` in all.
+    """A difference that may not be settled, after n repetitions (on each task), which took `hours` in all.
 
-    interval: at 95%. bound: p that its test asks for. spread: by which further repetitions are foretold; of each task,
-    in a study. swapped: whether halves are swapped, which makes two repetitions at once.
+    interval: at 95%. bound: largest p that the test accepts. spread: basis of forecasts; one per task for a study.
+    swapped: halves are swapped, so repetitions come in pairs.
     """
 
     delta: float
@@ -311,26 +315,26 @@ class Open:
 
     @property
     def level(self) -> bool:
-        """Whether the two are so close that more of the same would only show how close."""
+        """True if the difference is too small to matter."""
         return abs(self.delta) < LEVEL
 
     @property
     def detects(self) -> float | None:
-        """The smallest gain that this comparison shows in 80 of 100 cases, by its own spread; None if unknown."""
+        """Smallest gain that this comparison detects at 80% power, by its own spread; None if unknown."""
         if self.estimate is None or self.n < 2:
             return None
         return detected((self.interval[1] - self.interval[0]) / 2, float(self.estimate.dof), self.bound)
 
     @property
     def lacks(self) -> Lacking | None:
-        """The parts of its variance say whether repetitions or test sentences are lacking; None for older results."""
+        """Repetitions and test sentences that are lacking, by the parts of the variance; None if unknown."""
         if self.estimate is None or self.level:
             return None
         return lacking(abs(self.delta), float(self.estimate.falling), float(self.estimate.fixed), self.n)
 
     @property
     def repetitions(self) -> int | None:
-        """Repetitions in all that detect a gain of this size; None if nobody would wait for them."""
+        """Total repetitions that detect a gain of this size; None if too many or unknown."""
         if self.spread is None or self.level:
             return None
         enough = replicates_to_detect(self.spread, abs(self.delta), self.n, TOO_MANY)
@@ -340,7 +344,7 @@ class Open:
         return None if self.hours / self.n * enough > TOO_LONG else enough
 
     def more(self, wanted: int, each: str = "") -> str:
-        """So many repetitions in place of those so far, and how much longer that takes."""
+        """Return words on running `wanted` repetitions in place of those so far, and the further time."""
         seconds = self.outlook.seconds(wanted)
         if seconds is None:
             seconds = 3600 * self.hours / max(self.n, 1) * (wanted - self.n)
@@ -348,14 +352,14 @@ class Open:
 
 
 def spread_of(estimate: Estimate | None, n: int, outlook: Outlook, *, swapped: bool) -> Spread | None:
-    """The spread that a difference is foretold by: that of all taggers on its labels, else its own."""
+    """Return the basis of forecasts on a difference: the spread of all taggers on its labels, else its own."""
     if outlook.spread or estimate is None or n < 2:
         return outlook.spread
     return of_estimate(estimate, n, swapped=swapped)
 
 
 def settled_by(open_: Open, each: str = "") -> str:
-    """Advice on settling the difference. each: on what the repetitions are made, for a study of several tasks."""
+    """Return advice on settling a difference. each: " on each task" for a study of several tasks."""
     if open_.level:
         return "Next: something else; the two are level, and more of the same would only show how level."
     lacks, enough = open_.lacks, open_.repetitions
@@ -377,7 +381,7 @@ def settled_by(open_: Open, each: str = "") -> str:
 
 
 def _by(open_: Open) -> str:
-    """Which spread a forecast of further repetitions rests on."""
+    """Return words on the spread behind a forecast of further repetitions."""
     spread = open_.outlook.spread
     return f"by the spread of {spread.taggers} taggers on these labels" if spread else "by the spread of those so far"
 

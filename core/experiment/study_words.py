@@ -30,7 +30,7 @@ NOTHING = (
     "No tagger learnt anything, so nothing can be said: in no variant does the score rise above what chance gives. "
     "That is no evidence for or against any of them; the training has to work first."
 )
-FEW = 5  # tasks, below which what holds on others is known to a wide margin
+FEW = 5  # tasks; with fewer, the interval on other tasks is wide
 HEADINGS: dict[Asked, str] = {"choosing": "Did choosing help?", "reading": "Did reading help?"}
 THESE, OTHERS = "These, on average", "Others like these"
 _DID: Mapping[Answer, str] = {"yes": "helped", "no evidence": "is not shown to help", "worse": "did harm"}
@@ -43,7 +43,7 @@ _HOLDS: Mapping[Answer, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForestRow:
-    """A row of the plot. answer: of a mean; None for a task, which is exploratory."""
+    """A row of the forest plot: a task, or a mean over tasks. answer: None for a task, which is exploratory."""
 
     name: str
     delta: float
@@ -57,25 +57,25 @@ class ForestRow:
 
     @property
     def points(self) -> str:
-        """The difference and its interval in words."""
+        """Difference and interval in words."""
         low, high = self.interval
         return f"{self.delta:+z.2f} " + (f"[{low:+z.2f}, {high:+z.2f}]" if self.known else "(no interval)")
 
 
 def asked(result: StudyResult) -> list[Asked]:
-    """The questions that a study answers, the claim's first."""
+    """Return the questions that a study answers, the claim's first."""
     return ["choosing", "reading"] if result.choosing else ["reading"]
 
 
 def question(result: StudyResult, of: Asked) -> Question:
-    """One of them. Errors: AssertionError for one that is not asked."""
+    """Return the result of a question. Errors: AssertionError if the study does not ask it."""
     answered = result.choosing if of == "choosing" else result.reading
     assert answered
     return answered
 
 
 def forest_rows(result: StudyResult, of: Asked) -> list[ForestRow]:
-    """A row a task, then the mean on these, then that on others, where there are several."""
+    """Return a row per task, then the mean over these tasks, then that over others like them if there are several."""
     rows = []
     for task in result.tasks:
         gap, interval = task.reading, task.reading_interval
@@ -90,13 +90,13 @@ def forest_rows(result: StudyResult, of: Asked) -> list[ForestRow]:
 
 
 def over(result: StudyResult, of: Asked) -> str:
-    """Name of what the claim is held against."""
+    """Return the name of what the claim is compared with."""
     planned = result.planned.against if result.planned else "its control"  # results of older versions
     return "none" if of == "reading" else arm_words(result.control or planned)
 
 
 def study_answer(result: StudyResult) -> list[str]:
-    """A sentence or two for every question, the claim's first; that nothing was learnt, where that is so."""
+    """Return one or two sentences per question, the claim's first; a single sentence if nothing was learnt."""
     if no_task_learnt(result.tasks):
         return [NOTHING]
     idle = [task.name for task in result.tasks if not task.learnt]
@@ -117,7 +117,7 @@ def _answered(result: StudyResult, of: Asked) -> str:
 
 
 def of_study(result: StudyResult) -> Finding:
-    """Verdict by the claim's own question: choosing where it has a control, else reading."""
+    """Return the verdict on the claim's question: choosing if it has a control, else reading."""
     if no_task_learnt(result.tasks):
         return Finding(what=IDLE, sure="", next=MORE_LABELS)
     of, asked = ("what was tried", result.reading)
@@ -150,7 +150,7 @@ def _elsewhere(asked: Question) -> str:
 
 
 def _sure_of(asked: Question, n: int, detects: float | None) -> str:
-    """n: repetitions on each task. detects: the smallest mean gain that it shows in 80 of 100 cases."""
+    """Return how sure the result is. n: repetitions on each task. detects: smallest mean gain at 80% power, points."""
     if not is_known(asked.these.interval):
         return (
             ONCE
@@ -183,7 +183,7 @@ def _unsettled_study(result: StudyResult, asked: Question) -> Open:
 
 
 def _train_longer(result: StudyResult) -> str:
-    """Advice if taggers of a study learnt nothing; "" if all learnt something."""
+    """Return advice if some taggers of a study learnt nothing; "" if all learnt something."""
     if idle := [task.name for task in result.tasks if not task.learnt]:
         return f"Next: train longer first; on {', '.join(idle)} no tagger learnt anything."
     failed = unlearnt_taggers(result.tasks)

@@ -56,7 +56,7 @@ ANSWER_COLOURS = {"yes": "#009E73", "no evidence": "#8F8F8F", "worse": "#D55E00"
 TASK_COLOUR = "#0072B2"  # of a study
 ARM_WORDS: Mapping[str, str] = {"length-matched-random": "random, same lengths"}
 MINUTE = 1 / 60  # hours; no rate is shown for less
-JUDGED = ("improves", "helped", "hurts", "below control", "no evidence")  # the surest first
+JUDGED = ("improves", "helped", "hurts", "below control", "no evidence")  # verdicts, the surest first
 _NAMES = {
     "tapt": "the task's own text",
     "dapt": "all of the domain corpus",
@@ -73,21 +73,21 @@ _HEADS = {
     "skl": "borrowed labels that agree (up to {})",
 }
 _COPIES = ("changing the copies", "unchanged copies")
-_CONTROLS: Mapping[str, tuple[str, str]] = {  # by what an arm's name begins with: what is asked, what it must beat
+_CONTROLS: Mapping[str, tuple[str, str]] = {  # kind of arm: (what the comparison asks about, what the arm must beat)
     "dataaug": _COPIES,
     "random2low": _COPIES,
     "highc2low": _COPIES,
     "lm": ("reading the source", "the language model as it came"),
     "miner": ("comparing names", "a plain tagger of spans"),
 }
-REPLICATES = 6  # a plan with three looks, which can show that choosing helped
+REPLICATES = 6  # of a plan with three looks, which can show that the selection helped
 IDLE = "Nothing can be said: no tagger learnt anything, with or without what was tried."
 FURTHER = {"improves": "it also does better with", "helped": "it also does better with", "hurts": "it does worse with"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """A sentence or two each; sure is "" where there is nothing to be sure of."""
+    """A verdict in one or two sentences each: what came out, how sure that is (or ""), what to do next."""
 
     what: str
     sure: str
@@ -95,12 +95,12 @@ class Finding:
 
     @property
     def parts(self) -> list[str]:
-        """The parts that say something."""
+        """The parts that are not empty."""
         return [part for part in (self.what, self.sure, self.next) if part]
 
 
 def of_experiment(result: ExperimentResult, outlook: Outlook = UNKNOWN) -> Finding:
-    """Verdict by `main`. outlook: what a forecast of the same experiment rests on."""
+    """Return the verdict on `main`. outlook: basis of a forecast of the same experiment, so that both agree."""
     rows = result.leaderboard
     judged = [row for row in rows if row.verdict in JUDGED]
     if nothing_learnt(rows):
@@ -124,7 +124,10 @@ MORE_LABELS = "Next: label more sentences or train longer, until the training it
 
 
 def main(result: ExperimentResult) -> ArmRow | None:
-    """The line that the verdict is about: the claim's, else the surest. None where it is not judged."""
+    """Return the line that the verdict is about: the claim's, else the one with the surest verdict.
+
+    None if no line is judged, or the claim's is not.
+    """
     judged = [row for row in result.leaderboard if row.verdict in JUDGED]
     if any(row.exploratory for row in result.leaderboard):
         return next((row for row in judged if not row.exploratory), None)
@@ -163,14 +166,14 @@ def _under_control(row: ArmRow) -> str:
 
 
 def _still_better(row: ArmRow) -> str:
-    """Sentence on what stays true of an arm that is below its control."""
+    """Return a sentence on the gain of an arm that is below its control but above its baseline; else ""."""
     if row.helped != "yes":
         return ""
     return " Reading helped, whatever was read." if reads(row) else " It does better than without, all the same."
 
 
 def _others(others: Sequence[ArmRow], rows: Sequence[ArmRow]) -> str:
-    """Sentence on what is sure of the other lines; of several a first few by name."""
+    """Return a sentence on the other lines with a sure verdict; it names two of them."""
     sentences = []
     for start in dict.fromkeys(FURTHER.values()):
         names = [name_of(row, rows) for row in others if FURTHER.get(row.verdict) == start]
@@ -183,13 +186,13 @@ def _others(others: Sequence[ArmRow], rows: Sequence[ArmRow]) -> str:
 
 
 def _untested(rows: Sequence[ArmRow]) -> str:
-    """Sentence on the lines that are no test of what they tried; nothing where all are."""
+    """Return a sentence on the lines that were not tested; "" if all were."""
     names = [f"{name_of(row, rows)} ({row.changed_words})" for row in rows if row.verdict == "not tested"]
     return f"Not tested, as too few labels could be changed: {', '.join(names)}." if names else ""
 
 
 def points(value: float) -> str:
-    """A difference, with as many digits as its reader can use."""
+    """Return a difference with one decimal, or none from 10 points on."""
     return f"{value:+z.0f}" if abs(value) >= 9.95 else f"{value:+z.1f}"
 
 
@@ -198,7 +201,7 @@ NUMBERS = ("No", "One", "Two", "Three", "Four", "Five", "Six")
 
 
 def _sure(row: ArmRow, rows: Sequence[ArmRow], detects: float | None) -> str:
-    """detects: the smallest gain that the comparison shows in 80 of 100 cases; None: not known."""
+    """Return how sure a line's result is. detects: smallest gain at 80% power, points; None: unknown."""
     n, failed = len(row.micro_f1), _failed_repetitions(row, rows)
     if n < 2:
         return ONCE
@@ -219,7 +222,7 @@ def number_in_words(n: int) -> str:
 
 
 def _failed_repetitions(row: ArmRow, rows: Sequence[ArmRow]) -> int:
-    """Number of repetitions in which a tagger of this line, or of one that it is compared with, learnt nothing."""
+    """Count the repetitions in which a tagger of this line, or of a line it is compared with, learnt nothing."""
     return len({seed for each in (row, *compared_with(row, rows)) for seed in each.collapsed})
 
 
@@ -238,7 +241,7 @@ def difference_in_words(delta: float, interval: tuple[float, float], over: str) 
 
 
 def detects_in_words(detects: float | None, n: int) -> str:
-    """Sentence on the gains that a comparison of n repetitions detects; nothing if that is not known."""
+    """Return a sentence on the gains that a comparison of n repetitions detects; "" if that is unknown."""
     if detects is None:
         return ""
     return (
@@ -256,12 +259,12 @@ def range_in_words(interval: tuple[float, float]) -> str:
 
 
 def _open(row: ArmRow) -> bool:
-    """Whether a question is not answered: against nothing, else against the control."""
+    """Return True if the question is not answered: against nothing, or else against the control."""
     return row.verdict == "no evidence" or (row.verdict == "helped" and row.delta_random is not None)
 
 
 def _unsettled(row: ArmRow, result: ExperimentResult, outlook: Outlook) -> Open:
-    """The difference that the question is about: to the control if reading helped, else to nothing."""
+    """Return the difference that is not settled: to the control if reading helped, else to nothing."""
     n, swapped, helped = len(row.micro_f1), bool(row.halves_runs), row.verdict == "helped"
     estimate = row.estimate_random if helped else row.estimate
     return Open(
@@ -302,12 +305,12 @@ def _next(row: ArmRow, unsettled: Open) -> str:
 
 
 def _one_pretraining(row: ArmRow) -> bool:
-    """Whether all its taggers stand on one pre-training, so that others are what is lacking."""
+    """Return True if all taggers of a line start from one pre-training, so that it lacks further ones."""
     return bool(row.pretrain_run) and len(row.finetunes) == 1 < len(row.micro_f1)
 
 
 def repetitions_to_settle(result: ExperimentResult, outlook: Outlook = UNKNOWN) -> int:
-    """Repetitions that the verdict asks for next; 0 where it is settled, or repeating is not what would settle it."""
+    """Return the number of repetitions that the verdict asks for; 0 if it is settled, or repeating would not help."""
     row = main(result)
     if row is None or row.verdict in ("hurts", "below control") or _unlearnt(row, result.leaderboard):
         return 0
@@ -324,7 +327,7 @@ def repetitions_to_settle(result: ExperimentResult, outlook: Outlook = UNKNOWN) 
 
 
 def name_of(row: ArmRow, rows: Sequence[ArmRow]) -> str:
-    """Name of what an arm adds."""
+    """Return a name for what a line adds, for a reader who does not know the names of variants."""
     name, encoder = split_name(row.arm)
     head, _, value = name.partition(":")
     if row.verdict == "control" and row.sentences:
@@ -335,7 +338,7 @@ def name_of(row: ArmRow, rows: Sequence[ArmRow]) -> str:
         words = _HEADS[head].format(value)
     elif row.budget and row.sentences:
         alone = len({other.arm for other in rows if other.budget and other.verdict in JUDGED}) == 1
-        asked = Budget.parse(row.budget)  # a row's sentences count the task's own text too
+        asked = Budget.parse(row.budget)  # `row.sentences` also counts the task corpus
         words = f"the chosen {asked.in_words}{' of the domain corpus' * (asked.unit == 'fraction')}"
         words += "" if alone else f" ({name})"
     else:
@@ -344,18 +347,18 @@ def name_of(row: ArmRow, rows: Sequence[ArmRow]) -> str:
 
 
 def reads(row: ArmRow) -> bool:
-    """Whether what an arm adds is text that its tagger has read; a language model that has is a thing to have."""
+    """Return True if a line adds text that its tagger reads. A language model of a source counts as a thing to add."""
     return bool(row.sentences) and _kind(row.arm) != "lm"
 
 
 def held_against(row: ArmRow) -> str:
-    """Name of what an arm must beat beside nothing."""
+    """Return a name for what a line must beat in addition to its baseline."""
     _, control = _CONTROLS.get(_kind(row.arm), ("", ""))
     return control or ("as much random text" if row.sentences else "a random part")
 
 
 def asked_by_control(arm: str) -> str:
-    """Name of what helps, where an arm beats its control."""
+    """Return a name for what helps if an arm beats its control."""
     asked, _ = _CONTROLS.get(_kind(arm), ("choosing", ""))
     return asked
 
@@ -365,8 +368,7 @@ def _kind(arm: str) -> str:
 
 
 def overlap_in_short(result: ExperimentResult) -> str:
-    """Sentences that were learnt from and tested too, and how far they move the scores, for a reader who trains no
-    models; nothing where there are none."""
+    """Return a sentence on training sentences that occur in dev or test and their effect on scores; "" without any."""
     if not (shared := result.train_in_test):
         return ""
     n = shared.exact + shared.near
@@ -379,12 +381,12 @@ def overlap_in_short(result: ExperimentResult) -> str:
 
 
 def arm_words(arm: str) -> str:
-    """An arm as charts and tables name it."""
+    """Return the name of an arm in charts and tables."""
     return ARM_WORDS.get(arm, arm)
 
 
 class ArmAtBudget(Protocol):
-    """Item that belongs to one line of a leaderboard."""
+    """An item that belongs to one line of a leaderboard."""
 
     @property
     def arm(self) -> str: ...
@@ -393,38 +395,40 @@ class ArmAtBudget(Protocol):
 
 
 def line_name(row: ArmAtBudget) -> str:
-    """An arm and its budget."""
+    """Return the name of an arm at its budget."""
     return f"{arm_words(row.arm)} {row.budget}".strip()
 
 
 def answers(row: ArmRow) -> tuple[str, str]:
-    """Whether an arm helped, and whether choosing did: "yes", "no evidence", "worse", and that it is exploratory; ""
-    where it is not asked."""
+    """Return the answers on whether a line helped, and whether its selection did; "" if the question is not asked.
+
+    An answer is "yes", "no evidence" or "worse", with a suffix if it is exploratory.
+    """
     if row.verdict in ("baseline", "nothing learnt", "not tested"):
         return row.verdict, ""
-    # A choice with one S_C and one pre-training of each: nothing is known of what other draws would come to.
+    # One selection and one pre-training per line do not show what other draws would lead to.
     not_asked = "a quick look cannot tell" if row.delta_random is not None else ""
     mark = EXPLORATORY * row.exploratory
     return f"{row.helped or row.verdict}{mark}", f"{row.chose}{mark}" if row.chose else not_asked
 
 
 def all_read(rows: Sequence[ArmRow]) -> bool:
-    """Whether pre-training is all that arms differ in."""
+    """Return True if arms differ in their pre-training only."""
     return all(row.sentences for row in rows if row.verdict != "baseline")
 
 
 def asked_first(rows: Sequence[ArmRow]) -> str:
-    """Head of the first of the two answers, in a table."""
+    """Return the heading of the first answer in a table."""
     return "Reading helped" if all_read(rows) else "Helped"
 
 
 def interval_words(row: ArmRow) -> str:
-    """An arm's difference to its baseline and its interval, in words; "" of `none` itself."""
+    """Return a line's difference to its baseline, with the interval; "" for the baseline."""
     return "" if row.verdict == "baseline" else difference_words(row)
 
 
 def difference_words(row: ArmRow | FurtherTest) -> str:
-    """A difference to the baseline on a test set, and its interval."""
+    """Return a difference to the baseline on a test set, with the interval."""
     low, high = row.interval
     return f"{row.delta:+z.2f} " + (
         f"[{low:+z.2f}, {high:+z.2f}]" if known_interval(row) else f"({_too_few_seeds(row)}: no interval)"
@@ -432,14 +436,14 @@ def difference_words(row: ArmRow | FurtherTest) -> str:
 
 
 def control_words(row: ArmRow) -> str:
-    """An arm's difference to its control and its interval, in words; "" if it has no control."""
+    """Return a line's difference to its control, with the interval; "" if it has no control."""
     if row.delta_random is None or row.interval_random is None:
         return ""
     return difference_words(replace(row, delta=row.delta_random, interval=row.interval_random))
 
 
 def _too_few_seeds(row: ArmRow | FurtherTest) -> str:
-    """Why these seeds leave every difference possible."""
+    """Return the reason that the seeds do not give an interval."""
     n, failed = len(row.micro_f1), len(row.collapsed) if isinstance(row, ArmRow) else 0
     if n < 2:
         return "one seed"
@@ -447,25 +451,25 @@ def _too_few_seeds(row: ArmRow | FurtherTest) -> str:
 
 
 def rate_words(row: ArmRow) -> str:
-    """Points of F1 for each hour that an arm takes beyond `none`, with the interval of its difference, in words.
+    """Return points of F1 per hour that a line takes beyond `none`, with the interval of its difference.
 
-    A rate without its interval says nothing: "+21 points an hour" may be anything from -329 to +373.
+    A rate without its interval is misleading: "+21 points per hour" may be anything from -329 to +373.
     """
     rate = row.f1_per_hour
     if not rate or not row.delta:
         return ""
-    if row.delta / rate < MINUTE:  # of seconds it would be a million points an hour, which nobody could buy
+    if row.delta / rate < MINUTE:  # a few seconds would give a meaningless rate
         return "takes under a minute more"
     if not known_interval(row):
         return f"{_too_few_seeds(row)}: no rate"
     low, high = (bound * rate / row.delta for bound in row.interval)
-    # Digits that the interval's width cannot hold would look like precision.
+    # The wider the interval, the fewer digits.
     digits = 2 if high - low < 10 else 1 if high - low < 100 else 0
     return f"{rate:+z,.{digits}f} [{low:+z,.{digits}f}, {high:+z,.{digits}f}]"
 
 
 def unfound_words(types: Sequence[Unfound]) -> str:
-    """Types that no arm got right, in a sentence; nothing where there are none."""
+    """Return a sentence on the entity types that no variant found; "" if there are none."""
     if not types:
         return ""
     counts = "; ".join(
@@ -476,7 +480,7 @@ def unfound_words(types: Sequence[Unfound]) -> str:
 
 
 def hours_words(hours: float) -> str:
-    """A time as people say it."""
+    """Return a time in seconds, minutes or hours."""
     seconds = 3600 * hours
     if seconds < 90:
         return f"{seconds:.0f} s"
@@ -489,7 +493,7 @@ def known_interval(row: ArmRow | FurtherTest) -> bool:
 
 
 def planned_words(test: PlannedTest, unit: str, where: str = "") -> str:
-    """unit: replicates, or seeds where that is all that was made anew. where: on each of how many tasks."""
+    """Return the outcome of the planned test. unit: replicates or seeds. where: words such as " on each of 3 tasks"."""
     n, of = test.replicates, test.looks[-1]
     claim = f"{test.arm} {test.budget}".strip()
     after = f"all {of} {unit}{where}" if n == of else f"{n} of {of} {unit}{where}"
