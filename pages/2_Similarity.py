@@ -18,9 +18,7 @@ from pages.ui.presses import submitted
 from pages.ui.runs.links import attach, attached
 from pages.ui.runs.panel import run_panel
 from pages.ui.runs.words import last_duration
-from pages.ui.similarity.guess import guessing
 from pages.ui.similarity.results import named, results
-from pages.ui.similarity.survey import asking
 from pages.ui.similarity.worth import worth
 from pages.ui.terms import expert, grey
 from pages.ui.widgets import config_form, corpus_labels, plain
@@ -67,9 +65,7 @@ def _measured(run_id: str | None) -> None:
     with st.expander("What to compare", expanded=run_id is None, icon=":material/tune:"):
         _setup()
     if run_id is not None and run_panel(run_id, RUN).state == "succeeded":
-        target = _target(run_id)
-        if not guessing(run_id, target) and not asking(run_id, target):
-            results(run_id, target)
+        results(run_id, _target(run_id))
 
 
 def _setup() -> None:

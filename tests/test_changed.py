@@ -1,6 +1,5 @@
 """Files of finished runs: one that was changed or removed since is named together with its run."""
 
-import json
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -24,7 +23,6 @@ from core.results import FloatArray
 from core.runs import Run, RunContext, RunStore, execute
 from core.selection import result as scores
 from core.selection import view as selections
-from core.similarity import view as similarity
 from tests.conftest import sentence
 from tests.homes import Names
 from tests.pages.test_pages import opened, opened_on
@@ -134,13 +132,6 @@ def test_a_renamed_column_is_found(home: Path) -> None:
     pq.write_table(table.rename_columns([{"ceim": "other"}.get(name, name) for name in table.column_names]), file)
     with pytest.raises(RunError, match=f"^{file}: {CHANGED.format(run.id)}"):
         mentions.read(file)
-
-
-def test_a_damaged_guess_is_ignored(run: Run) -> None:
-    damaged: tuple[object, ...] = ("x", [], {"t": "ab"}, {"t": [1]}, None)
-    for guess, known in (({"t": ["a", "b"]}, ["a", "b"]), *((each, None) for each in damaged)):
-        (run.path / "guess.json").write_text(json.dumps(guess))
-        assert similarity.guess(run.id, "t") == known
 
 
 @pytest.mark.parametrize("sums", [None, b"", b"[]", b'{"numbers', b'{"other.npy": [1, 2]}'])

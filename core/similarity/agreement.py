@@ -95,18 +95,6 @@ def agreement(grid: Grid) -> Agreement:
     )
 
 
-def as_guessed(grid: Grid, target: int, order: Sequence[str]) -> dict[str, tuple[int, int]]:
-    """{measure: (pairs of sources it orders as a person did, pairs it orders)}. order: sources, closest first."""
-    at = [grid.sources.index(source) for source in order]
-    counts = {}
-    for m, measure in enumerate(grid.measures):
-        column = grid.closeness()[target, at, m]
-        steps = np.array([np.sign(column[a] - column[b]) for a, b in combinations(range(len(at)), 2)])
-        # NaN is unequal to 0 and would count as an ordered pair.
-        counts[measure] = (int((steps > 0).sum()), int((steps != 0).sum() - np.isnan(steps).sum()))
-    return counts
-
-
 def _fleiss(answers: IntArray) -> tuple[float | None, float | None]:
     """Observed agreement and the one expected by chance; answers: `(items, raters)` of 0 and 1."""
     items, raters = answers.shape

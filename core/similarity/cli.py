@@ -11,8 +11,8 @@ from core.cli.terminal import finish, json_option, progress, report
 from core.projects import runs
 from core.projects.runs import Run
 from core.shown import count
-from core.similarity import survey_view as surveys
 from core.similarity import view as similarity
+from core.similarity.survey import opinions_in
 from core.similarity.view import Agreement, Judgement, Rule, SimilarityRow
 
 CONFIG = runs.KINDS["similarity"].config
@@ -60,7 +60,7 @@ def survey(answers: str, as_json: bool) -> None:
 
     answer: 1 (strongly disagree) to 5 (strongly agree) that a is closer to the target than b.
     """
-    opinions = surveys.opinions_in(Path(answers))
+    opinions = opinions_in(Path(answers))
     report({"opinions": [asdict(one) for one in opinions]}, as_json, [one.sentence for one in opinions])
 
 

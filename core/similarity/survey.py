@@ -1,4 +1,4 @@
-"""Which of two sources do people think is closer? Answers on a scale of five, Wilcoxon's signed-rank test.
+"""Test which of two sources people think is closer to a target: Likert answers, Wilcoxon's signed-rank test.
 
 Dai et al. 2019, 3, where 30 people rated each source by itself (SOURCES.md, What people think). Here one answer
 compares two sources, and the middle of the scale is neutral.
@@ -8,20 +8,21 @@ import csv
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
-from core.errors import ReadError
+from core.errors import PathError, ReadError
 
 SCALE = ("strongly disagree", "disagree", "neither", "agree", "strongly agree")
 MIDDLE = 3
-FEWEST = 6  # answers that are not neutral: of five that all say the same, p is still .0625
+FEWEST = 6  # answers that are not neutral: with five alike, p is still .0625
 _COLUMNS = ("target", "a", "b", "answer")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """A person's answer to "`first` is closer to `target` than `second`". rating: 1 to 5, as `SCALE` has it."""
+    """One person's answer to "`first` is closer to `target` than `second`". rating: 1 to 5, as in `SCALE`."""
 
     person: str
     target: str
@@ -32,8 +33,11 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opinion:
-    """Opinion of people on two sources. counts: answers at each point of the scale. neutral: in its middle, which the
-    test leaves out. w: the smaller of the two sums of ranks; p: two-sided, exact; both None below FEWEST."""
+    """The answers about two sources, tested.
+
+    counts: answers per point of the scale. neutral: answers in its middle, which the test leaves out. w: the smaller
+    of the two rank sums. p: two-sided, exact. w and p are None below FEWEST answers. sentence: the result in words.
+    """
 
     target: str
     first: str
@@ -45,13 +49,23 @@ class Opinion:
     sentence: str
 
 
+def opinions_in(path: Path) -> list[Opinion]:
+    """Return the opinions in a .csv of answers. Errors: PathError, ReadError."""
+    try:
+        return opinions(read_answers(path.read_text(encoding="utf-8-sig"), path.name))
+    except OSError as error:
+        raise PathError(f"{path}: cannot be read ({error.strerror or error}); check the path.") from error
+    except UnicodeDecodeError as error:
+        raise ReadError(path.name, None, "is not UTF-8 text; save it as UTF-8.") from error
+
+
 def read_answers(text: str, name: str = "the table") -> list[Answer]:
-    """Answers of a .csv with the columns target, a, b, answer (1 to 5, or in words) and, if it has one, person.
+    """Read a .csv with the columns target, a, b, answer (1 to 5, or in words) and optionally person.
 
     Errors: ReadError with the line and what to do.
     """
     lines = text.splitlines()
-    # A spreadsheet writes semicolons where the comma is the decimal mark; the head tells.
+    # A spreadsheet writes semicolons if the comma is its decimal mark, so the header decides.
     rows = csv.DictReader(lines, delimiter=max(",;\t", key=(lines or [""])[0].count), skipinitialspace=True)
     rows.fieldnames = [column.strip("\ufeff ").lower() for column in rows.fieldnames or ()]
     if lacking := [column for column in _COLUMNS if column not in rows.fieldnames]:
@@ -84,12 +98,12 @@ def _rating(text: str, name: str, line: int) -> int:
 
 
 def opinions(answers: Iterable[Answer]) -> list[Opinion]:
-    """Opinions on each two sources of a target; of two answers of one person the later one counts."""
+    """Test the answers of each target and pair of sources. If one person answers twice, the later answer counts."""
     ratings: dict[tuple[str, str, str], dict[str, int]] = {}
     for answer in answers:
         asked, rating = (answer.target, answer.first, answer.second), answer.rating
         turned = (answer.target, answer.second, answer.first)
-        if turned in ratings:  # the same question the other way round
+        if turned in ratings:  # the same question with the sources swapped
             asked, rating = turned, 2 * MIDDLE - rating
         ratings.setdefault(asked, {})[answer.person] = rating
     return [_opinion(*asked, list(by_person.values())) for asked, by_person in ratings.items()]
@@ -118,32 +132,33 @@ def _opinion(target: str, first: str, second: str, ratings: Sequence[int]) -> Op
 
 def _verdict(steps: Sequence[int], w: float | None, p: float | None) -> str:
     if w is None or p is None:
-        return f"below {FEWEST} answers that are not neutral nothing can be told."
+        return f"fewer than {FEWEST} answers are not neutral, too few for a test."
     test = f"W = {w:g}, p = {p:.2g} by Wilcoxon's signed-rank test" if p >= 1e-4 else f"W = {w:g}, p below 0.0001"
     if p > 0.05:
         return f"that may well be chance ({test})."
-    ranks = _ranks(steps)
-    return f"people {'agree' if ranks[np.array(steps) > 0].sum() > w else 'disagree'} ({test})."
+    positive = _ranks(steps)[np.array(steps) > 0].sum()
+    return f"people {'agree' if positive > w else 'disagree'} ({test})."
 
 
 def signed_ranks(steps: Sequence[int]) -> tuple[float, float]:
-    """Wilcoxon's W, the smaller sum of ranks, and its two-sided p, for steps none of which is 0.
+    """Return Wilcoxon's W, the smaller rank sum, and its two-sided p. steps: none is 0.
 
-    Exact under ties too, where scipy's law is not: five points leave little but ties. Every step's sign is as likely
-    either way, so the law of the sum is that of as many coins; ranks are doubled, that halves become whole.
+    p is exact under ties too, unlike scipy's exact distribution. A scale of five points gives many ties. Under the
+    null hypothesis each sign is equally likely, so the rank sum is a sum of independent coin flips.
     """
     ranks = _ranks(steps)
-    law = np.ones(1)
+    distribution = np.ones(1)
+    # Ranks are doubled so that halves become integers.
     for rank in np.rint(2 * ranks).astype(int).tolist():
-        longer = np.zeros(len(law) + rank)
-        longer[: len(law)] += law / 2
-        longer[rank:] += law / 2
-        law = longer
+        longer = np.zeros(len(distribution) + rank)
+        longer[: len(distribution)] += distribution / 2
+        longer[rank:] += distribution / 2
+        distribution = longer
     w = min(ranks[np.array(steps) > 0].sum(), ranks[np.array(steps) < 0].sum())
-    return float(w), min(1.0, 2 * float(law[: round(2 * w) + 1].sum()))
+    return float(w), min(1.0, 2 * float(distribution[: round(2 * w) + 1].sum()))
 
 
 def _ranks(steps: Sequence[int]) -> np.ndarray:
-    from scipy.stats import rankdata  # a second to load
+    from scipy.stats import rankdata  # loads in about a second
 
     return np.asarray(rankdata(np.abs(steps)))

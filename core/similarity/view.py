@@ -13,8 +13,6 @@ from core.runs.result import read
 from core.runs.store import is_run_id
 from core.similarity.agreement import Agreement as Agreement
 from core.similarity.agreement import Split as Split
-from core.similarity.agreement import as_guessed
-from core.similarity.answers import read_guesses, write_guesses
 from core.similarity.grid import Grid
 from core.similarity.leads import Lead as Lead
 from core.similarity.measures import MEASURES as MEASURES
@@ -131,25 +129,6 @@ def check_output(path: Path) -> None:
     """Errors: ConfigError, asked before minutes of work, not after them."""
     if path.suffix.lower() not in (".csv", ".json"):
         raise ConfigError(f"output: {path.name!r} ends in neither .csv nor .json; choose one of them.")
-
-
-def guess(run_id: str, target: str) -> list[str] | None:
-    """The sources as the user ranked them before the numbers, closest first; [] if skipped, None if not asked yet."""
-    order = read_guesses(store().get(run_id)).get(target)
-    return None if order is None else list(order)
-
-
-def save_guess(run_id: str, target: str, order: Sequence[str]) -> None:
-    """Keep a guess beside the run, so that a reload does not ask again. order: [] where the user skipped it."""
-    run = store().get(run_id)
-    write_guesses(run, {**read_guesses(run), target: list(order)})
-
-
-def guess_held(run_id: str, target: str) -> dict[str, tuple[int, int]]:
-    """{measure: (pairs of sources ordered as the user did, pairs)}; empty where no guess was made."""
-    order = guess(run_id, target)
-    grid = _grid(run_id)
-    return as_guessed(grid, grid.targets.index(target), order) if order else {}
 
 
 def _grid(run_id: str) -> Grid:

@@ -22,7 +22,6 @@ BY_WALK = {
     "road": "home.find home.find.start home.find.away home.label",
     "runs_table": "runs.keep runs.pin runs.archive runs.removal runs.remove runs.remove.all",
     "similarity": """
-        similarity.guess similarity.guess.show similarity.survey similarity.survey.keep similarity.survey.show
         similarity.csv similarity.html similarity.judge similarity.example similarity.start
     """,
     "selection": "selection.download selection.export selection.map selection.start *.cure.*",

@@ -1,4 +1,4 @@
-"""A comparison in a browser: from files to a matrix, a guess, a download, a reload."""
+"""A comparison in a browser: from files to a matrix, a download, a reload."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ LONG = "what was cooked and eaten in the kitchen of the house by the sea every s
 
 
 @pytest.mark.road
-def test_a_comparison_runs_and_shows_its_matrix_after_a_guess(server: Server, page: Page, home: Path) -> None:
+def test_a_comparison_runs_and_shows_its_matrix(server: Server, page: Page, home: Path) -> None:
     for name, lines in {"law": contracts(300, 2) * 4, LONG: kitchen(300) * 4, "my-task": contracts(60, 1)}.items():
         Library(home).seal(map(sentence, lines), name=name, origin={})
     corpora.set_role("task", "my-task")
@@ -24,22 +24,12 @@ def test_a_comparison_runs_and_shows_its_matrix_after_a_guess(server: Server, pa
     settled(page)
     page.get_by_role("button", name="Compare", exact=True).click()
     matrix = page.get_by_role("table", name="Similarity of each source to my-task")
-    expect(matrix).to_contain_text("closest", timeout=600_000)  # no quiz stands before the answer
-    page.get_by_role("button", name="Guess first").click()
-    expect(page.get_by_role("heading", name="Guess first")).to_be_visible()
-    expect(page.get_by_role("table")).to_have_count(0)
-    picker = page.locator("[class*='st-key-similarity-guess'] input").first
-    picker.fill("law")
-    picker.press("Enter")
-    picker.press("Escape")  # an open list hides the rest of the page from assistive technology
-    page.get_by_role("button", name="Show the numbers").click()
+    expect(matrix).to_contain_text("closest", timeout=600_000)
     expect(matrix).to_contain_text("lower is closer")
-    expect(matrix).to_contain_text("closest")
     expect(page.get_by_text("law is closest to my-task")).to_be_visible()
-    expect(page.get_by_text("You put law first")).to_be_visible()
     expect(page.get_by_test_id("stPlotlyChart")).to_have_count(2)  # bars and size curve
     with page.expect_download() as caught:
         page.get_by_role("button", name="Table (.csv)").click()
     assert Path(caught.value.path()).read_text(encoding="utf-8-sig").startswith("target,source,measure,value")
     page.reload()
-    expect(matrix).to_be_visible()  # the guess is not asked for again
+    expect(matrix).to_be_visible()

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.results import FloatArray, Prefer
-from core.similarity.agreement import agreement, as_guessed
+from core.similarity.agreement import agreement
 from core.similarity.grid import Grid
 from core.similarity.pasted import Pasted
 
@@ -105,9 +105,3 @@ def test_why_a_pair_splits(gap: float, spread: float | None, says: str) -> None:
     values = np.array([[[2.0, 1.0], [1.0, 1.0 + gap]]])
     wide = None if spread is None else np.array([[[0.0, spread], [0.0, spread]]])
     assert says in agreement(grid(values, spread=wide)).splits[0].why
-
-
-def test_a_guess_is_held_against_every_measure() -> None:
-    values = np.array([[[3.0, 1.0], [2.0, 1.0], [1.0, 2.0]]])
-    assert as_guessed(grid(values), 0, ["s0", "s1", "s2"]) == {"m0": (3, 3), "m1": (0, 2)}
-    assert as_guessed(grid(values), 0, ["s0"]) == {"m0": (0, 0), "m1": (0, 0)}

@@ -39,7 +39,7 @@ def test_what_people_think_in_a_sentence() -> None:
     assert "that may well be chance" in level.sentence
     (few,) = opinions(answers(5, 5, 5, 5, 5, 3, 3))
     assert (few.w, few.p) == (None, None)
-    assert "below 6 answers that are not neutral nothing can be told" in few.sentence
+    assert "fewer than 6 answers are not neutral, too few for a test" in few.sentence
 
 
 def test_a_person_has_one_answer_and_a_question_turned_round_is_the_same_one() -> None:

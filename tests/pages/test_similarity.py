@@ -1,4 +1,4 @@
-"""The page Similarity: its form, the table of a comparison, guesses and opinions before the numbers, a pasted table."""
+"""The page Similarity: its form, the table of a comparison, a pasted table."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,8 +11,6 @@ from streamlit.testing.v1 import AppTest
 from core.corpora.library import Library
 from core.importing import view as corpora
 from core.projects import runs
-from core.similarity import survey_view as survey
-from core.similarity import view as similarity
 from core.similarity.plan import SimilarityConfig
 from pages.ui.widgets import plain
 from tests.conftest import Seal, sealer
@@ -79,36 +77,6 @@ def test_a_finished_comparison_shows_the_closest_source_first_and_no_name_as_mar
     [command] = [text for text in codes(app) if text.startswith("python -m core similarity ")]
     assert "--target my-task --source orchard --source" in command
     assert "--draws 2 --sizes 1" in command
-
-
-def test_a_guess_is_made_before_the_numbers_are_shown(compared: str) -> None:
-    app = press(well(opened(PAGE)), "Guess first")
-    assert not app.success
-    picker = next(each for each in app.multiselect if each.label == "Closest first")
-    assert set(picker.options) == {"orchard", NASTY}
-    picker.set_value([NASTY, "orchard"])
-    app = press(app, "Show the numbers")
-    assert "0 of 4 measures" in texts(app)
-    assert similarity.guess(compared, "my-task") == [NASTY, "orchard"]
-    assert "Guess first" not in [each.label for each in app.button]
-
-
-def test_people_answer_one_after_another_before_the_numbers_are_shown(compared: str) -> None:
-    app = press(well(opened(PAGE)), "Ask people first")
-    assert not app.success
-    for person, rating in (("ab", 5), ("cd", 4)):
-        next(each for each in app.text_input if each.label.startswith("Who answers")).set_value(person)
-        app.radio[0].set_value(rating)
-        app = press(app, "Keep the answer")
-        assert len(app.success) == 1
-    first, second = (each for each in app.selectbox if each.label.startswith(("This source", "is closer")))
-    assert first.value != second.value
-    second.set_value(first.value)
-    assert press(app, "Keep the answer").warning  # no source is closer than itself
-    app = press(app, "Show the numbers")
-    assert "orchard is closest" in app.success[0].value
-    [opinion] = survey.opinions_of(compared, "my-task")
-    assert opinion.counts == [0, 0, 0, 1, 1]
 
 
 @pytest.mark.parametrize("case", ["one source", "too small", "no shared word"])

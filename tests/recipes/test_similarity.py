@@ -16,7 +16,6 @@ from core.corpora.library import Library
 from core.errors import Cancelled, ConfigError, CorpusError
 from core.projects import removals, runs
 from core.runs.context import RunContext
-from core.similarity import survey_view as survey
 from core.similarity import view as similarity
 from core.similarity.plan import SimilarityConfig, grouped
 from core.similarity.result import closest_first, grid_of
@@ -261,21 +260,7 @@ def test_a_source_that_is_too_small_is_left_out_by_name_and_lowers_no_cap(piles:
     assert found["closest"] == {"wvv": "fruit"}
 
 
-def test_guesses_and_answers_are_kept_and_answers_outlive_one_comparison(
-    piles: dict[str, str], command: Command, tmp_path: Path
-) -> None:
-    first = made(piles, measure=("ppl", "tvc")).id
-    similarity.save_guess(first, "fruit-task", ["metal", "fruit"])
-    assert similarity.guess(first, "fruit-task") == ["metal", "fruit"]
-    assert similarity.guess_held(first, "fruit-task") == {"ppl": (0, 1), "tvc": (0, 1)}
-    asked = {"target": "fruit-task", "first": "fruit", "second": "metal"}
-    for person, rating in (("x", 5), ("", 4), ("", 4), ("x", 1)):
-        survey.keep_answer(first, survey.Answer(person=person, rating=rating, **asked))
-    for run_id in (first, made(piles, measure=("ppl",), seed=9).id):
-        (opinion,) = survey.opinions_of(run_id, "fruit-task")
-        assert (opinion.counts, opinion.p) == ([1, 0, 0, 2, 0], None)
-    (runs.get(first).path / "survey.json").write_text('[{"person": 1')
-    assert survey.opinions_of(first, "fruit-task") == []
+def test_the_command_survey_tests_the_answers_of_a_file(command: Command, tmp_path: Path) -> None:
     path = tmp_path / "answers.csv"
     path.write_text("target,a,b,answer\n" + "t,a,b,5\n" * 7, encoding="utf-8")
     assert "7 of 7 agree, 0 disagree; people agree (W = 0, p = 0.016" in command("survey", path)[1]

@@ -14,8 +14,6 @@ from core.similarity import plot
 from core.similarity import view as similarity
 from core.similarity.view import Agreement, CurvePoint, Lead, SimilarityRow, Split
 from pages.ui.project import later
-from pages.ui.similarity.guess import guess_button, guess_outcome
-from pages.ui.similarity.survey import survey_button, survey_outcome
 from pages.ui.widgets import chart, plain, same_command, table
 
 ANOTHER = "Pick a second under **What to compare**, **Sources**; a file of your own is imported on the page Corpora."
@@ -31,11 +29,6 @@ def results(run_id: str, target: str) -> None:
         st.success(sentence, icon=":material/recommend:")
     else:
         st.info(f"{sentence} {ANOTHER}", icon=":material/library_add:")  # nothing was compared
-    with st.container(horizontal=True):
-        guess_button(run_id, target)
-        survey_button(run_id, target)
-    guess_outcome(run_id, target)
-    survey_outcome(run_id, target)
     for warning in compared.warnings:
         st.warning(plain(warning), icon=":material/warning:")
     matrix(rows, f"Similarity of each source to {target}", compared.too_small)

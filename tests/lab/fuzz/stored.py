@@ -31,8 +31,8 @@ from core.runs.store import Run
 from core.runs.where import Node, Where
 from core.selection import choices
 from core.selection import view as selections
-from core.similarity import survey_view as survey
 from core.similarity import view as similarity
+from core.similarity.survey import opinions_in
 from tests.lab.fuzz.hunt import Target
 from tests.lab.fuzz.mutate import mutated
 from tests.lab.fuzz.reading import said
@@ -136,7 +136,6 @@ def make_home(folder: Path) -> None:
             (choice / "budget.json").write_text('"20.5%"')
             (choice / "choice.json").write_text('{"name": "Leases", "created": 1.5e9, "taken": 1.6e9}')
         (each_run.path / "label.json").write_text('{"name": "mine", "tags": ["a", "b"], "note": "x", "pinned": true}')
-        (each_run.path / "guess.json").write_text('{"t": ["a", "b"]}')
         (each_run.path / "where.json").write_text(json.dumps(asdict(WHERE)))
         (each_run.path / "region.json").write_text('{"kind": "lasso", "value": [[[0.5, 1], [2, 3], [4, 1]]]}')
         (each_run.path / "launched").write_text('{"pid": 1, "created": 1.0, "run": "x"}')
@@ -160,7 +159,7 @@ def read_home(folder: Path) -> None:
         audit.spoilt,
         lambda: experiments.read_plan(folder / "PLAN.yaml", {}),
         lambda: similarity.judge_named(str(folder / "table.csv")),
-        lambda: survey.opinions_in(folder / "answers.csv"),
+        lambda: opinions_in(folder / "answers.csv"),
         lambda: read_names(folder / "names.tsv"),
         lambda: assisting.read_type_map(folder / "types.txt"),
     )
@@ -196,7 +195,7 @@ def read_run(run: Run) -> None:
     curves = Curves(run)
     curves.read(), curves.children(), run.events(), run.log_tail(), run.worker(), run.spoilt()
     commands.command(run.manifest.kind, run.manifest.config)
-    runs.place(run.id), labels.label_of(run.id), labels.size(run), similarity.guess(run.id, "t")
+    runs.place(run.id), labels.label_of(run.id), labels.size(run)
     if state.state == "succeeded":
         each(*(lambda call=call: call(run.id) for call in OF_RUNS.get(run.manifest.kind, ())), run.result)
 
@@ -239,7 +238,7 @@ HOME = (
     *("PLAN.yaml", "table.csv", "answers.csv", "names.tsv", "types.txt"),
     *("runs/*/launched", "runs/*/lock", "runs/*/result.json"),
     *(f"runs/*/{name}" for name in ("manifest.json", "events.jsonl", "edits.jsonl", "reviews.jsonl")),
-    *(f"runs/*/{name}" for name in ("budget.json", "region.json", "choice.json", "label.json", "guess.json")),
+    *(f"runs/*/{name}" for name in ("budget.json", "region.json", "choice.json", "label.json")),
     *("runs/*/where.json", "runs/*/sums.json"),
     *("runs/*/choices/*/budget.json", "runs/*/choices/*/choice.json"),
 )
