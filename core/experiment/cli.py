@@ -1,4 +1,4 @@
-"""The commands `experiment` and `demo`: what it will cost, how far it is, what came out."""
+"""The commands `experiment`, `demo`, `study` and `report`."""
 
 import sys
 import time
@@ -24,7 +24,7 @@ _INPUTS = ("task", "train", "dev", "test")
 
 
 def _inputs(command: Command) -> Command:
-    """Make optional what a PLAN.yaml may say instead, so that click must not ask for it."""
+    """Make options optional that PLAN.yaml may give instead."""
     for name in reversed(_INPUTS):
         command = click.option(f"--{name}", type=CORPUS, help=CONFIG.model_fields[name].description)(command)
     return command
@@ -73,13 +73,15 @@ def demo(as_json: bool) -> None:
 def run_experiment(
     options: Mapping[str, object], *, plan_only: bool = False, run_anyway: bool = False, as_json: bool = False
 ) -> Run | None:
-    """Plan, print the cost, run, print the leaderboard. Return the run, None if it was only planned."""
+    """Plan, print the cost, run, print the leaderboard. Return the run, or None if it was only planned."""
     if not plan_only:
-        runs.refuse_red("experiment", options, run_anyway=run_anyway)  # before this machine is timed
+        runs.refuse_red("experiment", options, run_anyway=run_anyway)  # before timing this machine
     known = {run.id for run in runs.listed("calibrate")}
     for encoder in ("", *experiments.encoders(options)):
         measured = runs.execute("calibrate", experiments.calibration(options, encoder), progress)
-        if measured.id in known and experiments.calibrated(measured.id).busy:  # it may be quiet now
+        if (
+            measured.id in known and experiments.calibrated(measured.id).busy
+        ):  # time it again, because it may be idle now
             removals.remove_run(measured.id)
             runs.execute("calibrate", experiments.calibration(options, encoder), progress)
     planned, foresight = experiments.cost(options), experiments.foresight(options)
@@ -97,7 +99,7 @@ def run_experiment(
 
 
 def typed_options(values: Mapping[str, object]) -> dict[str, object]:
-    """Options as typed, in the shape that the config takes. Errors: ConfigError."""
+    """Return typed options in the shape of the config. Errors: ConfigError."""
     options = {name: value for name, value in values.items() if value not in (None, ())}
     typed = {stage: options.pop(stage, ()) for stage in experiments.STAGES}
     lines = [f"{stage}.{text}" for stage, texts in typed.items() if isinstance(texts, tuple) for text in texts]
@@ -105,7 +107,7 @@ def typed_options(values: Mapping[str, object]) -> dict[str, object]:
 
 
 class ExperimentProgress:
-    """Progress on stderr: the arm and the stage, k of n, the time left of everything; below it the step's own."""
+    """Prints progress on stderr: variant and stage, k of n, the total time left; below it the progress of the step."""
 
     def __init__(self) -> None:
         self._left: float | None = None
@@ -131,7 +133,7 @@ class ExperimentProgress:
 
 
 def in_figures(planned: Cost, shorter: Shorter | None = None) -> list[str]:
-    """A line per variant, the total, and a shorter plan if there is one."""
+    """Return a line per variant, the total, and a shorter plan if there is one."""
     lines = [f"{name:<32} {duration(seconds) if seconds else 'finished':>9}" for name, seconds in planned.lines.items()]
     total = f"{'together':<32} {duration(planned.seconds):>9} on this {planned.device.upper()}, "
     if planned.at_once > 1:
@@ -146,7 +148,7 @@ _SPLITS = ("train", "dev", "test")
 
 
 def _splits(command: Command) -> Command:
-    """Make optional what a PLAN.yaml may say instead, so that click must not ask for it."""
+    """Make options optional that PLAN.yaml may give instead."""
     for name in reversed(_SPLITS):
         about = STUDY.model_fields[name].description
         command = click.option(
@@ -179,7 +181,7 @@ def study(plan: str | None, plan_only: bool, run_anyway: bool, as_json: bool, **
 def run_study(
     options: Mapping[str, object], *, plan_only: bool = False, run_anyway: bool = False, as_json: bool = False
 ) -> Run | None:
-    """Plan, print the cost and the chances, run, print the result. Return the run, None if it was only planned."""
+    """Plan, print cost and chances, run, print the result. Return the run, or None if it was only planned."""
     if not plan_only:
         runs.refuse_red("study", options, run_anyway=run_anyway)  # before this machine is timed
     for timing in view.study_calibrations(options):
@@ -209,7 +211,7 @@ def run_study(
 @click.option("--examples/--no-examples", default=True, help="With three sentences of the test text.")
 @json_option
 def write_report(run_id: str, output: str, examples: bool, as_json: bool, **cover: str | None) -> None:
-    """A finished experiment or study on two printed pages: PDF, DOCX or HTML."""
+    """Write a report of a finished experiment or study on two pages: PDF, DOCX or HTML."""
     given = {name: text for name, text in cover.items() if text is not None}
     deliver.write_report(run_id, Path(output), replace(deliver.last_cover(), **given), examples=examples)
     report({"output": output}, as_json)

@@ -1,4 +1,7 @@
-"""Taking results away: tables, the one-page report, models; and trying a tagger on what somebody types."""
+"""Everything that leaves the app: tables, reports, models, files. Also trying a tagger on typed sentences.
+
+Functions that deliver files are logged by `exporting`.
+"""
 
 import csv
 import io
@@ -58,11 +61,11 @@ from core.tagging import result as taggers
 from core.tagging.result import TypeScores
 from core.terms import TEST
 
-TRIAL = "sentences to try"  # the corpus of a try, gone again once that was shown
+TRIAL = "sentences to try"  # name of the corpus of typed sentences, which is removed after it was shown
 
 
 def exports() -> Path:
-    """The folder for exports that are too large for a download."""
+    """Return the folder for exports that are too large for a download."""
     folder = home() / "exports"
     folder.mkdir(parents=True, exist_ok=True)
     return folder
@@ -70,14 +73,14 @@ def exports() -> Path:
 
 @exporting
 def board_csv(run_id: str) -> bytes:
-    """The leaderboard for a spreadsheet, with nothing in it that one would compute."""
+    """Return the leaderboard for a spreadsheet, without cells that it would run as formulas."""
     return _harmless(tables.as_csv(board(run_id)))
 
 
 def _harmless(table: str) -> bytes:
     rows, out = csv.reader(io.StringIO(table)), io.StringIO()
     for row in rows:
-        # A negative number begins as a formula does and is none.
+        # A negative number starts like a formula.
         csv.writer(out, lineterminator="\n").writerow([cell if _is_number(cell) else harmless(cell) for cell in row])
     return out.getvalue().encode("utf-8-sig")
 
@@ -92,24 +95,24 @@ def _is_number(cell: str) -> bool:
 
 @exporting
 def board_markdown(run_id: str) -> str:
-    """The leaderboard for people."""
+    """Return the leaderboard as Markdown."""
     return tables.as_markdown(board(run_id))
 
 
 @exporting
 def study_csv(run_id: str) -> bytes:
-    """A finished study for a spreadsheet, with nothing in it that one would compute."""
+    """Return a study's table for a spreadsheet, without cells that it would run as formulas."""
     return _harmless(tables.study_csv(study_board(run_id)))
 
 
 @exporting
 def study_markdown(run_id: str) -> str:
-    """The same for people."""
+    """Return a study's table as Markdown."""
     return tables.study_markdown(study_board(run_id))
 
 
 def model_folder(run_id: str) -> Path:
-    """The folder of a `finetune` run's model. Errors: ConfigError if it is gone."""
+    """Return the folder of a `finetune` run's model. Errors: ConfigError if it is gone."""
     run = store().get(run_id)
     if not models.is_here(run):
         raise ConfigError(f"{run_id}: its model is no longer here; run it again.")
@@ -117,13 +120,13 @@ def model_folder(run_id: str) -> Path:
 
 
 def words_held(run_id: str) -> tuple[int, int]:
-    """Words of its training text that a model's folder lists, and how many of them were seen once; (0, 0): none."""
+    """Count the training words that a model's folder lists, and those that occur once; (0, 0) if it lists none."""
     return rare_words.held(model_folder(run_id))
 
 
 @exporting
 def copy_model(run_id: str, target: Path, *, rare: bool = True) -> None:
-    """Copy a model's folder. rare: with the words that its training text has only once.
+    """Copy a model's folder. rare: include words that occur once in its training text.
 
     Errors: ConfigError if it is gone.
     """
@@ -139,7 +142,7 @@ def _copy_model(run_id: str, target: Path, rare: bool) -> None:
 
 @exporting
 def export_model(run_id: str, *, rare: bool = True) -> Path:
-    """A copy of the model among the exports, ready to be taken along. Errors: ConfigError if it is gone."""
+    """Copy the model to the folder of exports and return the copy. Errors: ConfigError if it is gone."""
     target = exports() / f"{run_id}-model{'' if rare else '-without-rare-words'}"
     draft = target.with_name(f".{target.name}.draft")
     shutil.rmtree(draft, ignore_errors=True)
@@ -151,7 +154,7 @@ def export_model(run_id: str, *, rare: bool = True) -> Path:
 
 @exporting
 def zip_model(run_id: str, *, rare: bool = True) -> bytes:
-    """The model as one .zip. Errors: ConfigError if it is gone."""
+    """Return the model as a .zip. Errors: ConfigError if it is gone."""
     with TemporaryDirectory(prefix=f".{run_id}-", dir=exports()) as folder:
         _copy_model(run_id, Path(folder) / "model", rare)
         return Path(shutil.make_archive(str(Path(folder) / "packed"), "zip", Path(folder) / "model")).read_bytes()
@@ -159,20 +162,20 @@ def zip_model(run_id: str, *, rare: bool = True) -> bytes:
 
 @exporting
 def figure_page(run_id: str, figure: "go.Figure") -> bytes:
-    """A figure of a run as a page of HTML that needs no other file."""
+    """Return a figure of a run as one self-contained HTML page."""
     return bytes(figure.to_html(include_plotlyjs=True).encode())
 
 
 @exporting
 def take_bytes(run_id: str, path: Path) -> bytes:
-    """A file of a run, as the browser downloads it. Errors: as of `read_back`."""
+    """Read a file of a run for a download. Errors: those of `read_back`."""
     with read_back(path):
         return path.read_bytes()
 
 
 @exporting
 def take(run_id: str, copies: Mapping[Path, str]) -> None:
-    """Copy files and folders of a run to where somebody wants them. copies: {source: target}."""
+    """Copy files and folders of a run. copies: {source: target}."""
     for source, target in copies.items():
         if source.is_dir():
             shutil.copytree(source, target, dirs_exist_ok=True)
@@ -181,7 +184,7 @@ def take(run_id: str, copies: Mapping[Path, str]) -> None:
 
 
 def try_sentences(model_run: str, text: str) -> str:
-    """Begin a `predict` run of a tagger on `text`, a sentence a line; its id. Errors: ConfigError where it is empty."""
+    """Start a `predict` run of a tagger on `text`, a sentence per line; return its id. Errors: ConfigError."""
     lines = [line for line in map(clean, text.splitlines()) if line]
     if not lines:
         raise ConfigError("try: there is no sentence; type one.")
@@ -191,14 +194,14 @@ def try_sentences(model_run: str, text: str) -> str:
 
 
 def tagged_sentences(run_id: str) -> list[Sentence]:
-    """The sentences of a finished `predict` run, tagged."""
+    """Read the tagged sentences of a finished `predict` run."""
     return predictions.read(store().get(run_id))
 
 
 def forget_try(run_id: str) -> None:
-    """Delete a try that has been shown or given up, and what was typed once no other try needs it.
+    """Delete a trial run that was shown or cancelled, and its sentences if no other run needs them.
 
-    Nothing happens to one that is gone or at work, nor to what is here under another name too.
+    Do nothing if the run is gone or still running, or if its corpus also has another name.
     """
     with suppress(RunError):
         typed = store().get(run_id).manifest.config["corpus"]
@@ -211,18 +214,18 @@ def forget_try(run_id: str) -> None:
 
 
 def known_types(model_runs: Sequence[str]) -> list[str]:
-    """The entity types of some finished `finetune` runs that were tested."""
+    """Return the entity types of finished, tested `finetune` runs."""
     tests = [tuned(run_id).test for run_id in model_runs]
     return sorted({name for test in tests if test for name in test.by_type})
 
 
 def predictions_file(run_id: str, suffix: str) -> Path:
-    """The path of what a finished `predict` run tagged. suffix: `.jsonl` or `.conll`."""
+    """Return the path of a finished `predict` run's output. suffix: `.jsonl` or `.conll`."""
     return predictions.file(store().get(run_id), suffix)
 
 
 def board_lines(run_id: str) -> list[str]:
-    """The leaderboard as the experiment left it for people, by line."""
+    """Read the Markdown table that an experiment or a study stored, by line."""
     with read_back(path := leaderboard.file(store().get(run_id), "md")):
         return leaderboard.without_number(path.read_text(encoding="utf-8")).split("\n")
 
@@ -235,11 +238,10 @@ LONGEST = 100  # characters of a field of the cover
 
 @exporting
 def report(run_id: str, suffix: Format = "html", cover: Cover | None = None, *, examples: bool = True) -> bytes:
-    """Write a finished experiment or study on two pages: one for who trains no models, one for who does.
+    """Return the report of a finished experiment or study: a page for decision-makers and a technical one.
 
-    cover: firm, project, author and date; without one what was kept of the last, and today. examples: with three
-    sentences of the test set.
-    Errors: ConfigError for a run of another kind, or one that has not finished.
+    cover: firm, project, author and date; by default those of the last report, with today's date. examples: include
+    three sentences of the test set. Errors: ConfigError for a run of another kind, or one that has not finished.
     """
     run = store().get(run_id)
     if run.manifest.kind not in REPORTED or run.state().state != "succeeded":
@@ -257,7 +259,7 @@ def report(run_id: str, suffix: Format = "html", cover: Cover | None = None, *, 
 
 
 def write_report(run_id: str, path: Path, cover: Cover, *, examples: bool = True) -> None:
-    """Write a report as what the file's ending says. Errors: ConfigError for another ending, and as `report`."""
+    """Write a report in the format of the file's ending. Errors: ConfigError for another ending; those of `report`."""
     suffix = next((each for each in FORMATS if path.suffix.lower() == f".{each}"), None)
     if suffix is None:
         raise ConfigError(f"{path}: a report cannot be written as that; let it end in .{', .'.join(FORMATS)}.")
@@ -265,21 +267,21 @@ def write_report(run_id: str, path: Path, cover: Cover, *, examples: bool = True
 
 
 def last_cover() -> Cover:
-    """Read what `keep_cover` kept in this project, dated today; only the date where that is nothing, or spoilt."""
+    """Read the cover that `keep_cover` stored in this project, dated today; only the date if it is missing."""
     kept = read_object(home() / COVER_FILE) or {}
     texts = {name: text[:LONGEST] for name in ("firm", "project", "author") if isinstance(text := kept.get(name), str)}
     return Cover(**texts, date=today())
 
 
 def keep_cover(cover: Cover) -> None:
-    """Keep who reports and on what, but not when, for this project's next report."""
+    """Store firm, project and author for this project's next report, without the date."""
     home().mkdir(parents=True, exist_ok=True)
     if (undated := replace(cover, date="")) != replace(last_cover(), date=""):
         write_atomic(home() / COVER_FILE, json.dumps(asdict(undated), ensure_ascii=False, indent=1).encode())
 
 
 def today() -> str:
-    """The day, as a report prints it."""
+    """Return today's date, as a report prints it."""
     now = datetime.now(UTC).astimezone()
     return f"{now.day} {now:%B %Y}"
 
@@ -322,7 +324,7 @@ def _begun(run_id: str) -> str:
 
 
 def _types(base: ArmRow | None, main: ArmRow | None) -> list[TypeScores]:
-    """Scores by type without and with what was tried; none where their files are gone."""
+    """Return scores by type of the baseline and the main line; [] if files are gone."""
     with suppress(RunError, CorpusError):
         if base and main:
             return taggers.by_type(*([store().get(run) for run in _same_test(row)] for row in (base, main)))
@@ -330,12 +332,12 @@ def _types(base: ArmRow | None, main: ArmRow | None) -> list[TypeScores]:
 
 
 def _same_test(row: ArmRow) -> Sequence[str]:
-    """The runs of a line that have one test set: all its replicates, unless halves are swapped."""
+    """Return the runs of a line that share a test set: all replicates, or the first if halves are swapped."""
     return row.finetunes[:1] if row.halves_runs else row.finetunes
 
 
 def _examples(base: ArmRow | None, main: ArmRow | None) -> Examples | None:
-    """Examples by the first tagger of each; None where their files or the test set are gone."""
+    """Return examples by the first tagger of each line; None if files or the test set are gone."""
     with suppress(RunError, CorpusError):
         if base and main:
             a, b = store().get(base.finetune_run), store().get(main.finetune_run)

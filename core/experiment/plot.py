@@ -1,4 +1,4 @@
-"""Figures of `6_Results`. Rows are those of an experiment's leaderboard and curve; F1 in percent."""
+"""Figures of experiments and studies. Rows are those of a leaderboard or its curve; F1 in percent."""
 
 from collections.abc import Mapping, Sequence
 from itertools import groupby
@@ -31,7 +31,7 @@ _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "star")
 
 
 def seed_dots(rows: Sequence[ArmRow]) -> go.Figure:
-    """F1 of every seed as a ring, their mean as its verdict's mark; a line an arm."""
+    """Plot F1 of every seed as a ring and their mean as the mark of the verdict, one line per arm."""
     fig = figure(_height(rows), x="test score, a ring a seed", y="")
     names = [plain(line_name(row)) for row in rows]
     fig.add_scatter(
@@ -48,7 +48,7 @@ def seed_dots(rows: Sequence[ArmRow]) -> go.Figure:
 
 
 def differences(rows: Sequence[ArmRow]) -> go.Figure:
-    """Mean F1 less that of what it is compared with, and the interval, for every arm but `none`."""
+    """Plot the difference to the baseline and its interval, for every arm except `none`."""
     compared_with = baseline_words(rows)
     rows = [row for row in rows if row.verdict != "baseline"]
     names = [plain(line_name(row)) for row in rows]
@@ -65,7 +65,7 @@ def differences(rows: Sequence[ArmRow]) -> go.Figure:
             showlegend=False,
         )
         _mark(fig, row, name, row.delta, f"{row.delta:+z.2f} points")
-    # A range by hand: plotly's own would let the verdicts' large marks stick out at the border.
+    # Plotly's own range would cut the large marks at the border.
     ends = [0.0, *(x for trace in fig.data for x in trace.x)]
     room = 0.05 * (max(ends) - min(ends)) or 1.0
     fig.update_xaxes(range=[min(ends) - room, max(ends) + room])
@@ -97,9 +97,9 @@ def _arms_down(fig: go.Figure, names: Sequence[str]) -> go.Figure:
 
 
 def budget_curve(rows: Sequence[ArmRow]) -> go.Figure:
-    """F1 by sentences that MLM read, a line a strategy; arms that read a fixed amount are points.
+    """Plot F1 by sentences that MLM read, one line per strategy (Mahapatra et al. 2022, Fig. 2).
 
-    Mahapatra et al. 2022, Fig. 2.
+    Arms that read a fixed amount are points.
     """
     fig = figure(380, x="sentences pre-trained on", y="test score, mean of the seeds")
     if base := [row for row in rows if row.verdict == "baseline"]:
@@ -118,14 +118,14 @@ def budget_curve(rows: Sequence[ArmRow]) -> go.Figure:
 
 
 def label_curve(curve: Sequence[CurvePoint]) -> go.Figure:
-    """F1 by labelled sentences, a line an arm; every draw's seeds are dots (Mahapatra et al. 2022, Fig. 4)."""
+    """Plot F1 by labelled sentences, one line per arm, one dot per draw and seed (Mahapatra et al. 2022, Fig. 4)."""
     fig = figure(380, x="labelled training sentences", y="test score, mean of draws and seeds")
     points = [(line_name(row), row.train_sentences, row.micro_f1) for row in curve]
     return _lines(fig, points, "%{x:,} labelled sentences: %{y:.2f}")
 
 
 def _lines(fig: go.Figure, points: Sequence[tuple[str, int, Sequence[float]]], template: str) -> go.Figure:
-    """points: (line, x, F1s there), several of one line and x are pooled."""
+    """Draw lines. points: (line, x, F1 values); points of the same line and x are pooled."""
     ordered = sorted(points, key=lambda point: point[:2])
     for i, (name, group) in enumerate(groupby(ordered, key=lambda point: point[0])):
         f1s_by_x = {
@@ -156,7 +156,7 @@ def _lines(fig: go.Figure, points: Sequence[tuple[str, int, Sequence[float]]], t
 
 
 def type_differences(rows: Sequence[TypeScores], a: str, b: str, limit: int = 20) -> go.Figure:
-    """F1 of every entity type under two arms, joined. a, b: what they are called."""
+    """Plot F1 of every entity type under two arms, joined by a line. a, b: names of the arms."""
     rows = rows[:limit]
     names = [f"{plain(row.type)} ({row.mentions:,})" for row in rows]
     fig = figure(120 + 26 * max(len(rows), 1), x="test score (F1)", y="")
@@ -183,7 +183,9 @@ def type_differences(rows: Sequence[TypeScores], a: str, b: str, limit: int = 20
 
 
 def share_curve(rows: Sequence[ArmRow]) -> go.Figure | None:
-    """Plot F1 and its interval over the share of low-CEIM mentions, one line per encoder.
+    """Plot F1 and its interval over the share of low-CEIM mentions, one line per encoder, one panel per test set.
+
+    Ma et al. 2023, Fig. 4 and 5.
 
     The random set of the same size is dashed. Results of older versions did not store the share of mentions: they are
     plotted over the share of sentences that was asked for. None if fewer than two shares were compared.
@@ -196,7 +198,7 @@ def share_curve(rows: Sequence[ArmRow]) -> go.Figure | None:
     fig = make_subplots(1, len(tests), subplot_titles=tests, horizontal_spacing=0.18 / len(tests))
     look = figure(380, x="", y="").layout
     fig.update_layout({name: value for name, value in look.to_plotly_json().items() if "axis" not in name})
-    # The legend goes below: above it would lie on the panels' names.
+    # Above the panels, the legend would cover their names.
     fig.update_layout(legend={"y": -0.25, "yanchor": "top"}, margin_t=32)
     fig.update_annotations(font_size=13)
     for number, (encoder, points) in enumerate(lines.items()):
@@ -213,7 +215,7 @@ def share_curve(rows: Sequence[ArmRow]) -> go.Figure | None:
 
 
 def _share_lines(rows: Sequence[ArmRow]) -> Mapping[str, Mapping[float, ArmRow]]:
-    """{encoder, "" of the experiment's own: {share in percent: its line}}, in that order."""
+    """Return {encoder: {share in percent: line}}, sorted; "" for the experiment's own encoder."""
     named = sorted((*split_name(row.arm), number) for number, row in enumerate(rows))
     lines: dict[str, dict[float, ArmRow]] = {}
     for name, encoder, number in named:
@@ -277,15 +279,15 @@ def _on(row: ArmRow, column: int) -> ArmRow | FurtherTest:
 
 
 def _reach(test: ArmRow | FurtherTest) -> tuple[float, float]:
-    """Reach of the difference's interval below and above it; of a single seed it is not known."""
+    """Return the distances from a difference to the ends of its interval; (0, 0) if the interval is unknown."""
     low, high = test.interval if known_interval(test) else (test.delta, test.delta)
     return test.delta - low, high - test.delta
 
 
 def source_curve(rows: Sequence[ArmRow]) -> go.Figure | None:
-    """F1 by tokens read of its source, a line an arm, `none` dashed; None where every source was read in one size.
+    """Plot F1 by tokens read of the source, one line per arm, `none` dashed (Dai et al. 2019, Fig. 2).
 
-    Bars reach as far as the interval of the difference to `none`: on one test set that is what is known.
+    Error bars are the interval of the difference to `none`. None if every source was read in one size.
     """
     arms = _source_sizes(rows)
     if not arms:
@@ -319,7 +321,7 @@ def source_curve(rows: Sequence[ArmRow]) -> go.Figure | None:
 
 
 def _source_sizes(rows: Sequence[ArmRow]) -> dict[str, list[tuple[int, ArmRow]]]:
-    """{arm: (tokens that it read of its source, its line), fewest first}, of those that read several sizes."""
+    """Return {arm: [(tokens read of its source, line), ...]}, ascending, for arms that read several sizes."""
     arms: dict[str, list[tuple[int, ArmRow]]] = {}
     for row in rows:
         if tokens := source_tokens(row):
@@ -328,7 +330,7 @@ def _source_sizes(rows: Sequence[ArmRow]) -> dict[str, list[tuple[int, ArmRow]]]
 
 
 def forest(result: StudyResult, of: Asked) -> go.Figure:
-    """Differences with their intervals about zero. An interval that would dwarf the others is cut, with an arrow."""
+    """Plot the differences of a study with their intervals. A very wide interval is cut and ends in an arrow."""
     rows = forest_rows(result, of)
     names = list(labels([row.name for row in rows], 24).values())
     fig = figure(120 + 36 * len(rows), x=f"points of the score<br>over {plain(over(result, of))}", y="")
@@ -343,7 +345,7 @@ def forest(result: StudyResult, of: Asked) -> go.Figure:
 
 
 def _forest_range(rows: Sequence[ForestRow]) -> Interval:
-    """The ends of the axis: 0, every task and the mean on these; of others as much again at most."""
+    """Return the range of the axis: zero, every task and their mean, and up to half as much again for other tasks."""
     known = [row for row in rows if row.known]
     ends = [0.0, *(row.delta for row in rows), *(end for row in known if row.name != OTHERS for end in row.interval)]
     width = max(ends) - min(ends) or 1.0

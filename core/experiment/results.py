@@ -33,7 +33,7 @@ SIZES = 3  # at least, for a law of three numbers
 
 
 def board(run_id: str) -> ExperimentResult:
-    """Result of a finished experiment. Errors: RunError."""
+    """Read the result of a finished experiment. Errors: RunError."""
     return leaderboard.read(store().get(run_id))
 
 
@@ -50,19 +50,19 @@ def finding(run_id: str) -> Finding:
 
 
 def repetitions_to_settle(run_id: str) -> int:
-    """Number of repetitions that would settle what a finished experiment left open; 0 if that is not known."""
+    """Return the number of repetitions that would settle what an experiment left open; 0 if that is not known."""
     return words.repetitions_to_settle(board(run_id), _outlook(run_id))
 
 
 def repeated(run_id: str, n: int) -> dict[str, object]:
-    """Options of the same experiment with n replicates; those of the run are reused. Errors: ConfigError."""
+    """Return the options of the same experiment with n replicates, reusing those of the run. Errors: ConfigError."""
     config = ExperimentConfig.parse(dict(store().get(run_id).manifest.config))
     changed = foresight.repeated(config, n)
     return {**store().get(run_id).manifest.config, **{name: getattr(changed, name) for name in foresight.REPEATED}}
 
 
 def _outlook(run_id: str) -> Outlook:
-    """What a forecast of the same experiment rests on, so that verdict and forecast say the same."""
+    """Return the basis of a forecast of the same experiment, so that verdict and forecast agree."""
     finished = tuple(run.id for run in store().list() if run.state().state == "succeeded")
 
     def seconds(n: int) -> float | None:
@@ -73,8 +73,10 @@ def _outlook(run_id: str) -> Outlook:
 
 @kept_per_home(8)
 def _spread(run_id: str, finished: tuple[str, ...]) -> Spread | None:
-    """Spread of the taggers trained on the labels of an experiment; None if their files are gone. finished: all runs
-    that it may rest on, so that a new one is noticed."""
+    """Return the spread of taggers trained on an experiment's labels; None if their files are gone.
+
+    finished: all finished runs, so that the cached value is dropped when there is a new one.
+    """
     with suppress(WinnowError):
         config = ExperimentConfig.parse(dict(store().get(run_id).manifest.config))
         spread = foresight.foresee(config, home(), chances=False).spread
@@ -84,7 +86,7 @@ def _spread(run_id: str, finished: tuple[str, ...]) -> Spread | None:
 
 @kept_per_home(8)
 def _seconds(run_id: str, n: int, finished: tuple[str, ...]) -> float | None:
-    """Seconds that n replicates still take on this machine; None if it was not timed, or corpora are gone."""
+    """Return the seconds that n replicates still take; None if this machine was not timed, or corpora are gone."""
     with suppress(WinnowError):
         cost = experiments.cost_if_known(repeated(run_id, n))
         return cost.seconds if cost else None
@@ -92,21 +94,21 @@ def _seconds(run_id: str, n: int, finished: tuple[str, ...]) -> float | None:
 
 
 def tuned(run_id: str) -> FinetuneResult:
-    """Result of a finished `finetune` run. Errors: RunError."""
+    """Read the result of a finished `finetune` run. Errors: RunError."""
     return tagger_tables.read(store().get(run_id))
 
 
 def evaluation(run_id: str) -> EvaluateResult:
-    """Result of a finished `evaluate` run. Errors: RunError."""
+    """Read the result of a finished `evaluate` run. Errors: RunError."""
     return result.read(store().get(run_id), EvaluateResult)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaggerRow:
-    """A `finetune` run in a list; None where it has not come so far.
+    """A `finetune` run in a list; scores are None until it has finished.
 
-    init: what it starts from. train: the corpus's name. seeds: how many. dev_f1, dev_sd, f1, sd: over seeds, percent.
-    best_epoch: one a seed.
+    init: encoder or run that it starts from. train: name of its training set. seeds: number of seeds.
+    dev_f1, dev_sd, f1, sd: over seeds, percent. best_epoch: one per seed.
     """
 
     run: str
@@ -122,13 +124,13 @@ class TaggerRow:
 
 
 def tagger_rows(limit: int = 100) -> list[TaggerRow]:
-    """The newest `finetune` runs, those within experiments too."""
+    """Return the newest `finetune` runs, including those of experiments."""
     return [_tagger_row(run) for run in store().list("finetune")[:limit]]
 
 
 def _tagger_row(run: Run) -> TaggerRow:
     status, config = run.state(), run.manifest.config
-    # One at work, or stopped, has no result, and stands in the list all the same.
+    # Unfinished runs are listed without a result.
     result = tagger_tables.read(run) if status.state == "succeeded" else None
     dev: OverSeeds | None = result.dev if result else None
     test = result.test if result else None
@@ -154,20 +156,20 @@ def is_claimed(board: ExperimentResult, arm: ArmRow) -> bool:
 
 
 def corpus_name(reference: str) -> str:
-    """A corpus's name, or that it is gone."""
+    """Return the name of a corpus; a removed one still has its name."""
     return library().recall(reference).name
 
 
 @kept_per_home(16)
 def type_scores(a: tuple[str, ...], b: tuple[str, ...]) -> list[TypeScores]:
-    """F1 of every entity type under two arms, each given by its `finetune` runs. Errors: CorpusError."""
+    """Return F1 of every entity type under two arms, each given by its `finetune` runs. Errors: CorpusError."""
     return tagger_tables.by_type(_runs(a), _runs(b))
 
 
 def replicates(run_id: str) -> Mapping[str, tuple[str, ...]]:
-    """Return {first run: all its runs} of the lines of a finished experiment with several replicates on one test set.
+    """Return {first run: all runs} for the lines of an experiment that have several replicates on one test set.
 
-    Lines of which a run was removed are left out.
+    Leave out lines with removed runs.
     """
     here = {run.id for run in store().list("finetune")}
     lines = (tuple(row.finetunes) for row in board(run_id).leaderboard if not row.halves_runs)
@@ -175,7 +177,7 @@ def replicates(run_id: str) -> Mapping[str, tuple[str, ...]]:
 
 
 def of_how_many(finetunes: Sequence[str]) -> str:
-    """Return over what an arm's scores are averaged: "3 replicates", "3 seeds", "1 seed"."""
+    """Return words on how many scores a mean is over: "3 replicates", "3 seeds", "1 seed"."""
     seeds = sum(len(store().get(run).manifest.config["seeds"]) for run in finetunes)
     if len(finetunes) > 1 and seeds > len(finetunes):
         return f"{len(finetunes)} replicates, {seeds} seeds"
@@ -187,13 +189,13 @@ def _runs(ids: Iterable[str]) -> list[Run]:
 
 
 def tested_alike(a: str, runs: Iterable[str]) -> list[str]:
-    """The `finetune` runs, of some, whose first test set is that of `a`."""
+    """Return those `finetune` runs whose first test set is that of `a`."""
     first = store().get(a)
     return [run for run in runs if tagger_tables.tested_alike(first, store().get(run))]
 
 
 def halves_note(rows: Sequence[ArmRow]) -> str:
-    """Note on an experiment whose replicates have halves of their own, a sentence; "" of any other."""
+    """Return a note for an experiment that swaps halves; "" for others."""
     return leaderboard.SWAPPED if leaderboard.swapped(rows) else ""
 
 
@@ -203,13 +205,12 @@ def type_reports(finetunes: Sequence[str]) -> Sequence[TypeReport]:
 
 
 def macro_f1(finetunes: Sequence[str]) -> float:
-    """Mean test F1 over the types of the test set, of an arm's runs, averaged over seeds. Errors: CorpusError."""
+    """Return the macro F1 of an arm's runs on the test set, mean over seeds. Errors: CorpusError."""
     return tagger_tables.macro(_runs(finetunes))
 
 
 def decodings(run_id: str) -> dict[str, dict[str, float]]:
-    """Mean test F1 of every line of a finished experiment by how tags are decoded, over the taggers that are here:
-    {line: {decoding: F1}}. Errors: RunError."""
+    """Return {line: {decoding: mean test F1}} for an experiment, over its taggers that are here. Errors: RunError."""
     here = {run.id: run for run in store().list("finetune")}
     lines: dict[str, dict[str, float]] = {}
     for row in board(run_id).leaderboard:
@@ -218,17 +219,17 @@ def decodings(run_id: str) -> dict[str, dict[str, float]]:
 
 
 def least_confidences(run_id: str) -> list[Abstaining]:
-    """Precision and recall on dev by the least confidence that is asked for, of the seed that a `finetune` run kept."""
+    """Return precision and recall on dev by the least confidence, for the seed whose tagger a `finetune` run kept."""
     return evaluations.read_abstaining(store().get(run_id), evaluations.file_suffix("dev", kept_seed(run_id)[1]))
 
 
 def kept_seed(run_id: str) -> tuple[int, int]:
-    """The seed whose tagger a `finetune` run kept, the best on dev: its place among the seeds, and itself."""
+    """Return (position, seed) of the tagger that a `finetune` run kept: the best on dev."""
     return tagger_tables.kept_seed(store().get(run_id))
 
 
 def unfound_types(run_id: str) -> list[Unfound]:
-    """Types with an F1 of 0 in every arm of a finished experiment; see `taggers.unfound`. None if files are gone."""
+    """Return the types with an F1 of 0 in every arm of an experiment; [] if files are gone."""
     with suppress(RunError, CorpusError):
         runs = [store().get(run) for row in board(run_id).leaderboard for run in row.finetunes]
         return tagger_tables.unfound(runs, library().find(store().get(run_id).manifest.config["train"]))
@@ -237,7 +238,7 @@ def unfound_types(run_id: str) -> list[Unfound]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OptionDifferenceInWords:
-    """An option in which two runs differ, and its values, as people read them."""
+    """An option in which two runs differ, and its values, in words."""
 
     option: str
     a: str
@@ -245,32 +246,32 @@ class OptionDifferenceInWords:
 
 
 def differing_settings(a: str, b: str) -> list[OptionDifferenceInWords]:
-    """The settings that set two `finetune` runs apart beside what they start from."""
+    """Return the settings in which two `finetune` runs differ, except what they start from."""
     first, second = store().get(a), store().get(b)
     return _in_words(tagger_tables.differing_settings(first, second), first)
 
 
 @kept_per_home(32)
 def novelty_scores(finetunes: tuple[str, ...]) -> list[Novelty]:
-    """F1 on entities that the training sentences name and on those they do not, mean over an arm's runs."""
+    """Return F1 on entities that occur in the training set and on those that do not, mean over an arm's runs."""
     each = [tagger_tables.by_novelty(run, library()) for run in _runs(finetunes)]
     return [replace(same[0], f1=mean(score.f1 for score in same)) for same in zip(*each, strict=True)]
 
 
 @kept_per_home(4)
 def side_by_side(a: str, seed_a: int | None, b: str, seed_b: int | None) -> list[TwoReadings]:
-    """The test sentences as labelled and as the taggers of two `finetune` runs read it. Errors: CorpusError."""
+    """Return the test sentences with gold labels and the predictions of two `finetune` runs. Errors: CorpusError."""
     return tagger_tables.side_by_side(store().get(a), seed_a, store().get(b), seed_b, library())
 
 
 def own_readings(run_id: str, seed: int | None = None) -> list[TwoReadings]:
-    """The test sentences as labelled and as one tagger reads them, which stands as A and as B.
+    """Return the test sentences with gold labels and one tagger's predictions, as A and as B.
 
-    seed: of a `finetune` run, its first unless given. Errors: ConfigError of another kind of run or an unknown seed,
+    seed: of a `finetune` run, by default its first. Errors: ConfigError for another kind of run or an unknown seed;
     CorpusError.
     """
     run = store().get(run_id)
-    # An `evaluate` run has one tagger, whose files are named without a seed.
+    # An `evaluate` run has one tagger, whose files have no seed in their names.
     seeds = {"finetune": run.manifest.config.get("seeds"), "evaluate": [None]}.get(run.manifest.kind)
     if not seeds or not tagger_tables.test_of(run):
         raise ConfigError(f"{run_id}: has no test sentences; name a tested `finetune` run, or an `evaluate` run.")
@@ -281,28 +282,28 @@ def own_readings(run_id: str, seed: int | None = None) -> list[TwoReadings]:
 
 
 def tested_on(run_id: str) -> list[str]:
-    """The corpus of a run's first test set, by fingerprint; none where it has none."""
+    """Return the fingerprint of a run's first test set in a list; [] if it has none."""
     return [corpus for corpus in (tagger_tables.test_of(store().get(run_id)),) if corpus]
 
 
 def failed_seeds(run_id: str) -> list[int]:
-    """Seeds of a finished `finetune` run whose tagger did not learn."""
+    """Return the seeds of a `finetune` run whose tagger failed to learn."""
     return tagger_tables.failed_seeds(store().get(run_id))
 
 
 def collapsed_seeds(run_id: str) -> list[int]:
-    """Seeds of a finished `finetune` run whose tagger learnt nothing: no better than chance."""
+    """Return the seeds of a `finetune` run whose tagger is no better than chance."""
     return tagger_tables.collapsed_seeds(store().get(run_id))
 
 
 def option_differences(a: str, b: str) -> list[OptionDifferenceInWords]:
-    """Every option in which two runs differ."""
+    """Return every option in which two runs differ."""
     first, second = store().get(a), store().get(b)
     return _in_words(tagger_tables.config_differences(first, second), first)
 
 
 def _in_words(rows: Sequence[OptionDifference], run: Run) -> list[OptionDifferenceInWords]:
-    """rows: options of a run's kind; their corpora by name."""
+    """Put differences into words, with names for corpora."""
     return [
         OptionDifferenceInWords(
             option=row.option.replace("_", " "),
@@ -314,7 +315,7 @@ def _in_words(rows: Sequence[OptionDifference], run: Run) -> list[OptionDifferen
 
 
 def value_in_words(run: Run, option: str, value: object) -> str:
-    """An option's value as people read it: a run's corpora by name; None, which leaves it to the preset, "as usual"."""
+    """Return an option's value in words: names for corpora, "as usual" for None, which means the preset."""
     corpora = fields_with(KINDS[run.manifest.kind].config, "corpus")
     values = value if isinstance(value, list | tuple) else [value]
     words = [corpus_name(str(one)) if option in corpora and one else str(one) for one in values if one != ""]
@@ -322,7 +323,7 @@ def value_in_words(run: Run, option: str, value: object) -> str:
 
 
 def removed_inputs(run_id: str) -> list[str]:
-    """The parts whose corpora a run was made from and which are gone since: `domain`, `train`, ..."""
+    """Return the roles of a run's input corpora that were removed since: `domain`, `train`, ..."""
     inputs, corpora = store().get(run_id).manifest.inputs, library()
     gone = [name for name, fingerprint in inputs.items() if not corpora.holds(fingerprint)]
     # `test.0` and `test.1` are one part.
@@ -330,7 +331,7 @@ def removed_inputs(run_id: str) -> list[str]:
 
 
 def missing(run_id: str) -> list[str]:
-    """The inputs of a run that are gone, in words: it cannot be made again as it was."""
+    """Return the inputs of a run that are gone, in words; without them it cannot be repeated exactly."""
     run = store().get(run_id)
     gone = tagger_tables.missing(run, library())
     if run.manifest.kind != "experiment":
@@ -339,20 +340,22 @@ def missing(run_id: str) -> list[str]:
     for row in board(run_id).leaderboard:
         try:
             own = tagger_tables.missing(store().get(row.finetune_run), library())
-        except WinnowError:  # the run itself is gone, or cannot be read
+        except WinnowError:  # the run is gone or cannot be read
             own = ["its taggers"]
         for what in own:
-            if what not in (*gone, tagger_tables.MODEL):  # the command trains it again
+            if what not in (*gone, tagger_tables.MODEL):  # the command trains a missing model again
                 arms.setdefault(what.removeprefix("its "), []).append(line_name(row))
-    # What many arms lack is said once, with their names: "the model of knn 10%, none".
+    # Name each missing input once with all its arms: "the model of knn 10%, none".
     return [*gone, *(f"the {what.removeprefix('the ')} of {', '.join(names)}" for what, names in arms.items())]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NextBudget:
-    """Whether to double an arm's largest corpus to `sentences`. gain, upper: points of dev F1, `upper` exceeded in at
-    most one case of ten; infinite where each size has one pre-training, whose luck nobody knows then. hours: of
-    pre-training, at the pace so far. stop: whether it is not worth them."""
+    """Advice on doubling an arm's largest selection to `sentences`.
+
+    gain, upper: points of dev F1; `upper` is exceeded in at most one case of ten, and infinite if each size has only
+    one pre-training. hours: of pre-training, at the pace so far. stop: the gain is not worth the hours.
+    """
 
     arm: str
     sentences: int
@@ -364,8 +367,10 @@ class NextBudget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelsSpared:
-    """Labelled sentences that an arm spares over `none`. lo, hi hold 80 of 100 draws; infinite where `none` never
-    comes as far."""
+    """Labelled sentences that an arm saves compared with `none`.
+
+    lo, hi: interval of 80 of 100 draws; infinite if `none` never reaches the same score.
+    """
 
     arm: str
     budget: str
@@ -375,10 +380,13 @@ class LabelsSpared:
 
 
 def next_budget(leaderboard: Sequence[ArmRow], worth: float) -> list[NextBudget]:
-    """Advice on each arm with sizes enough. worth: F1 points an hour must bring."""
+    """Advise on each arm with at least three sizes, by a power law (SOURCES.md, Power laws).
+
+    It looks at dev F1 only, because a budget is a choice (SOURCES.md, Choosing on dev). worth: F1 points per hour.
+    """
     advice = []
     for arm, rows in _by_arm(leaderboard).items():
-        # Taggers on one pre-training share its luck: together they are one run of that size.
+        # Taggers on one pre-training are not independent: together they count as one run of that size.
         points = {
             row.sentences: row.dev_f1 if len(row.finetunes) > 1 else [row.dev_mean] for row in rows if row.sentences
         }
@@ -386,7 +394,7 @@ def next_budget(leaderboard: Sequence[ArmRow], worth: float) -> list[NextBudget]
             continue
         last = max(rows, key=lambda row: row.sentences)
         size = 2 * last.sentences
-        # Twice the sentences take twice the pre-training.
+        # Twice the sentences take twice the time.
         step, hours = next_step(points, size), 2 * last.hours.get("pretrain", 0.0)
         advice.append(
             NextBudget(
@@ -397,7 +405,7 @@ def next_budget(leaderboard: Sequence[ArmRow], worth: float) -> list[NextBudget]
 
 
 def labels_spared(curve: Sequence[CurvePoint], size: int) -> list[LabelsSpared]:
-    """Labels that each arm spares at `size` labelled sentences."""
+    """Return the labels that each arm with at least three sizes saves at `size` labelled sentences, by test F1."""
     arms: dict[tuple[str, str], dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
     for point in curve:
         arms[point.arm, point.budget][point.train_sentences] += point.micro_f1
@@ -418,12 +426,12 @@ def _by_arm(rows: Sequence[ArmRow]) -> dict[str, list[ArmRow]]:
 
 
 def budget_advice(run_id: str, worth: float) -> list[NextBudget]:
-    """Whether doubling the largest budget is worth its hours, for each arm with three budgets or more."""
+    """Advise on doubling the largest budget, for each arm with three budgets or more. worth: F1 points per hour."""
     return next_budget(board(run_id).leaderboard, worth)
 
 
 def label_advice(run_id: str) -> list[LabelsSpared]:
-    """Labels that an arm spares over no pre-training, for each with three sizes of L_C or more."""
+    """Return the labels that pre-training saves, for each arm with three sizes of L_C or more."""
     curve = board(run_id).curve
-    # At all labels that there are: how many more would be needed without pre-training to come as far.
+    # At the full size of L_C: how many more labels would be needed without pre-training.
     return labels_spared(curve, max((point.train_sentences for point in curve), default=0))

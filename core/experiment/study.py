@@ -1,8 +1,8 @@
-"""`study`: one claim on several tasks, with one test over all of them.
+"""The run `study`: one claim on several tasks, with one test over all of them; its cost and what it can detect.
 
-Every task is an experiment with its own T_C and L_C. At each look all experiments have as many replicates, and the
-claim's differences are pooled; what a look adds is what the next experiments have to make, for replicates are shared
-by their keys, with a single experiment on one of the tasks too.
+Every task is an experiment with its own T_C and L_C. At each look all experiments have the same number of replicates,
+and the claim's differences are pooled. Experiments at later looks reuse the replicates of earlier ones by their run
+keys; so does a single experiment on one of the tasks.
 """
 
 from collections.abc import Mapping, Sequence
@@ -49,16 +49,16 @@ from core.stats.spread import Spread
 from core.stats.verdict import ANSWERS, LEVEL, lacking
 from core.tagging.calibration import CalibrateResult
 
-EACH = ("task", "domain", "train", "dev", "test")  # a corpus of every task
+EACH = ("task", "domain", "train", "dev", "test")  # options with one corpus per task
 
 
 def _same(name: str) -> Any:
-    """An option as an experiment has it."""
+    """Return an option of an experiment for use in a study."""
     return copy(ExperimentConfig.model_fields[name])
 
 
 class StudyConfig(Config):
-    """One claim, on several corpora."""
+    """Options of a study: the corpora of all tasks side by side, and the options of their experiments."""
 
     train: tuple[str, ...] = option(
         ..., "Training set of every task: labelled sentences (L_C); all lists in one order.", corpus=True
@@ -95,21 +95,21 @@ class StudyConfig(Config):
     weights: str = _same("weights")
 
     def settled(self) -> Self:
-        """Options in an experiment's spelling, with the encoder's hash.
+        """Return the options normalised as in an experiment, with the encoder's hash.
 
-        Errors: ModelError if it is not here and may not be fetched.
+        Errors: ModelError if the encoder is not here and may not be fetched.
         """
         settled = self.experiment(0, len(self.seeds)).settled()
         return self.model_copy(update={name: getattr(settled, name) for name in self._shared() - {"looks"}})
 
     @classmethod
     def _shared(cls) -> set[str]:
-        """Options that are an experiment's, and the same for all tasks."""
+        """Return the names of an experiment's options that all tasks share."""
         return (cls.model_fields.keys() & ExperimentConfig.model_fields.keys()) - set(EACH)
 
     @model_validator(mode="after")
     def _complete(self) -> Self:
-        """Check that there are as many corpora of each part, and that every experiment can be."""
+        """Check that every part has a corpus per task, and that every experiment is valid. Errors: ConfigError."""
         n = len(self.train)
         if not n:
             raise ConfigError("train: give the labelled training sentences of at least one task.")
@@ -130,9 +130,9 @@ class StudyConfig(Config):
         return self
 
     def experiment(self, number: int, replicates: int = 0) -> ExperimentConfig:
-        """The experiment on one of the tasks. replicates: the first so many, without looks; 0: all, with them.
+        """Return the experiment on one of the tasks. Errors: ConfigError.
 
-        Errors: ConfigError.
+        replicates: number of replicates, the first ones, without looks; 0: all, with looks.
         """
         shared = {
             name: getattr(self, name) for name in type(self).model_fields if name in ExperimentConfig.model_fields
@@ -148,47 +148,47 @@ class StudyConfig(Config):
 
     @property
     def claimed(self) -> Cell:
-        """The line that the claim is about."""
+        """Line that the claim is about."""
         cell = self.experiment(0).claimed
         assert cell
         return cell
 
     @property
     def control(self) -> Cell | None:
-        """Control that the claim must beat beside `none`; None where it chooses nothing."""
+        """Control that the claim must beat in addition to `none`; None if it has none."""
         return control(self.claimed, self.experiment(0).cells)
 
     @property
     def unit(self) -> str:
-        """Unit that is made anew for every seed: replicates, or seeds where that is the tagger alone."""
+        """What every seed repeats: "replicates" of the pipeline, or "seeds" of the tagger only."""
         return "replicates" if self.experiment(0).replicates(self.claimed)[0].number else "seeds"
 
     @property
     def stops(self) -> tuple[int, ...]:
-        """Numbers of replicates at which it may end; the last is the plan's."""
+        """Numbers of replicates at which the study may end; the last is the plan's."""
         return self.experiment(0).stops
 
 
 def task_names(config: StudyConfig, library: Library) -> list[str]:
-    """Names of the tasks: as was said, else as their test splits are called, no two alike."""
+    """Return the names of the tasks: as given, else those of their test sets, made distinct."""
     names = config.names or [library.find(test).name for test in config.test]
     return [f"{name} ({number})" if name in names[: number - 1] else name for number, name in enumerate(names, 1)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyCost:
-    """The costs of every task's experiment: at each look {(task, replicates): ...}; what is finished costs nothing."""
+    """The costs of all tasks' experiments at all looks: {(number of the task, replicates): cost}."""
 
     names: Sequence[str]
     stops: Sequence[int]
     costs: Mapping[tuple[int, int], Cost]
 
     def of(self, task: int, replicates: int) -> float:
-        """Seconds of the experiment of a task at a look."""
+        """Return the seconds of a task's experiment at a look."""
         return self.costs[task, replicates].seconds
 
     def task(self, number: int) -> float:
-        """Seconds of a task in all: of its last experiment, and of what earlier ones train for themselves alone."""
+        """Return the seconds of a task: of its last experiment, and of taggers that only earlier ones train."""
         *early, last = (self.costs[number, n] for n in self.stops)
         alone = (step for cost in early for step in cost.steps if step.kind == "finetune" and not step.what)
         return last.seconds + sum(step.seconds for step in alone)
@@ -199,12 +199,12 @@ class StudyCost:
 
     @property
     def memory_gb(self) -> float:
-        """The most that is taken at once, 10^9 bytes."""
+        """Largest memory of an experiment, 10^9 bytes."""
         return max(cost.memory_gb for cost in self.costs.values())
 
     @property
     def disk_gb(self) -> float:
-        """The most that is taken at once, 10^9 bytes."""
+        """Disk space of all experiments, 10^9 bytes."""
         return sum(self.costs[number, self.stops[-1]].disk_gb for number in range(len(self.names)))
 
     @property
@@ -212,7 +212,7 @@ class StudyCost:
         return self.costs[0, self.stops[-1]].device
 
     def as_json(self) -> dict[str, object]:
-        """Fields that `--plan-only --json` prints."""
+        """Return the fields that `--plan-only --json` prints."""
         tasks = {name: self.task(number) / 3600 for number, name in enumerate(self.names)}
         sizes = {"memory_gb": self.memory_gb, "disk_gb": self.disk_gb, "device": self.device}
         return {"hours": self.seconds / 3600, "tasks": tasks, **sizes}
@@ -225,7 +225,7 @@ def study_cost(
     kinds: Mapping[str, Kind],
     names: Sequence[str],
 ) -> StudyCost:
-    """measured: the result of a `calibrate` run a task. names: of the tasks."""
+    """Estimate the cost of a study. measured: one `calibrate` result per task. names: names of the tasks."""
     costs = {
         (task, n): cost(config.experiment(task, n), timed, home, kinds)
         for task, timed in enumerate(measured)
@@ -234,21 +234,21 @@ def study_cost(
     return StudyCost(names=names, stops=config.stops, costs=costs)
 
 
-MORE = 2  # tasks that a neighbour of the plan has more
+MORE = 2  # further tasks of the larger plan that is forecast
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyChance(PlanChance):
-    """The same of a plan over so many tasks."""
+    """A plan over several tasks and its chance."""
 
     tasks: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyForesight:
-    """Chances of showing a mean of `effect` points, over the tasks of each plan; the plan that was asked for first.
+    """Chances of detecting a mean gain of `effect` points over the tasks of each plan; the first is the study's own.
 
-    spreads: of F1 by chance, a task each. claim: the line that this is of.
+    spreads: random spread of F1, one per task. claim: line that this is about.
     """
 
     plans: Sequence[StudyChance]
@@ -257,7 +257,7 @@ class StudyForesight:
     claim: str
 
     def in_words(self) -> str:
-        """Two sentences: the chances, and what they rest on."""
+        """Return a sentence on the chances and one on their basis."""
         asked, *others = self.plans
         if asked.replicates < 2:
             return "One replicate can show no difference, however large: it does not say how far scores move by chance."
@@ -287,7 +287,7 @@ class StudyForesight:
         )
 
     def as_json(self) -> dict[str, object]:
-        """Fields that `--plan-only --json` prints of it."""
+        """Return the fields that `--plan-only --json` prints."""
         return {
             "claim": self.claim,
             "effect": self.effect,
@@ -307,7 +307,7 @@ def _looks(plan: PlanChance) -> str:
 
 
 def foresee_study(config: StudyConfig, home: Path) -> StudyForesight:
-    """Foretell what a plan and its neighbours could show: more replicates, and more tasks like these."""
+    """Forecast what a study can detect, and larger ones: with more replicates, and with more tasks like these."""
     n = len(config.train)
     spreads = tuple(foresee(config.experiment(number), home).spread for number in range(n))
     more = tuple(spreads[number % n] for number in range(n + MORE))
@@ -324,10 +324,9 @@ def _chance(spreads: tuple[Spread, ...], looks: tuple[int, ...], effect: float) 
 
 
 def planned_test(config: StudyConfig, tasks: Sequence[TaskRow], number: int) -> PlannedTest | None:
-    """The claim's test at a look; None where it goes on, or where nothing can be tested. number: of the look, from 0.
+    """Test the claim at a look. Return None to go on, or if nothing can be tested. number: number of the look, from 0.
 
-    By the experiments' results and the options alone, so that a resumed study ends where one that was never stopped
-    does.
+    The test depends on the experiments' results and the options only, so that a resumed study ends at the same look.
     """
     estimates = claimed(config, tasks)
     if len(config.seeds) < 2 or len(estimates) < len(tasks) or no_task_learnt(tasks):
@@ -354,20 +353,22 @@ def planned_test(config: StudyConfig, tasks: Sequence[TaskRow], number: int) -> 
 
 
 def claimed(config: StudyConfig, tasks: Sequence[TaskRow]) -> list[Estimate]:
-    """The differences that the claim is about: to the control, or to `none` where it has none. A task without a
-    difference to its control has none here: that to `none` would answer another question."""
+    """Return the differences that the claim is about: to the control, or to `none` if the claim has no control.
+
+    Leave out tasks without a difference to the control, because `none` would answer another question.
+    """
     return [task.choosing for task in tasks if task.choosing] if config.control else [task.reading for task in tasks]
 
 
 def reading(config: StudyConfig, tasks: Sequence[TaskRow], replicates: int, bound: float | None) -> Question:
-    """Whether the claim is above `none`. bound: the p that the planned test asked for; None: there was none."""
+    """Answer whether the claim is above `none`. bound: largest p that the planned test accepts, if any."""
     own = ALPHA if config.control else bound
     question = _question([task.reading for task in tasks], tasks, config.unit, replicates, own or ALPHA)
     return _unanswered(question) if no_task_learnt(tasks) else question
 
 
 def choosing(config: StudyConfig, tasks: Sequence[TaskRow], replicates: int, bound: float | None) -> Question | None:
-    """Whether the claim is above its control; None where it has none."""
+    """Answer whether the claim is above its control; None if it has none."""
     estimates = [task.choosing for task in tasks if task.choosing]
     if not config.control or len(estimates) < len(tasks):
         return None
@@ -383,31 +384,31 @@ def _question(
     if len(estimates) == 1:
         return Question(these=these, others=None, between=None, lacking=_lacking(mean, these, tasks, unit, replicates))
     others = _conclusion(random_effects(deltas), ALPHA)
-    if others.answer != these.answer:  # what is not shown on these is not shown on all of their kind
+    if others.answer != these.answer:  # an answer that does not hold on these tasks cannot hold on others like them
         others = replace(others, answer="no evidence")
     lacks = _lacking(mean, these, tasks, unit, replicates) or _tasks_lacking(others, float(deltas.var(ddof=1)))
     return Question(these=these, others=others, between=between(estimates), lacking=lacks)
 
 
 def _unanswered(question: Question) -> Question:
-    """The same differences, by which nothing is answered, as no tagger learnt anything."""
+    """Keep the differences but drop the answers, because no tagger learnt anything."""
     others = replace(question.others, answer=None) if question.others else None
     return replace(question, these=replace(question.these, answer=None), others=others, lacking="")
 
 
 def _conclusion(mean: Mean, asked: float) -> Conclusion:
     delta, half, p = float(mean.delta), float(mean.half()), float(mean.p)
-    # F1 ends at 0 and 100, and so does a difference.
+    # A difference of F1 lies between -100 and 100.
     low, high = max(delta - half, -100.0), min(delta + half, 100.0)
     if not float(mean.dof):
         low, high = -100.0, 100.0
-    # By the interval too: no answer may stand beside an interval that contradicts it.
+    # The answer must also agree with the interval.
     sign = (int(low > 0) - int(high < 0)) if p <= asked else 0
     return Conclusion(delta=delta, interval=(low, high), p=p, dof=float(mean.dof), answer=ANSWERS[sign])
 
 
 def _lacking(mean: Mean, these: Conclusion, tasks: Sequence[TaskRow], unit: str, n: int) -> str:
-    """Sentence on what would settle a mean of the size that was seen on these tasks; "" where it is settled."""
+    """Return a sentence on what would settle the mean difference on these tasks; "" if it is settled."""
     if these.answer != "no evidence":
         return ""
     if failed := unlearnt_taggers(tasks):
@@ -432,7 +433,7 @@ def _lacking(mean: Mean, these: Conclusion, tasks: Sequence[TaskRow], unit: str,
 
 
 def _tasks_lacking(others: Conclusion, variance: float) -> str:
-    """The same for others like them. variance: of the differences between tasks."""
+    """Return a sentence on what would settle the mean on other tasks. variance: of the differences between tasks."""
     if others.answer != "no evidence":
         return ""
     if abs(others.delta) < LEVEL:
@@ -445,7 +446,7 @@ def _tasks_lacking(others: Conclusion, variance: float) -> str:
 
 
 def run(config: StudyConfig, job: Job) -> StudyResult:
-    """Artifacts: `study.csv`, `study.md`."""
+    """Run the experiments look by look until the planned test ends the study. Artifacts: `study.csv`, `study.md`."""
     names = task_names(config, job.library)
     timings = [calibration_options(config.experiment(number)) for number in range(len(names))]
     measured = [results.read(job.child("calibrate", **options), CalibrateResult) for options in timings]
@@ -475,7 +476,7 @@ def run(config: StudyConfig, job: Job) -> StudyResult:
 def _experiments(
     config: StudyConfig, job: Job, number: int, names: Sequence[str], measured: Sequence[CalibrateResult]
 ) -> list[Run]:
-    """The finished experiment of every task at a look. number: of the look, from 0."""
+    """Run or find the experiment of every task at a look. number: number of the look, from 0."""
     runs, n, of = [], config.stops[number], len(config.stops) * len(names)
     priced = study_cost(config, measured, job.home, job.kinds, names)
     left = priced.seconds
@@ -515,7 +516,7 @@ def _task(config: StudyConfig, job: Job, name: str, number: int, run: Run) -> Ta
 
 
 def _tested(config: StudyConfig, number: int) -> set[str]:
-    """The corpora of a task whose sentences are tested: with halves swapped, all that have labels."""
+    """Return the corpora of a task whose sentences are tested: all labelled ones if halves are swapped."""
     splits = (config.train, config.dev, config.test) if config.cross else (config.test,)
     return {split[number] for split in splits}
 

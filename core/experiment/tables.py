@@ -1,4 +1,4 @@
-"""The leaderboard as a table: for a spreadsheet, and for people."""
+"""Leaderboards and studies as tables: CSV for a spreadsheet, Markdown for people."""
 
 import csv
 import io
@@ -57,11 +57,11 @@ COLUMNS = (
 )
 HEADS = ("variant", "budget", "sentences read", "tokens", "dev F1", "test score", "sd")
 ANSWERS = ("helped", "choosing helped", "hours")
-FURTHER = ("mean", "sd", "delta")  # of each further test set
+FURTHER = ("mean", "sd", "delta")  # columns for each further test set
 
 
 def as_csv(result: ExperimentResult) -> str:
-    """A line an arm, numbers as they are."""
+    """Return a leaderboard as CSV, one line per arm, with unrounded numbers."""
     out = io.StringIO()
     further = [f"{column} {test.test}" for test in result.leaderboard[0].also for column in FURTHER]
     writer = csv.DictWriter(out, (*COLUMNS, *further), extrasaction="ignore", lineterminator="\n")
@@ -69,7 +69,7 @@ def as_csv(result: ExperimentResult) -> str:
     for row in result.leaderboard:
         (low, high), (low_random, high_random) = row.interval, row.interval_random or (None, None)
         bounds = {"low": low, "high": high, "low_random": low_random, "high_random": high_random}
-        if row.f1_per_hour and row.delta:  # the rate is as unsure as the difference
+        if row.f1_per_hour and row.delta:  # the rate has the interval of the difference, scaled
             hours = row.delta / row.f1_per_hour
             bounds |= {"low_per_hour": low / hours, "high_per_hour": high / hours}
         bounds |= {f"{column} {test.test}": getattr(test, column) for test in row.also for column in FURTHER}
@@ -78,7 +78,7 @@ def as_csv(result: ExperimentResult) -> str:
 
 
 def as_markdown(result: ExperimentResult) -> str:
-    """A table for people: two digits, and why each verdict is what it is."""
+    """Return a leaderboard as Markdown: two digits, and the reason for each verdict."""
     lines = [NOTHING, ""] if nothing_learnt(result.leaderboard) else []
     for words in result.claim_words:
         lines += [words, ""]
@@ -104,7 +104,7 @@ def as_markdown(result: ExperimentResult) -> str:
 
 
 def _curve(points: Sequence[CurvePoint]) -> list[str]:
-    """A table of test F1 by number of training sentences, mean over draws and seeds; nothing without sizes."""
+    """Return a table of test F1 by number of training sentences, mean over draws and seeds; [] without sizes."""
     sizes = sorted({point.train_sentences for point in points})
     if not sizes:
         return []
@@ -130,7 +130,7 @@ def _curve(points: Sequence[CurvePoint]) -> list[str]:
 
 
 def _further(rows: Sequence[ArmRow]) -> list[str]:
-    """A table of the further test sets beside the first, a line an arm; nothing where there are none."""
+    """Return a table of all test sets, one line per arm; [] if there is only one test set."""
     tests = [test.test for test in rows[0].also]
     if not tests:
         return []
@@ -142,7 +142,7 @@ def _further(rows: Sequence[ArmRow]) -> list[str]:
 
 
 def _score_words(test: ArmRow | FurtherTest) -> str:
-    """Mean, spread over seeds, difference to `none`."""
+    """Return mean, spread over seeds, and difference to `none`."""
     spread = "" if test.sd is None else f" ± {test.sd:.2f}"
     return f"{test.mean:.2f}{spread} ({test.delta:+z.2f})"
 
@@ -156,7 +156,7 @@ THESE, OTHERS = "these, on average", "others like these"
 
 
 def study_csv(result: StudyResult) -> str:
-    """A line a task, then the two means, numbers as they are."""
+    """Return a study as CSV: one line per task, then the two means, with unrounded numbers."""
     out = io.StringIO()
     writer = csv.DictWriter(out, STUDY_COLUMNS, lineterminator="\n")
     writer.writeheader()
@@ -188,7 +188,7 @@ def _means(result: StudyResult, which: str) -> dict[str, object]:
 
 
 def study_markdown(result: StudyResult) -> str:
-    """A table for people, and what is lacking."""
+    """Return a study as Markdown, with what would settle its questions."""
     lines = [NOTHING, ""] if no_task_learnt(result.tasks) else []
     lines += [result.planned.why, ""] if result.planned else []
     heads = ("task", "test sentences", "test F1", "none", "control", "reading helped", "choosing helped")

@@ -1,4 +1,4 @@
-"""Experiments: reading PLAN.yaml, what one will cost, the options of the demonstration."""
+"""Plans of experiments and studies: what pages and commands ask before a start. Options, cost and forecasts."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -37,9 +37,9 @@ DEMO: Mapping[str, object] = {
     "finetune": {"epochs": 8},
 }
 
-LONG = 2 * 3600.0  # seconds from which a plan offers a shorter one, and at most that long if it can
-WORTH = 0.7  # share of the time that a shorter plan may take; else it saves too little
-SIZES = (1000, 500, 300, 200, 100)  # labelled sentences
+LONG = 2 * 3600.0  # seconds; a longer plan comes with an offer of a shorter one
+WORTH = 0.7  # largest share of the time that a shorter plan may take
+SIZES = (1000, 500, 300, 200, 100)  # labelled sentences of shorter plans
 
 
 def read_plan(
@@ -48,9 +48,10 @@ def read_plan(
     listener: Callable[[Event], None] | None = None,
     config: type[Config] = ExperimentConfig,
 ) -> Options:
-    """The options of an experiment: those of a PLAN.yaml, and before them those that were typed. Corpora that are
-    paths are added on the way. config: whose options; a study has such a file too. Errors: PathError, ReadError with
-    file, line and key."""
+    """Read the options of a PLAN.yaml, replace those that were typed, and import corpora that are paths.
+
+    config: class of the options: of an experiment or a study. Errors: PathError, ReadError with file, line and key.
+    """
     file = PlanFile.read(path, config)
     options = {**file.options, **typed}
     try:
@@ -64,9 +65,9 @@ def read_plan(
 
 
 def stage_options(lines: Iterable[str], before: Mapping[str, Options] | None = None) -> dict[str, Options]:
-    """`pretrain.epochs=4` -> {pretrain: {epochs: 4}}, `strategies.knn.neighbours=10` -> {strategies: {knn: ...}}.
+    """Parse `pretrain.epochs=4` to {pretrain: {epochs: 4}}, `strategies.knn.neighbours=10` to {strategies: {knn: ...}}.
 
-    before: options that these lines join, or change. Errors: ConfigError.
+    before: options that the lines extend or change. Errors: ConfigError.
     """
     options = {stage: dict(before[stage]) for stage in STAGES if before and stage in before}
     for line in filter(None, map(str.strip, lines)):
@@ -94,33 +95,33 @@ def _named(config: type[Config], name: str, value: object, listener: Callable[[E
 
 
 def calibration(options: Mapping[str, object], encoder: str = "") -> Options:
-    """Options to `start("calibrate", ...)` with, so that `cost` can speak of this machine.
+    """Return the options of the `calibrate` run that `cost` needs.
 
-    encoder: one of the axis, "" for the experiment's own.
+    encoder: an encoder of the axis, "" for the experiment's own.
     """
     return calibration_options(ExperimentConfig.parse(dict(options)), encoder)
 
 
 def encoders(options: Mapping[str, object]) -> list[str]:
-    """Encoders of the axis beside the experiment's own, each to be timed too."""
+    """Return the encoders of the axis, which need a `calibrate` run each."""
     return ExperimentConfig.parse(dict(options)).encoders
 
 
 def calibrated(run_id: str) -> CalibrateResult:
-    """Speed of this machine when it was timed. Errors: RunError."""
+    """Read the result of a `calibrate` run. Errors: RunError."""
     return result.read(store().get(run_id), CalibrateResult)
 
 
 def cost(options: Mapping[str, object]) -> Cost:
-    """Estimate the cost of an experiment with these options; what is finished already costs nothing.
+    """Estimate the cost of an experiment; finished runs cost nothing.
 
-    Errors: RunError where this machine was never timed for its encoder and network; ConfigError, CorpusError.
+    Errors: RunError if this machine was not timed for its encoder and network; ConfigError, CorpusError.
     """
     return _cost(options)
 
 
 def _cost(options: Mapping[str, object], labels: int = 0) -> Cost:
-    """labels: number of training sentences in place of all."""
+    """Estimate a cost. labels: number of training sentences; 0: all."""
     config = ExperimentConfig.parse(dict(options))
     measured = {encoder: timed(config, encoder) for encoder in ("", *config.encoders)}
     wanted = plan(KINDS["experiment"], config, home())
@@ -131,16 +132,16 @@ def _cost(options: Mapping[str, object], labels: int = 0) -> Cost:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shorter:
-    """A shorter plan: so many of the labelled training sentences, and about how many seconds that takes."""
+    """A shorter plan: number of labelled training sentences, and estimated seconds."""
 
     labels: int
     seconds: float
 
 
 def shorter(options: Mapping[str, object]) -> Shorter | None:
-    """A plan on fewer labels, if this one takes hours and fewer labels would spare many of them; else None.
+    """Return a plan on fewer labels if this plan takes hours and fewer labels save much of the time; else None.
 
-    None too if this machine was not timed. Errors: ConfigError, CorpusError.
+    None also if this machine was not timed. Errors: ConfigError, CorpusError.
     """
     config = ExperimentConfig.parse(dict(options))
     whole = cost_if_known(options)
@@ -155,19 +156,19 @@ def shorter(options: Mapping[str, object]) -> Shorter | None:
 
 
 def sizes_below(train: Corpus) -> list[int]:
-    """Sizes of a part that may be offered, largest first."""
+    """Return the sizes that a shorter plan may have, largest first."""
     return [size for size in SIZES if size < len(train)]
 
 
 def part(library: Library, train: Corpus, n: int) -> Corpus:
-    """Seal n of the sentences, drawn with a fixed seed, in their order."""
+    """Seal n random sentences in their order, drawn with a fixed seed."""
     rows = np.sort(np.random.default_rng(0).choice(len(train), size=n, replace=False))
     name = f"{train.name}, {n:,} sentences"
     return library.subset(train, rows, name=name, origin={"from": train.fingerprint, "sentences": n})
 
 
 def on_fewer_labels(options: Mapping[str, object], n: int) -> Options:
-    """The same options with n of the labelled training sentences, sealed as a corpus of their own.
+    """Return the options with n random training sentences, sealed as a corpus.
 
     Errors: ConfigError if there are not more than n; CorpusError.
     """
@@ -179,19 +180,19 @@ def on_fewer_labels(options: Mapping[str, object], n: int) -> Options:
 
 @kept_per_home(8)
 def _part(train: str, n: int) -> str:
-    """Fingerprint of the part; sealed once."""
+    """Return the fingerprint of the part; it is sealed once."""
     return part(library(), library().find(train), n).fingerprint
 
 
 def cost_if_known(options: Mapping[str, object]) -> Cost | None:
-    """The same; None where this machine was never timed so."""
+    """Estimate a cost as `cost` does; None if this machine was not timed."""
     config = ExperimentConfig.parse(dict(options))
     known = all(_timed(config, encoder) for encoder in ("", *config.encoders))
     return cost(options) if known else None
 
 
 def timed(config: ExperimentConfig, encoder: str = "") -> CalibrateResult:
-    """Speed of this machine with an experiment's encoder, or one of its axis. Errors: RunError."""
+    """Return the speed of this machine with an experiment's encoder, or one of its axis. Errors: RunError."""
     measured = _timed(config, encoder)
     if measured is None:
         raise RunError("experiment: this machine has not been timed for this encoder; run the calibration first.")
@@ -199,7 +200,7 @@ def timed(config: ExperimentConfig, encoder: str = "") -> CalibrateResult:
 
 
 def _timed(config: ExperimentConfig, encoder: str) -> CalibrateResult | None:
-    """The speed as it was measured on the experiment's texts, else on as many of them as it ever was."""
+    """Return the speed measured on the experiment's corpora, else on as many of them as possible."""
     kind = KINDS["calibrate"]
     wanted = kind.config.parse(calibration_options(config, encoder))
     if run := store().finished(plan(kind, wanted, home()).key):
@@ -211,8 +212,10 @@ def _timed(config: ExperimentConfig, encoder: str) -> CalibrateResult | None:
 
 
 def foresight(options: Mapping[str, object]) -> Foresight:
-    """Foretell what an experiment with these options could show, and larger ones, with their times where this machine
-    was timed. Errors: ConfigError, CorpusError."""
+    """Forecast what an experiment and larger ones can detect, with times if this machine was timed.
+
+    Errors: ConfigError, CorpusError.
+    """
     config = ExperimentConfig.parse(dict(options))
     chances = foresee(config, home())
     plans = zip(chances.plans, larger(config), strict=True)
@@ -220,12 +223,12 @@ def foresight(options: Mapping[str, object]) -> Foresight:
 
 
 def least_difference(options: Mapping[str, object]) -> Foresight:
-    """The same without the chances, which take seconds to simulate. Errors: ConfigError, CorpusError."""
+    """Forecast without the chances, which take seconds to simulate. Errors: ConfigError, CorpusError."""
     return foresee(ExperimentConfig.parse(dict(options)), home(), chances=False)
 
 
 def _seconds(config: ExperimentConfig) -> float | None:
-    """Seconds that a plan takes; None where this machine has not been timed for it."""
+    """Return the seconds of a plan; None if this machine was not timed for it."""
     try:
         return cost(config.model_dump(exclude={"weights"})).seconds
     except RunError:
@@ -233,7 +236,7 @@ def _seconds(config: ExperimentConfig) -> float | None:
 
 
 def demo() -> Options:
-    """Return the experiment of `python -m core demo`, on the legal sample; it gets the roles if no corpus has one."""
+    """Return the experiment of `python -m core demo` on the legal sample, which gets the roles if no corpus has one."""
     sample = add_sample("legal")
     if not roles():
         for role, fingerprint in sample.items():
@@ -242,7 +245,7 @@ def demo() -> Options:
 
 
 def study_calibrations(options: Mapping[str, object]) -> list[Options]:
-    """Options to `start("calibrate", ...)` with, one a task, so that `cost` can speak of this machine."""
+    """Return the options of the `calibrate` runs that `study_cost` needs, one per task."""
     config = StudyConfig.parse(dict(options))
     return [calibration(_experiment_options(config, number)) for number in range(len(config.train))]
 
@@ -252,9 +255,9 @@ def _experiment_options(config: StudyConfig, number: int) -> Options:
 
 
 def study_cost(options: Mapping[str, object]) -> StudyCost:
-    """Estimate the cost of a study; what is finished already costs nothing.
+    """Estimate the cost of a study; finished runs cost nothing.
 
-    Errors: RunError while a calibration that it needs has not finished; ConfigError, CorpusError.
+    Errors: RunError if a calibration that it needs has not finished; ConfigError, CorpusError.
     """
     config = StudyConfig.parse(dict(options))
     wanted = plan(KINDS["study"], config, home())
@@ -267,17 +270,14 @@ def study_cost(options: Mapping[str, object]) -> StudyCost:
 
 
 def study_foresight(options: Mapping[str, object]) -> StudyForesight:
-    """Foretell what a study could show, and neighbours of its plan, with their times; `cost` says what must be known.
-
-    Errors: as `cost`.
-    """
+    """Forecast what a study and larger ones can detect, with their times. Errors: as for `study_cost`."""
     config = StudyConfig.parse(dict(options))
     chances = foresee_study(config, home())
     return replace(chances, plans=[replace(each, seconds=_study_seconds(config, each)) for each in chances.plans])
 
 
 def _study_seconds(config: StudyConfig, chance: StudyChance) -> float:
-    """Seconds that a plan takes; of tasks that are not here, as much as one of these."""
+    """Return the seconds of a plan; a task that is not here counts as much as the mean of these."""
     n = len(config.train)
     asked = next(one for one in larger(config.experiment(0)) if one.stops == chance.looks)
     update = {"seeds": asked.seeds, "looks": asked.looks}
