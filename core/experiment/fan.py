@@ -1,8 +1,8 @@
-"""An experiment's steps by several processes at once: each takes one that is ready and that nobody else is at.
+"""An experiment's steps by several processes at once: each takes a step that is ready and that no other has locked.
 
-They know of each other by the locks of the steps' runs alone, so that one may die, or come later, and the others go
-on. Where this machine has several cards a process a card is begun here, and `--on ray:HOST:PORT` has the other nodes of
-the cluster begin theirs; `--share` begins others.
+Processes know of each other only by the locks of runs, so one may die or join later while the others go on. On a
+machine with several cards, one process per card is started here. `--on ray:HOST:PORT` starts processes on the other
+nodes of a cluster; `--share` starts others.
 """
 
 import time
@@ -24,15 +24,15 @@ from core.training.ranks import rank
 if TYPE_CHECKING:
     from core.runs.executors.companions import Companions
 
-CHOICES = ("halves", "select")  # steps before which a cluster's workers make chunks, and no steps
-LOOK = 1.0  # seconds between two looks at the steps that others are at
-_GRACE = 5.0  # seconds in which whoever helps sees a wish to cancel
+CHOICES = ("halves", "select")  # kinds of steps for which a cluster's workers compute chunks instead of steps
+LOOK = 1.0  # seconds between two checks of steps that other processes run
+_GRACE = 5.0  # seconds that helpers have to notice a cancellation
 
 
 def run_steps(steps: Iterable[Step], runs: dict[Step, Run], job: Job, begins: Callable[[Step], None]) -> None:
-    """Have the runs of `steps`, which join `runs`, made: in their order here, and by others at the same time.
+    """Make or find the runs of `steps` in order and add them to `runs`, while other processes may make some of them.
 
-    begins: is told each that is made here.
+    begins: called with each step that starts here.
     """
     left, waits = list(steps), False
     while left:
@@ -52,7 +52,7 @@ def run_steps(steps: Iterable[Step], runs: dict[Step, Run], job: Job, begins: Ca
 
 
 def _take(step: Step, runs: dict[Step, Run], job: Job, begins: Callable[[Step], None]) -> bool:
-    """Whether there is the run of a step now; else another process is at it."""
+    """Make or find the run of a step; return False if another process has it."""
     if _busy(step, runs, job):
         return False
     options = step.options(runs)
@@ -60,38 +60,40 @@ def _take(step: Step, runs: dict[Step, Run], job: Job, begins: Callable[[Step], 
         begins(step)
         try:
             runs[step] = job.child_if_free(step.kind, **options)
-        except RunBusy:  # who was sooner by a moment
+        except RunBusy:  # another process locked it a moment earlier
             return False
     return True
 
 
 def _busy(step: Step, runs: Mapping[Step, Run], job: Job) -> Run | None:
-    """The run of a step while another process is at it."""
+    """Return the run of a step while another process makes it; else None."""
     ready = step.kind != CHECK and all(need in runs for need in step.needs)
     return job.at_work(step.kind, **step.options(runs)) if ready else None
 
 
 def at_once() -> int:
-    """Number of steps that this machine makes at once: one a card, each of which a training has to itself."""
+    """Return the number of steps that this machine runs at once: one per card."""
     return max(len(cards.usable()), 1)
 
 
 class Helpers:
-    """Whoever works on a job's experiment, this process included."""
+    """The processes that work on a job's experiment, including this one."""
 
     def __init__(self, job: Job, here: int, on: str, stack: ExitStack) -> None:
-        """here: how many there are without the other nodes of a cluster. on: where it computes, as of `--on`."""
+        """here: number of processes without the other nodes of a cluster. on: value of `--on`."""
         self._context, self._here, self._on, self._stack = job.context, here, on, stack
         self._nodes: Companions | None = None
 
     @property
     def n(self) -> int:
-        """Their number now."""
+        """Current number of processes."""
         return self._here + (self._nodes.n if self._nodes else 0)
 
     def before(self, step: Step) -> None:
-        """Have the other nodes of the cluster help from the first step on that is no choice: until then, all of them
-        make the chunks of one. Errors: as of `engine`, where it cannot be joined."""
+        """Start the other nodes of a cluster at the first step that is no selection; until then they compute chunks.
+
+        Errors: those of `engine`, if the cluster cannot be joined.
+        """
         if self._on.startswith("ray:") and self._nodes is None and step.kind not in CHOICES:
             from core.runs.executors.companions import companions
 
@@ -100,8 +102,7 @@ class Helpers:
 
 @contextmanager
 def helpers(job: Job) -> Iterator[Helpers]:
-    """Processes that help with the job's experiment for a block; where it is shared, those of `--share` come by
-    themselves."""
+    """Start processes that help with the job's experiment for a block; with `--share` the user starts them."""
     run, own = job.context.run, share()
     alone = job.context.root is not run or isinstance(job.context, Aside) or own or rank()
     n = 1 if alone else at_once()
@@ -110,7 +111,8 @@ def helpers(job: Job) -> Iterator[Helpers]:
         with ExitStack() as stack:
             yield Helpers(job, own.of if own else n, LOCAL if alone else Where.asked().on, stack)
     finally:
-        asked = job.context.terminated or run.cancel_file.exists()  # which they see too, and leave a checkpoint
+        # Helpers see a cancellation too and write a checkpoint.
+        asked = job.context.terminated or run.cancel_file.exists()
         for process in helping:
             with suppress(TimeoutExpired):
                 process.wait(_GRACE if asked else 0)
@@ -119,14 +121,14 @@ def helpers(job: Job) -> Iterator[Helpers]:
 
 
 def wall(steps: Sequence[Step], seconds: Mapping[Step, float], at_once: int) -> float:
-    """Seconds that `steps` take where so many are made at once, each by the first that is free. seconds: of each."""
+    """Return the seconds that `steps` take with `at_once` processes, each taking the next ready step."""
     free, ends, left = [0.0] * at_once, dict[Step, float](), list(steps)
     while left:
         at = min(range(at_once), key=free.__getitem__)
         ready = {
             step: max(map(ends.__getitem__, step.needs), default=0.0) for step in left if ends.keys() >= {*step.needs}
         }
-        # Of those that could begin at one time the first, as `run_steps` takes them.
+        # Of steps that could start at the same time take the first, as `run_steps` does.
         step = min(ready, key=lambda step: max(ready[step], free[at]))
         free[at] = ends[step] = max(ready[step], free[at]) + seconds.get(step, 0.0)
         left.remove(step)

@@ -1,4 +1,4 @@
-"""Find out: the experiment that answers a project's question, proposed of what is there; what it takes and shows."""
+"""Find out: the experiment that answers a project's question, proposed from its corpora and its selection."""
 
 import json
 from collections.abc import Mapping
@@ -22,17 +22,17 @@ from core.selection.score import ScoreConfig
 from core.selection.select import SelectConfig, SelectOptions
 from core.shown import duration, in_points
 
-REPLICATES = (3, *sorted(LARGER)[:2])  # how often all is made anew: a first look, and two that can decide
-USUAL = "10%"  # of D_C, where nothing was chosen yet
-_SAME = SelectOptions.model_fields.keys() - ScoreConfig.model_fields.keys()  # what else a choice was made by
+REPLICATES = (3, *sorted(LARGER)[:2])  # replicates that are proposed: a first look, and two plans that can decide
+USUAL = "10%"  # budget of D_C if there is no selection yet
+_SAME = SelectOptions.model_fields.keys() - ScoreConfig.model_fields.keys()  # options of a selection beside its score
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """An experiment that has not begun: what it compares, how long it takes, what it could show, in plain sentences.
+    """A proposed experiment: what it compares, how long it takes, and what it can detect, in sentences.
 
-    alike: what there is to choose from; "" where nobody counted.
-    options: to `start("experiment", ...)` with. edited: whether the choice has hand edits, which are not made again.
+    options: options of the experiment. alike: sentence on sentences of D_C like T_C, or "". edited: the selection has
+    edits by hand, which the experiment does not repeat.
     """
 
     options: Mapping[str, object]
@@ -44,7 +44,7 @@ class Plan:
 
 
 def choice_now() -> Choice | None:
-    """The current choice, the next one where its result cannot be read; where nobody chose, that of an experiment."""
+    """Return the current selection, else the next one that can be read; without any, one of an experiment."""
     of_experiments = [run for run in runs.listed("select", state="succeeded") if run.manifest.parent and _chooses(run)]
     for choice in (*choices.in_use(), *choices.of(runs.of_corpora_in_use(of_experiments))):
         with suppress(WinnowError):
@@ -58,12 +58,14 @@ def _chooses(run: Run) -> bool:
 
 
 def choice_options() -> dict[str, object]:
-    """Options that try the way of choosing: no pre-training, random text and the choice, at its size and by whatever
-    else it was chosen; where nothing was chosen yet, the usual."""
+    """Return options that compare the selection with no pre-training and random text, at its size and with its options.
+
+    Without a selection, return the default strategy and budget.
+    """
     chosen = choice_now()
     config = SelectConfig.parse(dict(selections.run_of(chosen.id).manifest.config)) if chosen else None
     if config and config.strategy in arms.CONTROLS:
-        config = None  # what was taken by lot is what a choice is held against
+        config = None  # a random selection is itself the baseline
     strategy = config.strategy if config else selections.DEFAULT_STRATEGY
     same = config.model_dump(include=_SAME, exclude_defaults=True, mode="json") if config else {}
     return {
@@ -75,7 +77,7 @@ def choice_options() -> dict[str, object]:
 
 
 def options(replicates: int = REPLICATES[0], encoder: str = "") -> dict[str, object]:
-    """The experiment that tries the choice, all made anew so many times. encoder: "" for the bundled one."""
+    """Return the options of the experiment that tests the selection. encoder: "" for the bundled one."""
     return {
         **corpora.roles(),
         **choice_options(),
@@ -86,9 +88,9 @@ def options(replicates: int = REPLICATES[0], encoder: str = "") -> dict[str, obj
 
 
 def again(run: Run) -> dict[str, object]:
-    """The same experiment, all made anew more often, where that could settle what it left open; {} where it could not.
+    """Return the options of the same experiment with more replicates; {} if they would not settle what it left open.
 
-    What the run made counts in it.
+    It reuses the replicates of the run.
     """
     if run.manifest.kind != "experiment":
         return {}
@@ -99,18 +101,20 @@ def again(run: Run) -> dict[str, object]:
 
 
 def _strategies(config: ExperimentConfig) -> list[str]:
-    """The ways of choosing that are compared."""
+    """Return the strategies that are compared."""
     return [name for name in config.arms if name != "none" and name not in arms.CONTROLS]
 
 
 def is_timed(asked: Mapping[str, object]) -> bool:
-    """Whether this machine's speed is known, without which nothing can be said of time."""
+    """Return True if this machine's speed is known, which estimates of time need."""
     return runs.finished("calibrate", view.calibration(asked)) is not None
 
 
 def outlook() -> str:
-    """Smallest gains that the proposed experiment, and the next larger one, could show, and how long each takes, in the
-    numbers of their plans, in words; "" where what they would read cannot be read."""
+    """Return a sentence on what the proposed experiment and the next larger one can detect, and how long they take.
+
+    "" if their corpora cannot be read.
+    """
     with suppress(WinnowError):
         finished = tuple(run.id for run in runs.listed(state="succeeded"))
         return _outlook(*(json.dumps(options(n)) for n in REPLICATES[:2]), finished=finished)
@@ -119,7 +123,7 @@ def outlook() -> str:
 
 @kept_per_home(4)
 def _outlook(*asked: str, finished: tuple[str, ...]) -> str:
-    """asked: options, in JSON. finished: the runs that it is foretold by, for what is kept is theirs."""
+    """Return the sentence of `outlook`. asked: options in JSON. finished: key of the cached value."""
     seen = [(view.least_difference(each), view.cost_if_known(each)) for each in map(json.loads, asked)]
     (first, cost), (larger, more) = seen
     times = [f" (about {duration(each.seconds)})" if each else "" for each in (cost, more)]
@@ -132,7 +136,7 @@ def _outlook(*asked: str, finished: tuple[str, ...]) -> str:
 
 
 def plan(asked: Mapping[str, object]) -> Plan:
-    """Say what these options compare, how long that takes, and what it could show. Errors: ConfigError, CorpusError."""
+    """Describe what options compare, how long that takes and what it can detect. Errors: ConfigError, CorpusError."""
     config, chosen, foresight = ExperimentConfig.parse(dict(asked)), choice_now(), view.foresight(asked)
     [strategy], [budget] = _strategies(config), config.budgets
     sought = "a single point" if foresight.effect == 1 else f"{foresight.effect:g} points"

@@ -1,6 +1,6 @@
-"""`halves`: a pool of labelled sentences split into halves, each the test of what is learnt from the other.
+"""The run `halves`: split a pool of labelled sentences into two halves, each the test set of the other.
 
-A sentence and its copies, near ones too (`corpora.hygiene`), are in one half (SOURCES.md, Halves swapped).
+A sentence and its near duplicates (`corpora.hygiene`) are in the same half (SOURCES.md, Halves swapped).
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,7 +23,7 @@ from core.text.sentence import Sentence
 
 
 class HalvesConfig(Config):
-    """Options: what is split, and how much of a half is learnt from with its labels."""
+    """Options of splitting labelled sentences into halves."""
 
     train: str = option(..., "Training set: labelled sentences (L_C).", corpus=True)
     dev: str = option(..., "Dev set.", corpus=True)
@@ -34,7 +34,7 @@ class HalvesConfig(Config):
 
 
 def run(config: HalvesConfig, job: Job) -> HalvesResult:
-    """Artifacts: see `artifacts.halves`. The pool and all parts of both halves are sealed as corpora."""
+    """Seal the pool and all parts of both halves as corpora. Artifacts: `halves.npz`."""
     pool = _pool([job.corpus(name) for name in dict.fromkeys((config.train, config.dev, config.test))], job)
     job.context.part(1, 2, "copies")
     clusters = audit.read(job.child("audit", corpus=pool.fingerprint, **Flagging().model_dump())).cluster
@@ -54,7 +54,7 @@ def run(config: HalvesConfig, job: Job) -> HalvesResult:
 
 
 def _pool(corpora: Sequence[Corpus], job: Job) -> Corpus:
-    """All their sentences, sealed. Errors: CorpusError where one is not labelled."""
+    """Seal all sentences as one corpus. Errors: CorpusError if one is not labelled."""
     first, *others = corpora
     origin = {"from": first.fingerprint, "with": [other.fingerprint for other in others]}
     sentences = chain.from_iterable(map(labelled, corpora))
@@ -62,7 +62,7 @@ def _pool(corpora: Sequence[Corpus], job: Job) -> Corpus:
 
 
 def _half(config: HalvesConfig, job: Job, pool: Corpus, own: IntArray, test: IntArray) -> Half:
-    """Corpora of a replicate on one half. own: its rows in the order that was drawn; test: the other's."""
+    """Seal the corpora of one half. own: its rows in random order. test: rows of the other half."""
     train, dev = np.split(own[: config.train_sentences + config.dev_sentences], [config.train_sentences])
     origin, name = {"from": pool.fingerprint}, f"{pool.name} {config.seed}"
 

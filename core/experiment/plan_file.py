@@ -1,4 +1,4 @@
-"""PLAN.yaml: an experiment's options in a file, with errors that name the file, the line and the key."""
+"""PLAN.yaml: options of an experiment or a study in a file, with errors that name the file, the line and the key."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -12,13 +12,13 @@ from core.errors import InputError, PathError, ReadError
 from core.shown import brief
 
 MAX_BYTES = 1 << 20  # of a plan; the longest of ours has 4 KB
-_MAX_TOKENS = 50_000  # of YAML; its scanner reads about 50,000 a second
-_MAX_DEPTH = 20  # lists and options within each other; the time that YAML's scanner takes grows with its square
+_MAX_TOKENS = 50_000  # of YAML; its scanner reads about 50,000 per second
+_MAX_DEPTH = 20  # of nested lists and options; the time of YAML's scanner grows with the square of the depth
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanFile:
-    """options: as written, every value text (`none`, `no` and `20%` mean what they say). lines: of every dotted key."""
+    """A PLAN.yaml. options: values as text, so that `no` and `20%` stay as written. lines: {dotted key: line}."""
 
     path: Path
     options: Mapping[str, object]
@@ -26,9 +26,9 @@ class PlanFile:
 
     @classmethod
     def read(cls, path: Path, config: type[Config]) -> Self:
-        """Read a plan. config: its fields are the keys that the file may have.
+        """Read a plan. config: class whose options are the allowed keys.
 
-        A single value is accepted for an option that is a list. A corpus's path may be relative to the file.
+        An option that is a list accepts a single value. Paths of corpora may be relative to the file.
         Errors: PathError; ReadError, also for anchors and aliases.
         """
         node = _composed(path, _text(path))
@@ -48,7 +48,7 @@ class PlanFile:
         return plan
 
     def blame(self, error: InputError) -> ReadError:
-        """The error with the place in the file whose key it begins with."""
+        """Add file and line to an error whose message begins with a key."""
         key = str(error).partition(" ")[0].rstrip(":")
         while key and key not in self.lines:
             key = key.rpartition(".")[0]
@@ -56,7 +56,7 @@ class PlanFile:
 
 
 def _text(path: Path) -> str:
-    """The file's text. Errors: PathError; ReadError if it is too long or not UTF-8."""
+    """Read the file's text. Errors: PathError; ReadError if it is too long or not UTF-8."""
     try:
         if not path.is_file():
             raise PathError(f"{path}: there is no such file; give an experiment's PLAN.yaml.")
@@ -73,7 +73,7 @@ def _text(path: Path) -> str:
 
 
 def _composed(path: Path, text: str) -> yaml.Node | None:
-    """The file's YAML. Errors: ReadError with the line."""
+    """Parse the file's YAML. Errors: ReadError with the line."""
     try:
         _refuse_unbounded(path, text)
         return yaml.compose(text, Loader=yaml.BaseLoader)
@@ -86,11 +86,11 @@ def _composed(path: Path, text: str) -> yaml.Node | None:
 
 
 def _refuse_unbounded(path: Path, text: str) -> None:
-    """Errors: ReadError for what makes a short file expensive: aliases, and lists within lists within lists."""
+    """Refuse what makes a short file expensive: aliases and deeply nested lists. Errors: ReadError."""
     depth = 0
     for n_tokens, token in enumerate(yaml.scan(text, Loader=yaml.BaseLoader)):
         line = token.start_mark.line + 1
-        if isinstance(token, yaml.AliasToken | yaml.AnchorToken):  # nine lines of them make a billion options
+        if isinstance(token, yaml.AliasToken | yaml.AnchorToken):  # nine lines of aliases make a billion options
             raise ReadError(path.name, line, "refers to another part of the file; write the value out.")
         depth += isinstance(token, _OPENING) - isinstance(token, _CLOSING)
         if n_tokens > _MAX_TOKENS:
@@ -109,7 +109,7 @@ _CLOSING = (yaml.BlockEndToken, yaml.FlowSequenceEndToken, yaml.FlowMappingEndTo
 
 
 def _keys(node: yaml.MappingNode, file: str, prefix: str = "") -> Iterator[tuple[str, int]]:
-    """(dotted key, its line). Errors: ReadError for a key that is there twice, of which YAML would take the last."""
+    """Yield (dotted key, line). Errors: ReadError for a repeated key, of which YAML would silently take the last."""
     seen: set[str] = set()
     for key, value in node.value:
         line = key.start_mark.line + 1
@@ -124,7 +124,7 @@ def _keys(node: yaml.MappingNode, file: str, prefix: str = "") -> Iterator[tuple
 
 
 def _absolute(value: object, folder: Path) -> object:
-    """Make a corpus's path absolute if it is one beside the file; keep the name of a corpus."""
+    """Make a path of a corpus absolute, relative to the file; keep names of corpora."""
     if isinstance(value, list):
         return [_absolute(item, folder) for item in value]
     path = folder / str(value)

@@ -1,4 +1,4 @@
-"""A report as a Word document, for those who will edit it."""
+"""A report as a Word document."""
 
 from collections.abc import Sequence
 from io import BytesIO
@@ -26,12 +26,12 @@ from core.shown import shown
 if TYPE_CHECKING:
     from docx.document import Document as Word
 
-SHARP = 3  # pixels a unit of a drawing
+SHARP = 3  # pixels per unit of a drawing
 INK = "#1d1f24"
 
 
 def docx(document: Document) -> bytes:
-    """The bytes of the file."""
+    """Return the report as a file."""
     from docx import Document as new
     from docx.shared import Mm, Pt
 

@@ -1,4 +1,4 @@
-"""A report as one page of HTML: no scripts, nothing fetched, every word of a user's text escaped."""
+"""A report as one page of HTML: no scripts, nothing fetched, all text escaped."""
 
 from collections.abc import Sequence
 from html import escape
@@ -46,7 +46,7 @@ h2 { break-after: avoid; } svg, tr, dl { break-inside: avoid; }
 
 
 def html(document: Document) -> str:
-    """A whole HTML document."""
+    """Return the report as one HTML document."""
     about = "".join(f'<p class="about">{escape(line)}</p>' for line in (document.cover.line, document.about) if line)
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(document.title)}</title>'

@@ -1,4 +1,4 @@
-"""A report as PDF, fonts embedded: a page for each of its two readers, set smaller where that is needed."""
+"""A report as PDF with embedded fonts: two pages, in a smaller size if needed."""
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, closing
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
     from fpdf.fonts import FontFace
     from fpdf.table import Table as Grid
 
-SIZES = (9.5, 8.8, 8.2, 7.6)  # points; a report that does not fit two pages by the last takes more, nothing is cut
-MARGIN, NAMES = 16.0, 30.0  # mm: of the page, of the column of questions
+SIZES = (9.5, 8.8, 8.2, 7.6)  # points; a report that does not fit two pages in the last size takes more pages
+MARGIN, NAMES = 16.0, 30.0  # mm; widths of the margin and of the column of questions
 POINT = 25.4 / 72  # mm
 BLUE = (0, 114, 178)
 
 
 def pdf(document: Document) -> bytes:
-    """The bytes of the file."""
+    """Return the report as a file."""
     for size in SIZES[:-1]:
         with closing(_Pages(document, size)) as pages:
             if pages.n <= 2:
@@ -48,14 +48,14 @@ def pdf(document: Document) -> bytes:
 
 
 class _Pages:
-    """A document set in one size. n: pages."""
+    """A document set in one font size. n: number of pages."""
 
     def __init__(self, document: Document, size: float) -> None:
         from fpdf import FPDF
 
         self._size, self._line, self._missing = size, size * POINT * 1.32, 0
         self._pdf = FPDF()
-        self._more: dict[tuple[Path, int], frozenset[int]] = {}  # fonts besides the body's, and what they have
+        self._more: dict[tuple[Path, int], frozenset[int]] = {}  # further fonts and their characters
         _prepare(self._pdf, document)
         self._pdf.add_page()
         self._font(size + 5, bold=True)
@@ -98,10 +98,10 @@ class _Pages:
         self._pdf.set_font("body", "B" if bold else "", size)
 
     def _settable(self, text: str) -> str:
-        """`text` on one line, further fonts fetched for it; `MISSING` for what none has."""
+        """Return `text` on one line and add fonts for it; `MISSING` for characters that no font has."""
         ready = "".join(char if self._has(char) else MISSING for char in shown(text))
         if fonts.leftwards(ready) or self._more:
-            self._pdf.set_text_shaping(True)  # letters take the shape that their neighbours ask for
+            self._pdf.set_text_shaping(True)  # shapes of letters depend on their neighbours
         return self._counted(text, fonts.visual_order(ready))
 
     def _counted(self, text: str, ready: str) -> str:
@@ -183,7 +183,7 @@ class _Pages:
         self._font(self._size)
         cells = [[self._settable(value) for value in row] for row in (part.heads, *part.rows)]
         wide = [max(self._pdf.get_string_width(row[i]) for row in cells) for i in range(len(part.heads))]
-        # A long column is wrapped; a column of numbers keeps its line where there is room.
+        # Long columns are wrapped; columns of numbers stay on one line if there is room.
         kept = [min(each, 60.0) + 3.2 for each in wide]
         sides = ["RIGHT" if i in part.numbers else "LEFT" for i in range(len(kept))]
         with self._grid(kept, "HORIZONTAL_LINES", sides) as table:
@@ -220,7 +220,7 @@ class _Pages:
                 page.circle(*at(shape.x, shape.y), shape.radius * scale, style="F")
             case Label():
                 self._font(shape.size * scale / POINT, bold=shape.bold)
-                words = self._counted(shape.text, settable(shape.text))  # `FPDF.text` takes no further font
+                words = self._counted(shape.text, settable(shape.text))  # `FPDF.text` does not use further fonts
                 x, y = at(shape.x, shape.y)
                 page.text(x - page.get_string_width(words) / (1 if shape.anchor == "end" else 2), y, words)
 

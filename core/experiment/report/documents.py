@@ -1,4 +1,4 @@
-"""An experiment as a report: the answer on a page for a reader who trains no models, the rest on a second."""
+"""Reports of an experiment and of a study: the answer on a page for decision-makers, the details on a second one."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -48,7 +48,7 @@ SHOWN, WORDS = 3, 40  # example sentences, and tokens of a short one
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CorpusRow:
-    """A corpus of an experiment. role: its part, in words. sentences: 0 where it is gone."""
+    """A corpus of a run. role: its part, in words. sentences: 0 if it is gone."""
 
     role: str
     name: str
@@ -58,9 +58,9 @@ class CorpusRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Example:
-    """A sentence, the entities that were labelled in it, and those that were found without and with what was tried.
+    """A sentence, its gold entities, and those found by the baseline (without) and the main line (having).
 
-    place: file and page that it stands in; "" where that is not known.
+    place: file and page of the sentence; "" if unknown.
     """
 
     text: str
@@ -72,7 +72,7 @@ class Example:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Examples:
-    """better, worse: of `sentences`, how many were read right only with what was tried, and only without."""
+    """Examples. better, worse: number of `sentences` that only the main line, or only the baseline, got right."""
 
     sentences: int
     better: int
@@ -82,14 +82,13 @@ class Examples:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """An experiment's results and how they came about, as the report prints them.
+    """An experiment's results and settings, as the report prints them.
 
-    rows: the leaderboard's. main: the line that the verdict is about; None where nothing was judged. task: the name of
-    the text that was tested on. types, examples: of `main` beside what it is measured against. seeds: that all was
-    trained under. hours: of computing. begun: a sentence that says which experiment and when. finding: its verdict.
-    missing: why the command would not repeat it, a phrase each. unfound: types that no arm got right. planned: what the
-    planned test came to. overlap: what was both trained on and tested, and in short for the first page. multipliers:
-    what choosing was worth.
+    rows: the leaderboard. main: the line that the verdict is about; None if nothing was judged. task: name of the test
+    set. types, examples: of `main` and its baseline. seeds: seeds of all lines. hours: hours of computing.
+    begun: sentence on the run and its start. finding: the verdict. missing: inputs that are gone, in words.
+    unfound: types that no arm found. planned: outcome of the planned test. overlap, overlap_in_short: sentences on
+    training sentences in dev or test, for the second and the first page. multipliers: worth of the selection, in words.
     """
 
     rows: Sequence[ArmRow]
@@ -115,7 +114,7 @@ class Report:
 
 
 def experiment_document(report: Report, cover: Cover) -> Document:
-    """The report in parts."""
+    """Return the report of an experiment in parts."""
     first: list[Part] = [
         Facts(verdict_facts(_asked(report), report.finding, cost_in_words(report.hours)), leading=True),
         *([Text(report.multipliers)] if report.multipliers else []),
@@ -147,7 +146,7 @@ def experiment_document(report: Report, cover: Cover) -> Document:
 
 
 def verdict_facts(asked: str, finding: Finding, cost: str) -> list[tuple[str, str]]:
-    """Rows of what was asked, how sure the answer is, what to do, what it cost: what a report says below its answer."""
+    """Return the rows below the answer: the question, how sure the answer is, what to do, and the cost."""
     rows = [
         ("Asked", asked),
         ("How sure", finding.sure),
@@ -158,7 +157,7 @@ def verdict_facts(asked: str, finding: Finding, cost: str) -> list[tuple[str, st
 
 
 def cost_in_words(hours: float) -> str:
-    """Cost in words, as a report says it first."""
+    """Return the cost as a sentence for the first page."""
     return f"{hours_words(hours)} of computing, on this machine; nothing left it."
 
 
@@ -172,7 +171,7 @@ def _asked(report: Report) -> str:
 
 
 def _picture(rows: Sequence[ArmRow], main: ArmRow | None) -> list[Part]:
-    """Intervals about zero, a line an arm: the one that is asked about first, controls as grey as what they are for."""
+    """Draw the intervals of all arms about zero, the main one first, controls in grey."""
     shown = [
         Interval(
             name=_plain_name(row, rows),
@@ -255,7 +254,7 @@ def _compared(report: Report) -> list[Part]:
 
 
 def corpora_parts(corpora: Sequence[CorpusRow], missing: Sequence[str]) -> list[Part]:
-    """The corpora of a run, and why it cannot be repeated where some are gone."""
+    """Return the table of a run's corpora, and a warning if inputs are gone."""
     rows = [(c.role, c.name, f"{c.sentences:,}", c.fingerprint[:16]) for c in corpora]
     gone = Text(f"This cannot be repeated exactly. No longer here: {'; '.join(missing)}.", strong=True)
     return [Table(("Part", "Corpus", "Sentences", "Fingerprint"), rows, (2,)), *([gone] if missing else [])]
@@ -293,12 +292,12 @@ def _results(report: Report) -> list[Part]:
 
 
 def _read(row: ArmRow) -> str:
-    words = f" ({row.tokens:,})" if row.tokens else ""  # results of older versions have none
+    words = f" ({row.tokens:,})" if row.tokens else ""  # 0 if unknown
     return f"{row.sentences:,}{words}"
 
 
 def _further(rows: Sequence[ArmRow]) -> list[Part]:
-    """The test set beside the harder ones, never as one mean."""
+    """Return a table of all test sets side by side, without a mean over them; [] for a single test set."""
     names = [test.test for test in rows[0].also]
     if not names:
         return []
@@ -339,13 +338,13 @@ def _cost(report: Report) -> list[Part]:
 
 
 def repeated(version: str) -> str:
-    """Sentence on how it can be had again."""
+    """Return the sentence before the command that repeats the run."""
     return f"Winnow {version}, on one machine; nothing left it. The same command gives the same result:"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyReport:
-    """A study's results and how they came about. begun, finding, missing: as in `Report`."""
+    """A study's results and settings. begun, finding, missing: as in `Report`."""
 
     result: StudyResult
     corpora: Sequence[CorpusRow]
@@ -359,7 +358,7 @@ class StudyReport:
 
 
 def study_document(report: StudyReport, cover: Cover) -> Document:
-    """The report in parts."""
+    """Return the report of a study in parts."""
     result = report.result
     names = ", ".join(f"“{task.name}”" for task in result.tasks)
     question_asked = f"Does choosing what a program reads make it better at finding entities in {names}?"
@@ -369,7 +368,7 @@ def study_document(report: StudyReport, cover: Cover) -> Document:
         Facts(verdict_facts(question_asked, report.finding, cost_in_words(sum(result.hours.values()))), leading=True)
     ]
     second: list[Part] = []
-    answers = study_answer(result)  # one a question, and more; of all only one where nothing was learnt
+    answers = study_answer(result)  # one per question and possibly more; only one if nothing was learnt
     for number, of in enumerate(asked(result)):
         drawn, cells = _question_parts(result, of)
         first += [Heading(HEADINGS[of]), *drawn]
@@ -405,7 +404,7 @@ def _study_compared(report: StudyReport) -> str:
 
 
 def _question_parts(result: StudyResult, of: Asked) -> tuple[list[Part], list[Part]]:
-    """The drawing of a question, and its table with what is lacking."""
+    """Return the drawing of a question, and its table with what would settle it."""
     rows = forest_rows(result, of)
     shown = [
         Interval(
@@ -443,7 +442,7 @@ def _study_how_sure(result: StudyResult) -> list[Part]:
 
 
 def examples(readings: Sequence[TwoReadings]) -> Examples:
-    """The first short ones of each sort, of both where there are both. readings: A without what was tried, B with."""
+    """Pick up to three short sentences that only one tagger got right. readings: A is the baseline, B the main line."""
     better = [reading for reading in readings if reading.wrong_a and not reading.wrong_b]
     worse = [reading for reading in readings if reading.wrong_b and not reading.wrong_a]
     more, fewer = (better, worse) if len(better) >= len(worse) else (worse, better)
@@ -455,7 +454,7 @@ def examples(readings: Sequence[TwoReadings]) -> Examples:
 
 
 def _short(readings: Sequence[TwoReadings]) -> list[TwoReadings]:
-    """Readings of short sentences first, else in their order."""
+    """Move readings of short sentences to the front, else keep their order."""
     return sorted(readings, key=lambda reading: len(reading.sentence.tokens) > WORDS)
 
 

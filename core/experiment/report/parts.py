@@ -1,4 +1,4 @@
-"""What a report is made of, whatever it is written as."""
+"""The parts of a report, independent of its format: text, tables, and drawings of intervals."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,11 +7,12 @@ from typing import Literal
 
 from core.experiment.report.fonts import width
 
-WIDTH, ROW, BELOW = 700, 28, 44  # of the whole, of a row with a name of one line, of the scale
-LABELS, GAP, REACH = 250, 10, 435  # the names' right end, what is left beside it, the scale's length
-NAME, LINE = 14.0, 17  # a name's letters, and its lines where it has several
-ROOM = 0.84  # of LABELS that our letters may take: a browser's own are wider
-EDGE = 0.04  # of the scale, left free at both ends
+# Units of a drawing.
+WIDTH, ROW, BELOW = 700, 28, 44  # width of the drawing; heights of a row with a name of one line, and of the scale
+LABELS, GAP, REACH = 250, 10, 435  # right end of the names, gap beside it, length of the scale
+NAME, LINE = 14.0, 17  # font size of a name, height of its further lines
+ROOM = 0.84  # share of LABELS that a name may take, because a browser's font is wider
+EDGE = 0.04  # share of the scale that is left free at both ends
 GREY = "#888888"
 
 
@@ -40,7 +41,7 @@ class Dot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Label:
-    """Words in the text's own colour; x: their end or their middle."""
+    """A label in the colour of the text. x: its end or its middle."""
 
     x: float
     y: float
@@ -55,7 +56,7 @@ Shape = Stroke | Dot | Label
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drawing:
-    """Shapes, y downwards."""
+    """Shapes in a rectangle; y grows downwards."""
 
     width: float
     height: float
@@ -64,7 +65,7 @@ class Drawing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interval:
-    """A line of the drawing. bold: what is asked about, or a mean of others."""
+    """A row of the drawing: a value and its interval. bold: the main row, or a mean of others."""
 
     name: str
     value: float
@@ -76,7 +77,7 @@ class Interval:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cover:
-    """Cover of a report: who reports, on what, and when; "" is left out. date: as it is printed."""
+    """Cover of a report; empty fields are left out. date: as it is printed."""
 
     firm: str = ""
     project: str = ""
@@ -85,20 +86,20 @@ class Cover:
 
     @property
     def line(self) -> str:
-        """All of it on one line."""
+        """All fields on one line."""
         return " · ".join(part for part in (self.firm, self.project, self.author, self.date) if part)
 
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A heading of a section."""
+    """The heading of a section."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A paragraph. strong: all of it."""
+    """A paragraph. strong: in bold."""
 
     text: str
     strong: bool = False
@@ -106,7 +107,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Questions with their answers. leading: the answers that the whole report is about."""
+    """Questions with their answers. leading: the main answers of the report."""
 
     rows: Sequence[tuple[str, str]]
     leading: bool = False
@@ -114,14 +115,14 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """A list: names, and what is said of each."""
+    """A list of names with a text each."""
 
     rows: Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """A sentence of somebody's text."""
+    """A sentence of a corpus."""
 
     text: str
 
@@ -135,7 +136,7 @@ class Code:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Cells as text. numbers: the columns of numbers."""
+    """Cells as text. numbers: columns that hold numbers."""
 
     heads: Sequence[str]
     rows: Sequence[Sequence[str]]
@@ -144,7 +145,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A drawing, and the same in words for who does not see it."""
+    """A drawing, and its content in words for readers who cannot see it."""
 
     drawing: Drawing
     words: str
@@ -155,9 +156,9 @@ Part = Heading | Text | Facts | Items | Quote | Code | Table | Picture
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """A report: a page for a reader who trains no models, then one for who does.
+    """A report. first: page for decision-makers. second: technical page.
 
-    answer: to the title's question, for who reads nothing else. about: a line below it.
+    answer: answer to the question in the title. about: the line below it.
     """
 
     title: str
@@ -169,15 +170,15 @@ class Document:
 
 
 def intervals(rows: Sequence[Interval], unit: str) -> Drawing | None:
-    """A line a row, about zero, which stands on the axis even where no interval touches it; None without rows.
+    """Draw one interval per row about zero, which the axis always includes; None without rows.
 
-    A name that is longer than its room is broken into lines: none is cut.
+    Long names are broken into lines.
     """
     if not rows:
         return None
     low, high = min(0.0, *(row.low for row in rows)), max(0.0, *(row.high for row in rows))
     step = _round_step((high - low) / 6)
-    low, high = low - EDGE * (high - low), high + EDGE * (high - low)  # so that no line looks cut off
+    low, high = low - EDGE * (high - low), high + EDGE * (high - low)  # no interval ends at the border
     names = [_broken(row.name, bold=row.bold) for row in rows]
     heights = [ROW + LINE * (len(lines) - 1) for lines in names]
     factor, bottom = REACH / ((high - low) or 1), sum(heights)
@@ -207,7 +208,7 @@ def intervals(rows: Sequence[Interval], unit: str) -> Drawing | None:
 
 
 def _broken(name: str, *, bold: bool) -> list[str]:
-    """A name in lines that fit its room, broken between words, and within one that has no line to itself."""
+    """Break a name into lines that fit, between words, and within a word that is longer than a line."""
     lines = [""]
     for word in name.split():
         longer = f"{lines[-1]} {word}".lstrip()
@@ -226,8 +227,7 @@ def _fits(text: str, *, bold: bool) -> bool:
 
 
 def _round_step(least: float) -> float:
-    """The smallest of 1, 2 and 5 times a power of ten that is no less than `least`."""
-    # A step that rounding left a hair below `least` still counts as no less, else the axis would lose half its marks.
+    """Return the smallest of 1, 2 and 5 times a power of ten that is at least `least`."""
     power: float = 10.0 ** floor(log10(least or 1.0))
-    # A hair of slack: a step that was worked out may be a last digit above a round one.
+    # Tolerate rounding errors, which would otherwise double the step and halve the number of marks.
     return next(times * power for times in (1, 2, 5, 10) if times * power >= (least or 1.0) * 0.999)
