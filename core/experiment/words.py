@@ -213,7 +213,8 @@ def _sure(row: ArmRow, rows: Sequence[ArmRow], detects: float | None) -> str:
     if row.delta_random is not None and interval and is_known(interval):
         seen = f"{seen}, {points(row.delta_random)} over {held_against(row)} ({range_in_words(interval)})"
     if failed:
-        return f"{seen}. Of {n} repetitions, {number_in_words(failed).lower()} learnt nothing; they are included."
+        counted = "it is" if failed == 1 else "they are"
+        return f"{seen}. Of {n} repetitions, {number_in_words(failed).lower()} learnt nothing; {counted} included."
     return f"{seen}.{detects_in_words(detects, n) if _open(row) else ''}"
 
 
