@@ -23,8 +23,8 @@ from core.reporter import Silent
 from core.results import Role
 from core.selection import make_strategy
 from core.selection.base import Batch, Source
-from core.similarity.measures import Sample, make_measure
-from core.similarity.sample import draw
+from core.similarity.base import Sample, draw
+from core.similarity.measures import make_measure
 from core.tagging.network import Borrowed, new_recurrent
 from core.text.sentence import Entity, Sentence
 from core.text.words import tokenize

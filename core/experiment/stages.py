@@ -21,7 +21,7 @@ from core.runs.store import Run
 from core.selection import STRATEGIES
 from core.selection.result import SelectResult
 from core.selection.strategies.gazetteer import Gazetteer
-from core.similarity.sample import capped
+from core.similarity.base import capped
 
 GENERAL = 500  # sentences
 Part = tuple[int, int]  # sentences and draw of a part of L_C; (0, 0) is all of it

@@ -1,25 +1,29 @@
-"""The contract of a similarity measure: one number about a source and a target, which end of it means "closer", and how
-it came about (Dai et al. 2019, 4).
+"""The contract of a similarity measure, and the equal samples that measures compare (Dai et al. 2019, 4 and 5).
 
-Learning a source is apart from comparing it with a target, because the first is what takes its time and serves
-every target. Signs are turned in one place, `Grid.closeness`; everybody else carries `prefer`.
+`fit` and `compare` are separate because fitting a source takes most of the time and serves every target. Signs are
+flipped in one place, `Grid.closeness`; everywhere else `prefer` says which end means "closer".
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
+import numpy as np
+
 from core.config import Config
+from core.corpora.corpus import BLOCK, Corpus
+from core.errors import CorpusError
 from core.reporter import Reporter
-from core.results import Measurement, Prefer
+from core.results import IntArray, Measurement, Prefer
 from core.terms import Term
+from core.text.words import Tokens, cutter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """Tokenised sentences drawn from one or several corpora; none is empty.
+    """Tokenised sentences drawn from one or several corpora; no sentence is empty.
 
-    seed: of the draw. whole: nothing was left out.
+    seed: seed of the draw. whole: True if the sample holds every sentence of its corpora.
     """
 
     name: str
@@ -30,11 +34,10 @@ class Sample:
 
 
 class Measure(Protocol):
-    """A way to say how close a source is to a target.
+    """A measure of how close a source is to a target.
 
-    term: what it is called, and what that means. columns: the other readings in `Measurement.columns` and what they
-    are. summary: what it looks at, for a page. looks_at: the same in a word or two, for sentences about why two
-    measures differ.
+    term: its name and definition. summary: what it compares, in a sentence for pages. looks_at: the same in one or two
+    words. columns: {further reading in `Measurement.columns`: its definition}.
     """
 
     name: ClassVar[str]
@@ -47,20 +50,20 @@ class Measure(Protocol):
     Options: ClassVar[type[Config]]
 
     def __init__(self, options: Any, *, seed: int, vocabulary_size: int) -> None:
-        """options: an instance of its `Options`. vocabulary_size: different tokens of all sources and targets."""
+        """options: an instance of its `Options`. vocabulary_size: distinct tokens of all sources and targets."""
 
     def fit(self, source: Sample, report: Reporter) -> Any:
-        """A model of the source for `compare`. Errors: CorpusError where the source is too small."""
+        """Return a model of the source for `compare`. Errors: CorpusError if the source is too small."""
 
     def compare(self, learnt: Any, target: Sample, report: Reporter) -> Measurement:
-        """One number.
+        """Measure the target against a fitted source.
 
-        learnt: what `fit` gave; it is not changed. Errors: CorpusError where there is nothing to compare.
+        learnt: result of `fit`; it is not changed. Errors: CorpusError if there is nothing to compare.
         """
 
 
 def measurement(measure: Measure, value: float, *, convention: str, columns: Mapping[str, float | None]) -> Measurement:
-    """A `Measurement` in the measure's own unit and direction."""
+    """Return a `Measurement` in the measure's unit and direction."""
     return Measurement(
         name=measure.name,
         unit=measure.unit,
@@ -69,3 +72,71 @@ def measurement(measure: Measure, value: float, *, convention: str, columns: Map
         convention=convention,
         columns=dict(columns),
     )
+
+
+def draw(
+    corpora: Sequence[Corpus],
+    *,
+    name: str,
+    cap: int | None,
+    seed: int,
+    tokens: Tokens,
+    lowercase: bool,
+    report: Reporter,
+    part: tuple[int, int] | None = None,
+) -> Sample:
+    """Draw sentences of `corpora`, pooled, up to `cap` tokens (None: all), in corpus order.
+
+    part: (index, number of parts) to keep one contiguous part of the draw; a part may be empty.
+
+    A smaller cap with the same seed draws a subset of the same sentences. Every text is tokenised by one rule, labelled
+    or not, because both sides of a comparison must be tokenised alike (SOURCES.md, Words). The cap counts the corpora's
+    own tokens. Errors: CorpusError if no token is left.
+    """
+    cut = cutter(tokens)
+    # The draw covers all corpora at once, so that each contributes in proportion to its size.
+    sizes = np.concatenate([corpus.lengths() for corpus in corpora])
+    rows = capped(sizes, cap, seed)
+    if part:
+        rows = stretch(rows, sizes[rows], *part)
+    report.stage(f"drawing a sample of {name}")
+    sentences = [words for text in _texts(corpora, rows, report) if (words := cut(text.lower() if lowercase else text))]
+    n_tokens = sum(map(len, sentences))
+    if not (n_tokens or part):
+        raise CorpusError(f"{name}: no sentence holds a token, so there is nothing to compare; give a corpus of text.")
+    return Sample(name=name, sentences=sentences, n_tokens=n_tokens, seed=seed, whole=len(rows) == len(sizes))
+
+
+def _texts(corpora: Sequence[Corpus], rows: IntArray, report: Reporter) -> Iterator[str]:
+    """Yield the texts of `rows`, ascending row numbers over the concatenated corpora."""
+    start = n_read = 0
+    for corpus in corpora:
+        own_rows = rows[(rows >= start) & (rows < start + len(corpus))] - start
+        start += len(corpus)
+        for first in range(0, len(own_rows), BLOCK):
+            report.check()
+            report.progress(n_read, len(rows), "sentences")
+            block = own_rows[first : first + BLOCK]
+            yield from (sentence.text for sentence in corpus.take(block))
+            n_read += len(block)
+
+
+def capped(lengths: IntArray, cap: int | None, seed: int) -> IntArray:
+    """Return rows `(k,)`, ascending: the first sentences of a shuffle with at most `cap` tokens, at least one."""
+    if cap is None or int(lengths.sum(dtype=np.int64)) <= cap:
+        return np.arange(len(lengths))
+    # A prefix of one shuffle, not a draw of n: a smaller cap then gives a subset of the larger sample.
+    order = np.random.default_rng(seed).permutation(len(lengths))
+    n = int(np.searchsorted(np.cumsum(lengths[order], dtype=np.int64), cap, side="right"))
+    # At least one sentence, even if it is longer than the cap.
+    return np.sort(order[: max(n, 1)])
+
+
+def stretch(rows: IntArray, lengths: IntArray, which: int, of: int) -> IntArray:
+    """Return part `which` (from 0) of `of` contiguous parts with about equally many tokens.
+
+    lengths: tokens of each of `rows`. Parts are disjoint and cover `rows`; contiguous rows keep documents together.
+    """
+    before = np.cumsum(lengths, dtype=np.int64) - lengths
+    inside: IntArray = np.flatnonzero(before * of // max(int(lengths.sum(dtype=np.int64)), 1) == which)
+    return np.asarray(rows[inside])

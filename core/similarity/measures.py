@@ -1,33 +1,223 @@
-"""Measures of similarity between a source and a target, by name."""
+"""The measures of similarity between a source and a target, by name: PPL, TVC and TVcC; WVV is in `wvv.py`."""
 
-from collections.abc import Mapping
-from typing import Literal
+from collections import Counter
+from collections.abc import Collection, Mapping
+from itertools import chain
+from types import MappingProxyType
+from typing import ClassVar, Literal
 
-from core.similarity.base import Measure, Sample
-from core.similarity.ppl import Ppl
-from core.similarity.tvc import Tvc
-from core.similarity.tvcc import Tvcc
+import numpy as np
+
+from core.config import Config, option
+from core.errors import CorpusError
+from core.models.ngram import KneserNey
+from core.reporter import Reporter
+from core.results import Measurement, Prefer
+from core.similarity.base import Measure, Sample, measurement
+from core.similarity.parts_of_speech import Choice, WordTagger, load_word_tagger
 from core.similarity.wvv import Wvv
+from core.terms import SHARED, SHARED_CONTENT, SURPRISE, Term
+from core.text.content import FUNCTION_WORDS
+from core.text.words import is_alphanumeric
 
-MeasureName = Literal["ppl", "wvv", "tvc", "tvcc"]  # the choices of command line and page, in their order
+FREQUENT = 3  # sentences a word must occur in to count for `overlap`: rarer words are often names and misspellings
+_ENGLISH = 0.2  # share of function words among the tokens; English prose has 0.35 to 0.5
+
+
+class PplOptions(Config):
+    """Options of `ppl`."""
+
+    order: int = option(5, "Longest n-gram the language model counts.", unit="tokens", ge=1, le=7)
+    skip_end: bool = option(False, "Do not count the end of a sentence as a token; KenLM's perplexity counts it.")
+
+
+class Ppl:
+    """Perplexity (PPL): mean over the target's sentences of P(sentence)^(-1/N) under a Kneser-Ney model of the source.
+
+    Dai et al. 2019, 4.2. The paper prints the sum over sentences, but its values can only be means. Both rank sources
+    alike for one target (SOURCES.md, Perplexity of a corpus). All models share one closed vocabulary of size V, taken
+    from all sources and targets. Otherwise a source with few words would look close for that reason alone. An unknown
+    word gets 1/V of the probability that the model leaves over.
+    """
+
+    name: ClassVar[str] = "ppl"
+    term: ClassVar[Term] = SURPRISE
+    unit: ClassVar[str] = "perplexity"
+    prefer: ClassVar[Prefer] = "low"
+    summary: ClassVar[str] = "How unexpected the target's sentences are to an n-gram model of the source."
+    looks_at: ClassVar[str] = "word sequences"
+    columns: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {
+            "sum": "sum over sentences, the printed formula to the letter",
+            "median": "median over sentences; a few extreme sentences dominate the mean",
+            "corpus": "perplexity of the target as one text",
+            "known": "mean over sentences, unknown words left out",
+            "oov": "tokens of the target that the source does not know, %",
+        }
+    )
+    Options: ClassVar[type[Config]] = PplOptions
+
+    def __init__(self, options: PplOptions, *, seed: int, vocabulary_size: int) -> None:
+        self._order, self._end = options.order, not options.skip_end
+        self._size = vocabulary_size + 2  # <unk> and </s> are words too
+
+    def fit(self, source: Sample, report: Reporter) -> KneserNey:
+        return KneserNey.fit(source.sentences, order=self._order, vocabulary_size=self._size, report=report)
+
+    def compare(self, learnt: KneserNey, target: Sample, report: Reporter) -> Measurement:
+        scores = learnt.score(target.sentences, report=report)
+        perplexities = scores.perplexities(count_end=self._end)
+        oov = 100 * float(scores.oov.sum() / scores.tokens.sum())
+        if not np.isfinite(perplexities).all():
+            raise CorpusError(
+                f"{target.name}: the model of the source gives some sentences probability 0, so they have no "
+                "perplexity; give a larger source."
+            )
+        if oov == 100:
+            report.note(f"perplexity: the source knows no word of {target.name}, so the value shows only that.")
+        # A sentence of unknown words only has no perplexity here; it would make the mean NaN.
+        known = scores.perplexities(count_end=self._end, exclude_oov=True)
+        columns = {
+            "sum": float(perplexities.sum()),
+            "median": float(np.median(perplexities)),
+            "corpus": scores.corpus_perplexity(count_end=self._end),
+            "known": float(known[np.isfinite(known)].mean()) if np.isfinite(known).any() else None,
+            "oov": oov,
+        }
+        convention = (
+            f"mean over {len(perplexities):,} sentences, Kneser-Ney of order {self._order}, shared vocabulary of "
+            f"{self._size:,}, length {'with' if self._end else 'without'} the sentence's end"
+        )
+        if learnt.fallback_orders:
+            convention += f", fallback discounts of order {', '.join(map(str, learnt.fallback_orders))}"
+        return measurement(self, float(perplexities.mean()), convention=convention, columns=columns)
+
+
+class Tvc:
+    """Target vocabulary covered (TVC): |V(source) ∩ V(target)| / |V(target)|, percent; V = unique tokens.
+
+    Dai et al. 2019, 4.1; VIR in the slides. V includes punctuation and digits. TVC is not symmetric. It grows with the
+    size of the source, so only sources of one size compare.
+    """
+
+    name: ClassVar[str] = "tvc"
+    term: ClassVar[Term] = SHARED
+    unit: ClassVar[str] = "%"
+    prefer: ClassVar[Prefer] = "high"
+    summary: ClassVar[str] = "Share of the target's distinct words that occur in the source at all."
+    looks_at: ClassVar[str] = "vocabulary"
+    columns: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {
+            "overlap": f"Jaccard overlap of the two vocabularies without function words, words in at least {FREQUENT} "
+            "sentences, % (near Gururangan et al. 2020)"
+        }
+    )
+    Options: ClassVar[type[Config]] = Config
+
+    def __init__(self, options: Config, *, seed: int, vocabulary_size: int) -> None:
+        """Take no options: the sample decides about case and tokens."""
+
+    def fit(self, source: Sample, report: Reporter) -> Counter[str]:
+        """Return {word: number of sentences of the source it occurs in}."""
+        report.check()
+        return _sentence_counts(source)
+
+    def compare(self, learnt: Counter[str], target: Sample, report: Reporter) -> Measurement:
+        report.check()
+        words = _sentence_counts(target)
+        of_source, of_target = _frequent(learnt), _frequent(words)
+        return measurement(
+            self,
+            _covered(learnt.keys(), words.keys()),
+            convention=f"unique tokens as written, {len(learnt):,} in the source, {len(words):,} in the target",
+            columns={"overlap": 100 * len(of_source & of_target) / max(len(of_source | of_target), 1)},
+        )
+
+
+def _covered(source: Collection[str], target: Collection[str]) -> float:
+    """Return the percentage of `target`'s distinct words that `source` contains."""
+    return 100 * sum(word in source for word in target) / len(target)
+
+
+def _sentence_counts(sample: Sample) -> Counter[str]:
+    # Sentences, not occurrences: ten repetitions in one sentence are one piece of evidence.
+    return Counter(chain.from_iterable(map(set, sample.sentences)))
+
+
+def _frequent(sentence_counts: Counter[str]) -> set[str]:
+    """Return the frequent words in lower case, without function words and punctuation."""
+    return {
+        word.lower()
+        for word, n in sentence_counts.items()
+        if n >= FREQUENT and is_alphanumeric(word) and word.lower() not in FUNCTION_WORDS
+    }
+
+
+class TvccOptions(Config):
+    """Options of `tvcc`."""
+
+    tagger: Choice = option("auto", "Finds content words; auto takes spaCy, else NLTK, else the built-in list.")
+
+
+class Tvcc:
+    """Content words covered (TVcC): |C(source) ∩ C(target)| / |C(target)|, percent.
+
+    C = tokens tagged noun, verb or adjective at least once (Dai et al. 2019, 4.1; VCcR, VcIR in the slides). Proper
+    nouns are nouns; adverbs are left out. The paper names no tagger. Values of two taggers do not compare, so the
+    convention names the tagger.
+    """
+
+    name: ClassVar[str] = "tvcc"
+    term: ClassVar[Term] = SHARED_CONTENT
+    unit: ClassVar[str] = "%"
+    prefer: ClassVar[Prefer] = "high"
+    summary: ClassVar[str] = "The same share for content words only: nouns, verbs and adjectives."
+    looks_at: ClassVar[str] = "content words"
+    columns: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    Options: ClassVar[type[Config]] = TvccOptions
+
+    def __init__(self, options: TvccOptions, *, seed: int, vocabulary_size: int) -> None:
+        self._tagger: WordTagger = load_word_tagger(options.tagger)
+        self._content: dict[str, frozenset[str]] = {}  # each target is tagged once for all sources
+
+    def fit(self, source: Sample, report: Reporter) -> frozenset[str]:
+        """Return the content words of the source."""
+        return self._tagger.content(source.sentences, report)
+
+    def compare(self, learnt: frozenset[str], target: Sample, report: Reporter) -> Measurement:
+        if target.name not in self._content:
+            self._content[target.name] = self._tagger.content(target.sentences, report)
+        content = self._content[target.name]
+        if not content:
+            raise CorpusError(f"{target.name}: has no content word by the {self._tagger.name}; leave tvcc out.")
+        english = sum(word.lower() in FUNCTION_WORDS for word in chain.from_iterable(target.sentences))
+        # A note, not an error: every tagger of the chain is for English, and finds "content words" in any language.
+        if (share := english / target.n_tokens) < _ENGLISH:
+            report.note(
+                f"{SHARED_CONTENT.word}: only {share:.0%} of the tokens of {target.name} are English function words; "
+                f"the {self._tagger.name} is for English, so use TVC instead."
+            )
+        sizes = f"{len(learnt):,} in the source, {len(content):,} in the target"
+        convention = f"content words by {self._tagger.name}, {sizes}"
+        return measurement(self, _covered(learnt, content), convention=convention, columns={})
+
+
+MeasureName = Literal["ppl", "wvv", "tvc", "tvcc"]  # the order of the command line and the page
 MEASURES: Mapping[str, type[Measure]] = {measure.name: measure for measure in (Ppl, Wvv, Tvc, Tvcc)}
 
 
 def make_measure(name: str, options: Mapping[str, object], *, seed: int, vocabulary_size: int) -> Measure:
-    """A measure ready to fit. options: those of every measure; each takes its own."""
+    """Return a measure ready to fit. options: options of all measures; each takes its own."""
     kind = MEASURES[name]
     own = {key: value for key, value in options.items() if key in kind.Options.model_fields}
     return kind(kind.Options.parse(own), seed=seed, vocabulary_size=vocabulary_size)
 
 
 def title(name: str) -> str:
-    """The plain word for a measure; any other name stays as it is."""
+    """Return the plain word for a measure; another name is returned as it is."""
     return MEASURES[name].term.word if name in MEASURES else name
 
 
 def symbol(name: str) -> str:
-    """The papers' symbol of a measure; any other name stays as it is."""
+    """Return the papers' symbol of a measure; another name is returned as it is."""
     return MEASURES[name].term.symbol if name in MEASURES else name
-
-
-__all__ = ["MEASURES", "Measure", "MeasureName", "Sample", "make_measure", "symbol", "title"]

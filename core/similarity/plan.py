@@ -13,13 +13,10 @@ from core.config import option
 from core.corpora.corpus import Corpus
 from core.errors import ConfigError, CorpusError
 from core.kind import Job
-from core.similarity.base import Sample
+from core.similarity.base import Sample, draw
 from core.similarity.leads import FEWEST
-from core.similarity.measures import MeasureName
+from core.similarity.measures import MeasureName, PplOptions, TvccOptions
 from core.similarity.parts_of_speech import settle
-from core.similarity.ppl import PplOptions
-from core.similarity.sample import draw
-from core.similarity.tvcc import TvccOptions
 from core.similarity.wvv import WvvOptions
 from core.text.words import Tokens
 

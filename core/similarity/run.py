@@ -16,7 +16,8 @@ from core.kind import About, Job, Kind
 from core.runs.context import RunContext
 from core.runs.parts import Parts
 from core.shown import count
-from core.similarity.measures import Measure, Sample, make_measure
+from core.similarity.base import Measure, Sample
+from core.similarity.measures import make_measure
 from core.similarity.plan import Round, SimilarityConfig, Study
 from core.similarity.result import SimilarityResult
 from core.similarity.table import Cell, summarise

@@ -4,7 +4,7 @@ from core.config import option
 from core.encoders import vectors
 from core.encoders.vectors import VectorsResult
 from core.kind import Job, Kind
-from core.similarity.sample import draw
+from core.similarity.base import draw
 from core.similarity.wvv import Wvv, WvvOptions
 from core.text.words import Tokens
 

@@ -15,7 +15,8 @@ import pytest
 
 from core.errors import Cancelled, CorpusError
 from core.reporter import Silent
-from core.similarity.measures import MEASURES, Measure, MeasureName, Sample, make_measure
+from core.similarity.base import Measure, Sample
+from core.similarity.measures import MEASURES, MeasureName, make_measure
 from tests.ears import Stop
 from tests.measures.conftest import sample
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from core.results import FloatArray, Prefer
+from core.similarity.base import stretch
 from core.similarity.grid import Grid
 from core.similarity.leads import batch_means, in_front, leads
-from core.similarity.sample import stretch
 from tests.lab.benchmarks.bench_leads import SETTINGS, judged, simulated
 from tests.measures.test_agreement import grid
 

@@ -7,8 +7,7 @@ import pytest
 from core.corpora.corpus import Corpus
 from core.errors import CorpusError
 from core.reporter import Reporter, Silent
-from core.similarity.measures import Sample
-from core.similarity.sample import draw
+from core.similarity.base import Sample, draw
 from tests.conftest import Seal, sentence
 from tests.ears import Ear
 
@@ -51,7 +50,7 @@ def test_several_corpora_are_one_source_whose_rows_are_counted(
     found = drawn(first, second)
     assert found.n_tokens == 18
     assert {words[0] for words in drawn(first, second, cap=9, seed=3).sentences} == {"apples", "pears"}
-    monkeypatch.setattr("core.similarity.sample.BLOCK", 100)
+    monkeypatch.setattr("core.similarity.base.BLOCK", 100)
     drawn(corpus, seal(["pears are green"]), report=ear)
     assert [(done, total) for done, total, _ in ear.told] == [(0, 301), (100, 301), (200, 301), (300, 301)]
     assert drawn(seal(["one two", sentence(""), "three"])).sentences == [("one", "two"), ("three",)]

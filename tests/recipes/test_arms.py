@@ -38,7 +38,7 @@ from core.results import Evaluation
 from core.runs.context import RunContext
 from core.selection import STRATEGIES, strategy_models
 from core.similarity import view as similarity
-from core.similarity.sample import capped
+from core.similarity.base import capped
 from core.tagging import calibrate
 from tests import finished
 from tests.conftest import sentence
