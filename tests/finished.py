@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from core.bias.rebuilt import RebuildResult
+from core.bias.result import RebuildResult
 from core.corpora.corpus import Corpus
 from core.corpora.library import Library
 from core.experiment import deliver, leaderboard

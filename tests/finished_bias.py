@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from core.bias.difficulty import Trained, summary
-from core.bias.mentions import Mention, bin_of, write
-from core.bias.result import DifficultyResult
+from core.bias.result import DifficultyResult, Mention, bin_of, write_mentions
 from core.bias.training_sentences import ordered
 from core.corpora.corpus import Corpus
 from core.corpora.library import Library
@@ -75,7 +74,7 @@ def measured(
         ]
         for step, loss in enumerate(np.linspace(2, 1, 5)):
             context.metric("loss/entity", float(loss), step)
-        write(found, context.run.artifacts / "mentions.parquet")
+        write_mentions(found, context.run.artifacts / "mentions.parquet")
         return summary(found, 100, 1, Trained(notes=notes, corpus=corpus.fingerprint, seconds=1.0))
 
     return finish(home, "difficulty", {"train": corpus.fingerprint, "encoder": "tiny", "folds": folds, **options}, work)
@@ -103,7 +102,7 @@ def measured_at_random(home: Path, corpus: Corpus, types: Sequence[str] = PLANTE
             )
             for m, e in enumerate(e for sentence in sentences for e in ordered(sentence))
         ][::every]
-        write(found, context.run.artifacts / "mentions.parquet")
+        write_mentions(found, context.run.artifacts / "mentions.parquet")
         return summary(found, 100, 1, Trained(corpus=corpus.fingerprint, seconds=1.0))
 
     return finish(home, "difficulty", {"train": corpus.fingerprint, "encoder": "tiny", "folds": 2}, work)

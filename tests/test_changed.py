@@ -10,8 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from core import files
-from core.bias import mentions
-from core.bias.mentions import Mention
+from core.bias.result import Mention, read_mentions, write_mentions
 from core.errors import RunError
 from core.files import SUMS, read_back
 from core.models import hub
@@ -126,12 +125,12 @@ def test_a_changed_byte_of_a_model_is_found(
 def test_a_renamed_column_is_found(home: Path) -> None:
     pvi = {"pvi_entity": 1.0, "pvi_context": 0.5, "ceim": 0.5}
     row = Mention(row=0, sentence="x", start=0, end=1, type="PER", surface="a", bin="high", fold=0, **pvi)
-    run = finished(home, lambda folder: mentions.write([row], folder / "mentions.parquet"))
+    run = finished(home, lambda folder: write_mentions([row], folder / "mentions.parquet"))
     file = run.artifacts / "mentions.parquet"
     table = pq.read_table(file)
     pq.write_table(table.rename_columns([{"ceim": "other"}.get(name, name) for name in table.column_names]), file)
     with pytest.raises(RunError, match=f"^{file}: {CHANGED.format(run.id)}"):
-        mentions.read(file)
+        read_mentions(file)
 
 
 @pytest.mark.parametrize("sums", [None, b"", b"[]", b'{"numbers', b'{"other.npy": [1, 2]}'])

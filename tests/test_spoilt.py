@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from core.bias import mentions
+from core.bias.result import read_mentions
 from core.corpora.corpus import Corpus
 from core.corpora.hygiene import Audit
 from core.errors import CorpusError, RunError
@@ -231,7 +231,7 @@ def test_a_footer_that_says_it_holds_a_million_things_takes_no_memory_for_them(s
     assert int(done.stdout) < 60_000  # KB
 
 
-@pytest.mark.parametrize("load", [Evaluation.load, mentions.read, lambda file: Audit.load(file.parent)])
+@pytest.mark.parametrize("load", [Evaluation.load, read_mentions, lambda file: Audit.load(file.parent)])
 @pytest.mark.parametrize("spoilt", [b"", b"\x93NUMPY\x01\x00v\x00{", b"PAR1"])
 def test_a_spoilt_file_of_a_run_is_a_sentence(load: Callable[[Path], object], spoilt: bytes, tmp_path: Path) -> None:
     for name in ("audit.json", "mask.npy", "cluster.npy"):

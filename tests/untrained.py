@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from core.bias.difficulty import DifficultyConfig, Trained, summary
-from core.bias.mentions import Mention, bin_of, write
-from core.bias.result import DifficultyResult
+from core.bias.result import DifficultyResult, Mention, bin_of, write_mentions
 from core.bias.training_sentences import ordered
 from core.kind import Job
 from core.kinds import KINDS
@@ -120,5 +119,5 @@ def difficulty(config: DifficultyConfig, job: Job) -> DifficultyResult:
                     fold=0,
                 )
             )
-    write(found, job.context.run.artifacts / "mentions.parquet")
+    write_mentions(found, job.context.run.artifacts / "mentions.parquet")
     return summary(found, 100, 1, Trained(corpus=config.train, seconds=1.0))

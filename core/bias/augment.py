@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from core.bias.result import Edit
 from core.bias.training_sentences import (
-    Edit,
     Name,
     Rebuilt,
     Taken,

@@ -14,9 +14,9 @@ from random import Random
 import numpy as np
 
 from core.bias.pools import Pools
+from core.bias.result import Edit
 from core.bias.stretches import context_words, moved
 from core.bias.training_sentences import (
-    Edit,
     Name,
     Rebuilt,
     Taken,

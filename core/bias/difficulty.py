@@ -1,62 +1,101 @@
-"""`difficulty`: what names and what contexts tell of the types of a labelled corpus (Ma et al. 2023, 2).
+"""`difficulty`: information of names and of contexts about the types of a labelled corpus (Ma et al. 2023, 2).
 
-A mention is judged by models that trained on other sentences; every such training is kept as it ends
-(`difficulty_folds`), so that a run which is killed goes on with the next.
+Each mention is judged by classifiers that trained on other folds. A training per repeat, fold and view is stored as it
+ends; a killed run resumes with the next one:
+
+chunks/r0-f2-context.npz   model: log2 probabilities (n_held, k) of the mentions of fold 2, from a model that trained on
+                           the other folds; null (k,): of its null model; seconds: duration of the training
 """
 
+import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import chain
-from typing import Literal, Self
+from dataclasses import asdict, dataclass, field, fields, replace
+from itertools import chain, product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
-from core.bias.difficulty_folds import Questions, answers, constant_answers
-from core.bias.folds import folds
-from core.bias.instances import VIEWS, View, groups, instances, sampled
-from core.bias.mentions import BINS, Mention, bin_of
-from core.bias.pvi import entropy, interval
-from core.bias.result import BinBits, Bits, DifficultyResult, Intervals, TypeDifficulty, write
+from core.bias.pvi import (
+    VIEWS,
+    Instance,
+    View,
+    calibrated,
+    entropy,
+    folds,
+    groups,
+    instances,
+    interval,
+    log2_prior,
+    pvi,
+    sampled,
+)
+from core.bias.result import (
+    BINS,
+    BinBits,
+    Bits,
+    DifficultyResult,
+    Intervals,
+    Mention,
+    TypeDifficulty,
+    bin_of,
+    mentions_file,
+    write_mentions,
+)
 from core.config import Config, option
 from core.corpora.corpus import Corpus
 from core.errors import CorpusError
+from core.files import TEMPORARY, replacing
 from core.kind import About, Job, Kind
 from core.models.fingerprint import fingerprint
-from core.results import FloatArray
+from core.reporter import Reporter, Silent
+from core.results import BoolArray, FloatArray, IntArray
+from core.runs.chunks import Part
+from core.runs.parts import Parts
 from core.shown import count
+from core.training.classify_settings import ClassifySettings, preset
+from core.training.on_device import on_device
+
+if TYPE_CHECKING:
+    from core.models.classifier import Classifier
+    from core.models.pieces import Ids
+
+_ALONE: Mapping[View, str] = {"context": "contexts alone", "entity": "names alone"}
 
 
 class DifficultyOptions(Config):
-    """Options of how carefully PVI is measured, whosever labels."""
+    """Options of the measurement, without the corpus and the encoder."""
 
     preset: Literal["quick", "paper", "custom"] = option(
         "quick",
-        "quick: few epochs; paper: Ma et al. 2023, Table 7; custom: as quick, but for what is said here.",
+        "quick: few epochs; paper: Ma et al. 2023, Table 7; custom: as quick, with the options given here.",
     )
-    folds: int = option(5, "A mention is judged by models that did not train on its fold.", ge=2, le=50)
+    folds: int = option(5, "Folds of the cross-validation: a mention is judged by models of other folds.", ge=2, le=50)
     repeats: int | None = option(
         None, "Cross-validations whose pointwise V-information (PVI) is averaged; None: quick 1, paper 3.", ge=1, le=20
     )
     null: Literal["closed", "trained"] = option(
-        "closed", "The model without input: the share of each type, or a classifier trained on nothing."
+        "closed", "Null model without input: the share of each type, or a classifier trained on empty input."
     )
     calibrate: Literal["auto", "yes", "no"] = option(
-        "auto", "Take the certainty out of a model that the other folds show to be too sure; auto: quick yes, paper no."
+        "auto", "Temper a model that is overconfident on the other folds; auto: quick yes, paper no."
     )
-    mentions: int = option(0, "A sample of whole sentences with about so many; 0: all.", unit="mentions", ge=0)
+    mentions: int = option(0, "Sample whole sentences with about this many mentions; 0: all.", unit="mentions", ge=0)
     group: Literal["", "sentence", "document"] = option(
-        "", "What is never on both sides of a fold; empty: documents where they are known."
+        "", "Unit that is never split between folds; empty: documents if they are known."
     )
-    seed: int = option(1, "Folds, sample, training and resampling follow from it.", ge=0)
-    draws: int = option(2000, "Resamples of sentences behind an interval.", ge=100, le=100_000)
-    context_epochs: int | None = option(None, "None: as the preset says, here and below.", ge=1, le=1000)
-    entity_epochs: int | None = option(None, "Of the models that see names alone.", ge=1, le=1000)
-    batch_size: int | None = option(None, "An optimizer step.", unit="mentions", ge=1, le=4096)
-    learning_rate: float | None = option(None, "Of the encoder.", gt=0, le=1)
-    head_learning_rate: float | None = option(None, "Of the last layer.", gt=0, le=1)
-    max_length: int = option(128, "A longer sentence is cut around the mention.", unit="pieces", ge=16, le=8192)
-    precision: Literal["auto", "bf16", "fp32"] = option("auto", "auto takes bf16 where the device has it.")
+    seed: int = option(1, "Seed of folds, sample, training and resampling.", ge=0)
+    draws: int = option(2000, "Bootstrap resamples for each confidence interval.", ge=100, le=100_000)
+    context_epochs: int | None = option(None, "Epochs of the context classifier; None: by the preset.", ge=1, le=1000)
+    entity_epochs: int | None = option(None, "Epochs of the name classifier; None: by the preset.", ge=1, le=1000)
+    batch_size: int | None = option(
+        None, "Mentions per optimizer step; None: by the preset.", unit="mentions", ge=1, le=4096
+    )
+    learning_rate: float | None = option(None, "Learning rate of the encoder; None: by the preset.", gt=0, le=1)
+    head_learning_rate: float | None = option(None, "Learning rate of the last layer; None: by the preset.", gt=0, le=1)
+    max_length: int = option(128, "Window: a longer sentence is cut around the mention.", unit="pieces", ge=16, le=8192)
+    precision: Literal["auto", "bf16", "fp32"] = option("auto", "auto: bf16 if the device supports it.")
 
     @property
     def calibrates(self) -> bool:
@@ -64,52 +103,70 @@ class DifficultyOptions(Config):
 
 
 class DifficultyConfig(DifficultyOptions):
-    """Whose labels, under which encoder, and how carefully."""
+    """Options of a `difficulty` run: corpus, encoder and measurement."""
 
-    train: str = option(..., "The labelled corpus to judge, a training split.", corpus=True)
+    train: str = option(..., "The labelled corpus to measure, a training set.", corpus=True)
     encoder: str = option(
         "minilm",
         "A Hugging Face name, a folder, or minilm (bundled): the pointwise V-information (PVI) is this encoder's.",
     )
-    allow_download: bool = option(False, "Fetch the encoder from the Hugging Face hub if it is not here yet.")
+    allow_download: bool = option(False, "Download the encoder from the Hugging Face hub if it is missing.")
 
     weights: str = option("", "Hash of the encoder.", hidden=True)
 
     def settled(self) -> Self:
-        """These options with the encoder's hash. Errors: ModelError if the encoder is not here."""
+        """Return these options with the encoder's hash. Errors: ModelError if the encoder is not here."""
         if self.allow_download:
             return self
         return self.model_copy(update={"weights": fingerprint(self.encoder)})
 
 
 def run(config: DifficultyConfig, job: Job) -> DifficultyResult:
-    """Artifact: `mentions.parquet` (see `difficulty.mentions`)."""
+    """Measure the PVI of every mention. Artifact: `mentions.parquet` (`core.bias.result`)."""
     corpus = job.corpus(config.train)
     job.context.stage("reading the mentions")
     questions, notes = _questions(config, corpus)
-    results = answers(config, questions, job) if len(questions.types) > 1 else constant_answers(questions)
-    notes += _window_notes(results.cut, results.window)
+    answers = _answers(config, questions, job) if len(questions.types) > 1 else _no_information(questions)
+    notes += _window_notes(answers.cut, answers.window)
     for note in notes:
         job.context.note(note)
-    repeats = np.stack([results.pvi[view] for view in VIEWS], axis=-1)  # (repeats, n, 2)
-    mentions = _mentions(questions, repeats.mean(0))
-    write(job.context, mentions)
-    how = Trained(
+    repeats = np.stack([answers.pvi[view] for view in VIEWS], axis=-1)  # (repeats, n, 2)
+    mentions = [
+        Mention(
+            row=instance.row,
+            sentence=instance.sentence.id,
+            start=instance.start,
+            end=instance.end,
+            type=instance.type,
+            surface=" ".join(instance.name),
+            pvi_entity=of_name,
+            pvi_context=of_context,
+            ceim=of_name - of_context,
+            bin=bin_of(of_name - of_context),
+            fold=fold,
+        )
+        for instance, (of_name, of_context), fold in zip(
+            questions.instances, repeats.mean(0).tolist(), questions.folds[0].tolist(), strict=True
+        )
+    ]
+    write_mentions(mentions, path := mentions_file(job.context.run))
+    job.context.artifact("mentions", path)
+    trained = Trained(
         repeats=[Bits(entity=entity, context=context) for entity, context in np.round(repeats.mean(1), 4).tolist()],
         folds=len(set(questions.folds[0].tolist())),
         grouped_by=questions.grouped_by,
-        strength={view: round(float(np.mean(each)), 3) for view, each in results.strengths.items() if each},
-        settings=results.settings,
+        strength={view: round(float(np.mean(each)), 3) for view, each in answers.strengths.items() if each},
+        settings=answers.settings,
         notes=notes,
         corpus=corpus.fingerprint,
-        seconds=results.seconds,
+        seconds=answers.seconds,
     )
-    return summary(mentions, config.draws, config.seed, how)
+    return summary(mentions, config.draws, config.seed, trained)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trained:
-    """Settings that mentions were judged by; see `DifficultyResult`."""
+    """Fields of `DifficultyResult` that describe the trainings."""
 
     repeats: Sequence[Bits] = ()
     folds: int = 0
@@ -121,8 +178,8 @@ class Trained:
     seconds: float = 0.0
 
 
-def summary(mentions: Sequence[Mention], draws: int, seed: int, how: Trained) -> DifficultyResult:
-    """Result of a data set's mentions together; nothing is trained for it."""
+def summary(mentions: Sequence[Mention], draws: int, seed: int, trained: Trained) -> DifficultyResult:
+    """Summarise measured mentions. draws, seed: of the bootstrap; it resamples sentences."""
     values = np.array([[mention.pvi_entity, mention.pvi_context] for mention in mentions])
     low, high = interval(values, np.array([mention.row for mention in mentions]), draws=draws, seed=seed)
     kinds = Counter(mention.type for mention in mentions)
@@ -134,24 +191,24 @@ def summary(mentions: Sequence[Mention], draws: int, seed: int, how: Trained) ->
         intervals=Intervals(entity=(_bits(low[0]), _bits(high[0])), context=(_bits(low[1]), _bits(high[1]))),
         entropy=_bits(entropy(np.repeat(np.arange(len(kinds)), list(kinds.values())))),
         by_type={
-            kind: _of_type([one for one in mentions if one.type == kind], len(mentions))
+            kind: _of_type([mention for mention in mentions if mention.type == kind], len(mentions))
             for kind, _ in kinds.most_common()
         },
         ceim={name: bins[name] for name in BINS},
-        mean_pvi={name: _in_bin(values[[m.bin == name for m in mentions]]) for name in BINS},
-        repeats=how.repeats,
-        folds=how.folds,
-        grouped_by=how.grouped_by,
-        strength=how.strength,
-        settings=how.settings,
-        notes=how.notes,
-        corpus=how.corpus,
-        seconds=how.seconds,
+        mean_pvi={name: _of_bin(values[[mention.bin == name for mention in mentions]]) for name in BINS},
+        **{each.name: getattr(trained, each.name) for each in fields(trained)},
     )
 
 
+def _of_bin(values: FloatArray) -> BinBits:
+    if not len(values):
+        return BinBits(entity=None, context=None)
+    means = _means(values)
+    return BinBits(entity=means.entity, context=means.context)
+
+
 def _of_type(mentions: Sequence[Mention], n: int) -> TypeDifficulty:
-    """n: mentions of all types."""
+    """Summarise the mentions of one type. n: mentions of all types."""
     bins = Counter(mention.bin for mention in mentions)
     means = _means(np.array([[mention.pvi_entity, mention.pvi_context] for mention in mentions]))
     return TypeDifficulty(
@@ -165,23 +222,27 @@ def _of_type(mentions: Sequence[Mention], n: int) -> TypeDifficulty:
 
 
 def _means(values: FloatArray) -> Bits:
-    """values: `(k, 2)` PVI of names and contexts."""
+    """Return the means of `values` `(k, 2)`, PVI of names and contexts."""
     return Bits(entity=_bits(values[:, 0].mean()), context=_bits(values[:, 1].mean()))
-
-
-def _in_bin(values: FloatArray) -> BinBits:
-    if not len(values):
-        return BinBits(entity=None, context=None)
-    means = _means(values)
-    return BinBits(entity=means.entity, context=means.context)
 
 
 def _bits(value: float) -> float:
     return round(float(value), 4) + 0.0  # no -0.0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Questions:
+    """Mentions to judge. labels: `(n,)` indices into types. folds: `(n,)` per repeat; a `grouped_by` is never split."""
+
+    instances: Sequence[Instance]
+    types: tuple[str, ...]
+    labels: IntArray
+    folds: Sequence[IntArray]
+    grouped_by: str
+
+
 def _questions(config: DifficultyConfig, corpus: Corpus) -> tuple[Questions, list[str]]:
-    """And what a reader of the result should know. Errors: CorpusError where nothing can be judged, or by nobody."""
+    """Return the mentions to judge, and notes for the reader. Errors: CorpusError if no mention can be judged."""
     if not corpus.labelled:
         raise CorpusError(f"{corpus.name}: is not labelled; give a corpus with entities, for example a CoNLL file.")
     chosen = sampled(instances(chain.from_iterable(corpus.batches())), config.mentions, config.seed)
@@ -198,8 +259,7 @@ def _questions(config: DifficultyConfig, corpus: Corpus) -> tuple[Questions, lis
             f"{corpus.name}: all its entities are in one {grouped_by}, so no model can judge what it has not seen;"
             f" give more {grouped_by}s{', or group by sentence' if grouped_by == 'document' else ''}."
         )
-    # A group is judged as one, so there are no more folds than groups.
-    n = min(config.folds, n_groups)
+    n = min(config.folds, n_groups)  # a fold holds at least one whole group
     labels = np.array([types.index(instance.type) for instance in chosen], dtype=np.int64)
     repeats = config.repeats or (3 if config.preset == "paper" else 1)
     questions = Questions(
@@ -207,65 +267,247 @@ def _questions(config: DifficultyConfig, corpus: Corpus) -> tuple[Questions, lis
         types=types,
         labels=labels,
         grouped_by=grouped_by,
-        # A thousand apart, so that runs under neighbouring seeds share no repeat.
+        # Seeds are 1000 apart, so that runs with neighbouring seeds share no repeat.
         folds=[folds(number, labels, n, config.seed + 1000 * repeat) for repeat in range(repeats)],
     )
-    return questions, _notes(counts, n, config.folds, grouped_by)
-
-
-def _notes(counts: Mapping[str, int], n: int, wanted: int, grouped_by: str) -> list[str]:
     if len(counts) == 1:
-        return [
-            f"{next(iter(counts))}: is the only type, so neither name nor context has anything to tell and the "
-            "pointwise V-information (PVI) of every mention is 0 bits; nothing was trained."
+        return questions, [
+            f"{types[0]}: is the only type, so neither name nor context holds information and the pointwise"
+            " V-information (PVI) of every mention is 0 bits; nothing was trained."
         ]
     notes = []
-    if n < wanted:
-        notes.append(f"Only {n} {grouped_by}s hold an entity, so there are {n} folds, not {wanted}.")
-    if rare := sorted(kind for kind, count in counts.items() if count < n):
-        names = ", ".join(f"{kind} ({counts[kind]})" for kind in rare)
+    if n < config.folds:
+        notes.append(f"Only {n} {grouped_by}s hold an entity, so there are {n} folds, not {config.folds}.")
+    if rare := sorted(kind for kind, mentions in counts.items() if mentions < n):
         notes.append(
-            f"{names}: fewer mentions than the {n} folds, so the models that judge them have seen next to none; do not"
-            " lean on their pointwise V-information (PVI). The other types are judged as ever."
+            f"{', '.join(f'{kind} ({counts[kind]})' for kind in rare)}: fewer mentions than the {n} folds, so the"
+            " models that judge them have seen next to none; do not rely on their pointwise V-information (PVI)."
+            " Other types are not affected."
         )
-    return notes
+    return questions, notes
 
 
 def _window_notes(cut: Mapping[View, int], window: int) -> list[str]:
-    """cut: inputs that are longer than the window of so many pieces."""
-    of_names, of_contexts = cut["entity"], cut["context"]
-    longer = f"longer than the window of {window} pieces"
+    """Return notes on inputs that were cut. window: longest input, pieces."""
     notes = []
-    if of_names:
-        notes.append(f"{of_names:,} {'name is' if of_names == 1 else 'names are'} {longer}: the beginning was read.")
-    if of_contexts:
-        notes.append(
-            f"{of_contexts:,} {'context is' if of_contexts == 1 else 'contexts are'} {longer}: what lies nearest to the"
-            " mention was read."
-        )
+    rest: Mapping[View, str] = {
+        "entity": "the beginning was read",
+        "context": "the part nearest to the mention was read",
+    }
+    for view, word in zip(VIEWS, ("name", "context"), strict=True):
+        if n := cut[view]:
+            inputs = f"{word} is" if n == 1 else f"{word}s are"
+            notes.append(f"{n:,} {inputs} longer than the window of {window} pieces: {rest[view]}.")
     return notes
 
 
-def _mentions(questions: Questions, pvi: FloatArray) -> list[Mention]:
-    """pvi: `(n, 2)`, the mean over repeats of what name and context tell."""
-    return [
-        Mention(
-            row=one.row,
-            sentence=one.sentence.id,
-            start=one.start,
-            end=one.end,
-            type=one.type,
-            surface=" ".join(one.name),
-            pvi_entity=entity,
-            pvi_context=context,
-            ceim=entity - context,
-            bin=bin_of(entity - context),
-            fold=fold,
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answers:
+    """Results of all trainings.
+
+    pvi: {view: `(repeats, n)` bits}. strengths: {view: of its calibration, one per model}, empty without calibration.
+    settings: {view: of its training}. cut: {view: inputs longer than `window` pieces}. seconds: of all trainings.
+    """
+
+    pvi: Mapping[View, FloatArray]
+    strengths: Mapping[View, Sequence[float]]
+    settings: Mapping[str, Mapping[str, int | float | str | bool]]
+    cut: Mapping[View, int]
+    window: int
+    seconds: float
+
+
+def _no_information(questions: Questions) -> Answers:
+    """Return 0 bits per mention: with one type there is nothing to predict."""
+    zeros = np.zeros((len(questions.folds), len(questions.instances)))
+    return Answers(
+        pvi=dict.fromkeys(VIEWS, zeros), strengths={}, settings={}, cut=dict.fromkeys(VIEWS, 0), window=0, seconds=0.0
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Training:
+    """One training. held: `(n,)` mentions to judge; it trains on the others. pieces: number to read. earlier: steps of
+    the previous trainings of its view."""
+
+    seed: tuple[int, ...]
+    repeat: int
+    view: View
+    settings: ClassifySettings
+    null: ClassifySettings
+    held: BoolArray
+    pieces: int
+    earlier: int
+    path: Path
+
+
+def _answers(config: DifficultyConfig, questions: Questions, job: Job) -> Answers:
+    """Run the trainings that are missing, with the device locked. Errors: Cancelled, ModelError."""
+    from core.models.classifier import new_classifier
+    from core.models.memory import release_memory
+
+    reader = new_classifier(config.encoder, 1, device="cpu", **_encoder_options(config))  # used to cut words only
+    chosen = questions.instances
+    inputs: dict[View, list[Ids]] = {
+        "entity": [reader.name(one.name) for one in chosen],
+        "context": [reader.context(*one.sides) for one in chosen],
+    }
+    cut: dict[View, int] = {
+        "entity": sum(not reader.holds(one.name) for one in chosen),
+        "context": sum(not reader.holds((*one.sides[0], *one.sides[1]), more=1) for one in chosen),
+    }
+    settings = {view: settings_of(config, view, len(chosen), reader.last_layer.in_features) for view in VIEWS}
+    chunks = job.context.run.chunks
+    trainings = _trainings(config, questions, inputs, settings, chunks)
+    for leftover in chunks.glob(TEMPORARY):
+        leftover.unlink()
+    with on_device(job, config.precision):
+        done, total = sum(one.pieces for one in trainings if one.path.exists()), sum(one.pieces for one in trainings)
+        parts = Parts(job.context, [one.pieces for one in trainings], judged=len(VIEWS))
+        # One stage, so that the time left is estimated from the speeds of both views.
+        job.context.stage("training the classifiers")
+        for i, one in enumerate(trainings):
+            if not one.path.exists():
+                parts.next(i, _ALONE[one.view])
+                _train(config, questions, inputs[one.view], one, Part(job.context, done, total, "pieces"))
+                release_memory()
+                done += one.pieces
+    bits, strengths, seconds = _read(config, questions, trainings)
+    return Answers(
+        pvi=bits,
+        strengths=strengths,
+        settings={view: asdict(each) for view, each in settings.items()},
+        cut=cut,
+        window=reader.pieces.max_length,
+        seconds=round(seconds, 1),
+    )
+
+
+def _encoder_options(config: DifficultyConfig) -> dict[str, Any]:
+    return config.model_dump(include={"max_length", "precision", "allow_download"})
+
+
+def settings_of(config: DifficultyConfig, view: View, n: int, width: int) -> ClassifySettings:
+    """Return the settings of the preset for `n` mentions, overridden by the options given."""
+    own = config.model_dump(include={each.name for each in fields(ClassifySettings)}, exclude_none=True)
+    if epochs := getattr(config, f"{view}_epochs"):
+        own["epochs"] = epochs
+    return replace(preset(config.preset, view, n, width), **own)
+
+
+def _trainings(
+    config: DifficultyConfig,
+    questions: Questions,
+    inputs: Mapping[View, Sequence["Ids"]],
+    settings: Mapping[View, ClassifySettings],
+    chunks: Path,
+) -> list[_Training]:
+    trainings: list[_Training] = []
+    steps = dict.fromkeys(VIEWS, 0)
+    n_folds = int(questions.folds[0].max()) + 1
+    for repeat, fold, view in product(range(len(questions.folds)), range(n_folds), VIEWS):
+        held, how = questions.folds[repeat] == fold, settings[view]
+        lengths = [len(row) for row, out in zip(inputs[view], held.tolist(), strict=True) if not out]
+        trainings.append(
+            _Training(
+                seed=(config.seed, repeat, fold, VIEWS.index(view)),
+                repeat=repeat,
+                view=view,
+                settings=how,
+                null=replace(settings["entity"], epochs=1),
+                held=held,
+                pieces=how.epochs * sum(lengths),
+                earlier=steps[view],
+                path=chunks / f"r{repeat}-f{fold}-{view}.npz",
+            )
         )
-        for one, (entity, context), fold in zip(
-            questions.instances, pvi.tolist(), questions.folds[0].tolist(), strict=True
-        )
-    ]
+        steps[view] += how.epochs * -(-len(lengths) // how.batch_size)
+    return trainings
+
+
+def _train(
+    config: DifficultyConfig, questions: Questions, inputs: Sequence["Ids"], one: _Training, report: Reporter
+) -> None:
+    """Train one model and store its predictions for the fold held out."""
+    from core.training.classify import log2_probabilities, train
+
+    began, seed = time.monotonic(), _number(one.seed)
+    seen, held = np.flatnonzero(~one.held), np.flatnonzero(one.held)
+    model = _new_model(config, questions, one, seed)
+    train(
+        model,
+        [inputs[i] for i in seen.tolist()],
+        questions.labels[seen],
+        one.settings,
+        seed=seed,
+        report=report,
+        log=lambda bits, step: report.metric(f"loss/{one.view}", bits, one.earlier + step),
+    )
+    log2s = log2_probabilities(model, [inputs[i] for i in held.tolist()], report)
+    null = _null(config, questions, one, report)
+    with replacing(one.path) as file:
+        np.savez(file, model=log2s, null=null, seconds=time.monotonic() - began)
+
+
+def _number(seed: tuple[int, ...]) -> int:
+    return int(np.random.SeedSequence(seed).generate_state(1)[0])
+
+
+def _new_model(config: DifficultyConfig, questions: Questions, one: _Training, seed: int) -> "Classifier":
+    import torch
+
+    from core.models.classifier import new_classifier
+
+    torch.manual_seed(seed)
+    pooling = one.settings.pooling
+    return new_classifier(config.encoder, len(questions.types), pooling=pooling, **_encoder_options(config))
+
+
+def _null(config: DifficultyConfig, questions: Questions, one: _Training, report: Reporter) -> FloatArray:
+    """Return the null model `(k,)`, log2: the prior in closed form, or a classifier trained one epoch on empty input.
+
+    Both views of a fold share it, so that CEIM does not depend on it.
+    """
+    labels = questions.labels[~one.held]
+    if config.null == "closed":
+        return log2_prior(labels, len(questions.types))
+    from core.training.classify import log2_probabilities, train
+
+    seed = _number((*one.seed[:-1], len(VIEWS)))
+    model = _new_model(config, questions, one, seed)
+    inputs = [model.nothing()] * len(labels)
+    train(model, inputs, labels, one.null, seed=seed, report=_Stoppable(report), log=lambda bits, step: None)
+    return log2_probabilities(model, inputs[:1], report)[0]  # type: ignore[no-any-return]
+
+
+class _Stoppable(Silent):
+    """Reports nothing, but lets the run be cancelled."""
+
+    def __init__(self, report: Reporter) -> None:
+        self.check = report.check  # type: ignore[method-assign]
+
+
+def _read(
+    config: DifficultyConfig, questions: Questions, trainings: Sequence[_Training]
+) -> tuple[dict[View, FloatArray], dict[View, list[float]], float]:
+    """Return PVI `(repeats, n)` and calibration strengths per view, and the seconds of all trainings."""
+    n, seconds = len(questions.instances), 0.0
+    bits: dict[View, FloatArray] = {view: np.zeros((len(questions.folds), n)) for view in VIEWS}
+    strengths: dict[View, list[float]] = {view: [] for view in VIEWS}
+    truth = (np.arange(n), questions.labels)
+    for view, repeat in product(VIEWS, range(len(questions.folds))):
+        model, null = np.zeros((2, n, len(questions.types)))
+        for one in trainings:
+            if (one.view, one.repeat) == (view, repeat):
+                with np.load(one.path) as file:
+                    model[one.held], null[one.held] = file["model"], file["null"]
+                    seconds += float(file["seconds"])
+        log2s: FloatArray = model
+        if config.calibrates:
+            log2s, chosen = calibrated(model, null, questions.labels, questions.folds[repeat])
+            strengths[view] += chosen
+        bits[view][repeat] = pvi(log2s[truth], null[truth])
+    return bits, strengths, seconds
 
 
 def _outcome(result: DifficultyResult, _: About) -> str:

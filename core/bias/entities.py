@@ -12,7 +12,8 @@ import numpy as np
 
 from core.bias.names import is_content_word
 from core.bias.pools import Pools
-from core.bias.training_sentences import Edit, Name, Rebuilt, Taken, Training, edits_of, renamed, surface
+from core.bias.result import Edit
+from core.bias.training_sentences import Name, Rebuilt, Taken, Training, edits_of, renamed, surface
 from core.results import BoolArray
 from core.text.sentence import Sentence
 

@@ -1,40 +1,135 @@
-"""PVI and V-information in bits from log-probabilities, no model here (Ethayarajh et al. 2022; Ma et al. 2023, 2)."""
+"""Pointwise V-information (PVI) of mentions: what a classifier reads of each, folds, and the maths; no model here.
+
+Ethayarajh et al. 2022; of names and contexts: Ma et al. 2023, 2 (SOURCES.md, Mentions and inputs).
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from core.results import FloatArray, IntArray
+from core.text.sentence import Sentence
 
-STRENGTHS = np.linspace(0, 2, 41)  # of tempering: 0 the prior, 1 the model as it is, beyond that surer than it is
+View = Literal["entity", "context"]
+VIEWS: tuple[View, ...] = ("entity", "context")
+Group = Literal["", "sentence", "document"]
+STRENGTHS = np.linspace(0, 2, 41)  # of tempering: 0 is the prior, 1 the model itself, 2 twice as confident
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Instance:
+    """One entity mention in its sentence. row: of the sentence in its corpus. start, end: half-open word offsets."""
+
+    row: int
+    sentence: Sentence
+    start: int
+    end: int
+    type: str
+
+    @property
+    def name(self) -> tuple[str, ...]:
+        """Words that the entity-only classifier reads."""
+        return self.sentence.tokens[self.start : self.end]
+
+    @property
+    def sides(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Words before and after the mention. One mask between them hides the length of the name."""
+        return self.sentence.tokens[: self.start], self.sentence.tokens[self.end :]
+
+
+def instances(sentences: Iterable[Sentence]) -> list[Instance]:
+    """Return every mention, ordered by row and offset. sentences: all of a labelled corpus, in order."""
+    return [
+        Instance(row=row, sentence=sentence, start=entity.start, end=entity.end, type=entity.type)
+        for row, sentence in enumerate(sentences)
+        for entity in sorted(sentence.entities or ())
+    ]
+
+
+def sampled(mentions: Sequence[Instance], n: int, seed: int) -> list[Instance]:
+    """Draw whole sentences until they hold at least `n` mentions; return these in order. n: 0 returns all."""
+    if not n or len(mentions) <= n:
+        return list(mentions)
+    rows, counts = np.unique([mention.row for mention in mentions], return_counts=True)
+    order = np.random.default_rng([seed, len(rows)]).permutation(len(rows))
+    # A prefix of one shuffle: with the same seed, a smaller sample is part of a larger one.
+    enough = int(np.searchsorted(np.cumsum(counts[order]), n)) + 1
+    # Whole sentences, because the context of one mention holds the other mentions of its sentence.
+    kept = set(rows[order[:enough]].tolist())
+    return [mention for mention in mentions if mention.row in kept]
+
+
+def groups(mentions: Sequence[Instance], by: Group, folds: int) -> tuple[IntArray, Literal["sentence", "document"]]:
+    """Return the group of each mention, `(n,)` from 0, and the kind of group. Equal sentences share a group.
+
+    by: "" groups by document if every document is known and there are at least `folds` of them. A mention whose
+    document is unknown is grouped by its sentence.
+    """
+    documents = [mention.sentence.doc for mention in mentions]
+    known = None not in documents and len(set(documents)) >= folds
+    chosen: Literal["sentence", "document"] = ("document" if known else "sentence") if by == "" else by
+    # The prefix separates a document's name from a sentence's id of the same spelling.
+    names = [
+        f"d {document}" if chosen == "document" and document is not None else f"s {mention.sentence.id}"
+        for document, mention in zip(documents, mentions, strict=True)
+    ]
+    number = {name: i for i, name in enumerate(dict.fromkeys(names))}
+    return np.array([number[name] for name in names], dtype=np.int64), chosen
+
+
+def folds(groups: IntArray, types: IntArray, n: int, seed: int) -> IntArray:
+    """Return the fold of each mention, `(m,)` from 0 to n - 1. groups, types: `(m,)`, numbered from 0.
+
+    Groups are never split. The largest comes first; each goes to the fold that holds least of its types, weighted by
+    the group's share of each type. This is a greedy descent on the chi-square of types over folds.
+    """
+    counts = np.zeros((int(groups.max()) + 1, int(types.max()) + 1))
+    np.add.at(counts, (groups, types), 1)
+    # Shuffle, then sort stably: groups of equal size are in random order, reproducible from the seed.
+    shuffled = np.random.default_rng(seed).permutation(len(counts))
+    order = shuffled[np.argsort(-counts[shuffled].sum(1), kind="stable")]
+    share = counts / np.maximum(counts.sum(0), 1)
+    fold_counts = np.zeros((n, counts.shape[1]))
+    fold_of = np.zeros(len(counts), dtype=np.int64)
+    for group in order.tolist():
+        cost = fold_counts @ share[group]
+        # Costs within rounding are equal; of these folds the smallest is taken, which keeps sizes even.
+        cheapest = np.flatnonzero(cost <= cost.min() + 1e-12)
+        fold_of[group] = fold = cheapest[fold_counts[cheapest].sum(1).argmin()]
+        fold_counts[fold] += counts[group]
+    return fold_of[groups]
 
 
 def entropy(types: IntArray) -> float:
-    """H(Y) of labels `(n,)` in bits, the upper bound of V-information."""
+    """Return H(Y) of labels `(n,)` in bits, the upper bound of V-information."""
     shares = np.bincount(types) / len(types)
     # + 0.0 turns the -0.0 of a single type into 0.0.
     return float(-sum(share * np.log2(share) for share in shares if share) + 0.0)
 
 
 def log2_prior(types: IntArray, n_types: int) -> FloatArray:
-    """`(n_types,)` the null model of training labels `(n,)`, half a mention added to each type.
+    """Return the null model of training labels `(n,)` as log2 probabilities `(n_types,)`.
 
-    A classifier without input tends to the labels' frequencies, so that none needs to be trained. The half keeps a type
-    that no training label has above zero.
+    A classifier without input learns the frequencies of the labels, so none is trained. Half a mention is added to
+    each type, which keeps a type without training labels above zero.
     """
     counts = np.bincount(types, minlength=n_types) + 0.5
     return np.log2(counts / counts.sum())  # type: ignore[no-any-return]
 
 
 def pvi(log2_model: FloatArray, log2_null: FloatArray) -> FloatArray:
-    """PVI(x -> y) = -log2 g[null](y) + log2 g'[x](y) in bits, `(n,)`; below 0: worse than the prior.
+    """Return PVI(x -> y) = -log2 g[null](y) + log2 g'[x](y) in bits, `(n,)`; below 0 is worse than the prior.
 
-    log2_model, log2_null: log2 probabilities `(n,)` of each mention's true type, with its input and without.
+    log2_model, log2_null: log2 probabilities `(n,)` of each mention's true type, with and without its input.
     """
     return log2_model - log2_null
 
 
 def tempered(log2_model: FloatArray, log2_null: FloatArray, strength: float) -> FloatArray:
-    """Distributions `(n, k)` between the null model `(n, k)` (strength 0) and the model (1), or beyond."""
-    # Mixed in logs and normalised again: a geometric mean of two distributions is not one by itself.
+    """Interpolate log2 distributions `(n, k)`: strength 0 is the null model, 1 the model, above 1 extrapolates."""
+    # Normalise, because the geometric mean of two distributions does not sum to 1.
     mixed = log2_null + strength * (log2_model - log2_null)
     return mixed - np.logaddexp2.reduce(mixed, axis=1, keepdims=True)
 
@@ -42,18 +137,18 @@ def tempered(log2_model: FloatArray, log2_null: FloatArray, strength: float) -> 
 def calibrated(
     log2_model: FloatArray, log2_null: FloatArray, types: IntArray, folds: IntArray
 ) -> tuple[FloatArray, list[float]]:
-    """Return held-out predictions `(n, k)`, tempered fold by fold, and the strength of each fold.
+    """Return held-out predictions `(n, k)`, tempered per fold, and the strength of each fold.
 
-    log2_model, log2_null: held-out log2 distributions `(n, k)`. types, folds: `(n,)`. A fold's strength is the one that
-    is best for the predictions of all other folds.
+    log2_model, log2_null: held-out log2 distributions `(n, k)`. types, folds: `(n,)`. A fold gets the strength that is
+    best for the predictions of all other folds.
 
-    A classifier that has learnt its few sentences by heart is too sure of others, and a confident mistake costs so many
-    bits that V-information can become negative. V-information is defined by the family's best member; a tempered
-    classifier is a member too, its last layer scaled and shifted. A fold's predictions do not influence its strength.
-    Its labels do, a little: the models that predict the other folds were trained on them.
+    A classifier that overfits a few sentences is overconfident on others. A confident mistake costs so many bits that
+    V-information can become negative. V-information is defined by the best member of the model family; a tempered
+    classifier is a member too (its last layer scaled and shifted). A fold's predictions do not influence its strength.
+    Its labels do, slightly: the models that predict the other folds were trained on them.
     """
     rows, result, chosen = np.arange(len(types)), log2_model.copy(), []
-    # A grid, no search: 41 strengths cost little, and of equal ones the weakest is taken.
+    # A grid search over 41 strengths is cheap; of equally good strengths the lowest is taken.
     log2_true = np.stack([tempered(log2_model, log2_null, strength)[rows, types] for strength in STRENGTHS])
     for fold in np.unique(folds):
         in_fold = folds == fold
@@ -65,7 +160,7 @@ def calibrated(
 def interval(
     values: FloatArray, groups: IntArray, *, draws: int, seed: int, level: float = 0.95
 ) -> tuple[FloatArray, FloatArray]:
-    """Percentile bootstrap of the means of `values` `(n, k)`: low and high `(k,)`. Whole groups are drawn."""
+    """Return low and high `(k,)` of a percentile bootstrap of the means of `values` `(n, k)`, resampling groups."""
     _, inverse = np.unique(groups, return_inverse=True)
     m = int(inverse.max()) + 1
     sums, sizes = np.zeros((m, values.shape[1])), np.bincount(inverse, minlength=m).astype(float)
@@ -73,7 +168,7 @@ def interval(
     rng = np.random.default_rng(seed)
     means = np.empty((draws, values.shape[1]))
     for i in range(draws):
-        # Whole groups by counts: mentions of a document err together, and one by one they would look too sure.
+        # Errors within a group are correlated, so resampling single mentions would give intervals that are too narrow.
         times = np.bincount(rng.integers(m, size=m), minlength=m)
         means[i] = times @ sums / (times @ sizes)
     low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2], axis=0)

@@ -10,15 +10,13 @@ from typing import Literal, Self
 
 from pydantic import field_validator
 
-from core.bias import pools, rebuilt
+from core.bias import pools
 from core.bias.augment import by_tokenizer, dataaug
 from core.bias.contexts import low2high, random2high
 from core.bias.entities import highc2low, random2low, redundant2low
-from core.bias.mentions import Mention
 from core.bias.pools import Pools, Thresholds, find_pools, ladder
 from core.bias.rebuildable import held_out, refuse_tests
-from core.bias.rebuilt import RebuildResult
-from core.bias.result import read
+from core.bias.result import EDITS, Mention, RebuildResult, mentions_file, read_mentions, write_log, write_sentences
 from core.bias.shares import base_and, low_share
 from core.bias.training_sentences import Measured, Measures, Rebuilt, Training
 from core.config import Config, option, unusual
@@ -142,8 +140,8 @@ def run(config: RebuildConfig, job: Job) -> RebuildResult:
     for note in notes(outcome):
         job.context.note(note)
     corpus = _sealed(config, job, train, sentences, outcome)
-    log = rebuilt.write_edits(job.context, outcome.edits)
-    conll = rebuilt.write_sentences(job.context, outcome.sentences)
+    log = write_log(job.context, EDITS, outcome.edits)
+    conll = write_sentences(job.context, outcome.sentences)
     return RebuildResult(
         corpus=corpus.fingerprint,
         sentences=len(corpus),
@@ -245,7 +243,7 @@ def _measures(config: RebuildConfig, job: Job, sentences: Sequence[Sentence]) ->
             f"difficulty: {run.id} measured {job.corpus(run.manifest.inputs['train']).name}, not"
             f" {job.corpus(config.train).name}; run `difficulty` on the corpus that is to be rebuilt."
         )
-    mentions = read(run)
+    mentions = read_mentions(mentions_file(run))
     assert all(sentences[mention.row].id == mention.sentence for mention in mentions)
     total = sum(len(sentence.entities or ()) for sentence in sentences)
     if len(mentions) < total:

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from core.bias.mentions import BINS, Mention
 from core.bias.rebuild import METHODS, RebuildConfig, check_pools, measures, pools_of, rebuild, sizes
 from core.bias.rebuildable import held_out, refuse_tests
+from core.bias.result import BINS, Mention
 from core.bias.training_sentences import Rebuilt, Training
 from core.corpora.corpus import Corpus
 from core.errors import ConfigError, CorpusError

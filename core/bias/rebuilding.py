@@ -4,14 +4,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from core.bias import rebuild, rebuild_preview
-from core.bias import result as mentions
-from core.bias.mentions import Mention
 from core.bias.rebuild_preview import Preview as Preview
 from core.bias.rebuild_preview import Training
-from core.bias.rebuilt import Diff as Diff
-from core.bias.rebuilt import RebuildResult as RebuildResult
-from core.bias.rebuilt import RobustnessResult as RobustnessResult
-from core.bias.rebuilt import diffs, logs, read_edits, read_slots, sentences_file
+from core.bias.result import Diff as Diff
+from core.bias.result import Mention, diffs, logs, mentions_file, read_edits, read_mentions, read_slots, sentences_file
+from core.bias.result import RebuildResult as RebuildResult
+from core.bias.result import RobustnessResult as RobustnessResult
 from core.bias.tagger_finds import KINDS
 from core.corpora.name_list import read_names
 from core.importing import splits
@@ -40,7 +38,7 @@ def splits_of(train: str) -> tuple[list[str], str]:
 
 @kept_per_home(4)
 def _mentions(run_id: str) -> Sequence[Mention]:
-    return mentions.read(store().get(run_id))
+    return read_mentions(mentions_file(store().get(run_id)))
 
 
 @kept_per_home(2)

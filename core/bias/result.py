@@ -1,23 +1,100 @@
-"""What a `difficulty` run leaves: its result, and the mentions that it measured.
+"""Results of `difficulty`, `rebuild` and `robustness` runs, and the files they leave in `artifacts/`.
 
-artifacts/mentions.parquet    see `difficulty.mentions`
+mentions.parquet                 of `difficulty`: one `Mention` per row, in the order of the corpus
+rebuilt.conll, robustness.conll  the new corpus, IOB2
+edits.jsonl                      one `Edit` per line
+slots.jsonl                      of `robustness`: one `Slot` per line
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
+from typing import Literal
 
-from core.bias import mentions as table
-from core.bias.mentions import Mention
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pydantic import TypeAdapter
+
+from core.corpora.corpus import Corpus
+from core.corpora.writers import write_conll
+from core.files import read_back, replacing
 from core.runs.context import RunContext
 from core.runs.run import Run
+from core.text.sentence import Sentence
 
-_FILE = "mentions.parquet"
+Bin = Literal["low", "near_zero", "high"]
+BINS: tuple[Bin, ...] = ("low", "near_zero", "high")
+BAND = 0.5  # bits: CEIM strictly between -BAND and BAND is near zero (Ma et al. 2023, 2.3)
+EDITS, SLOTS = "edits", "slots"  # names of the logs
+
+_SCHEMA = pa.schema(
+    {
+        "row": pa.int64(),
+        "sentence": pa.string(),
+        "start": pa.int32(),
+        "end": pa.int32(),
+        "type": pa.string(),
+        "surface": pa.string(),
+        "pvi_entity": pa.float64(),
+        "pvi_context": pa.float64(),
+        "ceim": pa.float64(),
+        "bin": pa.string(),
+        "fold": pa.int32(),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mention:
+    """One entity in its sentence, with the PVI of its name and of its context.
+
+    row: of the sentence in its corpus. sentence: its id. start, end: half-open word offsets. surface: the words, joined
+    by blanks. pvi_entity, pvi_context, ceim: bits, mean over repeats; ceim = pvi_entity - pvi_context. fold: of the
+    first repeat, from 0.
+    """
+
+    row: int
+    sentence: str
+    start: int
+    end: int
+    type: str
+    surface: str
+    pvi_entity: float
+    pvi_context: float
+    ceim: float
+    bin: Bin
+    fold: int
+
+
+def bin_of(ceim: float) -> Bin:
+    """Return `low` (more information in the context), `high` (more in the name) or `near_zero`."""
+    # As printed in the paper, both borders belong to the outer bins: low is at most -0.5, high at least 0.5.
+    return "low" if ceim <= -BAND else "high" if ceim >= BAND else "near_zero"
+
+
+def mentions_file(run: Run) -> Path:
+    """Return the path of the mentions of a `difficulty` run."""
+    return run.artifacts / "mentions.parquet"
+
+
+def write_mentions(mentions: Iterable[Mention], path: Path) -> None:
+    """Write one Parquet row per mention, in the order given."""
+    with replacing(path) as file:
+        pq.write_table(pa.Table.from_pylist([asdict(mention) for mention in mentions], schema=_SCHEMA), file)
+
+
+def read_mentions(path: Path) -> list[Mention]:
+    """Read the mentions of `path`. Columns that `Mention` lacks are ignored."""
+    names = [field.name for field in fields(Mention)]
+    with read_back(path):
+        return [Mention(**row) for row in pq.read_table(path, columns=names).to_pylist()]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bits:
-    """Bits a mention that names tell, and that contexts tell."""
+    """Mean PVI of names and of contexts, bits per mention."""
 
     entity: float
     context: float
@@ -25,7 +102,7 @@ class Bits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BinBits:
-    """The same of a bin of CEIM; None where no mention is in it."""
+    """Mean PVI of the mentions in one bin of CEIM, bits; None for an empty bin."""
 
     entity: float | None
     context: float | None
@@ -33,7 +110,7 @@ class BinBits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Intervals:
-    """95% intervals of what names and contexts tell, (low, high) in bits a mention."""
+    """95% confidence intervals of V-information, (low, high) in bits per mention."""
 
     entity: tuple[float, float]
     context: tuple[float, float]
@@ -41,8 +118,8 @@ class Intervals:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TypeDifficulty:
-    """A type's mentions. entity, context, ceim: mean PVI of its names and contexts and their difference, bits. prior:
-    -log2 of its share, the most that PVI can come to. bins: {bin of CEIM: mentions}."""
+    """One entity type. entity, context, ceim: means over its mentions, bits. prior: -log2 of the type's share, the
+    upper bound of PVI. bins: {bin of CEIM: mentions}."""
 
     mentions: int
     entity: float
@@ -54,13 +131,13 @@ class TypeDifficulty:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DifficultyResult:
-    """Result of a `difficulty` run; bits throughout.
+    """Result of a `difficulty` run; information in bits.
 
-    mentions: judged, in so many `sentences`. v_information: mean PVI of all, with `intervals`. entropy: of the types,
-    the most that there is to tell. by_type: frequent types first. ceim: {bin: mentions}; mean_pvi: {bin: mean PVI}.
-    repeats: mean PVI of each cross-validation, of so many `folds`. grouped_by: what is never on both sides of a fold.
-    strength: {view: mean strength of the calibration}, where there was one. settings: {view: how it was trained}.
-    notes: sentences that a reader should know. corpus: its fingerprint. seconds: of all trainings.
+    mentions: measured, in `sentences` sentences. v_information: mean PVI, with `intervals`. entropy: of the types, the
+    upper bound of V-information. by_type: frequent types first. ceim: {bin: mentions}. mean_pvi: {bin: mean PVI}.
+    repeats: mean PVI of each cross-validation over `folds` folds. grouped_by: sentences or documents, never split
+    between folds. strength: {view: mean strength of the calibration}, empty without one. settings: {view: settings of
+    its training}. notes: sentences for the reader. corpus: its fingerprint. seconds: of all trainings.
     """
 
     mentions: int
@@ -81,18 +158,165 @@ class DifficultyResult:
     seconds: float
 
 
-def file(run: Run) -> Path:
-    """The path of the table."""
-    return run.artifacts / _FILE
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edit:
+    """One changed mention. row: in the new corpus. start, end: word offsets there.
+
+    copy_of: row of the original sentence if row `row` is an added copy, None if it was changed in place. before, after:
+    the old and the new name in this context. context_of: original row of the context if that was replaced, else None.
+    """
+
+    row: int
+    copy_of: int | None
+    start: int
+    end: int
+    type: str
+    before: str
+    after: str
+    kind: str
+    context_of: int | None = None  # missing in logs of older versions
 
 
-def write(context: RunContext, mentions: Iterable[Mention]) -> None:
-    """Write them in the order of the corpus, which numbers them."""
-    path = file(context.run)
-    table.write(mentions, path)
-    context.artifact("mentions", path)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slot:
+    """One mention of a robustness set. source: origin of its new name, "" if it kept the old one. ambiguous: the reason
+    that its type is not certain (`Known.ambiguity`), "" if it is."""
+
+    row: int
+    start: int
+    end: int
+    type: str
+    before: str
+    after: str
+    source: str
+    ambiguous: str
 
 
-def read(run: Run) -> list[Mention]:
-    """Read what `write` wrote."""
-    return table.read(file(run))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RebuildResult:
+    """Result of a `rebuild` run.
+
+    corpus: fingerprint of the new training set, which has `sentences` and `mentions`. changed, wanted: mentions. of:
+    mentions of the original training set. reached: share to which "high" thresholds were lowered, "" if the given ones
+    were enough. pools: {pool: {type: mentions}} of the pools drawn from. low_mentions, measured_mentions: low-CEIM
+    mentions and all measured mentions of a set drawn by CEIM (`low-share`). output, edits: paths.
+    """
+
+    corpus: str
+    sentences: int
+    mentions: int
+    changed: int
+    wanted: int
+    of: int
+    reached: str = ""  # missing in results of older versions
+    pools: Mapping[str, Mapping[str, int]]
+    low_mentions: int = 0  # these two are missing in results of older versions
+    measured_mentions: int = 0
+    output: str
+    edits: str
+
+    @property
+    def low_share(self) -> float | None:
+        """Share of low-CEIM mentions among the measured mentions; None for sets that are not drawn by CEIM."""
+        return self.low_mentions / self.measured_mentions if self.measured_mentions else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RobustnessResult:
+    """Result of a `robustness` run.
+
+    corpus: fingerprint of the new test set, which has `sentences` and `mentions`. changed: renamed mentions. ambiguous:
+    mentions whose type is not certain. sources: {origin of new names: mentions}. output, edits, slots: paths.
+    """
+
+    corpus: str
+    sentences: int
+    mentions: int
+    changed: int
+    ambiguous: int
+    sources: Mapping[str, int]
+    output: str
+    edits: str
+    slots: str
+
+
+def sentences_file(run: Run) -> Path:
+    """Return the path of the new corpus of a `rebuild` or `robustness` run."""
+    return run.artifacts / ("rebuilt.conll" if run.manifest.kind == "rebuild" else "robustness.conll")
+
+
+def write_sentences(context: RunContext, sentences: Iterable[Sentence]) -> Path:
+    """Write the new corpus as CoNLL and return its path."""
+    path = sentences_file(context.run)
+    write_conll(sentences, path)
+    context.artifact(path.stem, path)
+    return path
+
+
+def write_log(context: RunContext, log: str, rows: Iterable[Edit] | Iterable[Slot]) -> Path:
+    """Write the log `EDITS` or `SLOTS` as JSON lines and return its path."""
+    path = _log_file(context.run, log)
+    with replacing(path) as file:
+        for row in rows:
+            file.write(json.dumps(asdict(row), ensure_ascii=False).encode() + b"\n")
+    context.artifact(log, path)
+    return path
+
+
+def read_edits(run: Run) -> list[Edit]:
+    """Read the edits of a `rebuild` or `robustness` run."""
+    reader = TypeAdapter(Edit)
+    return [reader.validate_json(line) for line in _lines(run, EDITS)]
+
+
+def read_slots(run: Run) -> list[Slot]:
+    """Read the slots of a `robustness` run; a `rebuild` run has none."""
+    reader = TypeAdapter(Slot)
+    return [reader.validate_json(line) for line in _lines(run, SLOTS)] if run.manifest.kind == "robustness" else []
+
+
+def logs(run: Run) -> dict[str, Path]:
+    """Return {log: file} of the logs that the run has."""
+    return {log: path for log in (EDITS, SLOTS) if (path := _log_file(run, log)).exists()}
+
+
+def _lines(run: Run, log: str) -> Iterator[bytes]:
+    with read_back(path := _log_file(run, log)), path.open("rb") as file:
+        yield from file
+
+
+def _log_file(run: Run, log: str) -> Path:
+    return run.artifacts / f"{log}.jsonl"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Diff:
+    """A changed sentence. before: its original. after: the new one. gone: the sentence it replaced, if its context was
+    deleted. edits: of `after`. unsure: start offsets of its ambiguous slots."""
+
+    before: Sentence
+    after: Sentence
+    gone: Sentence | None
+    edits: tuple[Edit, ...]
+    unsure: frozenset[int] = frozenset()
+
+
+def diffs(
+    edits: Sequence[Edit], before: Corpus, after: Corpus, start: int, n: int, *, slots: Iterable[Slot] = ()
+) -> list[Diff]:
+    """Return changed sentences `start` to `start + n`, in the order of the log. slots: of a robustness set."""
+    by_row: dict[int, list[Edit]] = defaultdict(list)
+    for edit in edits:
+        by_row[edit.row].append(edit)
+    rows = list(by_row)[start : start + n]
+    bases = [row if (copy_of := by_row[row][0].copy_of) is None else copy_of for row in rows]
+    replaced = [row for row, base in zip(rows, bases, strict=True) if base != row and row < len(before)]
+    gone = dict(zip(replaced, before.take(replaced), strict=True))
+    unsure: dict[int, set[int]] = defaultdict(set)
+    for slot in slots:
+        if slot.ambiguous:
+            unsure[slot.row].add(slot.start)
+    return [
+        Diff(before=old, after=new, gone=gone.get(row), edits=tuple(by_row[row]), unsure=frozenset(unsure[row]))
+        for row, old, new in zip(rows, before.take(bases), after.take(rows), strict=True)
+    ]

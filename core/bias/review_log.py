@@ -12,7 +12,7 @@ from typing import Literal
 
 from pydantic import TypeAdapter
 
-from core.bias.mentions import Mention
+from core.bias.result import Mention
 from core.corpora.corpus import Corpus
 from core.runs import journal
 from core.text.sentence import Entity, Sentence

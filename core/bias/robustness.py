@@ -5,10 +5,9 @@ from collections import defaultdict
 from itertools import chain
 from typing import Literal
 
-from core.bias import rebuilt
 from core.bias.finds import new_names
 from core.bias.names import Known
-from core.bias.rebuilt import RobustnessResult
+from core.bias.result import EDITS, SLOTS, RobustnessResult, write_log, write_sentences
 from core.bias.robustness_sets import Robust, cross_category, misspelt, unseen
 from core.bias.tagger_finds import finds
 from core.bias.training_sentences import Name, name_of
@@ -69,9 +68,9 @@ def run(config: RobustnessConfig, job: Job) -> RobustnessResult:
     job.context.stage(f"renaming the mentions of {test.name}")
     renamed = _rename(config, job, known, gold)
     corpus = _sealed(config, job, test, gold, renamed)
-    conll = rebuilt.write_sentences(job.context, renamed.sentences)
-    log = rebuilt.write_edits(job.context, renamed.edits)
-    slots = rebuilt.write_slots(job.context, renamed.slots)
+    conll = write_sentences(job.context, renamed.sentences)
+    log = write_log(job.context, EDITS, renamed.edits)
+    slots = write_log(job.context, SLOTS, renamed.slots)
     sources = renamed.sources()
     return RobustnessResult(
         corpus=corpus.fingerprint,

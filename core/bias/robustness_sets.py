@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from random import Random
 
 from core.bias.names import Known, NameMaker, folded, is_content_word
-from core.bias.training_sentences import Edit, Name, edits_of, name_of, ordered, renamed, surface
+from core.bias.result import Edit, Slot
+from core.bias.training_sentences import Name, edits_of, name_of, ordered, renamed, surface
 from core.bias.typos import slip
 from core.errors import CorpusError
 from core.text.sentence import Entity, Sentence
@@ -19,21 +20,6 @@ from core.text.sentence import Entity, Sentence
 NewName = tuple[Name, str]  # a new name, and where it is from
 ChooseName = Callable[[Name, str], NewName | None]  # given a name and its type; None leaves it as it is
 TRIES = 50  # random draws before names are gone through in order, or the name is left as it is
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Slot:
-    """A mention of the new test set. source: where its name is from, "" if it is as it was. ambiguous: why its
-    type is not certain (`Known.ambiguity`), "" if it is."""
-
-    row: int
-    start: int
-    end: int
-    type: str
-    before: str
-    after: str
-    source: str
-    ambiguous: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

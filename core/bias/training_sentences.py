@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from core.bias.result import Edit
 from core.results import BoolArray, FloatArray, IntArray
 from core.text.sentence import Entity, Sentence, sentence_id
 from core.text.words import fold, joined
@@ -25,24 +26,6 @@ class Measured(NamedTuple):
 
 UNMEASURED = Measured(nan, nan, "")
 Measures = Mapping[tuple[int, int, int], Measured]  # by row, start, end
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Edit:
-    """One mention's change. row: of the rebuilt set. copy_of: the row of the training set that row `row` is a copy
-    of, None where it was changed in place. start, end: in the rebuilt sentence. before, after: the name that stood
-    in this context, and that stands there now. context_of: the row of the training set whose context the mention has
-    now, None where it kept its own."""
-
-    row: int
-    copy_of: int | None
-    start: int
-    end: int
-    type: str
-    before: str
-    after: str
-    kind: str
-    context_of: int | None = None  # logs of older versions have none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

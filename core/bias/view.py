@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from core.bias import result as mentions
-from core.bias.mentions import BAND, BINS, Bin, Mention
 from core.bias.plot import BIN_LOOKS, CeimPanel, ceim_bars
+from core.bias.result import BAND, BINS, Bin, Mention, read_mentions
 from core.bias.result import DifficultyResult as DifficultyResult
+from core.bias.result import mentions_file as mentions_path
 from core.corpora.corpus import Corpus
 from core.corpora.writers import harmless
 from core.projects.audit import exporting
@@ -71,7 +71,7 @@ class Measured:
 def measured(run_id: str) -> Measured:
     """A finished `difficulty` run, read once. Where its corpus was removed, its numbers stay and its text raises."""
     run = store().get(run_id)
-    rows = mentions.read(run)
+    rows = read_mentions(mentions_path(run))
     ceim = np.array([mention.ceim for mention in rows])
     # With fewer mentions than folds, some fold has none of the type.
     enough = max(FEW, 1 + max(mention.fold for mention in rows))
@@ -265,4 +265,4 @@ def mentions_csv(run_id: str, numbers: IntArray) -> bytes:
 
 def mentions_file(run_id: str) -> Path:
     """All mentions of a finished `difficulty` run: Parquet."""
-    return mentions.file(store().get(run_id))
+    return mentions_path(store().get(run_id))

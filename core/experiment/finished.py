@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from statistics import mean
 from typing import NamedTuple, TypedDict
 
-from core.bias.rebuilt import RebuildResult
+from core.bias.result import RebuildResult
 from core.experiment.arms import Cell, baseline
 from core.experiment.config import Replicate
 from core.experiment.result import evaluations_of_replicate

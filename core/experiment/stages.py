@@ -8,7 +8,7 @@ import numpy as np
 from core.assisting.drift import Assisted, check_assisting, mapped, random_part
 from core.assisting.score import check_trainable
 from core.assisting.skl import parse_map
-from core.bias.rebuilt import RebuildResult, read_edits
+from core.bias.result import RebuildResult, read_edits
 from core.corpora.corpus import Corpus
 from core.errors import ConfigError
 from core.experiment.arms import CONTROL, NONE, RANDOM, SHARE, WHOLE, Arm, Cell

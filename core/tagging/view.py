@@ -12,7 +12,7 @@ from core.bias.frontier import averages as averages
 from core.bias.frontier import frontier as frontier_rows
 from core.bias.frontier import known_train
 from core.bias.plot import TaggerPoint, best_of_both
-from core.bias.rebuilt import read_edits
+from core.bias.result import read_edits
 from core.errors import WinnowError
 from core.experiment import result as leaderboard
 from core.experiment.results import corpus_name

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.bias.mentions import Mention
+from core.bias.result import Mention
 from core.bias.review_log import FILE, append, corrected, read
 from tests.conftest import Seal, sentence
 

@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.bias.folds import folds
-from core.bias.instances import Instance, groups, instances, sampled
+from core.bias.pvi import Instance, folds, groups, instances, sampled
 from core.text.sentence import Entity, Sentence
 
 PAIRS = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 4)), min_size=2, max_size=80)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.bias.mentions import Mention, bin_of, read, write
+from core.bias.result import Mention, bin_of, read_mentions, write_mentions
 
 BITS = st.floats(-20, 20)
 NUMBER = st.integers(0, 2**31 - 1)
@@ -30,8 +30,8 @@ MENTION = st.builds(
 @given(st.lists(MENTION, max_size=5))
 def test_what_is_written_is_read(tmp_path_factory: pytest.TempPathFactory, mentions: list[Mention]) -> None:
     path: Path = tmp_path_factory.getbasetemp() / "mentions.parquet"
-    write(mentions, path)
-    assert read(path) == mentions
+    write_mentions(mentions, path)
+    assert read_mentions(path) == mentions
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,8 @@ from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
-from core.bias.folds import folds
-from core.bias.instances import Instance, groups, instances
-from core.bias.mentions import BAND
-from core.bias.pvi import log2_prior, pvi
+from core.bias.pvi import Instance, folds, groups, instances, log2_prior, pvi
+from core.bias.result import BAND
 from core.corpora.readers import ReadOptions, read
 from core.results import FloatArray, IntArray
 from core.samples.sets import sample_sets

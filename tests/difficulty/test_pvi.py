@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.bias.instances import instances
-from core.bias.pvi import STRENGTHS, calibrated, entropy, interval, log2_prior, pvi, tempered
+from core.bias.pvi import STRENGTHS, calibrated, entropy, instances, interval, log2_prior, pvi, tempered
 from core.text.sentence import Entity, Sentence
 
 CONLL = {"LOC": 7140, "PER": 6600, "ORG": 6321, "MISC": 3438}

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core.bias import mentions as difficulty
 from core.bias import rebuilding, reviews
 from core.bias import view as bias
+from core.bias.result import read_mentions, write_mentions
 from core.corpora.corpus import Corpus
 from core.corpora.library import Library
 from core.errors import ConfigError
@@ -230,9 +230,9 @@ def test_labels_are_reviewed_undone_and_exported(run: str, home: Path) -> None:
 
 def test_a_rebuild_shows_its_pools_and_what_changed_and_an_earlier_one_can_be_shown(run: str, corpus: Corpus) -> None:
     path = facade_runs.get(run).artifacts / "mentions.parquet"
-    some = difficulty.read(path)[::2]
+    some = read_mentions(path)[::2]
     path.unlink()
-    difficulty.write(some, path)
+    write_mentions(some, path)
     sum_up(facade_runs.get(run).path)
     options = {"train": corpus.fingerprint, "difficulty": run, "method": "random2low"}
     older, newer = (facade_runs.execute("rebuild", {**options, "rate": rate}) for rate in (0.1, 0.2))

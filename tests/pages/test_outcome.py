@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from core.assisting.drift import SklResult
-from core.bias.rebuilt import RebuildResult, RobustnessResult
-from core.bias.result import DifficultyResult
+from core.bias.result import DifficultyResult, RebuildResult, RobustnessResult
 from core.encoders.fetched import FetchResult
 from core.encoders.rank_result import RankResult
 from core.encoders.vectors import EmbedResult, ImportResult

@@ -5,9 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.bias import plot
-from core.bias.mentions import bin_of
 from core.bias.plot import BAR, SIDE, ceim_bars
-from core.bias.result import Bits, Intervals
+from core.bias.result import Bits, Intervals, bin_of
 
 CEIM = st.lists(st.floats(-9, 9) | st.sampled_from([-0.5, 0.5, 0.0, -0.25, 0.75, -40.0, 40.0]), min_size=1, max_size=60)
 

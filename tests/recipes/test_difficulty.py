@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from core.bias.difficulty import Trained, summary
-from core.bias.mentions import BINS, Mention, bin_of, read
 from core.bias.pvi import entropy
+from core.bias.result import BINS, Mention, bin_of, read_mentions
 from core.corpora.corpus import Corpus
 from core.errors import CorpusError
 from core.projects import removals, runs
@@ -53,7 +53,7 @@ def found(corpus: Corpus, **options: Any) -> Run:
 
 
 def mentions(run: Run) -> list[Mention]:
-    return read(run.artifacts / "mentions.parquet")
+    return read_mentions(run.artifacts / "mentions.parquet")
 
 
 def test_a_name_that_is_the_label_has_its_entropy_and_noise_has_nothing(seal: Seal) -> None:
@@ -201,7 +201,7 @@ def test_the_command_says_and_writes_what_the_run_found(seal: Seal, tmp_path: Pa
     assert (told["output"], told["mentions"], told["corpus"]) == (str(output), 20, corpus.fingerprint)
     assert set(told["v_information"]) == {"entity", "context"}
     assert set(told["ceim"]) == {"low", "near_zero", "high"}
-    rows = read(output)
+    rows = read_mentions(output)
     assert len(rows) == 20
     assert all(sentences[row.row].id == row.sentence for row in rows)  # a sample has the rows of the whole corpus
     code, _, err = command(*arguments, tmp_path / "D.csv")

@@ -19,7 +19,7 @@ import torch
 from torch.distributed import TCPStore  # type: ignore[attr-defined]
 
 from core import cards
-from core.bias import difficulty_folds
+from core.bias import difficulty
 from core.encoders import embed, rank
 from core.errors import Cancelled, ResourceError
 from core.kind import Job
@@ -221,7 +221,7 @@ def test_no_model_takes_a_device_before_the_run_has_it(home: Path, seal: Seal, m
     def announce(run_id: str) -> None:
         assert within, "other processes go on before the first has its card, and wait for it in vain"
 
-    for module in (calibrate, embed, finetune, predict, pretrain, rank, score, tag, difficulty_folds):
+    for module in (calibrate, embed, finetune, predict, pretrain, rank, score, tag, difficulty):
         monkeypatch.setattr(module, "on_device", watched)
     for module in (bilstm, classifier, encoder, mlm, taggers, word_states):
         monkeypatch.setattr(module, "pick_device", pick_device)

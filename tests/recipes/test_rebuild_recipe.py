@@ -8,10 +8,8 @@ from typing import NotRequired, TypedDict
 import numpy as np
 import pytest
 
-from core.bias import mentions as difficulty
 from core.bias import rebuilding
-from core.bias.rebuilt import read_edits, read_slots
-from core.bias.robustness_sets import Slot
+from core.bias.result import Slot, read_edits, read_mentions, read_slots
 from core.corpora import readers
 from core.corpora.corpus import Corpus
 from core.corpora.library import Library
@@ -119,7 +117,7 @@ def test_the_preview_counts_all_mentions_where_some_were_measured(home: Path, se
 @pytest.mark.parametrize("options", [{"rate": 0.0}, {"rate": 0.3}, {"rate": 0.9}, {"add_bin": "high"}])
 def test_shares_are_drawn_from_the_pools_that_the_preview_counts(made: Given, options: dict[str, object]) -> None:
     rows = list(next(made["train"].batches()))
-    mentions = difficulty.read(made["run"].artifacts / "mentions.parquet")
+    mentions = read_mentions(made["run"].artifacts / "mentions.parquet")
     given = {"train": "train", "method": "low-share", "difficulty": made["run"].id, **options}
     told = rebuilding.preview({**given, "size": 5})
     for name, n in told.bins.items():

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from core.bias.pools import Pools
-from core.bias.training_sentences import Edit, Rebuilt, Training, key_of, name_of, surface
+from core.bias.result import Edit
+from core.bias.training_sentences import Rebuilt, Training, key_of, name_of, surface
 from core.results import BoolArray
 from core.text.schemes import decode, encode
 from core.text.sentence import Sentence
