@@ -20,8 +20,8 @@ from core.results import Evaluation
 from core.runs.store import RunStore, is_run_id
 from core.stats.scoring import evaluate
 from core.tagging import evaluations
+from core.tagging.config import FinetuneConfig
 from core.tagging.evaluations import FinetuneResult, SplitScores
-from core.tagging.finetune import FinetuneConfig
 from core.tagging.scores import all_seeds
 from core.text.sentence import Prediction, Sentence
 from core.training.saved_models import PretrainResult

@@ -34,9 +34,9 @@ from core.stats.verdict import Tested, Word, by_holm
 from core.stats.welch import welch
 from core.tagging import evaluations
 from core.tagging import result as taggers
+from core.tagging.config import WordVectorOptions
 from core.tagging.evaluations import FinetuneResult
 from core.tagging.network import MULTILINGUAL
-from core.tagging.pretrained_words import WordVectorOptions
 
 Share = Literal["all", "sub-word"]
 DRAWS = 3  # of as many sentences as the threshold keeps, at least; each has a seed's tagger

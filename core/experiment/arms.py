@@ -16,7 +16,7 @@ from core.config import Budget
 from core.errors import ConfigError
 from core.models.networks import ON_ENCODER, Network
 from core.selection import STRATEGIES
-from core.tagging.network import check_own
+from core.tagging.config import check_settings
 from core.training.settings import TaggerSettings
 
 NONE, RANDOM, CONTROL, STATES, ALL = "none", "random", "random-only", "states", "all"
@@ -352,7 +352,7 @@ def complete(names: Sequence[str], given: Mapping[str, object], network: str, si
 def check_taggers(names: Sequence[str], settings: TaggerSettings) -> None:
     """Check each arm's tagger options before anything is trained. settings: shared by all arms. Errors: ConfigError."""
     for name in names:
-        check_own(settings.model_copy(update=find(name).tagger))
+        check_settings(settings.model_copy(update=find(name).tagger))
 
 
 def cells(

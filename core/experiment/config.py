@@ -21,13 +21,14 @@ from core.experiment import arms
 from core.experiment.arms import Cell, claimed, find
 from core.kind import Options
 from core.models.encoder_options import EncoderOptions
+from core.models.networks import ON_ENCODER
 from core.paths import home
 from core.pretraining.pretrain import PretrainOptions
 from core.runs.store import RunStore
 from core.selection import STRATEGIES, strategy_options
 from core.selection.select import SelectOptions
 from core.similarity.wvv import WvvOptions
-from core.tagging.network import MULTILINGUAL, begins_from_encoder
+from core.tagging.network import MULTILINGUAL
 from core.training.mlm_settings import MlmSettings
 from core.training.settings import TaggerSettings
 
@@ -301,7 +302,7 @@ class ExperimentConfig(Config):
             raise ConfigError("budgets: give at least one, for example 10%.")
         if "add_bin" in self.rebuild:
             raise ConfigError("rebuild.add_bin: is a variant of its own here; name base+low:1000 among the arms.")
-        if self.encoders and not begins_from_encoder(self.network):
+        if self.encoders and self.network not in ON_ENCODER:
             raise ConfigError(f"axis: a {self.network} starts from no encoder; leave the axis out, or its variants.")
         self._check_multipliers()
         names = self._names()
@@ -381,7 +382,7 @@ class ExperimentConfig(Config):
     @property
     def tagger_preset(self) -> str:
         """Preset of every arm's fine-tuning; `paper` is that of Ma et al. 2023 if all arms are theirs."""
-        fits = self.preset == "paper" and arms.of_bias(self.arms) and begins_from_encoder(self.network)
+        fits = self.preset == "paper" and arms.of_bias(self.arms) and self.network in ON_ENCODER
         return "paper-bias" if fits else self.preset
 
     @property

@@ -22,6 +22,7 @@ from core.experiment.fan import at_once, wall
 from core.experiment.stages import Stages
 from core.experiment.steps import CHECK, Step, in_order, lines
 from core.kind import Job, Kind, Options, plan
+from core.models.networks import ON_ENCODER
 from core.reporter import Parted, Silent
 from core.runs.context import RunContext
 from core.runs.store import Run, RunStore
@@ -29,7 +30,6 @@ from core.selection import STRATEGIES, strategy_options
 from core.tagging import estimate
 from core.tagging.calibration import CalibrateResult
 from core.tagging.estimate import START, Read, Speed, Speeds
-from core.tagging.network import begins_from_encoder
 from core.training.mlm_settings import MlmSettings
 from core.training.settings import TaggerSettings
 
@@ -258,7 +258,7 @@ class Seconds:
 
     def _tagger(self, settings: TaggerSettings, *, states: bool = False) -> Speed:
         """Return the speed of a tagger. states: the recurrent tagger reads an encoder's frozen states."""
-        encoder = self.encoder if states or begins_from_encoder(settings.network) else ""
+        encoder = self.encoder if states or settings.network in ON_ENCODER else ""
         usual = Speed.measured(self.measured, "tagger", "train")
         return self._speed(usual, settings, encoder, [self.corpora["train"]]).of_network(settings.network)
 

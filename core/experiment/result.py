@@ -28,8 +28,7 @@ from core.stats.verdict import Answer, Unlearnt
 from core.stats.verdict import Word as Verdict
 from core.stats.welch import Welch
 from core.tagging import evaluations
-from core.tagging.evaluations import TrainInTest
-from core.tagging.too_long import TooLong
+from core.tagging.evaluations import TooLong, TrainInTest
 
 # not tested: the arm could change too few of the labels that it was asked to change.
 Word = Verdict | Literal["not tested", "baseline", "control"]

@@ -6,7 +6,7 @@ On several GPUs or machines the same command under torchrun; the first process o
 """
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -20,7 +20,6 @@ from core.importing.learnable import learnable
 from core.kind import About, Job, Kind
 from core.models import unknown
 from core.models.encoder_options import EncoderOptions
-from core.pretraining.card import card
 from core.results import IntArray
 from core.training import saved_models as models
 from core.training.mlm_settings import PACKED, WHOLE, Balance, MlmSettings, Settings
@@ -34,6 +33,10 @@ if TYPE_CHECKING:
     from core.training.mlm_trainer import Piles
 
 HELD_OUT, HELD_OUT_MOST = 0.05, 1000  # share of a corpus, sentences
+_FITTED = (
+    "The encoder came without a vocabulary head. One was fitted first with the encoder frozen (transform from the"
+    " identity, decoder tied to the embeddings, bias from the pieces' frequencies); losses below are after that."
+)
 
 
 class PretrainOptions(MlmSettings):
@@ -102,7 +105,7 @@ def run(config: PretrainConfig, job: Job) -> PretrainResult:
     )
     if not rank():
         context.stage("saving")
-        lm.save(models.folder(context.run), card(config, corpora, result))
+        lm.save(models.folder(context.run), _card(config, corpora, result))
         context.artifact(models.NAME, models.folder(context.run))
         for part in context.run.checkpoints.iterdir():  # three times the model's size
             shutil.rmtree(part) if part.is_dir() else part.unlink()
@@ -233,6 +236,64 @@ def _settings(config: PretrainConfig, lm: "MaskedLM", piles: "Piles", job: Job) 
         checkpointing=config.checkpointing,
         parts=config.parts,
     )
+
+
+def _card(config: PretrainConfig, corpora: Sequence[Corpus], result: PretrainResult) -> str:
+    """Return the model card: Markdown with the front matter that the Hugging Face hub reads."""
+    data = [
+        f"- {c.name}: {c.n_sentences:,} sentences, {c.n_tokens:,} tokens, fingerprint `{c.fingerprint}`"
+        for c in corpora
+    ]
+    settings = [
+        f"- {name}: {value}"
+        for name, value in config.model_dump(mode="json").items()
+        if name not in ("corpora", "allow_download") and value not in ("", False, [])
+    ]
+    return "\n".join(
+        [
+            "---",
+            "library_name: transformers",
+            "pipeline_tag: fill-mask",
+            "tags: [masked-language-modelling]",
+            "---",
+            f"# {config.init}, pre-trained on",
+            *data,
+            "",
+            f"{result.sentences:,} sentences per epoch, {result.epochs:g} epochs, {result.steps:,} steps.",
+            "",
+            _FITTED if result.head_fitted else "The vocabulary head is the encoder's own, trained on with it.",
+            "",
+            "## Settings",
+            *settings,
+            "",
+            "## Results",
+            "Loss in nats per masked piece, after each epoch.",
+            "",
+            "| | before | after each epoch |",
+            "|---|---|---|",
+            *_losses(result),
+            "",
+        ]
+    )
+
+
+def _losses(result: PretrainResult) -> list[str]:
+    losses = [
+        ("held-out loss, task corpus", "dev_loss_task", result.dev_loss),
+        ("held-out loss, general text", "dev_loss_general", result.dev_loss_general),
+    ]
+    perplexity = result.pseudo_perplexity
+    return [
+        *(
+            f"| {name} | {_number(result.before.get(key))} | {', '.join(map(_number, curve)) or '-'} |"
+            for name, key, curve in losses
+        ),
+        f"| pseudo-perplexity, task corpus | {_number(perplexity.before)} | {_number(perplexity.after)} |",
+    ]
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"
 
 
 def _outcome(result: PretrainResult, _: About) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 from core.errors import WinnowError
 from core.experiment import results
 from core.kinds import KINDS
+from core.models.networks import ON_ENCODER
 from core.projects import run_labels as labels
 from core.projects import runs
 from core.runs.result import read
@@ -16,7 +17,6 @@ from core.selection import choices
 from core.selection import view as selections
 from core.selection.choices import Choice
 from core.shown import distinct, short
-from core.tagging import training_view as training
 
 
 def run_titles(listed: Iterable[Run], words: Callable[[Run], str] | None = None) -> dict[str, str]:
@@ -107,7 +107,7 @@ class Named:
         with suppress(WinnowError):
             config = runs.get(model).manifest.config
             network = config.get("network", "encoder")
-            begun = encoder(config["init"]) if training.begins_from_encoder(network) else network
+            begun = encoder(config["init"]) if network in ON_ENCODER else network
             return f"{begun} on {corpus_name(config['train'])}"
         return model.rstrip("/").rsplit("/", 1)[-1]
 

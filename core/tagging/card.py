@@ -2,17 +2,13 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from core.kind import Job
 from core.models.networks import MOST, ON_ENCODER
 from core.runs.versions import versions
-from core.tagging.evaluations import SeedOutcome, TrainInTest
+from core.tagging.config import FinetuneConfig
+from core.tagging.evaluations import SeedOutcome, TooLong, TrainInTest
 from core.tagging.rare_words import HELD
-from core.tagging.too_long import TooLong
-
-if TYPE_CHECKING:
-    from core.tagging.finetune import FinetuneConfig
 
 _USE = """
 ## Use
@@ -76,7 +72,7 @@ _NO_CHAIN = ("head", "constrained", "layers")  # settings that a tagger of spans
 
 
 def card(
-    config: "FinetuneConfig",
+    config: FinetuneConfig,
     job: Job,
     outcomes: Sequence[SeedOutcome],
     train_in_test: TrainInTest,
@@ -116,7 +112,7 @@ def card(
     return "\n\n".join(parts) + "\n" + _confidence(config, kept) + _use(config, kept, too_long)
 
 
-def _use(config: "FinetuneConfig", kept: SeedOutcome, too_long: TooLong | None) -> str:
+def _use(config: FinetuneConfig, kept: SeedOutcome, too_long: TooLong | None) -> str:
     if config.network == "span":
         return _SPANS.format(too_long.words if too_long else "").replace(" \n", "\n") + _USE_WINNOW
     if config.network != "encoder":
@@ -129,7 +125,7 @@ def _use(config: "FinetuneConfig", kept: SeedOutcome, too_long: TooLong | None) 
     return _USE.format(argmax=argmax) + others + mixed + _alone(config.context)
 
 
-def _how_scored(config: "FinetuneConfig") -> str:
+def _how_scored(config: FinetuneConfig) -> str:
     if config.network == "span":
         return (
             "Micro F1 over exact entities, percent. There is one decoding, in all columns alike: the surest spans that "
@@ -165,7 +161,7 @@ def by_others(decodings: Mapping[str, float], last_layer: float | None = None, *
     )
 
 
-def _confidence(config: "FinetuneConfig", kept: SeedOutcome) -> str:
+def _confidence(config: FinetuneConfig, kept: SeedOutcome) -> str:
     if kept.dev.calibration is None:
         return ""
     among = ""
@@ -193,7 +189,7 @@ def _alone(context: int) -> str:
     )
 
 
-def _settings(config: "FinetuneConfig") -> list[tuple[str, object]]:
+def _settings(config: FinetuneConfig) -> list[tuple[str, object]]:
     names = (
         "init",
         "weights",

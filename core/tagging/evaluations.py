@@ -21,13 +21,13 @@ from pydantic import TypeAdapter
 
 from core.errors import CorpusError
 from core.files import read_back, read_json, replacing, write_atomic
+from core.models.networks import MOST, beyond
 from core.results import Evaluation
 from core.runs.run import Run
 from core.stats import learning
 from core.stats.calibration import Abstaining, Calibration
 from core.stats.scoring import TypeReport
-from core.tagging.too_long import TooLong
-from core.text.sentence import Entity, Prediction
+from core.text.sentence import Entity, Prediction, Sentence
 
 _ABSTAINING = tuple(each.name for each in fields(Abstaining))
 
@@ -138,6 +138,31 @@ class TrainInTest:
             f"{n:,} training sentence{'s are' if n > 1 else ' is'} in the dev or test set "
             f"too ({self.exact:,} word for word, {self.near:,} nearly)."
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TooLong:
+    """Labelled entities per split that are longer than any span that a tagger of spans reads. of: all entities."""
+
+    longer: Mapping[str, int]
+    of: Mapping[str, int]
+
+    @classmethod
+    def count(cls, splits: Mapping[str, Sequence[Sentence]]) -> "TooLong":
+        counts = {name: beyond(sentences) for name, sentences in splits.items()}
+        return cls(
+            longer={name: longer for name, (longer, _) in counts.items()},
+            of={name: n for name, (_, n) in counts.items()},
+        )
+
+    @property
+    def words(self) -> str:
+        """Sentence with their share of each split; "" if there are none."""
+        shares = [f"{n / self.of[name]:.1%} of the spans in {name}" for name, n in self.longer.items() if n]
+        if not shares:
+            return ""
+        joined = f"{', '.join(shares[:-1])} and {shares[-1]}" if len(shares) > 1 else shares[0]
+        return f"{joined} are longer than {MOST} words and cannot be found."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,100 +1,83 @@
-"""`finetune`: taggers trained on L_C, one a seed; the best epoch is chosen on dev and tested once."""
+"""`finetune`: train taggers on L_C, one per seed; choose the best epoch on dev and test it once.
 
+Under torchrun, each process trains some of the seeds on a GPU of its own.
+"""
+
+import os
 import shutil
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING
 
-from pydantic import field_validator
-
-from core.config import option
+from core.corpora import hygiene
+from core.corpora.corpus import Corpus
 from core.encoders.encoder_fit import note_fit
-from core.errors import ConfigError, CorpusError, Unfinished
+from core.errors import CorpusError, Unfinished
+from core.files import sync_all
 from core.importing.data_checks import red_items
 from core.kind import About, Job, Kind
 from core.models import unknown
-from core.models.fingerprint import fingerprint
 from core.models.networks import ON_ENCODER
+from core.reporter import Silent
+from core.results import BoolArray
+from core.runs.context import RunContext
+from core.runs.executors.share import CLAIMS
+from core.runs.lock import locked
 from core.runs.parts import Parts
+from core.runs.run import Run
 from core.runs.store import RunStore, is_run_id
 from core.shown import count
 from core.tagging import evaluations
 from core.tagging.card import card
-from core.tagging.evaluations import FinetuneResult, SeedOutcome
+from core.tagging.config import FinetuneConfig, check_network
+from core.tagging.evaluations import FinetuneResult, SeedOutcome, TooLong, TrainInTest
 from core.tagging.network import (
     Borrowed,
-    begins_from_encoder,
     borrow,
-    check_network,
     copies,
-    lighter,
+    count_with_vector,
     new_network,
-    own_weights,
+    save_memory,
+    sentence_weights,
 )
-from core.tagging.overlap import Overlap, overlap
-from core.tagging.pretrained_words import WordVectorOptions, with_vector
 from core.tagging.scores import all_seeds, labelled, note_unlearnt, score_split, types_of, without_mix
-from core.tagging.seeds import Seeds, dealt
-from core.tagging.too_long import TooLong
 from core.terms import DECIDING
 from core.text.cut import Cut, learn
 from core.text.neighbours import InContext, in_context
 from core.text.sentence import Sentence
 from core.training import saved_models as models
 from core.training.on_device import on_device
+from core.training.ranks import announce, rank
 from core.training.settings import TaggerSettings
 
 if TYPE_CHECKING:
     from core.models.tagger import Tagger
     from core.training.epochs import Epochs
 
+_TORCHRUN = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+_POLL = 0.5  # seconds
+_PATIENCE = 3600.0  # seconds; long enough for another process to write the largest tagger
 
-class FinetuneConfig(WordVectorOptions, TaggerSettings):
-    """Options: from which encoder, on what, and how."""
 
-    init: str = option(
-        "minilm", "A Hugging Face name, a folder, minilm (bundled), or the id of a finished pretrain run."
-    )
-    train: str = option(..., "Training set: labelled sentences (L_C).", corpus=True)
-    dev: str = option(..., "Dev set: the best epoch is chosen on it.", corpus=True)
-    test: tuple[str, ...] = option((), "Labelled test splits, each read once.", corpus=True)
-    seeds: tuple[int, ...] = option((1, 2, 3), "One tagger a seed; 3 for a look, 5 for a claim.")
-    stages: Literal["joint", "lpft"] = option(
-        "joint",
-        "lpft: first the last layer and the CRF under a frozen encoder, then all, both by these settings.",
-    )
-    states: str = option("", "bilstm: an encoder whose frozen layers, mixed, join at the second BiLSTM.")
-    assisting: str = option("", "Another labelled corpus to learn from too, such as what skl keeps.", corpus=True)
-    assisting_types: tuple[str, ...] = option(
-        (),
-        "bilstm, charcnn: all types of the corpus that the assisting sentences are a part of; with others than the "
-        "training sentences' they get an output layer of their own, whatever the part holds.",
-    )
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Overlap:
+    """Sentences of the training set that are in a dev or test set too.
 
-    weights: str = option("", "Hash of the encoder.", hidden=True)
+    seen: per split, `(n,)`, True for its sentences that are in the training set.
+    """
 
-    def settled(self) -> Self:
-        """Options with the encoder's hash; a run's id says as much. Errors: ModelError if the encoder is not here."""
-        encoder, settled = self.init if self.network in ON_ENCODER else self.states, super().settled()
-        if not encoder or is_run_id(encoder) or self.allow_download:
-            return settled
-        return settled.model_copy(update={"weights": fingerprint(encoder)})
-
-    @field_validator("seeds")
-    @classmethod
-    def _seeds(cls, seeds: tuple[int, ...]) -> tuple[int, ...]:
-        if not seeds or len(set(seeds)) < len(seeds) or min(seeds) < 0:
-            raise ConfigError(f"seeds: {seeds} must be different whole numbers from 0 on, at least one.")
-        return seeds
+    train: TrainInTest
+    seen: Sequence[BoolArray]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Splits:
-    """L_C in memory. types: of train, which a tagger can learn. all_types: of all splits, which count.
+    """L_C in memory.
 
-    weights: what the loss of each training sentence counts for. overlap: of train with dev and tests. cut: of train.
-    too_long: for a tagger of spans.
+    types: types of train, which a tagger can learn. all_types: types of all splits, which are scored. weights: of each
+    training sentence's loss. cut: the rule that cut train into tokens. too_long: set for a tagger of spans.
     """
 
     train: list[Sentence]
@@ -110,20 +93,20 @@ class Splits:
 
 
 def run(config: FinetuneConfig, job: Job) -> FinetuneResult:
-    """Artifacts: a model (of the seed that is best on dev), and what `artifacts.evaluations` lists."""
+    """Train, test and keep the tagger of the seed that is best on dev. Artifacts: `model`; see `evaluations`."""
     from core.models.memory import release_memory
 
     check_network(config)
     splits = _read(config, job)
-    shares = with_vector(splits.borrowed.vectors, splits.train, splits.tests, job)
+    shares = count_with_vector(splits.borrowed.vectors, splits.train, splits.tests, job)
     with dealt(job.context.run, config.seeds) as seeds:
         if left := seeds.left():
             with on_device(job, config.precision):
                 parts = Parts(job.context, [1.0] * len(seeds.own))
                 for seed in left:
                     parts.next(seeds.own.index(seed), f"seed {seed}")
-                    _settle(config, job, splits, seed, seeds)
-                    release_memory()  # else two seeds' weights and moments lie on the card
+                    _train_and_test(config, job, splits, seed, seeds)
+                    release_memory()  # else weights and moments of two seeds would share the GPU
         outcomes = seeds.wait(job.context)
     for outcome in outcomes:
         if outcome.seed not in seeds.own:
@@ -138,51 +121,65 @@ def run(config: FinetuneConfig, job: Job) -> FinetuneResult:
 
 def _read(config: FinetuneConfig, job: Job) -> Splits:
     job.context.stage("reading the labelled sentences")
-    train, dev, *tests = (
-        in_context(labelled(job.corpus(name)), config.context) for name in (config.train, config.dev, *config.test)
-    )
+    corpora = [job.corpus(name) for name in (config.train, config.dev, *config.test)]
+    train, dev, *tests = (in_context(labelled(corpus), config.context) for corpus in corpora)
     if config.context and not any(isinstance(sentence, InContext) for sentence in train):
-        job.context.note("context: no training sentence says which document it is of, so none has neighbours.")
+        job.context.note("context: no training sentence names its document, so none has neighbouring sentences.")
     seen, rest = types_of(train), types_of(dev, *tests)
     if not seen:
-        raise CorpusError(
-            f"{job.corpus(config.train).name}: no sentence holds an entity, so there is nothing to learn."
-        )
+        raise CorpusError(f"{corpora[0].name}: no sentence holds an entity, so there is nothing to learn.")
     if missing := sorted(rest - seen):
         job.context.note(
             f"{', '.join(missing)}: not in the training set, so no tagger can find them; they count as missed."
         )
     borrowed = borrow(config, job, sorted(seen), model_folder(config.states, job))
+    overlap = find_overlap(corpora[0], corpora[1:], job)
+    too_long = None
+    if config.network == "span":
+        names = ["train", "dev", *map(evaluations.name_of_test_set, range(len(tests)))]
+        too_long = TooLong.count(dict(zip(names, (train, dev, *tests), strict=True)))
+        if too_long.words:
+            job.context.note(too_long.words)
     return Splits(
         train=train,
-        weights=own_weights(config, train),
+        weights=sentence_weights(config, train),
         borrowed=borrowed,
         dev=dev,
         tests=tests,
         types=tuple(sorted(seen)),
         all_types=tuple(sorted(seen | rest)),
-        overlap=overlap(job.corpus(config.train), [job.corpus(name) for name in (config.dev, *config.test)], job),
+        overlap=overlap,
         cut=learn(sentence.tokens for sentence in train),
-        too_long=_too_long(job, train, dev, *tests) if config.network == "span" else None,
+        too_long=too_long,
     )
 
 
-def _too_long(job: Job, *splits: Sequence[Sentence]) -> TooLong:
-    """Count what a tagger of spans cannot find, and note it. splits: train, dev, tests."""
-    names = ["train", "dev", *map(evaluations.name_of_test_set, range(len(splits) - 2))]
-    counted = TooLong.count(dict(zip(names, splits, strict=True)))
-    if counted.words:
-        job.context.note(counted.words)
-    return counted
+def find_overlap(train: Corpus, splits: Sequence[Corpus], job: Job) -> Overlap:
+    """Find sentences of `train` in `splits`, exact and near duplicates, and note their number (SOURCES.md, Leaks).
+
+    Takes about a second per 10,000 sentences of all corpora.
+    """
+    job.context.stage("looking for training sentences in the dev and test sets")
+    flags = hygiene.audit(train, splits, Silent())
+    exact = flags.leak_rules["exact"]
+    both = TrainInTest(exact=exact, near=flags.counts["leak"] - exact)
+    seen = [hygiene.audit(split, [train], Silent()).has("leak") for split in splits]
+    if both:
+        job.context.note(f"{both.words} A tagger may have memorised them, so scores without them are reported too.")
+    return Overlap(train=both, seen=seen)
 
 
-def _settle(config: FinetuneConfig, job: Job, splits: Splits, seed: int, seeds: Seeds) -> None:
-    """Train and test one seed, keep its tagger if it is the best so far, and write what came of it."""
+def _train_and_test(config: FinetuneConfig, job: Job, splits: Splits, seed: int, seeds: "Seeds") -> None:
+    """Train and test one seed, keep its tagger if it is the best so far, and write the outcome."""
     from core.training.calibration import fit_temperature
 
     job.context.stage(f"training, seed {seed}")
     settings = config.training(len(splits.train))
-    _note_sample(job, settings.dev_sentences, len(splits.dev))
+    if 0 < settings.dev_sentences < len(splits.dev):
+        job.context.note(
+            f"Each epoch is scored on {settings.dev_sentences:,} of the {len(splits.dev):,} dev sentences; the "
+            "reported score uses all of them."
+        )
     tagger = _network(config, job, splits, seed)
     if not seeds.place and seed == config.seeds[0]:
         _warn(config, job, splits, tagger)
@@ -210,19 +207,23 @@ def _settle(config: FinetuneConfig, job: Job, splits: Splits, seed: int, seeds: 
         if seeds.leads(seed, outcome.dev.micro_f1) or not models.folder(job.context.run).is_dir():
             seeds.keep(tagger)
         evaluations.write_outcome(job.context.run, seed, outcome)
-    shutil.rmtree(_checkpoints(job, seed), ignore_errors=True)
+    shutil.rmtree(job.context.run.checkpoints / f"seed-{seed}", ignore_errors=True)
 
 
-def _note_sample(job: Job, judged_by: int, dev: int) -> None:
-    if 0 < judged_by < dev:
-        job.context.note(
-            f"An epoch is judged by {judged_by:,} of the {dev:,} dev sentences; the score that is "
-            "reported is of all of them."
-        )
+def _network(config: FinetuneConfig, job: Job, splits: Splits, seed: int) -> "Tagger":
+    from transformers import set_seed
+
+    set_seed(seed)
+    init = model_folder(config.init, job) if config.network in ON_ENCODER else ""
+    tagger = new_network(config, init, splits.train, splits.types, splits.borrowed)
+    if config.preset != "paper":
+        tagger.level_chains()
+    tagger.cut = splits.cut
+    return tagger
 
 
 def _warn(config: FinetuneConfig, job: Job, splits: Splits, tagger: "Tagger") -> None:
-    """Note what the encoder loses of the training sentences; a recurrent tagger reads letters."""
+    """Note what the encoder's vocabulary loses of the training set; a recurrent tagger reads letters."""
     from core.models.piece_tagger import PieceTagger
     from core.training.lighter import lora_note
 
@@ -234,15 +235,17 @@ def _warn(config: FinetuneConfig, job: Job, splits: Splits, tagger: "Tagger") ->
         note_fit(job, tagger.tokenizer, sample, encoder=config.init, corpus=name, max_length=longest)
 
 
-def _train(config: FinetuneConfig, job: Job, splits: Splits, tagger: "Tagger", *, seed: int, seeds: Seeds) -> "Epochs":
+def _train(
+    config: FinetuneConfig, job: Job, splits: Splits, tagger: "Tagger", *, seed: int, seeds: "Seeds"
+) -> "Epochs":
     """Train `tagger` in place."""
     from core.training.finetune import finetune
     from core.training.lpft import lpft
 
-    merge = lighter(config, tagger, seed)
+    merge = save_memory(config, tagger, seed)
 
     def stopped(epochs: "Epochs") -> None:
-        """Stop, and keep the best so far, which is the best there is as long as no seed is finished."""
+        """Keep the best tagger so far when the user stops the run, unless a seed has finished with one."""
         with seeds.settling():
             if not seeds.finished() and not seeds.place:
                 merge()
@@ -258,7 +261,7 @@ def _train(config: FinetuneConfig, job: Job, splits: Splits, tagger: "Tagger", *
         splits.dev,
         config.training(len(splits.train)),
         seed=seed,
-        folder=_checkpoints(job, seed),
+        folder=job.context.run.checkpoints / f"seed-{seed}",
         report=job.context,
         types=splits.all_types,
         weights=splits.weights,
@@ -272,36 +275,93 @@ def _train(config: FinetuneConfig, job: Job, splits: Splits, tagger: "Tagger", *
     return epochs
 
 
-def _checkpoints(job: Job, seed: int) -> Path:
-    return job.context.run.checkpoints / f"seed-{seed}"
-
-
-def _network(config: FinetuneConfig, job: Job, splits: Splits, seed: int) -> "Tagger":
-    from transformers import set_seed
-
-    set_seed(seed)
-    init = model_folder(config.init, job) if config.network in ON_ENCODER else ""
-    tagger = new_network(config, init, splits.train, splits.types, splits.borrowed)
-    if config.preset != "paper":
-        tagger.level_chains()
-    tagger.cut = splits.cut
-    return tagger
-
-
 def model_folder(reference: str, job: Job) -> str:
-    """A run's id as the folder of its model; anything else as it is. Errors: RunError, ConfigError."""
+    """Return the folder of a run's model; return any reference but a run id as it is. Errors: RunError, ConfigError."""
     if not is_run_id(reference):
         return reference
     run = RunStore(job.home).get(reference)
     folder = models.folder(run)
     if run.state().state != "succeeded" or not folder.is_dir():
-        raise Unfinished(f"{reference}: has no finished model; wait for its end, or resume it.")
+        raise Unfinished(f"{reference}: has no finished model; wait until the run ends, or resume it.")
     return str(folder)
+
+
+@dataclass(frozen=True, slots=True)
+class Seeds:
+    """Seeds of a run, dealt to `of` processes. numbers: all seeds. place: index of this process, from 0."""
+
+    run: Run
+    numbers: Sequence[int]
+    place: int
+    of: int
+
+    @property
+    def own(self) -> Sequence[int]:
+        """Seeds that this process trains."""
+        return self.numbers[self.place :: self.of]
+
+    def finished(self) -> dict[int, SeedOutcome]:
+        """Outcomes of the finished seeds of all processes."""
+        outcomes = ((seed, evaluations.read_outcome(self.run, seed)) for seed in self.numbers)
+        return {seed: outcome for seed, outcome in outcomes if outcome}
+
+    def left(self) -> list[int]:
+        """Seeds that this process still has to train."""
+        finished = self.finished()
+        return [seed for seed in self.own if seed not in finished]
+
+    def leads(self, seed: int, dev_f1: float) -> bool:
+        """Return True if this seed is the best on dev of all finished ones; the first in the list wins a tie."""
+        score = dev_f1, -self.numbers.index(seed)
+        others = self.finished().items()
+        return all(score > (other.dev.micro_f1, -self.numbers.index(at)) for at, other in others)
+
+    def settling(self) -> AbstractContextManager[None]:
+        """Lock to hold while keeping a tagger and writing its outcome, so that processes do it in turn."""
+        return locked(self.run.path / CLAIMS / "tagger", patience=_PATIENCE) if self.of > 1 else nullcontext()
+
+    def keep(self, tagger: "Tagger") -> None:
+        """Replace the run's model by `tagger`."""
+        folder = models.folder(self.run)
+        draft = folder.with_name(f".{folder.name}.draft")
+        shutil.rmtree(draft, ignore_errors=True)
+        draft.mkdir(parents=True)
+        tagger.write(draft)
+        sync_all(draft)
+        shutil.rmtree(folder, ignore_errors=True)  # if killed here, the seed has no outcome yet and is trained again
+        draft.rename(folder)
+
+    def wait(self, context: RunContext) -> list[SeedOutcome]:
+        """Wait until all seeds are finished, and return their outcomes in order."""
+        finished = self.finished()
+        if len(finished) < len(self.numbers):
+            context.stage("waiting for the seeds of the other processes")
+        while len(finished) < len(self.numbers):
+            context.check()  # torchrun ends this process if another one fails
+            time.sleep(_POLL)
+            finished = self.finished()
+        return [finished[seed] for seed in self.numbers]
+
+
+@contextmanager
+def dealt(run: Run, numbers: Sequence[int]) -> Iterator[Seeds]:
+    """Deal seeds to the processes of torchrun; the first process announces the run to the others.
+
+    Inside, torchrun's variables are hidden: no batch is shared, and each process takes a free GPU as any command does.
+    `rank` is 0 there; use `Seeds.place`.
+    """
+    announce(run.id)
+    seeds = Seeds(run=run, numbers=numbers, place=rank(), of=int(os.environ.get("WORLD_SIZE", "1")))
+    hidden = {name: os.environ.pop(name) for name in _TORCHRUN if name in os.environ}
+    try:
+        yield seeds
+    finally:
+        os.environ.update(hidden)
 
 
 def _title(run: About) -> str:
     network = run.config.get("network", "encoder")
-    if begins_from_encoder(network):
+    if network in ON_ENCODER:
         spans = "" if network != "span" else " on spans"
         spans = " as MINER" if run.config.get("beta") or run.config.get("gamma") else spans
         trained = f"Fine-tune {run.encoder(run.config['init'])}{spans}"

@@ -1,20 +1,28 @@
-"""What a tagger may borrow (word vectors, an encoder's states, another corpus's labels), and the recurrent ones."""
+"""The network of a tagger, and the data it borrows: word vectors, an encoder's states, an assisting corpus."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
+from random import Random
 from statistics import fmean
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from core.assisting.drift import check_assisting
+from core.bias.names import Known, folded
+from core.bias.training_sentences import Name, name_of, ordered, renamed
+from core.encoders.vectors import alike_words, mean_cosine, read_words
 from core.errors import ConfigError
 from core.kind import Job
-from core.models.networks import ON_ENCODER
+from core.models.networks import MOST, ON_ENCODER
+from core.runs.store import RunStore
 from core.similarity.wvv import WvvOptions
-from core.tagging.other_names import OtherNames
-from core.tagging.pretrained_words import joined, word_vectors
+from core.tagging.config import FinetuneConfig, WordVectorOptions
+from core.tagging.evaluations import WithVector
 from core.text.neighbours import in_context
+from core.text.paired import Paired
 from core.text.sentence import Sentence
 from core.training.settings import TaggerSettings
 
@@ -23,7 +31,6 @@ if TYPE_CHECKING:
 
     from core.models.tagger import Tagger
     from core.models.word_features import Vectors
-    from core.tagging.finetune import FinetuneConfig
     from core.training.rows import Copies
 
 CLASS_WEIGHTS = {"none": 0.0, "root": 0.5, "inverse": 1.0}  # the power of a type's inverse share
@@ -32,8 +39,11 @@ MONOLINGUAL, MULTILINGUAL = 200, 400  # LSTM units of Murthy et al. 2018, alone 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Borrowed:
-    """Data that a training takes from elsewhere. states: an encoder's name or folder, "" for none. assisting_types: of
-    the whole corpus that the assisting sentences are a part of, where that is known. word_size: of a word's vector."""
+    """Data that a training takes from elsewhere.
+
+    assisting_types: types of the corpus from which the assisting sentences were taken, if known. word_size: numbers
+    per word vector, 0 for the default. states: name or folder of an encoder, "" for none.
+    """
 
     assisting: list[Sentence]
     assisting_types: tuple[str, ...] = ()
@@ -49,68 +59,10 @@ class Borrowed:
         return seen | set(self.assisting_types)
 
 
-def begins_from_encoder(network: str) -> bool:
-    """Whether a tagger of that network is an encoder that is fine-tuned."""
-    return network in ON_ENCODER
+def borrow(config: FinetuneConfig, job: Job, types: Sequence[str], states: str = "") -> Borrowed:
+    """Fetch everything that the config names; word vectors are learnt in a run of their own.
 
-
-def check_stages(stages: str, network: str) -> None:
-    """Errors: ConfigError where two stages are asked of a network without an encoder."""
-    if stages == "lpft" and network not in ON_ENCODER:
-        raise ConfigError(f"stages: lpft freezes an encoder, and {network} has none; choose the network encoder.")
-
-
-def check_layers(layers: str, network: str) -> None:
-    """Errors: ConfigError where layers are picked of a network that reads the last one, or has none."""
-    if layers != "last" and network == "span":
-        raise ConfigError(f"layers: {layers} is of the network encoder; a tagger of spans reads the last layer.")
-    if layers != "last" and network != "encoder":
-        raise ConfigError(f"layers: {layers} is of an encoder, and {network} has none; choose the network encoder.")
-
-
-def check_lora(config: TaggerSettings) -> None:
-    """Errors: ConfigError where the weights of no encoder are to be left as they are, or of layers drawn anew."""
-    if (config.lora or config.checkpointing) and config.network not in ON_ENCODER:
-        raise ConfigError(
-            f"lora, checkpointing: are of an encoder, and {config.network} has none; choose the network encoder."
-        )
-    if config.lora and config.layers.startswith("reinit"):
-        raise ConfigError(
-            f"lora: leaves the layers that {config.layers} draws anew as they were drawn; choose one of the two."
-        )
-
-
-def check_context(config: TaggerSettings) -> None:
-    """Errors: ConfigError where neighbouring sentences are asked of a network that reads one at a time, or where they
-    leave no room for the sentence itself."""
-    if config.context and config.network not in ON_ENCODER:
-        raise ConfigError(f"context: {config.network} reads a sentence at a time; choose the network encoder.")
-    if 2 * config.context >= config.max_length:
-        raise ConfigError(
-            f"context: {config.context} pieces on both sides fill a window of {config.max_length}; give fewer, or a "
-            "larger max_length."
-        )
-
-
-def check_network(config: "FinetuneConfig") -> None:
-    """Errors: ConfigError where something is asked of a network that it has not."""
-    check_stages(config.stages, config.network)
-    check_own(config)
-
-
-def check_own(config: TaggerSettings) -> None:
-    """The same of what a tagger's settings say."""
-    check_layers(config.layers, config.network)
-    check_lora(config)
-    check_in_turn(config)
-    check_contrast(config)
-    check_context(config)
-
-
-def borrow(config: "FinetuneConfig", job: Job, types: Sequence[str], states: str = "") -> Borrowed:
-    """Fetch all that the config names; vectors are learnt as a run of their own. types: of the training sentences.
-
-    Errors: CorpusError, ConfigError where the network cannot make use of it.
+    types: types of the training set. Errors: CorpusError; ConfigError if the network cannot use an option.
     """
     if config.network in ON_ENCODER and (
         config.own_words or config.assisting_words or config.skipgram or config.states or config.hidden
@@ -121,8 +73,7 @@ def borrow(config: "FinetuneConfig", job: Job, types: Sequence[str], states: str
     config.check_words()
     if config.assisting_words and not (config.own_words and config.assisting):
         raise ConfigError(
-            "assisting_vectors: are those of an assisting corpus's words, beside vectors; give assisting and vectors "
-            "too, or leave them out."
+            "assisting_vectors: need assisting and vectors too; give both, or leave assisting_vectors out."
         )
     assisting: list[Sentence] = []
     if config.assisting:
@@ -140,29 +91,65 @@ def borrow(config: "FinetuneConfig", job: Job, types: Sequence[str], states: str
     )
 
 
-def check_in_turn(config: TaggerSettings) -> None:
-    """Errors: ConfigError where a network is to learn a sentence a step that was not made for it."""
-    if config.in_turn and config.network != "charcnn":
-        raise ConfigError(f"in_turn: is how charcnn was trained, and the network is {config.network}; choose charcnn.")
+def word_vectors(config: WordVectorOptions, job: Job) -> "tuple[Vectors | None, Vectors | None]":
+    """Learn (in runs of their own) or read the word vectors of L_C and of the assisting corpus.
 
-
-def check_contrast(config: TaggerSettings) -> None:
-    """Errors: ConfigError where names are to be compared by a network that has no representation of one."""
-    if (config.beta or config.gamma) and config.network != "span":
-        raise ConfigError(f"beta, gamma: are of spans, and the network is {config.network}; choose span.")
-
-
-def own_weights(config: TaggerSettings, train: Sequence[Sentence]) -> list[float]:
-    """Weight of each training sentence's loss."""
-    return by_types(train, CLASS_WEIGHTS[config.class_weights])
-
-
-def by_types(train: Sequence[Sentence], power: float) -> list[float]:
-    """Weight of each sentence's loss, 1 on average: the mean over its entities of their types' inverse share
-    of all mentions to the `power`, relative to a share like the others'; 1 for a sentence without an entity.
-
-    A sentence and not a word is weighed, since a chain has no loss of single words (SOURCES.md, Class weights).
+    Errors: CorpusError; ConfigError if the two differ in length.
     """
+    own, other = (
+        read_words(job.child("vectors", corpus=corpus, **config.skipgram))
+        if corpus
+        else read_words(RunStore(job.home).get(imported))
+        if imported
+        else None
+        for corpus, imported in (
+            (config.vectors, config.imported_vectors),
+            (config.assisting_vectors, config.imported_assisting_vectors),
+        )
+    )
+    if own and other and own.values.shape[1] != other.values.shape[1]:
+        raise ConfigError(
+            f"assisting_vectors: {other.values.shape[1]} numbers per word, but vectors have "
+            f"{own.values.shape[1]}; choose two of the same length (skipgram dimension=N)."
+        )
+    return own, other
+
+
+def joined(own: "Vectors", other: "Vectors") -> "Vectors":
+    """Return one table of both; a word in both keeps its vector of `own`."""
+    from core.models.word_features import Vectors
+
+    known = set(own.words)
+    rows = [row for row, word in enumerate(other.words) if word not in known]
+    words = (*own.words, *(other.words[row] for row in rows))
+    return Vectors(words=words, values=np.concatenate([own.values, other.values[rows]]), tokens=own.tokens)
+
+
+def count_with_vector(
+    vectors: "Vectors | None", train: Sequence[Sentence], tests: Sequence[Sequence[Sentence]], job: Job
+) -> WithVector | None:
+    """Count the words that start from a pretrained vector, and note the shares; None without vectors."""
+    from core.models.word_features import share_with_vector
+
+    if vectors is None:
+        return None
+    shares = WithVector(
+        train=share_with_vector(train, vectors, each_once=True),
+        tests=[share_with_vector(test, vectors) for test in tests],
+        mean_cosine=mean_cosine(vectors.values),
+    )
+    job.context.note(" ".join(filter(None, [shares.words, alike_words(shares.mean_cosine)])))
+    return shares
+
+
+def sentence_weights(config: TaggerSettings, train: Sequence[Sentence]) -> list[float]:
+    """Return the weight of each training sentence's loss, 1 on average.
+
+    A sentence weighs the mean, over its entities, of the inverse share of their types among all mentions, to the power
+    in `CLASS_WEIGHTS`; a sentence without entities weighs 1 before scaling. Sentences and not words are weighted,
+    because a CRF has no loss per word (SOURCES.md, Class weights).
+    """
+    power = CLASS_WEIGHTS[config.class_weights]
     mentions = Counter(entity.type for sentence in train for entity in sentence.entities or ())
     if not power or not mentions:
         return [1.0] * len(train)
@@ -171,14 +158,14 @@ def by_types(train: Sequence[Sentence], power: float) -> list[float]:
         fmean((usual / mentions[entity.type]) ** power for entity in sentence.entities) if sentence.entities else 1.0
         for sentence in train
     ]
-    mean = fmean(weights)  # so that the learning rate means what it did
+    mean = fmean(weights)  # dividing by it keeps the meaning of the learning rate
     return [weight / mean for weight in weights]
 
 
 def new_network(
-    config: "FinetuneConfig", init: str, train: Sequence[Sentence], types: Sequence[str], borrowed: Borrowed
+    config: FinetuneConfig, init: str, train: Sequence[Sentence], types: Sequence[str], borrowed: Borrowed
 ) -> "Tagger":
-    """The tagger that `config` asks for, random from torch's seed as it stands. init: the encoder, "" for none."""
+    """Build the tagger that `config` asks for, from torch's current seed. init: the encoder, "" for none."""
     from core.models.taggers import new_span_tagger, new_tagger
 
     read = config.model_dump(include={"max_length", "context", "precision", "allow_download"})
@@ -189,17 +176,12 @@ def new_network(
     return new_recurrent(config, train, types, borrowed)
 
 
-def copies(config: TaggerSettings, train: Sequence[Sentence]) -> "Copies | None":
-    """Function that gives training sentences copies to be compared with; None where nothing is."""
-    return OtherNames(train).copy if config.beta or config.gamma else None
-
-
 def new_recurrent(
     config: TaggerSettings, train: Sequence[Sentence], types: Sequence[str], borrowed: Borrowed
 ) -> "Tagger":
-    """A `bilstm` or `charcnn` tagger, random from torch's seed as it stands.
+    """Build a `bilstm` or `charcnn` tagger, initialised with torch's current seed.
 
-    Its size and layers follow from whether there is an assisting corpus and from all its types, not from a part of it.
+    Its size and layers depend on all types of the assisting corpus, even if only some of its sentences are used.
     """
     from core.models.bilstm import LAYOUTS, BiLstmTagger
     from core.models.devices import pick_device
@@ -227,8 +209,8 @@ def new_recurrent(
     return tagger.to(pick_device())
 
 
-def lighter(config: "FinetuneConfig", tagger: "Tagger", seed: int) -> Callable[[], None]:
-    """Let the encoder's training take less memory, as asked for; what it returns is to be called once that is over."""
+def save_memory(config: FinetuneConfig, tagger: "Tagger", seed: int) -> Callable[[], None]:
+    """Apply `checkpointing` and `lora` to the tagger's encoder. Call the returned function after the training."""
     from core.models.lora import Lora
     from core.training.lighter import checkpoint_layers
 
@@ -236,3 +218,39 @@ def lighter(config: "FinetuneConfig", tagger: "Tagger", seed: int) -> Callable[[
     if config.checkpointing:
         checkpoint_layers(model, config.init)
     return Lora(model, config.lora, seed).merge if config.lora else lambda: None
+
+
+def copies(config: TaggerSettings, train: Sequence[Sentence]) -> "Copies | None":
+    """Return the function that makes copies of training sentences to compare them with; None if MINER is off."""
+    return OtherNames(train).copy if config.beta or config.gamma else None
+
+
+class OtherNames:
+    """Copies of training sentences with other names of the same types, for MINER (SOURCES.md, MINER).
+
+    Uses the names in the training set that are short enough for a span.
+    """
+
+    def __init__(self, train: Iterable[Sentence]) -> None:
+        self._names: dict[str, list[Name]] = {}
+        for kind, names in Known.of(train).names.items():
+            once = {folded(name): name for name in names if len(name) <= MOST}
+            self._names[kind] = list(once.values())
+
+    def copy(self, sentence: Sentence, draw: int) -> Sentence:
+        """Return `sentence` paired with a copy whose entities have other names; unpaired if no entity can change."""
+        rng, names = Random(draw), dict[int, Name]()
+        for place, entity in enumerate(ordered(sentence)):
+            own, others = folded(name_of(sentence, entity)), self._names.get(entity.type, [])
+            if entity.end - entity.start > MOST or len(others) < 2:
+                continue
+            # Ends, because at least one of two or more different names differs from its own.
+            while folded(name := rng.choice(others)) == own:
+                pass
+            names[place] = name
+        if not names:
+            return sentence
+        other = renamed(sentence, names)
+        before, after = ordered(sentence), ordered(other)
+        pairs = [((before[i].start, before[i].end), (after[i].start, after[i].end)) for i in names]
+        return Paired.of(sentence, other, tuple(pairs))

@@ -13,8 +13,8 @@ from core.models.sizes import misfit
 from core.pretraining.pretrain import HELD_OUT, PretrainConfig
 from core.runs.store import RunStore
 from core.tagging import estimate
+from core.tagging.config import FinetuneConfig
 from core.tagging.estimate import Estimate, Read, Speed, Speeds, encoder_of, root
-from core.tagging.finetune import FinetuneConfig
 
 GB = 1e9
 STATES = 4  # of a weight's size while it is trained: itself, its gradient, Adam's two moments

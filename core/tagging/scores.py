@@ -14,8 +14,15 @@ from core.stats.calibration import abstaining, calibration, confidences
 from core.stats.learning import chance_f1
 from core.stats.scoring import MICRO, TypeReport, cited_spans, evaluate, seqeval_report
 from core.tagging import evaluations
-from core.tagging.evaluations import FinetuneResult, OverSeeds, SeedOutcome, SplitScores, TrainInTest, WithVector
-from core.tagging.too_long import TooLong
+from core.tagging.evaluations import (
+    FinetuneResult,
+    OverSeeds,
+    SeedOutcome,
+    SplitScores,
+    TooLong,
+    TrainInTest,
+    WithVector,
+)
 from core.text.sentence import Sentence
 
 if TYPE_CHECKING:

@@ -23,9 +23,8 @@ from core.selection import STRATEGIES
 from core.shown_command import command
 from core.tagging import estimate as estimates
 from core.tagging import evaluations
+from core.tagging.config import FinetuneConfig
 from core.tagging.evaluations import FinetuneResult
-from core.tagging.finetune import FinetuneConfig
-from core.tagging.network import begins_from_encoder as begins_from_encoder
 from core.tagging.preflight import Preflight as Preflight
 from core.tagging.preflight import preflight as estimate
 from core.training import saved_models as models

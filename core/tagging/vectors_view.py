@@ -6,7 +6,7 @@ from core.encoders.vectors import ImportResult as ImportResult
 from core.encoders.vectors import imports
 from core.projects.home import store
 from core.runs import result
-from core.tagging.pretrained_words import IMPORTED as IMPORTED
+from core.tagging.config import IMPORTED as IMPORTED
 
 
 def imported() -> Mapping[str, ImportResult]:

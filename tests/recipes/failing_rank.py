@@ -5,7 +5,7 @@ import sys
 
 from core.cli.main import run_main
 from core.errors import ModelError
-from core.tagging.seeds import Seeds
+from core.tagging.finetune import Seeds
 
 
 def fail(seeds: Seeds) -> list[int]:

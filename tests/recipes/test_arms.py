@@ -499,8 +499,8 @@ def test_the_control_of_miner_is_a_plain_tagger_of_spans() -> None:
         with pytest.raises(ConfigError, match=f"{name} is for the network encoder"):
             arms.complete((name,), {}, network)
     for options, words in (
-        ({"arms": ("none",), "finetune": {"beta": 0.1}}, "beta, gamma: are of spans"),
-        ({"arms": ("miner",), "finetune": {"layers": "mix"}}, "layers: mix is of the network encoder"),
+        ({"arms": ("none",), "finetune": {"beta": 0.1}}, "beta, gamma: need spans"),
+        ({"arms": ("miner",), "finetune": {"layers": "mix"}}, "layers: mix needs the network encoder"),
     ):
         with pytest.raises(ConfigError, match=words):
             ExperimentConfig.parse({**MINER, **options})

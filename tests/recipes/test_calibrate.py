@@ -28,8 +28,8 @@ from core.runs.context import RunContext
 from core.tagging import calibrate
 from core.tagging import training_view as training
 from core.tagging.calibration import CalibrateResult
+from core.tagging.config import FinetuneConfig
 from core.tagging.estimate import Estimate, Speed
-from core.tagging.finetune import FinetuneConfig
 from core.tagging.preflight import _finetune, _pretrain
 from core.text.sentence import Sentence
 from tests.finished import TIMED, finish

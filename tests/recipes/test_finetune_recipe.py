@@ -27,11 +27,10 @@ from core.runs import Run
 from core.runs.store import RunStore
 from core.tagging import evaluations, spans, tag
 from core.tagging import training_view as training
+from core.tagging.config import FinetuneConfig
 from core.tagging.evaluations import TrainInTest
-from core.tagging.finetune import FinetuneConfig, Splits, _network
-from core.tagging.network import Borrowed, own_weights
-from core.tagging.overlap import Overlap
-from core.tagging.seeds import Seeds, dealt
+from core.tagging.finetune import Overlap, Seeds, Splits, _network, dealt
+from core.tagging.network import Borrowed, sentence_weights
 from core.text.sentence import Sentence
 from core.training.epochs import Epochs
 from core.training.ranks import _in_words, _SilentContext
@@ -170,7 +169,7 @@ def test_wrong_input_is_one_sentence(corpora: Corpora, seal: Seal) -> None:
         (ConfigError, "seeds", {"seeds": ()}),
         (ConfigError, "seeds", {"seeds": (1, 1)}),
         (ConfigError, "seeds", {"seeds": (-1,)}),
-        (ConfigError, "charcnn reads a sentence at a time", {"network": "charcnn", "context": 8}),
+        (ConfigError, "charcnn reads one sentence at a time", {"network": "charcnn", "context": 8}),
         (ConfigError, "larger max_length", {"context": 64, "max_length": 128}),
     ]
     for error, words, options in wrong:
@@ -322,7 +321,7 @@ def test_a_sentence_counts_for_the_rarity_of_its_types(
     rows = [sentence("P", [(0, 1, "PER")])] * 8 + [sentence("L", [(0, 1, "LOC")])] * 2 + [sentence("x", [])] * 2
     rows.append(sentence("P L", [(0, 1, "PER"), (1, 2, "LOC")]))
     config = TaggerSettings(class_weights=weights)
-    counts = own_weights(config, rows)
+    counts = sentence_weights(config, rows)
     assert np.mean(counts) == pytest.approx(1)
     person, place, nothing, both = counts[0], counts[8], counts[10], counts[12]
     assert place / person == pytest.approx((9 / 3) ** power)

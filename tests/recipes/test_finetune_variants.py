@@ -29,9 +29,9 @@ from core.runs import Run
 from core.tagging import calibrate, evaluations, spans
 from core.tagging import training_view as training
 from core.tagging.card import by_others
+from core.tagging.config import FinetuneConfig
 from core.tagging.estimate import Speed
 from core.tagging.evaluations import SplitScores
-from core.tagging.finetune import FinetuneConfig
 from core.tagging.preflight import _finetune
 from core.tagging.scores import over_seeds
 from core.text.sentence import Entity, Prediction, Sentence
@@ -94,7 +94,7 @@ def test_a_mix_of_layers_names_its_score_without_the_mix(parts: dict[str, Any]) 
     alone = next(what for what in training.loading(run.id) if what.startswith("With transformers"))
     assert alone.endswith("on the dev set, reading the neighbouring sentences, which a pipeline does not)")
     assert "(`argmax` above, which reads neighbouring sentences too)" in card_of(run)
-    assert "context: no training sentence says which document" in notes(run)
+    assert "context: no training sentence names its document" in notes(run)
 
 
 def test_a_named_layer_is_a_plain_folder_with_lora_too(parts: dict[str, Any]) -> None:
@@ -115,12 +115,12 @@ def test_a_named_layer_is_a_plain_folder_with_lora_too(parts: dict[str, Any]) ->
     ("options", "words"),
     [
         ({"layers": "top"}, "layers: 'top' is not understood"),
-        ({"layers": "mix", "network": "bilstm"}, "layers: mix is of an encoder, and bilstm has none"),
+        ({"layers": "mix", "network": "bilstm"}, "layers: mix needs an encoder, and bilstm has none"),
         ({"layers": "3"}, "layers: tiny has 2, so 3 is none of them"),
-        ({"lora": "4", "network": "bilstm"}, "lora, checkpointing: are of an encoder, and bilstm has none"),
-        ({"lora": "4", "layers": "reinit:1"}, "lora: leaves the layers that reinit:1 draws anew as they were drawn"),
-        ({"beta": 0.1}, "beta, gamma: are of spans, and the network is encoder; choose span"),
-        ({"network": "span", "layers": "mix"}, "layers: mix is of the network encoder"),
+        ({"lora": "4", "network": "bilstm"}, "lora, checkpointing: need an encoder, and bilstm has none"),
+        ({"lora": "4", "layers": "reinit:1"}, "lora: would never train the layers that reinit:1 resets"),
+        ({"beta": 0.1}, "beta, gamma: need spans, and the network is encoder; choose span"),
+        ({"network": "span", "layers": "mix"}, "layers: mix needs the network encoder"),
         ({"network": "span", "hidden": 9}, "network: vectors, skipgram, states and hidden are for bilstm and charcnn"),
     ],
 )
@@ -275,7 +275,7 @@ def test_each_language_may_have_word_vectors_of_its_own(base: dict[str, object],
     assert typed == {"skipgram": {"dimension": "4", "window": "2"}}
     with pytest.raises(ConfigError, match="skipgram: 'wide' is not NAME=VALUE; write for example --skipgram window=2"):
         given({"skipgram": ("wide",)}, runs.KINDS["finetune"].config)
-    with pytest.raises(ConfigError, match="give assisting and vectors too"):
+    with pytest.raises(ConfigError, match="need assisting and vectors too"):
         recurrent(options, vectors="")
     with pytest.raises(ConfigError, match=r"skipgram\.width: is not an option here; choose among dimension, window"):
         recurrent(options, skipgram={"width": 3})
@@ -355,10 +355,10 @@ def test_a_tagger_begins_with_them_and_says_what_share_of_words_has_one(imported
     wide = imported("wide", "und 1 2")
     for wrong, reason in (
         ({"imported_vectors": "gone"}, "imported_vectors: 'gone' names no imported word vectors; here are other, own"),
-        ({"vectors": train}, "vectors, imported_vectors: a word begins with one vector; choose one of the two"),
+        ({"vectors": train}, "vectors, imported_vectors: a word starts from one vector; choose one of the two"),
         ({"network": "encoder", "hidden": None, "init": "tiny"}, "are for bilstm and charcnn"),
-        ({"imported_vectors": ""}, "give assisting and vectors too"),
-        ({"imported_assisting_vectors": wide}, "have 2 numbers a word, and those of vectors 3"),
+        ({"imported_vectors": ""}, "need assisting and vectors too"),
+        ({"imported_assisting_vectors": wide}, "2 numbers per word, but vectors have 3"),
     ):
         with pytest.raises(ConfigError, match=reason):
             made("finetune", **{**given, "assisting": theirs, **wrong})

@@ -26,7 +26,7 @@ from core.selection import insights, score
 from core.selection import view as selections
 from core.selection.strategies.predictions import fold
 from core.tagging import spans as spans_of
-from core.tagging.finetune import FinetuneConfig
+from core.tagging.config import FinetuneConfig
 from core.text.sentence import Prediction, Sentence
 from tests.conftest import Seal, sealer, sentence
 from tests.homes import Homes, Names

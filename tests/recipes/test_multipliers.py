@@ -26,8 +26,8 @@ from core.selection.result import SelectResult
 from core.stats.multipliers import Worth
 from core.stats.verdict import Answer
 from core.tagging import evaluations
+from core.tagging.config import FinetuneConfig
 from core.tagging.evaluations import FinetuneResult
-from core.tagging.finetune import FinetuneConfig
 from core.text.sentence import Prediction
 from tests.finished import ARM_ROW, fine_tuned, pretrained
 from tests.homes import Homes

@@ -20,7 +20,7 @@ from core.projects import runs as facade_runs
 from core.runs import Run
 from core.runs.store import RunStore
 from core.tagging import view as taggers
-from core.tagging.finetune import FinetuneConfig
+from core.tagging.config import FinetuneConfig
 from core.text.sentence import Sentence
 from tests.conftest import Command, Seal, sentence
 from tests.finished_bias import measured_at_random

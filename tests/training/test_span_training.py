@@ -14,7 +14,7 @@ from core.models.contrast import half_squared_distance
 from core.models.span import SpanTagger
 from core.models.taggers import new_span_tagger
 from core.reporter import Reporter, Silent
-from core.tagging.other_names import OtherNames
+from core.tagging.network import OtherNames
 from core.text.paired import Paired
 from core.training.epochs import Epochs
 from core.training.finetune import finetune

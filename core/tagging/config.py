@@ -1,0 +1,142 @@
+"""Options of `finetune`, and which of them go together."""
+
+from typing import Literal, Self
+
+from pydantic import field_validator
+
+from core.config import Config, checked, option
+from core.encoders.vectors import find_import
+from core.errors import ConfigError
+from core.models.fingerprint import fingerprint
+from core.models.networks import ON_ENCODER
+from core.paths import home
+from core.runs.store import RunStore, is_run_id
+from core.similarity.wvv import WvvOptions
+from core.training.settings import TaggerSettings
+
+IMPORTED = ("imported_vectors", "imported_assisting_vectors")
+
+
+class WordVectorOptions(Config):
+    """Options of the word vectors that a recurrent tagger starts from: the text to learn them from, or an import."""
+
+    vectors: str = option(
+        "", "bilstm, charcnn: learn skip-gram vectors from this corpus and start from them.", corpus=True
+    )
+    assisting_vectors: str = option(
+        "",
+        "A corpus in the assisting corpus's language. With share all, its vectors fill in words that `vectors` lacks; "
+        "with sub-word, the assisting corpus starts from its own vectors.",
+        corpus=True,
+    )
+    imported_vectors: str = option(
+        "", "Instead of vectors: word vectors imported with `vectors add`, by name or run id."
+    )
+    imported_assisting_vectors: str = option("", "Instead of assisting_vectors: imported word vectors.")
+    skipgram: dict[str, object] = option(
+        {}, "How word vectors are learnt: window=2, dimension=200, negative, min_count, skipgram_epochs."
+    )
+
+    def settled(self) -> Self:
+        """Return the options with run ids in place of names of imports. Errors: ConfigError for an unknown name."""
+        references = {name: getattr(self, name) for name in IMPORTED if getattr(self, name)}
+        ids = {name: find_import(name, text, RunStore(home()))[0] for name, text in references.items()}
+        return super().settled().model_copy(update=ids)
+
+    @field_validator("skipgram")
+    @classmethod
+    def _skipgram(cls, options: dict[str, object]) -> dict[str, object]:
+        return checked("skipgram", options, WvvOptions)
+
+    @property
+    def own_words(self) -> str:
+        """Source of the word vectors, a corpus or an import; "" if they start at random."""
+        return self.vectors or self.imported_vectors
+
+    @property
+    def assisting_words(self) -> str:
+        """Source of the vectors of the assisting corpus's words, a corpus or an import; "" if there is none."""
+        return self.assisting_vectors or self.imported_assisting_vectors
+
+    def check_words(self) -> None:
+        """Errors: ConfigError if a word would start from two vectors."""
+        for learnt, imported in zip(("vectors", "assisting_vectors"), IMPORTED, strict=True):
+            if getattr(self, learnt) and getattr(self, imported):
+                raise ConfigError(f"{learnt}, {imported}: a word starts from one vector; choose one of the two.")
+
+
+class FinetuneConfig(WordVectorOptions, TaggerSettings):
+    """Options: the encoder, the labelled data, and the settings of the training."""
+
+    init: str = option(
+        "minilm", "A Hugging Face name, a folder, minilm (bundled), or the id of a finished pretrain run."
+    )
+    train: str = option(..., "Training set: labelled sentences (L_C).", corpus=True)
+    dev: str = option(..., "Dev set: labelled sentences on which the best epoch is chosen.", corpus=True)
+    test: tuple[str, ...] = option((), "Test sets: labelled sentences, each scored once.", corpus=True)
+    seeds: tuple[int, ...] = option((1, 2, 3), "One tagger is trained per seed: 3 for a first look, 5 for a claim.")
+    stages: Literal["joint", "lpft"] = option(
+        "joint",
+        "lpft: first train the last layer and the CRF with a frozen encoder, then everything, with the same settings.",
+    )
+    states: str = option("", "bilstm: an encoder whose frozen layers are mixed and fed to the second BiLSTM.")
+    assisting: str = option(
+        "", "Assisting corpus: another labelled corpus to train on too, such as the one that skl keeps.", corpus=True
+    )
+    assisting_types: tuple[str, ...] = option(
+        (),
+        "bilstm, charcnn: all types of the corpus that the assisting sentences come from. If they differ from the "
+        "training set's types, the assisting sentences get their own output layer.",
+    )
+
+    weights: str = option("", "Hash of the encoder.", hidden=True)
+
+    def settled(self) -> Self:
+        """Return the options with the encoder's hash, unless a run id names it. Errors: ModelError if it is missing."""
+        encoder, settled = self.init if self.network in ON_ENCODER else self.states, super().settled()
+        if not encoder or is_run_id(encoder) or self.allow_download:
+            return settled
+        return settled.model_copy(update={"weights": fingerprint(encoder)})
+
+    @field_validator("seeds")
+    @classmethod
+    def _seeds(cls, seeds: tuple[int, ...]) -> tuple[int, ...]:
+        if not seeds or len(set(seeds)) < len(seeds) or min(seeds) < 0:
+            raise ConfigError(f"seeds: {seeds} must be different whole numbers from 0 on, at least one.")
+        return seeds
+
+
+def check_network(config: FinetuneConfig) -> None:
+    """Errors: ConfigError for an option that the network does not have."""
+    check_stages(config.stages, config.network)
+    check_settings(config)
+
+
+def check_stages(stages: str, network: str) -> None:
+    """Errors: ConfigError if `lpft` is asked of a network without an encoder."""
+    if stages == "lpft" and network not in ON_ENCODER:
+        raise ConfigError(f"stages: lpft freezes an encoder, and {network} has none; choose the network encoder.")
+
+
+def check_settings(config: TaggerSettings) -> None:
+    """Errors: ConfigError for a setting that the network does not have, or for two that exclude each other."""
+    network, layers = config.network, config.layers
+    if layers != "last" and network == "span":
+        raise ConfigError(f"layers: {layers} needs the network encoder; a tagger of spans reads the last layer.")
+    if layers != "last" and network != "encoder":
+        raise ConfigError(f"layers: {layers} needs an encoder, and {network} has none; choose the network encoder.")
+    if (config.lora or config.checkpointing) and network not in ON_ENCODER:
+        raise ConfigError(f"lora, checkpointing: need an encoder, and {network} has none; choose the network encoder.")
+    if config.lora and layers.startswith("reinit"):
+        raise ConfigError(f"lora: would never train the layers that {layers} resets; choose one of the two.")
+    if config.in_turn and network != "charcnn":
+        raise ConfigError(f"in_turn: works with charcnn only, and the network is {network}; choose charcnn.")
+    if (config.beta or config.gamma) and network != "span":
+        raise ConfigError(f"beta, gamma: need spans, and the network is {network}; choose span.")
+    if config.context and network not in ON_ENCODER:
+        raise ConfigError(f"context: {network} reads one sentence at a time; choose the network encoder.")
+    if 2 * config.context >= config.max_length:
+        raise ConfigError(
+            f"context: {config.context} pieces on both sides fill a window of {config.max_length}; give fewer, or a "
+            "larger max_length."
+        )
