@@ -1,19 +1,23 @@
-"""Prediction of F1 by the measures: correlation, regret, and how sure that is.
+"""Do the measures predict F1? Correlation, regret, chance, and the rule on word vectors (Dai et al. 2019, 7.2).
 
-Dai et al. 2019, 7.2. Their Table 4, language models: Pearson's r per target over all single runs, then the plain mean
-over targets (SOURCES.md, Prediction of F1). With few targets every number here is wide: the interval says how wide.
+Their Table 4, language models: Pearson's r per target over all single runs, then the plain mean over targets
+(SOURCES.md, Prediction of F1). With few targets every number here is uncertain; the interval shows how uncertain.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from itertools import groupby, permutations
+from math import factorial, prod
 from types import MappingProxyType
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from core.results import FloatArray
+from core.results import FloatArray, IntArray
 from core.similarity.grid import Grid
-from core.stats.welch import from_moments
+from core.stats.welch import from_moments, interval
 
 CONVENTIONS: Mapping[str, str] = MappingProxyType(
     {
@@ -24,8 +28,12 @@ CONVENTIONS: Mapping[str, str] = MappingProxyType(
         "spearman": "of ranks, per target over its sources' means, mean over targets",
     }
 )
-ENOUGH = 4  # targets for an interval, and sources of a target that has a say in it
-CLOSEST = 0.9999  # r at which Fisher's z is still a number
+ENOUGH = 4  # targets for an interval, and sources for a target to count in it
+CLOSEST = 0.9999  # |r| is clipped to it so that Fisher's z stays finite
+ORDERS = 20_000  # orders enumerated or drawn for a chance, limited because a page waits for them
+SAME = 1e-9  # differences in r below it are rounding
+FEWEST_ADVISED = 4  # sources with advice for a p; with 3, a useless rule is right everywhere in 1 of 6 cases
+Model = Literal["language model", "word vectors"]
 _Float64 = npt.NDArray[np.float64]
 
 
@@ -33,8 +41,8 @@ _Float64 = npt.NDArray[np.float64]
 class Outcomes:
     """F1 in percent after training with each source.
 
-    mean, sd, runs: `(t, s)`, NaN or 0 where nobody trained; sd divides by the number of runs, not by one less.
-    none: `(t,)` F1 without a source, NaN where it is not known.
+    mean, sd, runs: `(t, s)`, NaN or 0 if nothing was trained; sd divides by the number of runs n, not by n - 1.
+    none: `(t,)` F1 without a source, NaN if unknown.
     """
 
     name: str
@@ -46,9 +54,10 @@ class Outcomes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Correlation:
-    """r of one measure by one convention; interval: 95%, by Fisher's z over targets, from four of them on.
+    """Correlation r of one measure by one convention.
 
-    value or interval is None where there are too few sources or targets. targets: how many have a say.
+    interval: 95%, by Fisher's z over targets, from four targets on. value or interval is None if there are too few
+    sources or targets. targets: number of targets that count.
     """
 
     measure: str
@@ -62,8 +71,8 @@ class Correlation:
 class Choice:
     """The cost of taking a measure's first source for one target.
 
-    lost: F1 points against the best source. p: Welch's, of that difference; None where the source is the best or
-    was trained once only.
+    lost: F1 points behind the best source. p: of Welch's test of that difference; None if the source is the best or
+    was trained only once.
     """
 
     target: str
@@ -75,10 +84,10 @@ class Choice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Regret:
-    """F1 lost by taking the source that a measure puts first, in points.
+    """F1 points lost by taking the source that a measure puts first.
 
-    hits: targets where that source was the best. random: what a source drawn by lot loses. concordant: of `pairs`
-    pairs of sources, how many the measure orders as F1 does.
+    hits: targets where that source was the best. mean: mean loss over targets. random: expected loss of a source drawn
+    at random. concordant: number of pairs of sources, out of `pairs`, that the measure orders as F1 does.
     """
 
     measure: str
@@ -91,8 +100,66 @@ class Regret:
     choices: tuple[Choice, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chance:
+    """Permutation p-values of r, one-sided: closer is better.
+
+    by_measure: {measure: share of the orders with at least the observed r}. best: the same for the highest r of all
+    measures per order, against the highest observed r. orders: number of orders, with the observed one. exact: True if
+    these are all orders.
+    """
+
+    by_measure: Mapping[str, float]
+    best: float
+    orders: int
+    exact: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Advised:
+    """A source of a target for which both a language model and word vectors were trained.
+
+    place: rank by closeness among `of` sources, 1 is the closest; ties share their mean. advice: model that the rule
+    advises, None for the middle source. better: model with the higher F1, None if equal. f1: percent, (language model,
+    word vectors). interval: 95%, of their difference over runs on this test set; None for one run or without spread.
+    """
+
+    target: str
+    source: str
+    place: float
+    of: int
+    advice: Model | None
+    better: Model | None
+    f1: tuple[float, float]
+    interval: tuple[float, float] | None
+
+    @property
+    def clear(self) -> bool:
+        """True if the interval excludes 0."""
+        return self.interval is not None and self.interval[0] * self.interval[1] > 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """The rule tested on all sources.
+
+    right: sources, out of `advised`, whose mean F1 agrees with the advice. chance: expected number if the advice were
+    shuffled within each target. p: probability of at least `right` under that shuffling; None below FEWEST_ADVISED.
+    clear_right, clear: the same counts for sources whose interval excludes 0. sentence: the result in words.
+    """
+
+    rows: Sequence[Advised]
+    right: int
+    advised: int
+    chance: float
+    p: float | None
+    clear_right: int
+    clear: int
+    sentence: str
+
+
 def outcomes_of(name: str, runs: Mapping[tuple[int, int], Sequence[float]], none: FloatArray, sources: int) -> Outcomes:
-    """Outcomes from the F1 of single runs, {(target, source): [percent, one a run]}."""
+    """Return outcomes from the F1 of single runs, {(target, source): [percent, one per run]}."""
     shape = (len(none), sources)
     mean, sd, n = np.full(shape, np.nan), np.zeros(shape), np.zeros(shape)
     for at, values in runs.items():
@@ -101,34 +168,36 @@ def outcomes_of(name: str, runs: Mapping[tuple[int, int], Sequence[float]], none
 
 
 def correlations(grid: Grid, outcomes: Outcomes) -> list[Correlation]:
-    """Every measure by every convention, against the change of F1."""
-    # Without a baseline the level itself: a constant less for all sources of a target changes no r within it.
+    """Correlate every measure with the change of F1, by every convention."""
+    # Without a baseline, use F1 itself: subtracting a constant per target changes no r within the target.
     change = outcomes.mean - np.nan_to_num(outcomes.none)[:, None]
     results = []
     for m, measure in enumerate(grid.measures):
         x = grid.values[..., m]
         there = np.isfinite(x) & np.isfinite(change)
-        sums = {name: _sums(name, x, change, outcomes, there) for name in CONVENTIONS}
-        for convention, table in sums.items():
-            results.append(_correlation(measure, convention, table))
+        for convention in CONVENTIONS:
+            sums = _sums(convention, x, change, outcomes, there)
+            results.append(_correlation(measure, convention, sums))
     return results
 
 
 def _sums(convention: str, x: FloatArray, y: FloatArray, outcomes: Outcomes, there: npt.NDArray[np.bool_]) -> _Float64:
-    """`(k, 7)`: n, sums of x, y, xx, yy and xy of each target that has a say, and its sources; targets add up."""
+    """Return `(k, 7)`: n, the sums of x, y, xx, yy, xy, and the sources, per target that counts; rows add up."""
     rows = []
     for target in range(len(x)):
         if convention == "pooled" and np.isnan(outcomes.none[target]):
-            continue  # without a baseline, levels of F1 would be taken for changes
+            continue  # without a baseline, F1 itself would count as a change
         here = there[target]
         a, b = x[target, here].astype(np.float64), y[target, here].astype(np.float64)
         weight, extra = np.ones(len(a)), 0.0
         if convention == "runs":
             weight = np.maximum(outcomes.runs[target, here], 1)
-            extra = float((weight * outcomes.sd[target, here] ** 2).sum())  # how far runs lie from their means
+            extra = float(
+                (weight * outcomes.sd[target, here] ** 2).sum()
+            )  # variation of single runs around their means
         if convention == "spearman":
             a, b = _ranks(a), _ranks(b)
-        if convention != "pooled":  # shifts change no target's own r, and keep the sums exact
+        if convention != "pooled":  # centring changes no r within a target and keeps the sums exact
             if len(a) < 2 or np.ptp(a) == 0 or np.ptp(b) == 0:
                 continue
             a, b = (values - np.average(values, weights=weight) for values in (a, b))
@@ -148,14 +217,14 @@ def _correlation(measure: str, convention: str, table: _Float64) -> Correlation:
         measure=measure,
         convention=convention,
         value=value if np.isfinite(value) else None,
-        # Sources of one target share its test set, so that targets are what is counted; all at once are none.
+        # Sources of one target share its test set, so targets are the independent units; pooled r has no interval.
         interval=None if whole else _interval(rs[table[:, 6] >= ENOUGH]),
         targets=k,
     )
 
 
 def _interval(rs: _Float64) -> tuple[float, float] | None:
-    """95%: Student's t over targets on Fisher's z, which hardly depends on r; None below four targets."""
+    """Return a 95% interval by Student's t over targets on Fisher's z, or None below four targets."""
     from scipy.special import stdtrit
 
     if len(rs) < ENOUGH:
@@ -166,7 +235,7 @@ def _interval(rs: _Float64) -> tuple[float, float] | None:
 
 
 def _r(sums: _Float64) -> _Float64:
-    """Pearson's r from `(..., 6)` sums; NaN where one side does not vary."""
+    """Return Pearson's r from `(..., 6)` sums; NaN if one side does not vary."""
     columns: list[_Float64] = list(np.moveaxis(sums, -1, 0))
     n, x, y, xx, yy, xy = columns
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -175,14 +244,14 @@ def _r(sums: _Float64) -> _Float64:
 
 
 def _ranks(values: _Float64) -> _Float64:
-    """Ranks from 0, ties share their mean."""
+    """Return ranks from 0; ties share their mean rank."""
     below = (values[None] < values[:, None]).sum(axis=1)
     level = (values[None] == values[:, None]).sum(axis=1)
     return np.asarray(below + (level - 1) / 2, dtype=np.float64)
 
 
 def regrets(grid: Grid, outcomes: Outcomes) -> list[Regret]:
-    """One a measure, its choice being among the sources that were trained; a target with fewer than two is left out."""
+    """Return one regret per measure over the sources that were trained; targets with fewer than two are left out."""
     return [_regret(grid, outcomes, m) for m in range(len(grid.measures))]
 
 
@@ -193,13 +262,13 @@ def _regret(grid: Grid, outcomes: Outcomes, m: int) -> Regret:
         both = np.flatnonzero(np.isfinite(close) & np.isfinite(f1))
         if len(both) < 2:
             continue
-        # argmax takes the first of equals, on both sides: a tie is settled by the order in which sources are listed.
+        # argmax takes the first of equals on both sides, so the listed order of the sources breaks ties.
         choices.append(
             _choice(grid, outcomes, target, int(both[np.argmax(close[both])]), int(both[np.argmax(f1[both])]))
         )
-        # What a source by lot loses is an expectation; drawing one would only add noise to it.
+        # The expected loss of a random source; drawing one would only add noise.
         random.append(f1[both].max() - f1[both].mean())
-        # Each pair stands twice in the table, once either way round, hence the half below; ties count for nothing.
+        # Each pair occurs twice in the table, in both orders, so the sum is halved; ties do not count.
         steps = np.sign(close[both, None] - close[both]) * np.sign(f1[both, None] - f1[both])
         concordant += int((steps > 0).sum()) // 2
         pairs += len(both) * (len(both) - 1) // 2
@@ -219,8 +288,187 @@ def _choice(grid: Grid, outcomes: Outcomes, target: int, taken: int, best: int) 
     mean, sd, runs = (table[target, [best, taken]] for table in (outcomes.mean, outcomes.sd, outcomes.runs))
     lost, p = float(mean[0] - mean[1]), None
     if lost > 0 and runs.min() >= 2 and sd.max() > 0:
-        # Outcomes carry deviations over n, Welch wants them over n - 1.
+        # The sd of outcomes divides by n; Welch's test needs n - 1.
         sample_sd = sd * np.sqrt(runs / (runs - 1))
         a, b = ((float(mean[i]), float(sample_sd[i] ** 2), int(runs[i])) for i in (0, 1))
         p = from_moments(a, b)[1]
     return Choice(target=grid.targets[target], taken=grid.sources[taken], best=grid.sources[best], lost=lost, p=p)
+
+
+def chance(grid: Grid, outcomes: Outcomes, *, seed: int = 0) -> Chance | None:
+    """Test r (convention `runs`) by permutation; None if no measure has an r.
+
+    If a measure were unrelated to F1, every order of a target's sources would be equally likely. So F1 is shuffled over
+    the sources within each target, in the same way for all measures, and r is computed again. All orders are enumerated
+    if there are at most ORDERS; otherwise ORDERS of them are drawn (SOURCES.md, Prediction of F1).
+    """
+    trained = [np.flatnonzero(np.isfinite(row)) for row in outcomes.mean]
+    targets = [at for at, sources in enumerate(trained) if len(sources) > 1]
+    if not targets:
+        return None
+    counts = [len(trained[at]) for at in targets]
+    exact = prod(map(factorial, counts)) <= ORDERS
+    orders = _all_orders(counts) if exact else _some_orders(counts, np.random.default_rng(seed))
+    close = grid.closeness()
+    rs = [_shuffled_r(close[at, trained[at]], outcomes, at, order) for at, order in zip(targets, orders, strict=True)]
+    there = np.isfinite(rs).sum(axis=0)  # targets that count
+    r = np.divide(np.nansum(rs, axis=0), there, out=np.full(np.shape(there), -np.inf), where=there > 0)
+    known = np.flatnonzero(np.isfinite(r[0]))
+    if not len(known):
+        return None
+    # Sums of the same numbers in another order differ in their last digits.
+    at_least = (r >= r[0] - SAME).mean(axis=0)
+    return Chance(
+        by_measure={grid.measures[m]: float(at_least[m]) for m in known},
+        best=float((r.max(axis=1) >= r[0].max() - SAME).mean()),
+        orders=len(r),
+        exact=exact,
+    )
+
+
+def _all_orders(counts: Sequence[int]) -> Iterator[IntArray]:
+    """Yield per target `(orders, sources)`: all combinations of the targets' orders; row 0 is the observed order."""
+    places = np.unravel_index(np.arange(prod(map(factorial, counts))), [factorial(n) for n in counts])
+    for n, at in zip(counts, places, strict=True):
+        yield np.array(list(permutations(range(n))))[at]
+
+
+def _some_orders(counts: Sequence[int], rng: np.random.Generator) -> Iterator[IntArray]:
+    """Yield per target `(ORDERS, sources)` random orders; row 0 is the observed order, so that no p is 0."""
+    for n in counts:
+        orders = rng.permuted(np.tile(np.arange(n), (ORDERS, 1)), axis=1)
+        orders[0] = np.arange(n)
+        yield orders
+
+
+def _shuffled_r(close: FloatArray, outcomes: Outcomes, target: int, orders: IntArray) -> FloatArray:
+    """Return `(orders, m)`: r over the target's single runs. close: `(s, m)` of trained sources, NaN if unmeasured."""
+    sources = np.isfinite(outcomes.mean[target])
+    mean, sd, runs = (table[target, sources] for table in (outcomes.mean, outcomes.sd, outcomes.runs))
+    # Scaling lets one threshold separate columns without variation from columns with little.
+    there, x, y = np.isfinite(close), _scaled(close), _scaled(mean[:, None])[:, 0]
+    # In the unit of y, whose standard deviation is 1.
+    spread = sd / max(float(mean.std()), SAME)
+    w = np.maximum(runs, 1)
+    weight, once, twice = (values[orders] for values in (w, w * y, w * (y * y + spread * spread)))
+    n, sx, sxx = weight @ there, weight @ x, weight @ (x * x)
+    sy, syy, sxy = once @ there, twice @ there, once @ x
+    left, right = n * sxx - sx * sx, n * syy - sy * sy
+    with np.errstate(divide="ignore", invalid="ignore"):
+        r: FloatArray = np.where((left > SAME) & (right > SAME), (n * sxy - sx * sy) / np.sqrt(left * right), np.nan)
+    return r
+
+
+def _scaled(values: FloatArray) -> FloatArray:
+    """Return columns with mean 0 and standard deviation 1; 0 if a column does not vary or a value is missing."""
+    there = np.isfinite(values)
+    n = np.maximum(there.sum(axis=0), 1)
+    shifted = np.where(there, values - np.where(there, values, 0).sum(axis=0) / n, 0.0)
+    sd = np.sqrt((shifted * shifted).sum(axis=0) / n)
+    scaled: FloatArray = np.where(
+        sd > SAME * np.abs(np.where(there, values, 0)).max(axis=0), shifted / np.maximum(sd, 1e-300), 0.0
+    )
+    return scaled
+
+
+def rule(grid: Grid, outcomes: Sequence[Outcomes]) -> Rule | None:
+    """Test "close source: its language model, distant source: its word vectors"; None if no source has both models.
+
+    The paper says it of single pairs and gives no limit of closeness (SOURCES.md, Close source, language model). So the
+    sources of a target are ordered by mean rank over the measures. The closer half should do better with the language
+    model, the farther half with word vectors. The middle source gets no advice.
+    """
+    lm, vectors = _named(outcomes, ("language model", "lm")), _named(outcomes, ("word vectors", "vectors"))
+    if lm is None or vectors is None:
+        return None
+    rows = [row for target in range(len(grid.targets)) for row in _advise(grid, target, lm, vectors)]
+    return _tested(rows) if rows else None
+
+
+def _named(outcomes: Sequence[Outcomes], names: tuple[str, ...]) -> Outcomes | None:
+    return next((each for each in outcomes if each.name.lower().replace("_", " ").startswith(names)), None)
+
+
+def _advise(grid: Grid, target: int, lm: Outcomes, vectors: Outcomes) -> list[Advised]:
+    from scipy.stats import rankdata  # loads in about a second
+
+    both = np.flatnonzero(np.isfinite(lm.mean[target]) & np.isfinite(vectors.mean[target]))
+    closeness = grid.only(grid.voters()).closeness()[target, both]
+    known = np.where(np.isnan(closeness), -np.inf, closeness)
+    places = rankdata(rankdata(-known, axis=0).mean(axis=1))
+    rows = []
+    for source, place in zip(both.tolist(), places.tolist(), strict=True):
+        moments = [_moments(each, target, source) for each in (lm, vectors)]
+        (high, _, runs), (low, _, others) = moments
+        middle = (len(both) + 1) / 2
+        rows.append(
+            Advised(
+                target=grid.targets[target],
+                source=grid.sources[source],
+                place=place,
+                of=len(both),
+                advice=_by_sign(middle - place),
+                better=_by_sign(high - low),
+                f1=(high, low),
+                interval=interval(*moments) if min(runs, others) > 1 else None,
+            )
+        )
+    return sorted(rows, key=lambda row: row.place)
+
+
+def _by_sign(lead: float) -> Model | None:
+    return None if lead == 0 else "language model" if lead > 0 else "word vectors"
+
+
+def _moments(outcomes: Outcomes, target: int, source: int) -> tuple[float, float, int]:
+    """Return the mean, the variance (over n - 1) and n."""
+    n = int(outcomes.runs[target, source])
+    return float(outcomes.mean[target, source]), float(outcomes.sd[target, source] ** 2) * n / max(n - 1, 1), n
+
+
+def _tested(rows: Sequence[Advised]) -> Rule:
+    advised = [row for row in rows if row.advice and row.better]
+    right = sum(row.advice == row.better for row in advised)
+    clear = [row for row in advised if row.clear]
+    by_target = [_right_by_chance(list(group)) for _, group in groupby(advised, key=lambda row: row.target)]
+    # Targets are independent, so their distributions convolve.
+    distribution = reduce(np.convolve, by_target, np.ones(1))
+    expected = float(distribution @ np.arange(len(distribution)))
+    # Rounding may put the sum slightly above 1.
+    p = min(float(distribution[right:].sum()), 1.0) if len(advised) >= FEWEST_ADVISED else None
+    clear_right = sum(row.advice == row.better for row in clear)
+    sentence = (
+        "By the rule (close source: its language model, distant source: its word vectors) the better of the two was "
+        f"predicted for {right} of {len(advised)} sources (chance {expected:.3g}"
+    )
+    if p is None:
+        sentence += f"); below {FEWEST_ADVISED} sources there is no test."
+    else:
+        sentence += f", p = {p:.2g})" + ("." if p <= 0.05 else ", which may well be chance.")
+        sentence += f" Where the scores of the two are clearly apart: {clear_right} of {len(clear)}."
+    return Rule(
+        rows=rows,
+        right=right,
+        advised=len(advised),
+        chance=expected,
+        p=p,
+        clear_right=clear_right,
+        clear=len(clear),
+        sentence=sentence,
+    )
+
+
+def _right_by_chance(rows: Sequence[Advised]) -> np.ndarray:
+    """Return `(m + 1,)`: probabilities of 0 to m right answers for one target if its advice were shuffled."""
+    from scipy.stats import hypergeom
+
+    m = len(rows)
+    by_rule, better = (
+        sum(kind == "language model" for kind in kinds)
+        for kinds in zip(*((row.advice, row.better) for row in rows), strict=True)
+    )
+    distribution = np.zeros(m + 1)
+    for both in range(min(by_rule, better) + 1):
+        if (right := m - by_rule - better + 2 * both) >= 0:
+            distribution[right] = hypergeom.pmf(both, m, better, by_rule)
+    return distribution

@@ -18,15 +18,15 @@ from core.similarity.leads import Lead as Lead
 from core.similarity.measures import MEASURES as MEASURES
 from core.similarity.measures import symbol as symbol
 from core.similarity.measures import title as title
+from core.similarity.predictive import Advised as Advised
 from core.similarity.predictive import Choice as Choice
 from core.similarity.predictive import Outcomes, regrets
+from core.similarity.predictive import Rule as Rule
 from core.similarity.result import CurvePoint as CurvePoint
 from core.similarity.result import SimilarityResult as SimilarityResult
 from core.similarity.result import SimilarityRow as SimilarityRow
 from core.similarity.result import advice, as_csv, closest_first, grid_of
 from core.similarity.result import best_value as best_value
-from core.similarity.rule import Advised as Advised
-from core.similarity.rule import Rule as Rule
 from core.similarity.worth import Coefficient as Coefficient
 from core.similarity.worth import Effect as Effect
 from core.similarity.worth import Judgement as Judgement

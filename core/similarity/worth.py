@@ -1,30 +1,69 @@
-"""The measures' predictions against F1 after training: for a pasted table, and for the user's own experiments."""
+"""Are the measures worth following? Their predictions against F1, for a pasted table or the user's own experiments.
 
+A pasted table holds measures and F1, from a paper or measured elsewhere:
+
+    target,source,ppl,wvv,tvc,lm_f1,lm_f1_sd        separated by commas, semicolons or tabs
+    CADEC,None,,,,66.14,0.53                        the source `None`: F1 without a source
+    CADEC,1BWB,307.4,1.137,81.73,70.08,0.43         or one cell: 70.08 (± 0.43)
+
+A column with the name of a measure holds that measure. Other measures give their direction (`bleu:high`). Every other
+column is F1 in percent; `NAME_sd` is its standard deviation, `NAME_1`, `NAME_2` are single runs, and `runs` is the
+number of runs.
+"""
+
+import csv
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from core.errors import ConfigError
+from core.errors import ConfigError, ReadError
 from core.results import FloatArray, Prefer
 from core.similarity.agreement import Agreement, agreement
 from core.similarity.grid import Grid
-from core.similarity.measures import title
-from core.similarity.pasted import read_table
-from core.similarity.predictive import CONVENTIONS, Outcomes, Regret, correlations, outcomes_of, regrets
-from core.similarity.rule import Rule, rule
-from core.similarity.shuffled import Chance, chance
+from core.similarity.measures import MEASURES, title
+from core.similarity.predictive import (
+    CONVENTIONS,
+    Chance,
+    Outcomes,
+    Regret,
+    Rule,
+    chance,
+    correlations,
+    outcomes_of,
+    regrets,
+    rule,
+)
 
-ARM = re.compile(r"(vectors|lm):(.+)")  # arms of an experiment that begin from one source
+ARM = re.compile(r"(vectors|lm):(.+)")  # variants of an experiment that start from one source
 KINDS = {"vectors": "word vectors", "lm": "language model"}
 LEVEL = 0.05
+
+# Possessive (`*+`): without it, a cell of a thousand digits would take exponentially long to reject.
+_NUMBER = re.compile(r"([+-]?\d[\d,]*+(?:\.\d*+)?(?:e[+-]?\d++)?|[+-]?\.\d++)\s*+%?", re.IGNORECASE)
+_CELL = re.compile(rf"{_NUMBER.pattern}(?:\s*+\(?\s*+(?:±|\+/-|\+-)\s*+{_NUMBER.pattern}\s*+\)?)?", re.IGNORECASE)
+_NOTHING = {"", "-", "–", "—", "na", "n/a", "nan", "none"}
+_NONE = {"none", "no source", "baseline"}
+
+Cell = tuple[float, float | None] | None  # a number and its standard deviation, if given; None: an empty cell
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Pasted:
+    """A pasted table: its measures, and the F1 outcomes of each kind of model."""
+
+    grid: Grid
+    outcomes: tuple[Outcomes, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trained:
-    """An arm of an experiment. source: the fingerprint of what it began from, None where it is not known. f1: micro F1
-    of every run, percent."""
+    """A variant of an experiment.
+
+    source: fingerprint of the corpus it started from, None if unknown. f1: micro F1 of every run, percent.
+    """
 
     arm: str
     source: str | None
@@ -42,8 +81,11 @@ class Coefficient:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effect:
-    """Worth of the measures for one kind of model. correlations: {measure: {convention: r}}. chance: of as high an r
-    by shuffled sources, None without any r. sentence: for people."""
+    """How well the measures predict F1 of one kind of model.
+
+    correlations: {measure: {convention: r}}. chance: permutation test, None if there is no r. sentence: the result in
+    words.
+    """
 
     name: str
     correlations: Mapping[str, Mapping[str, Coefficient]]
@@ -53,14 +95,17 @@ class Effect:
 
     @property
     def shown(self) -> bool:
-        """Whether the best of the measures does better than shuffled sources let expect."""
+        """True if the best measure predicts better than chance at LEVEL."""
         return self.chance is not None and self.chance.best <= LEVEL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """Worth of the measures of a table. conventions: {name: what it is}, of correlations. rule: None where there
-    are not both word vectors and language models."""
+    """How well the measures of a table predict F1.
+
+    conventions: {convention of correlation: its definition}. rule: None unless there are both word vectors and language
+    models.
+    """
 
     targets: Sequence[str]
     sources: Sequence[str]
@@ -72,7 +117,7 @@ class Judgement:
 
 
 def judge_table(text: str, name: str = "the table", measures: Sequence[str] = ()) -> Judgement:
-    """A pasted table of measures and F1 (see `measures.pasted`). measures: those to judge; all where none is named.
+    """Judge a pasted table of measures and F1. measures: the ones to judge; all if empty.
 
     Errors: ReadError with the line; ConfigError for a measure that the table lacks.
     """
@@ -81,7 +126,7 @@ def judge_table(text: str, name: str = "the table", measures: Sequence[str] = ()
 
 
 def narrowed(grid: Grid, name: str, measures: Sequence[str]) -> Grid:
-    """The same with these measures; with all where none is named. Errors: ConfigError for one that `grid` lacks."""
+    """Return `grid` with these measures only, or with all if none is named. Errors: ConfigError for an unknown one."""
     known = {measure.lower(): measure for measure in grid.measures}
     if lacking := [measure for measure in measures if measure.lower() not in known]:
         raise ConfigError(f"measure: {lacking[0]!r} is not in {name}; choose among {', '.join(known.values())}.")
@@ -90,7 +135,7 @@ def narrowed(grid: Grid, name: str, measures: Sequence[str]) -> Grid:
 
 
 def judge(grid: Grid, outcomes: Sequence[Outcomes]) -> Judgement:
-    """Agreement of the measures, and an effect for each kind of model: what they predict of it."""
+    """Judge the agreement of the measures and, per kind of model, how well they predict F1."""
     return Judgement(
         targets=grid.targets,
         sources=grid.sources,
@@ -117,15 +162,15 @@ def _sentence(
     prefer: Mapping[str, Prefer],
     by_chance: Chance | None,
 ) -> str:
-    """The sentence on the measure that went with F1 most, how sure that is, and the cost of following it."""
-    # By the printed convention (SOURCES.md, Prediction of F1); the others stand in the table beside it. Turned so that
-    # closer counts as higher: a measure by which the farthest source is the best predicts the wrong way round.
+    """Say which measure correlates best with F1, how certain that is, and what following it costs."""
+    # By the printed convention (SOURCES.md, Prediction of F1). Signs are flipped so that closer is higher: a measure
+    # whose farthest source has the best F1 predicts the wrong way round.
     values = {m: row["runs"].value for m, row in table.items()}
-    by_sense = {m: r if prefer[m] == "high" else -r for m, r in values.items() if r is not None}
-    if not by_sense:
-        return "There are too few sources with a score to say what predicts it: give at least two for a target."
-    best = max(by_sense, key=by_sense.__getitem__)
-    if by_sense[best] <= 0:
+    by_direction = {m: r if prefer[m] == "high" else -r for m, r in values.items() if r is not None}
+    if not by_direction:
+        return "Too few sources have a score to say what predicts it; give at least two per target."
+    best = max(by_direction, key=by_direction.__getitem__)
+    if by_direction[best] <= 0:
         return "By no measure did a closer source give the higher score; by all it was the other way round, or level."
     r = table[best]["runs"]
     over = f"{r.targets} target{'s' if r.targets > 1 else ''}"
@@ -133,19 +178,19 @@ def _sentence(
         f"95% interval {r.interval[0]:.2f} to {r.interval[1]:.2f}" if r.interval else "no interval below four targets"
     )
     regret = next(row for row in regrets if row.measure == best)
-    sure += _chance_words(by_chance, len(by_sense))
+    sure += _chance_words(by_chance, len(by_direction))
     return (
         f"{title(best).capitalize()} goes with the score most closely, r = {r.value:.3f} over {over} ({sure}); taking "
-        f"the source it puts first lost {regret.mean:.2f} points on average, a source drawn by lot {regret.random:.2f}."
+        f"the source it puts first lost {regret.mean:.2f} points on average, a random source {regret.random:.2f}."
     )
 
 
 def _chance_words(by_chance: Chance | None, measures: int) -> str:
-    """Probability that chance does as well: asked of the best of several, for that one was picked by looking."""
+    """Return a clause with p of the best measure, which was chosen after looking at all of them."""
     if by_chance is None:
         return ""
     of = f"the best of {measures} measures" if measures > 1 else "one measure"
-    orders = f"all {by_chance.orders:,} orders" if by_chance.exact else f"{by_chance.orders:,} orders drawn by lot"
+    orders = f"all {by_chance.orders:,} orders" if by_chance.exact else f"{by_chance.orders:,} random orders"
     doubt = "" if by_chance.best <= LEVEL else ", so this may well be chance"
     p = f"p = {by_chance.best:.2g}" if by_chance.best >= 1e-4 else "p below 0.0001"
     return f"; {p} for {of}, by shuffling the sources of each target in {orders}{doubt}"
@@ -154,11 +199,11 @@ def _chance_words(by_chance: Chance | None, measures: int) -> str:
 def own_outcomes(
     grid: Grid, boards: Iterable[tuple[str, Sequence[Trained]]], names: Mapping[str, str]
 ) -> list[Outcomes]:
-    """Finished experiments as outcomes on `grid`.
+    """Return finished experiments as outcomes on `grid`.
 
-    boards: (target, leaderboard) an experiment; its arms `vectors:SOURCE` and `lm:SOURCE` count, and the `none` beside
-    them is their baseline. names: {a source's fingerprint, or what an arm may call it: its name in the grid}. Several
-    runs of one arm are joined.
+    boards: (target, leaderboard) per experiment. Variants `vectors:SOURCE` and `lm:SOURCE` count; `none` is their
+    baseline. names: {fingerprint of a source, or its name in a variant: its name in the grid}. Runs of one variant from
+    several experiments are pooled.
     """
     runs: dict[str, dict[tuple[int, int], list[float]]] = {}
     none: dict[str, dict[int, list[float]]] = {}
@@ -167,7 +212,7 @@ def own_outcomes(
         kinds = set()
         for row in board:
             arm = ARM.fullmatch(row.arm)
-            # The fingerprint first: an arm's own name for its source may have been reused.
+            # The fingerprint first, because the name of a source in a variant may have been reused.
             source = names.get(row.source or arm[2]) if arm else None
             if arm and source in grid.sources:
                 kinds.add(kind := KINDS[arm[1]])
@@ -180,5 +225,130 @@ def own_outcomes(
 
 
 def _means(runs: Mapping[int, Sequence[float]], grid: Grid) -> FloatArray:
-    """`(t,)`, NaN where there is no run."""
+    """Return means `(t,)`, NaN if a target has no run."""
     return np.array([np.mean(runs[at]) if runs.get(at) else np.nan for at in range(len(grid.targets))])
+
+
+def read_table(text: str, name: str = "the table") -> Pasted:
+    """Read a pasted table. Errors: ReadError with the line and what to do."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    if len(lines) < 2:
+        raise ReadError(name, None, "holds no rows; paste a header line and one line per target and source.")
+    # On equal counts the first wins: numbers contain no tab, but may contain a comma.
+    sign = max("\t;,", key=lines[0].count)
+    rows = [[cell.strip() for cell in row] for row in csv.reader(lines, delimiter=sign, skipinitialspace=True)]
+    header = [cell.strip("\ufeff ") for cell in rows[0]]
+    columns = _columns(header, name)
+    keys = [header[at] for at in columns.values()]
+    cells: dict[tuple[str, str], dict[str, Cell]] = {}
+    for line, row in enumerate(rows[1:], 2):
+        if len(row) != len(header):
+            raise ReadError(
+                name, line, f"has {len(row)} columns where the header has {len(header)}; add or remove some."
+            )
+        key = (row[columns["target"]], "None" if row[columns["source"]].lower() in _NONE else row[columns["source"]])
+        if not all(key) or key in cells:
+            raise ReadError(name, line, "names no target, no source or both a second time; give every pair one line.")
+        named = [*zip(header, row, strict=True)]
+        cells[key] = {column: _cell(text, name, line, column) for column, text in named if column not in keys}
+    return _assemble(header, cells, name)
+
+
+def _columns(header: Sequence[str], name: str) -> dict[str, int]:
+    lowered = [column.lower() for column in header]
+    for wanted in ("target", "source"):
+        if lowered.count(wanted) != 1:
+            raise ReadError(name, 1, f"needs one column called {wanted}; name it in the header line.")
+    if len(set(lowered)) < len(lowered):
+        raise ReadError(name, 1, "has two columns of one name; rename one.")
+    return {wanted: lowered.index(wanted) for wanted in ("target", "source")}
+
+
+def _cell(text: str, name: str, line: int, column: str) -> Cell:
+    if text.lower() in _NOTHING:
+        return None
+    match = _CELL.fullmatch(text.replace("−", "-"))
+    if match is None:
+        raise ReadError(
+            name, line, f"{column} is {text[:30]!r}, which is not a number; write for example 70.08 or 70.08 ± 0.43."
+        )
+    first, second = (None if part is None else float(part.replace(",", "")) for part in match.groups())
+    assert first is not None
+    if not math.isfinite(first) or not math.isfinite(second or 0):
+        raise ReadError(name, line, f"{column} is {text[:30]!r}, which is too large; give a smaller number.")
+    return first, second
+
+
+def _assemble(header: Sequence[str], cells: Mapping[tuple[str, str], Mapping[str, Cell]], name: str) -> Pasted:
+    targets = tuple(dict.fromkeys(target for target, _ in cells))
+    sources = tuple(dict.fromkeys(source for _, source in cells if source != "None"))
+    measures = {column: measure for column in header if (measure := _direction(column))}
+    if not measures:
+        known = ", ".join(MEASURES)
+        raise ReadError(name, 1, f"has no column of a measure ({known}, or another one as NAME:low or NAME:high).")
+    if len(sources) < 2:
+        raise ReadError(name, None, "has fewer than two sources, so there is nothing to choose; add lines.")
+
+    def value(target: str, source: str, column: str) -> tuple[float, float | None]:
+        return cells.get((target, source), {}).get(column) or (math.nan, None)
+
+    values = [[[value(t, s, column)[0] for column in measures] for s in sources] for t in targets]
+    grid = Grid(
+        targets=targets,
+        sources=sources,
+        measures=tuple(name for name, _ in measures.values()),
+        prefer=tuple(prefer for _, prefer in measures.values()),
+        values=np.array(values, dtype=np.float64),
+    )
+    rest = [
+        column for column in header if column not in measures and column.lower() not in ("target", "source", "runs")
+    ]
+    outcomes = [_outcomes(kind, columns, grid, cells) for kind, columns in _kinds(rest).items()]
+    return Pasted(grid=grid, outcomes=tuple(outcomes))
+
+
+def _direction(column: str) -> tuple[str, Prefer] | None:
+    """Return the name and direction of a measure's column, None for another column."""
+    plain, _, end = column.lower().partition(":")
+    name = re.sub(r"[^a-z0-9_]+|↑|↓", " ", plain).split() or [""]
+    if name[0] in MEASURES and len(name) == 1:
+        return name[0], MEASURES[name[0]].prefer
+    if end in ("low", "high"):
+        return column.partition(":")[0].strip(), "low" if end == "low" else "high"
+    return None
+
+
+def _kinds(columns: Sequence[str]) -> dict[str, dict[str, list[str]]]:
+    """Return {kind of model: {"mean" | "sd" | "runs": its columns}}."""
+    kinds: dict[str, dict[str, list[str]]] = {}
+    for column in columns:
+        # The ending needs a name before it: a column called only `sd` belongs to no kind.
+        if match := re.fullmatch(r"(.+?)[ _](sd|std|\d+)", column, re.IGNORECASE):
+            name, part = match[1], "runs" if match[2].isdigit() else "sd"
+        else:
+            name, part = column, "mean"
+        kinds.setdefault(name, {"mean": [], "sd": [], "runs": []})[part].append(column)
+    return {name: parts for name, parts in kinds.items() if parts["mean"] or parts["runs"]}
+
+
+def _outcomes(
+    kind: str, columns: Mapping[str, Sequence[str]], grid: Grid, cells: Mapping[tuple[str, str], Mapping[str, Cell]]
+) -> Outcomes:
+    def summary(target: str, source: str) -> tuple[float, float, float]:
+        """Return mean, sd and number of runs of a pair."""
+        row = cells.get((target, source), {})
+        runs = [cell[0] for column in columns["runs"] if (cell := row.get(column))]
+        # Single runs take precedence over a printed mean, because they also give number and spread.
+        if runs:
+            return float(np.mean(runs)), float(np.std(runs)), float(len(runs))
+        mean = next((cell for column in columns["mean"] if (cell := row.get(column))), None)
+        if mean is None:
+            return math.nan, 0.0, 0.0
+        sd = next((cell[0] for column in columns["sd"] if (cell := row.get(column))), mean[1] or 0.0)
+        # Without a number it counts as one run: a mean of unknown weight must not outweigh listed runs.
+        count = next((cell[0] for column, cell in row.items() if column.lower() == "runs" and cell), 1.0)
+        return mean[0], sd, count
+
+    table = np.array([[summary(t, s) for s in grid.sources] for t in grid.targets])
+    none = np.array([summary(target, "None")[0] for target in grid.targets])
+    return Outcomes(name=kind, mean=table[..., 0], sd=table[..., 1], runs=table[..., 2], none=none)

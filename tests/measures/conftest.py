@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from core.similarity.base import Sample
-from core.similarity.pasted import Pasted, read_table
+from core.similarity.worth import Pasted, read_table
 
 TABLE_3 = Path(__file__).resolve().parents[2] / "assets" / "dai2019-table3.csv"
 

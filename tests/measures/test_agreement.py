@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from core.results import FloatArray, Prefer
 from core.similarity.agreement import agreement
 from core.similarity.grid import Grid
-from core.similarity.pasted import Pasted
+from core.similarity.worth import Pasted
 
 THREE = ("ppl", "wvv", "tvc")
 

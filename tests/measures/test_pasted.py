@@ -12,8 +12,8 @@ from core.errors import ReadError, WinnowError
 from core.results import FloatArray
 from core.similarity.advice import advise
 from core.similarity.leads import leads
-from core.similarity.pasted import Pasted, read_table
 from core.similarity.predictive import Regret
+from core.similarity.worth import Pasted, read_table
 from tests.measures.test_agreement import grid
 
 
@@ -63,7 +63,7 @@ BAD = {
     "target,source,ppl\na,x,1,2": "line 2: has 4 columns where the header has 3",
     "target,source,ppl\na,x,1\na,x,2": "line 3: names no target, no source or both a second time",
     "target,source,ppl\na,,1\na,y,1": "line 2: names no target",
-    "target,source,ppl\na,x,close\na,y,1": "line 2: ppl is 'close', which is no number",
+    "target,source,ppl\na,x,close\na,y,1": "line 2: ppl is 'close', which is not a number",
     "target,source,ppl\na,x,1e999\na,y,1": "line 2: ppl is '1e999', which is too large",
 }
 

@@ -9,10 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import pearsonr, spearmanr
 
-from core.similarity.pasted import Pasted
-from core.similarity.predictive import CONVENTIONS, Outcomes, correlations, outcomes_of, regrets
-from core.similarity.shuffled import chance
-from core.similarity.worth import judge
+from core.similarity.predictive import CONVENTIONS, Outcomes, chance, correlations, outcomes_of, regrets
+from core.similarity.worth import Pasted, judge
 from core.stats.welch import from_moments
 from tests.measures.test_agreement import grid
 
