@@ -30,9 +30,9 @@ GROWS = (AUGMENT, "random2low", "highc2low")  # methods that add changed copies 
 PART, COPIES, BASE, SPAN = "random-part", "copies", "base", "span"
 SIZE: int = RebuildOptions.model_fields["size"].default
 BINS: Mapping[str, str] = {  # bins of CEIM, in words
-    "low": "whose context tells more",
-    "near_zero": "whose name and context tell alike",
-    "high": "whose name tells more",
+    "low": "whose context is more informative",
+    "near_zero": "whose name and context are equally informative",
+    "high": "whose name is more informative",
 }
 # What an arm must beat in addition to `none`, by the control's name up to its value.
 _AGAINST: Mapping[str, str] = {
@@ -249,7 +249,9 @@ def _part(name: str, value: str) -> Arm:
 def _copies(name: str, value: str) -> Arm:
     arm = find(value)
     if arm.rebuild not in GROWS or arm.control:
-        raise ConfigError(f"arms: {name!r} is of none that adds labelled sentences; write such as copies:dataaug.")
+        raise ConfigError(
+            f"arms: {name!r} names no variant that adds labelled sentences; write copies:dataaug, for example."
+        )
     summary = f"The labels with unchanged copies of the sentences that {arm.name} copies: what it must beat."
     return replace(arm, name=f"{COPIES}:{arm.name}", summary=summary, control=True)
 
@@ -337,7 +339,7 @@ def complete(names: Sequence[str], given: Mapping[str, object], network: str, si
         if network not in arm.networks:
             raise ConfigError(
                 f"arms: {arm.name} is for the network {' or '.join(arm.networks)}, and all variants share one, which "
-                f"is {network}; say another as finetune's network, or leave that variant out."
+                f"is {network}; set another network in finetune, or leave that variant out."
             )
     needed = [NONE]
     needed += [RANDOM] if any(arm.chooses for arm in arms.values()) else []

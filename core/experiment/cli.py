@@ -34,7 +34,7 @@ def _inputs(command: Command) -> Command:
 @click.argument("plan", required=False, type=click.Path(dir_okay=False))
 @_inputs
 @config_options(CONFIG, leave_out=_INPUTS)
-@click.option("--labels", type=click.IntRange(1), help="Train on so many of the labelled sentences, drawn at random.")
+@click.option("--labels", type=click.IntRange(1), help="Train on this number of random labelled sentences.")
 @click.option("--plan-only", is_flag=True, help="Print what it will cost and can detect, and do nothing.")
 @run_anyway_option
 @json_option
@@ -44,7 +44,7 @@ def experiment(
     """Variants (arms) x budgets x seeds: what to read, borrow or rebuild, and was it worth it?
 
     \b
-    PLAN.yaml holds the same options; what is typed goes before what it says.
+    PLAN.yaml holds the same options; typed options take precedence.
     Lists take commas (`--arms none,random,knn`), further options of a stage
     NAME=VALUE (`--pretrain epochs=4`, `--strategies knn.neighbours=10`).
     """
@@ -161,14 +161,14 @@ def _splits(command: Command) -> Command:
 @click.argument("plan", required=False, type=click.Path(dir_okay=False))
 @_splits
 @config_options(STUDY, leave_out=_SPLITS)
-@click.option("--plan-only", is_flag=True, help="Say what it will cost and could show, and do nothing.")
+@click.option("--plan-only", is_flag=True, help="Print what it will cost and can detect, and do nothing.")
 @run_anyway_option
 @json_option
 def study(plan: str | None, plan_only: bool, run_anyway: bool, as_json: bool, **values: object) -> None:
-    """One claim on several tasks: did choosing help on these, and would it on others?
+    """One claim on several tasks: did the selection help on these, and would it on others?
 
     \b
-    PLAN.yaml holds the same options; what is typed goes before what it says.
+    PLAN.yaml holds the same options; typed options take precedence.
     Lists of corpora are in one order: --train A,B --dev A,B --test A,B.
     """
     typed = typed_options(values)
@@ -204,11 +204,11 @@ def run_study(
 @click.command("report")
 @click.argument("run_id")
 @click.option("--output", required=True, type=FILE, help="A .pdf, .docx or .html file.")
-@click.option("--firm", help="Who it is from; else as it was last given on Results, as are the next two.")
-@click.option("--project", help="What it is about.")
-@click.option("--author", help="Who answers for it.")
-@click.option("--date", default=deliver.today, help="The date on it; else today.")
-@click.option("--examples/--no-examples", default=True, help="With three sentences of the test text.")
+@click.option("--firm", help="Firm on the cover; by default that of the last report, as for the next two.")
+@click.option("--project", help="Project on the cover.")
+@click.option("--author", help="Author on the cover.")
+@click.option("--date", default=deliver.today, help="Date on the cover; by default today.")
+@click.option("--examples/--no-examples", default=True, help="Include three sentences of the test set.")
 @json_option
 def write_report(run_id: str, output: str, examples: bool, as_json: bool, **cover: str | None) -> None:
     """Write a report of a finished experiment or study on two pages: PDF, DOCX or HTML."""

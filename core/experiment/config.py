@@ -60,7 +60,7 @@ def _distinct_caps(caps: tuple[int, ...]) -> tuple[int, ...]:
     if len(set(caps)) < len(caps) or any(cap < 1 for cap in caps):
         raise ConfigError(
             f"cap_tokens: {', '.join(map(str, caps))} must be different numbers of tokens, none below 1; 0 alone "
-            "stands for as many as the smallest source has."
+            "means as many as the smallest source has."
         )
     return caps
 
@@ -107,78 +107,82 @@ class ExperimentConfig(Config):
     holdout: tuple[str, ...] = option((), "Further labelled splits whose sentences count as leaks.", corpus=True)
     arms: tuple[str, ...] = option(
         ("none", "random", "classifier"),
-        f"What is compared, each with none: {', '.join(arms.FIXED_NAMES)}, a strategy, or one with a value: "
+        f"Variants to compare with `none`, the baseline: {', '.join(arms.FIXED_NAMES)}, a strategy, or with a value: "
         f"{', '.join(arms.ARM_SHAPES)}. {arms.COPIES_HELP}",
     )
-    budgets: tuple[str, ...] = option(("10%",), "How much each strategy selects: 1000, 50000tokens or 20%.")
-    claim: str = option("", "The variant that the claim is about; else the first strategy. All others are exploratory.")
-    seeds: tuple[int, ...] = option((1, 2, 3), "A replicate each, the same for every variant; 6 and looks for a claim.")
+    budgets: tuple[str, ...] = option(("10%",), "Budget of each strategy: 1000 (sentences), 50000tokens or 20%.")
+    claim: str = option("", "Variant that the claim is about, by default the first strategy; others are exploratory.")
+    seeds: tuple[int, ...] = option(
+        (1, 2, 3), "Seeds, one per replicate, the same for every variant; a claim needs 6 and looks."
+    )
     repeat: Repeat = option(
         "pipeline",
-        "What every seed repeats. tagger: taggers alone, a quick look that can show that reading helped, not that "
-        "choosing did. pipeline: the selection, pre-training and tagger, each under that seed.",
+        "What every seed repeats. tagger: the tagger only, a quick look that can show that reading helped, not that "
+        "the selection did. pipeline: selection, pre-training and tagger.",
     )
     cross: bool = option(
         False,
-        "Swap halves: train, dev and test are pooled and split anew for replicates 1, 3, 5; each half is learnt from, "
-        "its text being the task corpus, and tested on the other: the interval includes the draw of labels. Takes no "
-        "task.",
+        "Swap halves: pool train, dev and test, and split them again for replicates 1, 3, 5. Each half is trained on, "
+        "with its text as the task corpus, and tested on the other. So the interval includes the draw of labels. Takes "
+        "no task.",
     )
-    cross_train: int = option(0, "Labelled sentences of a half; 0: as many as train has.", unit="sentences", ge=0)
-    cross_dev: int = option(0, "Of a half, to choose epochs by; 0: half as many.", unit="sentences", ge=0)
+    cross_train: int = option(0, "Training sentences of a half; 0: as many as train has.", unit="sentences", ge=0)
+    cross_dev: int = option(0, "Dev sentences of a half; 0: half as many as it trains on.", unit="sentences", ge=0)
     looks: tuple[int, ...] = option(
-        (), "Numbers of replicates at which it may end early, knowing enough: 2,4,6; else it looks once, at the end."
+        (), "Numbers of replicates at which the experiment may end early, such as 2,4,6; by default only at the end."
     )
-    effect: float = option(1.0, "What it is to find, points of score; an early end and the chances go by it.", gt=0)
+    effect: float = option(1.0, "Gain to detect, in points of F1; early ends and chances depend on it.", gt=0)
     encoder: str = option("minilm", "What variants start from: a Hugging Face name, a folder, or minilm (bundled).")
     axis: tuple[str, ...] = option(
-        (), "encoder:NAME, so that every variant is also run from that encoder, on the same selection and labels."
+        (), "encoder:NAME also runs every variant from that encoder, on the same selection and labels."
     )
     preset: Literal["quick", "paper"] = option(
         "quick",
-        "Settings of all training; paper fine-tunes as Ma et al. 2023 where all rebuild and none is pre-trained.",
+        "Preset of all trainings; paper fine-tunes as Ma et al. 2023 if variants rebuild labels and none pre-trains.",
     )
     fixed: Literal["none", "steps", "tokens"] = option(
         "none",
-        "Give every pre-trained variant as many steps, or pieces, as the one with the most text (those on all "
-        "of the domain corpus left aside), so that more text is not also more training.",
+        "Give every pre-trained variant as many steps, or word pieces, as the one with the most text, except those on "
+        "all of the domain corpus, so that more text is not also more training.",
     )
     transductive: Literal["none", "dev", "all"] = option(
         "none",
         "Held-out sentences found in the task corpus that may be learnt from as plain text: none, those of the dev "
         "set, or all.",
     )
-    train_sizes: tuple[int, ...] = option((), "Also fine-tune on so many labelled sentences, nested.", unit="sentences")
+    train_sizes: tuple[int, ...] = option((), "Also fine-tune on these numbers of labels, nested.", unit="sentences")
     multipliers: bool = option(
         False,
-        "Also measure what choosing is worth: random reads 2 and 4 times as much, and fewer labels are learnt too.",
+        "Also measure what the selection is worth: random reads 2 and 4 times as much, and taggers get fewer labels.",
     )
-    draws: int = option(3, "Draws of each train size: which sentences matters more than the seed.", ge=1)
+    draws: int = option(3, "Random draws of each train size; the draw matters more than the seed.", ge=1)
     strategies: dict[str, Options] = option({}, "Options of single strategies: {knn: {neighbours: 10}}.")
     select: Options = option({}, "Further options of every selection.")
     pretrain: Options = option({}, "Further options of pre-training: {epochs: 4, batch_size: 32}.")
     finetune: Options = option({}, "Further options of fine-tuning: {epochs: 40}.")
-    draw_seed: int = option(0, "Seed of selection, of pre-training and of which part of the labels is drawn.", ge=0)
+    draw_seed: int = option(0, "Seed of selection, pre-training and draws of labels.", ge=0)
     allow_download: bool = option(False, "Fetch the encoder from the Hugging Face hub if it is not here yet.")
     also_test: tuple[str, ...] = option(
-        (), "Further labelled test splits, harder ones say: shown beside the test split, in no verdict.", corpus=True
+        (), "Further labelled test sets, for example harder ones; they are part of no verdict.", corpus=True
     )
-    sources: tuple[str, ...] = option((), "What vectors:SOURCE and lm:SOURCE read, by name.", corpus=True)
-    cap_tokens: Caps = option((), "So much of every source; of several, each has its own variants.", unit="tokens")
+    sources: tuple[str, ...] = option((), "Corpora that vectors:SOURCE and lm:SOURCE read.", corpus=True)
+    cap_tokens: Caps = option(
+        (), "Tokens read of every source; each of several sizes has its own variants.", unit="tokens"
+    )
     assisting: str = option("", "Another labelled corpus, which all and skl:THRESHOLD borrow from.", corpus=True)
     type_map: tuple[str, ...] = option(
         (), "OLD=NEW, a type's name where the labels and the assisting corpus differ (PER=person); OLD= leaves it out."
     )
     gazetteer: str = option("", "Names that the variant gazetteer looks for in place of the labels'.", corpus=True)
     difficulty_encoder: str = option(
-        "", "Whose pointwise V-information (PVI) labels are rebuilt by, where not the one fine-tuned."
+        "", "Encoder that measures pointwise V-information (PVI), if not the fine-tuned one."
     )
     difficulty: Options = option({}, "Further options of measuring pointwise V-information (PVI): {repeats: 3}.")
     rebuild: Options = option({}, "Further options of rebuilding the labels.")
     skl: Options = option({}, "Further options of scoring assisting sentences: {unit: surface}.")
-    vectors: Options = option({}, "Of learning word vectors: {window: 2, dimension: 200}.")
+    vectors: Options = option({}, "Options of learning word vectors: {window: 2, dimension: 200}.")
     imported_vectors: tuple[str, ...] = option(
-        (), "Word vectors that `vectors add` read, for variants vectors:NAME; all variants' words are as long."
+        (), "Imported word vectors for variants vectors:NAME; all variants get vectors of their dimension."
     )
 
     imports: tuple[str, ...] = option((), "Runs of these.", hidden=True)
@@ -301,7 +305,7 @@ class ExperimentConfig(Config):
         if not self.budgets and any(name in STRATEGIES for name in self.arms):
             raise ConfigError("budgets: give at least one, for example 10%.")
         if "add_bin" in self.rebuild:
-            raise ConfigError("rebuild.add_bin: is a variant of its own here; name base+low:1000 among the arms.")
+            raise ConfigError("rebuild.add_bin: is a variant here; name base+low:1000 among the arms.")
         if self.encoders and self.network not in ON_ENCODER:
             raise ConfigError(f"axis: a {self.network} starts from no encoder; leave the axis out, or its variants.")
         self._check_multipliers()
@@ -318,12 +322,12 @@ class ExperimentConfig(Config):
             return
         if self.repeat != "pipeline" or len(self.seeds) < 2:
             raise ConfigError(
-                "multipliers: they are told by replicates of the whole pipeline; give repeat pipeline and two seeds or "
-                "more, or leave multipliers out."
+                "multipliers: need replicates of the whole pipeline; give repeat pipeline and two seeds or more, or "
+                "leave multipliers out."
             )
         if self.claimed is None or not self.claimed.arm.chooses:
             raise ConfigError(
-                "multipliers: are what choosing is worth; name a strategy as the claim, or leave them out."
+                "multipliers: measure what a selection is worth; name a strategy as the claim, or leave them out."
             )
 
     def _check_looks(self) -> None:
@@ -340,16 +344,16 @@ class ExperimentConfig(Config):
     def _check_cross(self) -> None:
         if not self.cross:
             if self.cross_train or self.cross_dev:
-                raise ConfigError(
-                    "cross_train, cross_dev: are of halves that are swapped; give cross, or leave them out."
-                )
+                raise ConfigError("cross_train, cross_dev: are sizes of swapped halves; give cross, or leave them out.")
             return
         if self.task:
             raise ConfigError(
                 "task: with cross each half's own text is the task corpus, so that no test text is in it; leave it out."
             )
         if self.repeat != "pipeline":
-            raise ConfigError("cross: every replicate has its own half, so each makes all anew; give repeat pipeline.")
+            raise ConfigError(
+                "cross: every replicate has its own half, so each repeats all stages; give repeat pipeline."
+            )
         if len(self.seeds) % 2:
             raise ConfigError(
                 f"seeds: cross swaps the halves of every split, so it takes two replicates each, and {len(self.seeds)} "

@@ -245,7 +245,7 @@ def report(run_id: str, suffix: Format = "html", cover: Cover | None = None, *, 
     """
     run = store().get(run_id)
     if run.manifest.kind not in REPORTED or run.state().state != "succeeded":
-        raise ConfigError(f"{run_id}: reports are of finished experiments and studies; this is neither.")
+        raise ConfigError(f"{run_id}: a report needs a finished experiment or study; this run is neither.")
     cover = cover or last_cover()
     document = (
         _study_report(run_id, cover) if run.manifest.kind == "study" else _experiment_report(run_id, cover, examples)

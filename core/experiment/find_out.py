@@ -149,7 +149,7 @@ def plan(asked: Mapping[str, object]) -> Plan:
     return Plan(
         options=asked,
         compared=f"Your tagger as it is; after reading {amount} of {corpus_name(config.domain)} at random; after "
-        f"reading as much that was chosen by {strategy}. Each is made {len(config.seeds)} times, all of it anew, "
+        f"reading as much that was chosen by {strategy}. Each is repeated from the start {len(config.seeds)} times, "
         f"trained on {corpus_name(config.train)} and tested on {corpus_name(config.test)}.",
         alike=prevalence.before(asked),
         time=time,

@@ -18,9 +18,9 @@ from core.tagging import result as taggers
 
 ENOUGH = 0.8  # share of the requested mentions that must be changed for a verdict
 NOTHING = (
-    "No tagger learnt anything: under no seed of any variant is the score above what spans laid by lot reach, on "
-    "the dev or test set. Nothing is compared by that. Train for more epochs, at a higher rate or "
-    "on more sentences, and see that both hold the types of the training sentences."
+    "No tagger learnt anything: no seed of any variant scores above random spans on the dev or test set. So nothing "
+    "can be compared. Train for more epochs, at a higher rate or on more sentences, and check that both sets have the "
+    "types of the training set."
 )
 Collapsed = Mapping[Cell, Sequence[int]]
 
@@ -100,7 +100,7 @@ class Changed(NamedTuple):
         """Sentence on why there is no verdict."""
         return (
             f"Not tested: {self.changed:,} of {self.wanted:,} mentions are changed, which is less than {ENOUGH:.0%} of "
-            "what was asked. Ask for a lower share; its difference stands there, and nothing is concluded from it."
+            "what was asked. Ask for a lower share. Its difference is shown, but nothing is concluded from it."
         )
 
 

@@ -70,7 +70,7 @@ class Foresight:
         """Return sentences on the smallest gain, on its basis, and on the chances of the plans."""
         if self.seeds < 2:
             return (
-                "One seed cannot show a difference, however large: it does not say how far scores move by chance. "
+                "One seed cannot show a difference, however large: it does not show how far scores vary by chance. "
                 f"Give 3 seeds or more; {self._more(3)}."
             )
         more = [self._more(seeds) for seeds in self.further if seeds > self.seeds][:2]

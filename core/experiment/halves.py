@@ -28,9 +28,9 @@ class HalvesConfig(Config):
     train: str = option(..., "Training set: labelled sentences (L_C).", corpus=True)
     dev: str = option(..., "Dev set.", corpus=True)
     test: str = option(..., "Labelled test split.", corpus=True)
-    train_sentences: int = option(..., "Sentences of a half to train on.", unit="sentences", ge=1)
-    dev_sentences: int = option(..., "Further sentences of it, to choose settings on.", unit="sentences", ge=1)
-    seed: int = option(0, "Seed of which sentence is where.", ge=0)
+    train_sentences: int = option(..., "Training sentences of a half.", unit="sentences", ge=1)
+    dev_sentences: int = option(..., "Dev sentences of a half.", unit="sentences", ge=1)
+    seed: int = option(0, "Seed of the split.", ge=0)
 
 
 def run(config: HalvesConfig, job: Job) -> HalvesResult:

@@ -344,9 +344,9 @@ class StudyResult:
 
 
 SWAPPED = (
-    "Halves were swapped: the labelled sentences were pooled and halved anew for every second replicate; each half was "
-    "learnt from, and tested on the other. So each score is of other labels and other sentences; variants are compared "
-    "replicate by replicate, where both are the same, and the intervals hold the draw of labels."
+    "Halves were swapped: the labelled sentences were pooled and split again for every second replicate; each half was "
+    "trained on, and tested on the other. So replicates differ in labels and test sentences. Variants are compared "
+    "replicate by replicate, on the same ones, and the intervals include the draw of labels."
 )
 
 

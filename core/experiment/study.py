@@ -260,7 +260,9 @@ class StudyForesight:
         """Return a sentence on the chances and one on their basis."""
         asked, *others = self.plans
         if asked.replicates < 2:
-            return "One replicate can show no difference, however large: it does not say how far scores move by chance."
+            return (
+                "One replicate can show no difference, however large: it does not show how far scores vary by chance."
+            )
         first = (
             f"This plan finds a true {self.effect:+g} of {self.claim}, on average over {_tasks(asked)}, in "
             f"{100 * asked.chance:.0f} of 100 cases{time_in_words(asked)}"
@@ -414,10 +416,10 @@ def _lacking(mean: Mean, these: Conclusion, tasks: Sequence[TaskRow], unit: str,
     if failed := unlearnt_taggers(tasks):
         return f"Train longer first: {failed.words}."
     if not these.dof:
-        return f"One of the {unit} says nothing about the spread between them; run 2 at least, better 6."
+        return f"One of the {unit} does not show the spread between them; run at least 2, better 6."
     size, each = abs(these.delta), f" on each of {len(tasks)} tasks" if len(tasks) > 1 else ""
     if size < LEVEL:
-        return "The two are level; more of anything would only show more closely how level."
+        return "The two are level; more data would only confirm that."
     lacks = lacking(size, float(mean.falling), float(mean.fixed), n)
     if lacks.sentences == 1:
         what = "pre-trainings" if unit == "replicates" else "taggers' seeds"
@@ -437,7 +439,7 @@ def _tasks_lacking(others: Conclusion, variance: float) -> str:
     if others.answer != "no evidence":
         return ""
     if abs(others.delta) < LEVEL:
-        return "On others like these the two are level, as far as can be told."
+        return "On others like these no difference is visible."
     enough = corpora_needed(others.delta, variance)
     return (
         f"Settled on these. Lacking for others like them are task corpora: about {enough:,} would settle a mean "

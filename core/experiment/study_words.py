@@ -27,8 +27,8 @@ from core.stats.spread import of_estimate
 Asked = Literal["choosing", "reading"]
 Answer = Literal["yes", "no evidence", "worse"]
 NOTHING = (
-    "No tagger learnt anything, so nothing can be said: in no variant does the score rise above what chance gives. "
-    "That is no evidence for or against any of them; the training has to work first."
+    "No tagger learnt anything, so there is no result: no variant scores above chance. "
+    "This is no evidence for or against any of them; the training has to work first."
 )
 FEW = 5  # tasks; with fewer, the interval on other tasks is wide
 HEADINGS: dict[Asked, str] = {"choosing": "Did choosing help?", "reading": "Did reading help?"}
@@ -111,7 +111,7 @@ def _answered(result: StudyResult, of: Asked) -> str:
     where = "on this task" if n == 1 else f"on these {n} tasks on average"
     these = f"{of.capitalize()} {_DID[answer]} {where}: {named[THESE].points} points of score over "
     if asks.others is None or not asks.others.answer:
-        return f"{these}{over(result, of)}. One task says nothing of others like it."
+        return f"{these}{over(result, of)}. One task does not show what holds on others like it."
     wide = f", which is wide as there are only {n} tasks" if n < FEW else ""
     return f"{these}{over(result, of)}. {_HOLDS[asks.others.answer]}: {named[OTHERS].points}{wide}."
 
@@ -129,7 +129,7 @@ def of_study(result: StudyResult) -> Finding:
     word = {
         "yes": "Yes: {} helped {}.",
         "worse": "No: {} did harm {}.",
-        "no evidence": "Not shown: {} is not seen to help {}.",
+        "no evidence": "Not shown: there is no evidence that {} helps {}.",
     }
     what = word[answer].format(of, where)
     if result.choosing and answer != "yes" and result.reading.these.answer == "yes":
@@ -155,7 +155,7 @@ def _sure_of(asked: Question, n: int, detects: float | None) -> str:
         return (
             ONCE
             if n < 2
-            else f"{number_in_words(n)} repetitions that differ too much: they do not show what chance does."
+            else f"{number_in_words(n)} repetitions that differ too much: they do not show the effect of chance."
         )
     seen = difference_in_words(asked.these.delta, asked.these.interval, "on these")
     others = (

@@ -81,7 +81,7 @@ _CONTROLS: Mapping[str, tuple[str, str]] = {  # kind of arm: (what the compariso
     "miner": ("comparing names", "a plain tagger of spans"),
 }
 REPLICATES = 6  # of a plan with three looks, which can show that the selection helped
-IDLE = "Nothing can be said: no tagger learnt anything, with or without what was tried."
+IDLE = "No result: no tagger learnt anything, with or without what was tried."
 FURTHER = {"improves": "it also does better with", "helped": "it also does better with", "hurts": "it does worse with"}
 
 
@@ -146,10 +146,12 @@ def _what(row: ArmRow, rows: Sequence[ArmRow]) -> str:
     than = f"{without}, {{}} better than {_under_control(row)}"
     words = {
         "improves": f"Yes: {after} the tagger does better than {without}.",
-        "helped": f"It helped: {after} the tagger does better than {without}. What any other would do was not asked.",
+        "helped": (
+            f"It helped: {after} the tagger does better than {without}. It was not compared with a random baseline."
+        ),
         "below control": f"No: {_under_control(row)} the tagger does better than {after}.{_still_better(row)}",
         "hurts": f"No: {after} the tagger does worse than {without}.",
-        "no evidence": f"Not shown: {after} the tagger is not seen to do better than {without}.",
+        "no evidence": f"Not shown: there is no evidence that {after} the tagger does better than {without}.",
     }
     if held:
         better = f"{after} the tagger does better than {than}."
@@ -181,7 +183,7 @@ def _others(others: Sequence[ArmRow], rows: Sequence[ArmRow]) -> str:
             more = f" and {len(names) - 2} more" if len(names) > 2 else ""
             sentences.append(f"{start} {' and '.join(names[:2]) if not more else ', '.join(names[:2])}{more}")
     exploratory = any(row.exploratory for row in others)
-    start = "Besides, not asked beforehand and so exploratory:" if exploratory else "Besides,"
+    start = "Also, not planned beforehand and so exploratory:" if exploratory else "Also,"
     return f"{start} {'; '.join(sentences)}." if sentences else ""
 
 
@@ -196,7 +198,7 @@ def points(value: float) -> str:
     return f"{value:+z.0f}" if abs(value) >= 9.95 else f"{value:+z.1f}"
 
 
-ONCE = "How sure cannot be said: a single repetition does not show what chance does."
+ONCE = "How sure this is cannot be known: a single repetition does not show the effect of chance."
 NUMBERS = ("No", "One", "Two", "Three", "Four", "Five", "Six")
 
 
@@ -207,7 +209,7 @@ def _sure(row: ArmRow, rows: Sequence[ArmRow], detects: float | None) -> str:
         return ONCE
     if not is_known(row.interval):
         why = f", of which {number_in_words(failed).lower()} learnt nothing" if failed else " that differ too much"
-        return f"{number_in_words(n)} repetitions{why}: they do not show how much chance changes the result."
+        return f"{number_in_words(n)} repetitions{why}: they do not show the effect of chance."
     interval = row.interval_random
     seen = difference_in_words(row.delta, row.interval, "over reading nothing" if reads(row) else "over none of it")
     if row.delta_random is not None and interval and is_known(interval):
@@ -374,10 +376,10 @@ def overlap_in_short(result: ExperimentResult) -> str:
         return ""
     n = shared.exact + shared.near
     moved = [abs(row.mean - mean(row.unseen_f1)) for row in result.leaderboard if row.unseen_f1]
-    without = f"; without what they share no score moves by more than {max(moved):.1f} points" if moved else ""
+    without = f"; without them no score changes by more than {max(moved):.1f} points" if moved else ""
     return (
-        f"{n:,} of the sentences learnt from stand{'s' * (n == 1)}, word for word or nearly, among those decided by or "
-        f"tested on{without}."
+        f"{n:,} training sentence{'s' * (n > 1)} also occur{'s' * (n == 1)}, word for word or nearly, in the dev or "
+        f"test set{without}."
     )
 
 

@@ -52,7 +52,7 @@ ROWS: Mapping[str, tuple[ArmRow, tuple[str, str, str]]] = {
     ),
     "a single one": (
         line("no evidence", micro_f1=[60.0], interval=(-100.0, 100.0)),
-        ("Not shown", "How sure cannot be said", "Next: 5 repetitions in place of 1, about 1.6 h more."),
+        ("Not shown", "How sure this is cannot be known", "Next: 5 repetitions in place of 1, about 1.6 h more."),
     ),
     "level": (
         line("no evidence", delta=0.01, interval=(-1.0, 1.0)),
@@ -170,7 +170,7 @@ def test_what_else_is_sure_beside_an_open_claim_is_exploratory(claim: ArmRow, be
     other = line("improves", delta_random=2.9, interval_random=(1.0, 4.8), exploratory=True)
     words = finding(other, claim)
     assert words.what.startswith(begins)
-    assert " Besides, not asked beforehand and so exploratory: it also does better with the chosen 10%" in words.what
+    assert " Also, not planned beforehand and so exploratory: it also does better with the chosen 10%" in words.what
     assert not any(PRIVATE.search(part) for part in words.parts)
     assert main(ExperimentResult(leaderboard=[NONE, other, claim], curve=[], hours={})) is (claim if is_main else None)
 
@@ -237,7 +237,7 @@ def study(
         (mean("yes"), mean("yes"), "Yes: choosing helped on these 2 tasks on average. On others like these it", "use it"),
         (mean("yes"), mean("no evidence"), "On others like these that is not shown.", "more tasks"),
         (mean("worse", -1.0), mean("no evidence", -1.0), "No: choosing did harm on these 2 tasks", "leave it"),
-        (mean("no evidence", 0.5, 1.0), mean("no evidence"), "Not shown: choosing is not seen to help on these 2", "on each"),
+        (mean("no evidence", 0.5, 1.0), mean("no evidence"), "Not shown: there is no evidence that choosing helps on these 2", "on each"),
     ],
 )  # fmt: skip
 def test_a_study_says_it_for_these_and_for_others(these: Conclusion, others: Conclusion, what: str, then: str) -> None:

@@ -184,7 +184,7 @@ def test_markup_and_control_characters_are_escaped_and_a_long_report_loses_nothi
     page = html(experiment_document(report(), COVER))
     for words in ("run &lt;x&gt;", "a &amp; b", "a&lt;b&gt;0", "Leases &lt;2026&gt;", "“leases &amp; &lt;more&gt;”"):
         assert words in page
-    assert "All in all 2.0 h of computing" in page
+    assert "In all 2.0 h of computing" in page
     assert "<td class=n>+10.4</td>" in page  # with less without
     assert "2 more on the next page" in page
     many = rows(40)
@@ -217,8 +217,8 @@ def test_what_was_learnt_from_and_tested_is_in_short_on_the_first_page_and_whole
     one = replace(ARM_ROW, mean=80.0, unseen_f1=(79.0, 80.6))
     result: Any = SimpleNamespace(train_in_test=TrainInTest(exact=1, near=1), leaderboard=[one])
     assert overlap_in_short(result) == (
-        "2 of the sentences learnt from stand, word for word or nearly, among those decided by or tested on; without "
-        "what they share no score moves by more than 0.2 points."
+        "2 training sentences also occur, word for word or nearly, in the dev or test set; without them no score changes "
+        "by more than 0.2 points."
     )
     assert not overlap_in_short(SimpleNamespace(train_in_test=TrainInTest()))  # type: ignore[arg-type]
 

@@ -76,7 +76,7 @@ class _Pages:
             self._part(
                 Text(
                     f"{MISSING} stands for {self._missing:,} characters that neither Winnow's fonts nor this "
-                    "machine's have, or that stand in a picture; the HTML and DOCX reports have them."
+                    "machine's have, or that are in a picture; the HTML and DOCX reports have them."
                 )
             )
 

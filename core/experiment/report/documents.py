@@ -226,14 +226,14 @@ def _kinds(report: Report, types: Sequence[TypeScores], more: int) -> list[Part]
 
 
 def _compared(report: Report) -> list[Part]:
-    text = "Programs that find entities in text (names, parties, places) were trained alike, but for one thing"
+    text = "Programs that find entities in text (names, parties, places) were trained alike, except for one thing"
     parts: list[Part] = []
     if all_read(report.rows):
         text += (
             ": what plain text the program had read before. Each way of preparing it is a variant. The variant “none” "
-            "read nothing; “random” read sentences drawn by lot, and shows what any text of that amount does. The "
-            "others read what they chose from the domain corpus (D_C) for being like the task corpus (T_C); the number "
-            "behind a variant's name says how much that was (its selection, S_C)."
+            "read nothing; “random” read random sentences, and shows the effect of any text of that amount. The others "
+            "read sentences of the domain corpus (D_C) that were selected because they are like the task corpus (T_C). "
+            "The number after a variant's name is the size of that selection (S_C)."
         )
     else:
         text += ", which is called a variant (arm):"
@@ -262,7 +262,7 @@ def corpora_parts(corpora: Sequence[CorpusRow], missing: Sequence[str]) -> list[
 
 def _results(report: Report) -> list[Part]:
     text = (
-        "The score (F1) says how many of the entities in the test set were found exactly and how few were invented: "
+        "The score (F1) measures how many entities of the test set were found exactly and how few were invented: "
         "100 is perfect, 0 is nothing right. The difference is to the variant "
         f"{baseline_words(report.rows)}, in points of it."
     )
@@ -314,11 +314,11 @@ def _tested(test: ArmRow | FurtherTest) -> str:
 
 def _how_sure(report: Report) -> list[Part]:
     text = (
-        "The interval is where the true difference lies, in 95 of 100 such experiments, had other seeds and another "
-        "test set of this size been drawn. One variant was named beforehand for the planned test; the others are "
-        "exploratory, and the more of them there are, the surer each has to be. A variant “improves” only if it is "
-        "surely above no pre-training and above random text of the same amount (a variant that reads all text has "
-        "selected nothing, so only the first counts for it). Each variant saw the test set once; settings were chosen "
+        "In 95 of 100 such experiments, with other seeds and another test set of this size, the interval contains the "
+        "true difference. One variant was named beforehand for the planned test; the others are exploratory, and the "
+        "more of them there are, the surer each has to be. A variant “improves” only if it is surely above no "
+        "pre-training and above random text of the same amount (a variant that reads all text has selected nothing, so "
+        "only the first counts for it). Each variant saw the test set once; settings were chosen "
         "on a separate dev set. If a variant has one selection and one pre-training (a quick look), the interval does "
         "not include the effect of other ones, so it cannot show that selecting helped. Text "
         "from elsewhere is in no interval."
@@ -331,7 +331,7 @@ def _how_sure(report: Report) -> list[Part]:
 def _cost(report: Report) -> list[Part]:
     rows = [(line_name(row), hours_words(row.gpu_hours), rate_words(row)) for row in report.rows]
     text = (
-        f"All in all {hours_words(report.hours)} of computing. What variants share is counted with each of them below."
+        f"In all {hours_words(report.hours)} of computing. Work that variants share is counted with each of them below."
     )
     heads = ("Variant", "Time by itself", "Points of score (F1) for each further hour (interval)")
     return [Text(text), Table(heads, rows, (1, 2))]
@@ -396,10 +396,10 @@ def _study_compared(report: StudyReport) -> str:
     claim = f"{result.arm} {result.budget}".strip()
     differ = "what plain text they had read before" if any(task.tokens for task in result.tasks) else "one thing"
     return (
-        f"Programs that find entities in text were trained alike for {len(result.tasks)} tasks, but for {differ}. The "
-        f"claim, named beforehand, is about {claim}. Every program starts from the encoder {report.encoder} with the "
-        f"settings “{report.preset}”, and all was made anew {result.replicates} "
-        f"{'time' if result.replicates == 1 else 'times'} for each task, since chance plays a part."
+        f"Programs that find entities in text were trained in the same way for {len(result.tasks)} tasks, except for "
+        f"{differ}. The claim, named beforehand, is about {claim}. Every program starts from the encoder "
+        f"{report.encoder} with the settings “{report.preset}”, and everything was repeated {result.replicates} "
+        f"{'time' if result.replicates == 1 else 'times'} for each task, because chance plays a part."
     )
 
 
@@ -432,11 +432,10 @@ def _question_parts(result: StudyResult, of: Asked) -> tuple[list[Part], list[Pa
 def _study_how_sure(result: StudyResult) -> list[Part]:
     planned = [Text(result.planned.why, strong=True)] if result.planned else []
     text = (
-        "An interval is where the true difference lies, in 95 of 100 such studies. “These, on average” speaks of these "
-        "very tasks, had all been drawn and trained anew and had other test sentences been labelled. “Others like "
-        "these” takes the tasks for a sample of their kind: from fewer than five of them that is wide, and it is said "
-        "only where it is shown on these. One test was planned, over all tasks together; each task by itself is "
-        "exploratory."
+        "In 95 of 100 such studies the interval contains the true difference. “These, on average” is about these "
+        "tasks, with other draws, trainings and test sentences. “Others like these” takes the tasks as a sample. "
+        "Its interval is wide with fewer than five tasks, and its answer is given only if it holds on these tasks. One "
+        "test was planned, over all tasks together; single tasks are exploratory."
     )
     return [*planned, Text(text)]
 

@@ -1,4 +1,4 @@
-"""An experiment's verdicts: the leaderboard with its cost, and what more text or more labels would bring."""
+"""An experiment on Results: verdicts, leaderboard and cost, and what more text or more labels would bring."""
 
 import math
 from collections.abc import Sequence
@@ -33,30 +33,29 @@ ONCE = (
     "variants are sorted by dev F1: choose by that, never by test F1."
 )
 HOW = (
-    "Two questions, two answers. A variant (arm) **helped** if its whole interval is above 0 against none (a tagger "
-    "without what the variant adds; for a set of one size a random set of that size). **Choosing helped** if it is "
-    "also above 0 against the random baseline: random text of as many tokens, as many random assisting sentences, as "
-    "many labels copied unchanged, or the encoder before it was trained on a source. Variants that use all of the "
-    "domain corpus and word vectors choose nothing. "
+    "Two questions, two answers. A variant (arm) **helped** if its whole interval against none is above 0 (none: a "
+    "tagger without what the variant adds; for a set of fixed size a random set of that size). **Choosing helped** if "
+    "its interval against the random baseline is also above 0: random text of as many tokens, as many random assisting "
+    "sentences, as many labels copied unchanged, or the encoder before it was trained on a source. Variants that use "
+    "all of the domain corpus or word vectors select nothing. "
     "A variant improves if both hold. A quick experiment cannot show whether choosing helped: let every seed "
     "repeat the whole pipeline for that. The intervals come from a hierarchical bootstrap over seeds and test "
-    "sentences, set right for few seeds; all are at 95%. One test was planned, that of the claim; where it was "
-    "looked at before the end, its bound keeps a false claim to 5% over all looks (O'Brien and Fleming). The other "
-    "variants are exploratory, and Holm's correction decides their words, so that an interval above 0 may not be "
-    "enough. A variant that could change less than 80% of what it asked of the labels is not tested, whatever its "
-    "score. In a quick look intervals do not hold what another draw of the selection or another pre-training would "
-    "change."
+    "sentences, corrected for few seeds; all are at 95%. One test was planned, that of the claim. If it was looked at "
+    "before the end, its bound keeps the risk of a false claim at 5% over all looks (O'Brien and Fleming). The other "
+    "variants are exploratory, and their verdicts use Holm's correction, so an interval above 0 may not be enough. A "
+    "variant that could change less than 80% of the labels it should change is not tested. In a quick look, intervals "
+    "do not include the effect of another selection or another pre-training."
 )
 
 HARDLY = (
-    "Advice from a power law through few dev scores, on which budgets are chosen; not "
-    "evidence. Hardly over: what the gain exceeds in at most one case of ten, which is known where the whole pipeline "
-    "was repeated, for it takes several pre-trainings of a size to tell how far luck goes."
+    "Advice from a power law through few dev scores, which budgets are chosen by; not evidence. Hardly over: the gain "
+    "exceeds this in at most one case of ten. It is known only if the whole pipeline was repeated, because the effect "
+    "of chance shows only over several pre-trainings of a size."
 )
 
 
 def leaderboard(run_id: str) -> None:
-    """Mahapatra et al. 2022, Tables 3 and 5; the verdicts in words, every seed's F1."""
+    """Show verdicts, every seed's F1 and the leaderboard (Mahapatra et al. 2022, Tables 3 and 5)."""
     board = results.board(run_id)
     rows = board.leaderboard
     finding(results.finding(run_id))
@@ -96,10 +95,10 @@ def leaderboard(run_id: str) -> None:
 
 COLUMNS = {
     "arm": "Variant",
-    "helped": "Helped",  # what did, its rows say
+    "helped": "Helped",
     "chose": "Choosing helped",
     "f1": "Test score",
-    "none": "Against",  # what, its rows say
+    "none": "Against",
     "random": "Against its control",
     "dev": terms.DECIDING.named,
     "sentences": "Sentences pre-trained on",
@@ -125,7 +124,7 @@ def _line(row: ArmRow) -> dict[str, Any]:
 
 
 def _further(rows: Sequence[ArmRow]) -> None:
-    """The test set beside the harder ones, each by itself: a mean would hide what is lost for what is won."""
+    """Show all test sets side by side, without a mean over them, which would hide a loss on one."""
     names = [test.test for test in rows[0].also]
     if not names:
         return
@@ -150,12 +149,12 @@ def _with_difference(row: ArmRow, test: ArmRow | FurtherTest) -> str:
 
 
 def spread(mean: float | None, sd: float | None) -> str:
-    """A mean over seeds and its standard deviation."""
+    """Return a mean over seeds and its standard deviation in words; "" for None."""
     return "" if mean is None else f"{mean:.2f}" + ("" if sd is None else f" ± {sd:.2f}")
 
 
 def _failed(rows: Sequence[ArmRow]) -> None:
-    """Seeds that did not learn are said, never left out."""
+    """Warn of seeds that did not learn; they are never left out."""
     none_at_all = "; ".join(
         f"{line_name(row)}: seed {', '.join(map(str, row.collapsed))}" for row in rows if row.collapsed
     )
@@ -163,7 +162,7 @@ def _failed(rows: Sequence[ArmRow]) -> None:
         st.warning(
             f"Some taggers learnt nothing (no better than chance) and are still included: {none_at_all}. Train longer."
         )
-    # Of a training that was removed nobody knows the seeds any more.
+    # Seeds of removed trainings are not known any more.
     here = {run.id for run in runs.listed("finetune")}
     failed = {
         line_name(row): [
@@ -184,7 +183,7 @@ def _cost(run_id: str, rows: Sequence[ArmRow]) -> None:
     hours = results.board(run_id).hours
     parts = ", ".join(f"{plain(kind)} {duration(3600 * value)}" for kind, value in hours.items())
     total = duration(3600 * sum(hours.values()))
-    st.markdown(f"**{total} of computing** in all ({parts}). What variants share counts with each of them below.")
+    st.markdown(f"**{total} of computing** in all ({parts}). Work that variants share counts with each of them below.")
     price = st.number_input(
         "What an hour of computing costs, in your currency",
         0.0,
@@ -192,7 +191,7 @@ def _cost(run_id: str, rows: Sequence[ArmRow]) -> None:
         step=0.5,
         key="results.price",
         placeholder="nothing",
-        help="The price of a rented machine, say: then each variant has its price in the table.",
+        help="For example the price of a rented machine. The table then shows the price of each variant.",
     )
     columns = {"arm": "Variant", "hours": "Time by itself", "rate": "Points a further hour [interval]"}
     columns |= {"price": "Price, in your currency"} if price else {}
@@ -214,7 +213,7 @@ def _bill(row: ArmRow, price: float) -> dict[str, Any]:
 
 
 def curves(run_id: str) -> None:
-    """Mahapatra et al. 2022, Fig. 2 and 4, with their tables, and advice on the next step."""
+    """Show F1 by text and by labels (Mahapatra et al. 2022, Fig. 2 and 4), with tables and advice on the next step."""
     board = results.board(run_id)
     _budgets(run_id, board.leaderboard)
     _further_curves(board.leaderboard)
@@ -240,7 +239,7 @@ def curves(run_id: str) -> None:
 
 
 def _further_curves(rows: Sequence[ArmRow]) -> None:
-    """Ma et al. 2023, Fig. 4 and 5; Dai et al. 2019, Fig. 2."""
+    """Show the curves of Ma et al. 2023, Fig. 4 and 5, and of Dai et al. 2019, Fig. 2, if there are any."""
     drawn = {
         (
             "Score by share of names that their context reveals, one panel per test set",
@@ -290,7 +289,7 @@ def _go_on(row: NextBudget) -> str:
 
 
 def _labels(run_id: str) -> None:
-    """Pre-train or annotate."""
+    """Show the labels that pre-training saves, and their worth in wages."""
     advice = results.label_advice(run_id)
     if not advice:
         return
@@ -318,4 +317,4 @@ def _between(lo: float, hi: float) -> str:
 
 
 def _amount(value: float) -> str:
-    return "more than can be told" if math.isinf(value) else f"{value:,.0f}"
+    return "more than can be estimated" if math.isinf(value) else f"{value:,.0f}"

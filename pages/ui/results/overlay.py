@@ -1,4 +1,4 @@
-"""Several trainings' curves in one chart: how fast each learnt, and where it stopped."""
+"""Curves of several trainings in one chart: how fast each learnt, and where it stopped."""
 
 from collections.abc import Mapping
 
@@ -10,12 +10,12 @@ from core.tagging import training_view as training
 from pages.ui.results.pair import note_differences
 from pages.ui.widgets import is_dark
 
-MOST_TRAININGS = 6  # colours that a reader can tell apart; the lines of a training, one a seed, share one
+MOST_TRAININGS = 6  # number of distinguishable colours; all seeds of a training share one
 TAGGER_CURVES = {"dev_f1": terms.DECIDING.named, "loss": "Training loss"}
 
 
 def overlay(run_labels: Mapping[str, str]) -> None:
-    """Draw a curve of several taggers, a line each seed. run_labels: {finetune run: what it is called here}."""
+    """Draw a curve of several taggers, one line per seed. run_labels: {`finetune` run: name}."""
     left, right = st.columns((3, 1))
     runs = left.multiselect(
         "Trainings",
@@ -32,7 +32,7 @@ def overlay(run_labels: Mapping[str, str]) -> None:
     )
     drawn = [line for run in runs for line in lines(run, run_labels[run], curve)]
     if not drawn:
-        st.caption("These trainings have left no such curve.")
+        st.caption("These trainings have no such curve.")
         return
     title = TAGGER_CURVES[curve]
     figure = plot.curves(drawn, y=title, height=380, dots=curve == "dev_f1", dark=is_dark())
@@ -41,10 +41,10 @@ def overlay(run_labels: Mapping[str, str]) -> None:
 
 
 def lines(run: str, label: str, curve: str) -> list[plot.Line]:
-    """The lines of a training, one for each seed. label: what the training is called here. curve: a metric's name."""
+    """Return the lines of a training, one per seed. label: name of the training. curve: name of the metric."""
     return [
         plot.Line(name=label, part=f"seed {metric.seed}", steps=metric.steps, values=metric.values)
         for metric in training.curves(run)
-        # Of all entities alone: dev F1 has a curve for every type too, which would drown it.
+        # Only over all entities: the curves per type would hide this one.
         if metric.name == curve and not metric.type
     ]

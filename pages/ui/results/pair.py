@@ -1,4 +1,4 @@
-"""Two arms side by side: F1 by type, on seen and on unseen names."""
+"""Two variants side by side: F1 by type, on seen and on unseen names."""
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations
@@ -15,34 +15,34 @@ DECODINGS = {
     "argmax": "every word by itself",
     "cited_scorer": "viterbi, read as the code does that Mahapatra et al. 2022 cite",
 }
-FAR = 10.0  # points of F1 between two decodings that call for an explanation
+FAR = 10.0  # points of F1 between two decodings above which a note explains the gap
 UNTRAINED = (
     "Low scores outside “Constrained” are expected here. These taggers were trained with the allowed tag sequences "
     "only. They never learnt to score forbidden ones, which the other decodings may choose. Use the constrained score."
 )
 MACRO = "Macro: the mean over types"
 OF_TYPES = (
-    "Behind a score (F1) its 95% interval, over seeds and test sentences: of few mentions little is known. Macro "
-    "counts every type that the test set holds alike, however rare; the headline score counts every mention alike."
+    "After a score (F1) its 95% interval over seeds and test sentences, which is wide with few mentions. Macro weights "
+    "all types of the test set equally, even rare ones; the headline score weights all mentions equally."
 )
-LOOKED_AT = 10  # newest trainings among which two alike are looked for
+LOOKED_AT = 10  # newest trainings that are searched for two with the same settings
 
 
 def pair(run_labels: Mapping[str, str], key: str) -> tuple[str, str]:
-    """Pick two taggers, by run, and note what sets them apart beside what they are called after; one twice where it is
-    alone. run_labels: {finetune run: what it is called here}.
+    """Let the user pick two taggers, and note further settings in which they differ; a single one is returned twice.
 
-    At first B is the arm without pre-training, else the newest that was trained like another, which is A.
+    By default B is the arm without pre-training, else A and B are the newest pair with the same settings.
+    run_labels: {`finetune` run: name}.
     """
     runs = list(run_labels)
     if len(runs) == 1:
-        st.caption("The only tagger that was tested. Once there is another, the two stand side by side here.")
+        st.caption("The only tagger that was tested. Once there is another, the two are shown side by side here.")
         return runs[0], runs[0]
     first, base = _alike(run_labels)
     left, right = st.columns(2)
     a = left.selectbox("A", runs, first, run_labels.__getitem__, key=f"{key}.a.{runs[0]}")
     if _of_experiment(run_labels):
-        # Where halves were swapped, only the same replicate of another arm has A's test sentences.
+        # If halves were swapped, only the same replicate of another arm has the test sentences of A.
         alike = results.tested_alike(a, runs)
         if len(alike) < len(runs):
             runs, base = alike, next((i for i, run in enumerate(alike) if _is_none(run_labels[run])), 0)
@@ -57,12 +57,12 @@ def _is_none(name: str) -> bool:
 
 
 def _of_experiment(run_labels: Mapping[str, str]) -> bool:
-    """Whether these are an experiment's arms, and not trainings that nobody set side by side."""
+    """Return True if these are an experiment's arms, not separate trainings."""
     return any(map(_is_none, run_labels.values()))
 
 
 def _alike(run_labels: Mapping[str, str]) -> tuple[int, int]:
-    """Places of A and B at first."""
+    """Return the positions of A and B by default."""
     runs = list(run_labels)
     if _of_experiment(run_labels):
         base = next(i for i, name in enumerate(run_labels.values()) if _is_none(name))
@@ -74,7 +74,7 @@ def _alike(run_labels: Mapping[str, str]) -> tuple[int, int]:
 
 
 def note_differences(run_labels: Mapping[str, str], runs: Sequence[str]) -> None:
-    """Says in which settings trainings differ that no experiment set side by side; in one, that is its arms' matter."""
+    """Warn if separate trainings differ in their settings; in an experiment the arms explain the difference."""
     if _of_experiment(run_labels) or not runs or any(run not in run_labels for run in runs):
         return
     rows = [row for run in runs[1:] for row in results.differing_settings(runs[0], run)]
@@ -85,16 +85,15 @@ def note_differences(run_labels: Mapping[str, str], runs: Sequence[str]) -> None
         names = [f"{plain(row.option)} ({plain(row.a)} against {plain(row.b)})" for row in rows]
     st.warning(
         f"**Not trained alike**: {'A and B' if len(runs) == 2 else 'these trainings'} differ in {', '.join(names)}."
-        " What sets their scores apart may come from that alone.",
+        " That alone may explain the difference of their scores.",
         icon=":material/balance:",
     )
 
 
 def types(run_labels: Mapping[str, str], run_id: str | None = None) -> None:
-    """Mahapatra et al. 2022, Table 4, and F1 on names that the training sentences hold and on those they do not.
+    """Show F1 by type (Mahapatra et al. 2022, Table 4), and on names seen and not seen in training.
 
-    Of an experiment a line counts by all its replicates, and every line is shown under every decoding. run_id: the
-    experiment.
+    Lines of an experiment are means over all replicates, and are shown under every decoding. run_id: the experiment.
     """
     lines = results.replicates(run_id) if run_id is not None else {}
     further = {run for line in lines.values() for run in line[1:]}
@@ -160,7 +159,7 @@ def _report(line: tuple[str, ...], name: str) -> None:
 
 
 def _macro(a: tuple[str, ...], b: tuple[str, ...]) -> dict[str, object]:
-    """The last line of the table: all types alike."""
+    """Return the last row of the table: the mean over types."""
     f1_a, f1_b = results.macro_f1(a), results.macro_f1(b)
     difference = f"{f1_a - f1_b:+z.2f}"
     return {"type": MACRO, "mentions": "", "a": f"{f1_a:.2f}", "b": f"{f1_b:.2f}", "difference": difference}
@@ -182,7 +181,7 @@ def _novelty(a: tuple[str, ...], b: tuple[str, ...], f1: Mapping[str, str]) -> N
 
 
 def _decodings(run_id: str) -> None:
-    """The same taggers of every line under every decoding, for experts; nothing if an older version stored none."""
+    """Show every line under every decoding, for experts; nothing if an older version stored none."""
     if not expert():
         return
     lines = results.decodings(run_id)
@@ -203,7 +202,7 @@ def _decodings(run_id: str) -> None:
 
 
 def with_interval(f1: float, interval: tuple[float, float] | None) -> str:
-    """A score, and its interval where there is one."""
+    """Return a score in words, with its interval if known."""
     return f"{f1:.2f}" + (f" [{interval[0]:.1f}, {interval[1]:.1f}]" if interval else "")
 
 

@@ -1,4 +1,4 @@
-"""Test sentences as labelled and as two taggers read them: what each has wrong, counted and told apart."""
+"""Test sentences with gold labels and the predictions of two taggers: their mistakes, counted by kind."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -34,7 +34,7 @@ MEANING: Mapping[Kind, str] = {
 
 
 def sentences(run_labels: Mapping[str, str]) -> None:
-    """Gold, A and B in three colours, every mistake in a shape and a word of its kind."""
+    """Show gold labels, A and B in three colours, each mistake with the shape and name of its kind."""
     a, b = pair(run_labels, "results.beside")
     left, right = st.columns(2)
     seed_a = left.selectbox("Seed of A", _seeds(a), key=f"results.beside.seed.a.{a}")
@@ -59,7 +59,7 @@ def _seeds(run_id: str) -> list[int]:
 
 
 def _filters(readings: Sequence[TwoReadings], shown: Mapping[str, str]) -> tuple[str, list[Kind], list[str]]:
-    """Choice of sentences, of those `shown` names; the kinds of mistake and the types that are looked for, if any."""
+    """Let the user pick what to show; return the choice, the kinds of mistake, and the types."""
     known = sorted({e.type for row in readings for e in (*(row.sentence.entities or ()), *row.a, *row.b)})
     left, middle, right = st.columns(3)
     key = f"results.beside.show{'.alone' * (shown is SHOWN_ALONE)}"
@@ -84,7 +84,7 @@ def _wanted(row: TwoReadings, which: str) -> bool:
 
 
 def _has(row: TwoReadings, kinds: Collection[str], types: Collection[str]) -> bool:
-    """Whether A or B made one of the mistakes that are looked for; where none is, every sentence will do."""
+    """Return True if A or B made a mistake of these kinds and types; always True without any."""
     if not kinds and not types:
         return True
     wrong = (*row.wrong_a, *row.wrong_b)
@@ -92,7 +92,7 @@ def _has(row: TwoReadings, kinds: Collection[str], types: Collection[str]) -> bo
 
 
 def _counts(readings: Sequence[TwoReadings], types: Collection[str], *, alone: bool) -> None:
-    """Show how often each kind of mistake was made in the whole test set, of `types` where they are looked for."""
+    """Show how often each kind of mistake was made in the test set, only of `types` if given."""
 
     def counted(wrong: Sequence[Mistake]) -> Counter[str]:
         return Counter(one.kind for one in wrong if not types or one.types & set(types))
@@ -110,7 +110,7 @@ def _counts(readings: Sequence[TwoReadings], types: Collection[str], *, alone: b
 
 
 def _by_type(readings: Sequence[TwoReadings], types: Collection[str], *, alone: bool) -> None:
-    """Show what becomes of each type's mentions, and what it is taken for."""
+    """Show the mistakes on each type's mentions, and the types that it is taken for."""
     gold = [row.sentence.entities or () for row in readings]
     a = reviews.by_type(zip(gold, (row.wrong_a for row in readings), strict=True))
     b = a if alone else reviews.by_type(zip(gold, (row.wrong_b for row in readings), strict=True))
@@ -126,7 +126,7 @@ def _by_type(readings: Sequence[TwoReadings], types: Collection[str], *, alone: 
 
 
 def _type_line(a: TypeMistakes, b: TypeMistakes, *, alone: bool) -> dict[str, object]:
-    """A row of the table by type; where there are two taggers both numbers stand in a cell."""
+    """Return a row of the table by type; with two taggers a cell has both numbers."""
     counts = {"right": (a.right, b.right)} | {kind: (a.kinds[kind], b.kinds[kind]) for kind in reviews.KINDS}
     cells = {name: both[0] if alone else f"{both[0]:,} / {both[1]:,}" for name, both in counts.items()}
     taken = [
@@ -136,7 +136,7 @@ def _type_line(a: TypeMistakes, b: TypeMistakes, *, alone: bool) -> dict[str, ob
 
 
 def reading_list(rows: Sequence[TwoReadings], *, alone: bool = False) -> None:
-    """Each sentence three times: as labelled, as A reads it, as B does; alone: twice, for A is the only one."""
+    """Show each sentence with gold labels, as A reads it, and as B reads it; alone: without B."""
     items = []
     for row in rows:
         gold = _marked(row.sentence.tokens, [(e, e.type, "") for e in row.sentence.entities or ()], plot.GOLD)
@@ -151,11 +151,11 @@ def reading_list(rows: Sequence[TwoReadings], *, alone: bool = False) -> None:
         st.html(f'<ol class="w-sentences" aria-label="{name}">{listed}</ol>')
 
 
-Mark = tuple[Entity, str, str]  # where, what is written behind it, the kind of mistake or nothing
+Mark = tuple[Entity, str, str]  # entity, label after it, kind of mistake or ""
 
 
 def _read(sentence: Sentence, read: Sequence[Entity], wrong: Sequence[Mistake], colour: str) -> str:
-    """One tagger's line. What it missed is marked too or, where it read something else there, named at the end."""
+    """Return one tagger's line as HTML. Missed entities are marked, or named at the end if they overlap others."""
     of = {one.guess: one for one in wrong if one.guess}
     taken = {at for entity in read for at in range(entity.start, entity.end)}
     missed = [one.gold for one in wrong if one.gold and one.guess is None]
@@ -179,7 +179,7 @@ def _mark(entity: Entity, mistake: Mistake | None) -> Mark:
 
 
 def _shape(kind: str) -> str:
-    """The class of a mark; kind: empty where it is right."""
+    """Return the CSS class of a mark. kind: kind of mistake, "" for none."""
     return f"w-entity w-{kind.replace(' ', '-')}" if kind else "w-entity"
 
 

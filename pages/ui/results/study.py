@@ -1,4 +1,4 @@
-"""A study: the answers, its forest plots with their table, what is lacking, and every task's own experiment."""
+"""A study on Results: answers, forest plots with their table, and links to the tasks' experiments."""
 
 from typing import Any
 
@@ -14,11 +14,11 @@ from pages.ui.widgets import chart, plain, table
 
 RESULTS = "pages/6_Results.py"
 HOW = (
-    "Each row is a task with its difference and 95% interval; by itself it is exploratory. **These, on average** is "
-    "the mean over these very tasks, on which the one planned test rests: its bound keeps a false claim to 5% over all "
-    "looks. **Others like these** takes the tasks for a sample of their kind (random effects, Student's t with one "
-    "degree of freedom fewer than there are tasks): from fewer than five that is wide, and it is said only where it is "
-    "shown on these. Where tasks agree by luck its interval may be the narrower one."
+    "Each row is a task with its difference and 95% interval; a single task is exploratory. **These, on average** is "
+    "the mean over these tasks, which the planned test is about: its bound keeps the risk of a false claim at 5% over "
+    "all looks. **Others like these** takes the tasks as a sample of their kind (random effects, Student's t with one "
+    "degree of freedom fewer than tasks). Its interval is wide with fewer than five tasks, and its answer is given "
+    "only if it holds on these tasks. If tasks agree by chance, its interval may be the narrower one."
 )
 COLUMNS = {"name": "Task", "test": "Test sentences", "f1": "Test score", "none": "none", "control": "Control"}
 
@@ -50,7 +50,7 @@ def _forest(result: StudyResult, of: study_words.Asked) -> None:
 
 
 def _lines(result: StudyResult) -> list[dict[str, Any]]:
-    """A line a task, then the means."""
+    """Return a line per task, then the means."""
     columns = {of: study_words.forest_rows(result, of) for of in study_words.asked(result)}
     f1s = [
         {
@@ -74,7 +74,7 @@ def _cell(row: study_words.ForestRow) -> str:
 
 
 def _experiments(result: StudyResult) -> None:
-    """Every task's leaderboard is its experiment's own."""
+    """Link to the experiment of every task, which has its leaderboard."""
     st.markdown(f"**{duration(3600 * sum(result.hours.values()))} of computing** in all.")
     here = {run.id for run in runs.listed("experiment")}
     with st.container(horizontal=True):

@@ -1,4 +1,4 @@
-"""All trainings in a table, what sets two of them apart, and everything that can be taken away."""
+"""All trainings in a table, the options in which two differ, and everything that can be exported."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -32,8 +32,8 @@ NO_MODELS = (
     "The models of these taggers are not in this project: they were deleted, or left out of its file, as in the "
     "finished sample. The scores are complete."
 )
-FIELD = 200  # pixels: four beside each other, where the window is narrow in two lines
-ZIP_LIMIT = 200_000_000  # bytes that a browser is handed at once
+FIELD = 200  # pixels; four fields fit side by side, or in two lines in a narrow window
+ZIP_LIMIT = 200_000_000  # bytes; larger files are not offered as a download
 COLUMNS = {
     "name": "Training",
     "state": "State",
@@ -45,18 +45,18 @@ COLUMNS = {
 
 
 def origin(row: TaggerRow) -> str:
-    """Encoder that a tagger started from."""
+    """Return the encoder that a tagger started from."""
     return str(encoder(row.init))
 
 
 def names(rows: Sequence[results.TaggerRow]) -> dict[str, str]:
-    """Name taggers by encoder and training set, by run id."""
+    """Return {run id: name of the tagger, by encoder and training set}."""
     words = {row.run: f"{origin(row)} on {row.train}" for row in rows}
     return run_titles([runs.get(row.run) for row in rows], lambda run: words[run.id])
 
 
 def trainings() -> None:
-    """Every fine-tuning, within experiments and without; then any two of them, option by option."""
+    """Show all fine-tunings, including those of experiments, and compare the options of two."""
     rows = results.tagger_rows()
     if not rows:
         st.info("No tagger has been trained yet.")
@@ -74,7 +74,7 @@ def trainings() -> None:
         for row in rows
     ]
     table(lines, COLUMNS, "Every fine-tuning run, newest first", wrapped=("name",))
-    st.caption("Means over seeds ± spread. What a variant gains stands on its experiment's board, with its interval.")
+    st.caption("Means over seeds ± spread. The gain of a variant is on its experiment's board, with its interval.")
     if len(rows) > 1:
         _differences(called)
 
@@ -83,7 +83,7 @@ def _differences(names: Mapping[str, str]) -> None:
     st.subheader("Compare the options of two trainings", anchor=False)
     left, right = st.columns(2)
     ids, label = list(names), names.__getitem__
-    # The keys hold the newest: with one that was trained since, the fields begin with that.
+    # The keys contain the newest run, so that a new training resets the fields to it.
     a = left.selectbox("First", ids, 0, label, key=f"results.apart.a.{ids[0]}")
     b = right.selectbox("Second", ids, 1, label, key=f"results.apart.b.{ids[0]}")
     rows = results.option_differences(a, b)
@@ -98,7 +98,7 @@ def _differences(names: Mapping[str, str]) -> None:
 
 
 def take_away(run_id: str | None, run_labels: Mapping[str, str]) -> None:
-    """The report, the table, the models."""
+    """Offer the report, the table and the models."""
     if run_id is not None:
         _report(run_id)
     if run_labels:
@@ -109,7 +109,7 @@ def take_away(run_id: str | None, run_labels: Mapping[str, str]) -> None:
 
 
 def with_models(run_labels: Mapping[str, str]) -> Mapping[str, str]:
-    """Taggers whose model is here; if there is none, the one trained in their place, or the offer to train it."""
+    """Return taggers whose model is here; if there is none, the one trained in their place, or offer to train it."""
     known = taggers.here()
     here = {run: name for run, name in run_labels.items() if run in known}
     return here or _train_again(run_labels)
@@ -145,7 +145,7 @@ def _report(run_id: str) -> None:
 
 
 def study(run_id: str) -> None:
-    """The report and the tables of a study."""
+    """Offer the report and the tables of a study."""
     _report_files(run_id)
     with st.container(horizontal=True):
         _file("Table (.csv)", lambda: deliver.study_csv(run_id), f"{run_id}.csv", "text/csv")
@@ -154,11 +154,11 @@ def study(run_id: str) -> None:
 
 
 def _report_files(run_id: str) -> None:
-    """The report, with who it is from, in three formats."""
+    """Offer the report in three formats, with the fields of its cover."""
     st.subheader("The report and the table", anchor=False)
     st.caption(
-        "One page for a reader who trains no models: what was asked, what came out, how sure, what to do, the cost; a "
-        "second for one who does."
+        "One page for decision-makers: the question, the result, how sure it is, what to do, the cost; and a second, "
+        "technical page."
     )
     with st.container(horizontal=True):
         typed = {
@@ -202,7 +202,7 @@ def _model(run_labels: Mapping[str, str]) -> None:
     rare = _rare_words(run_id)
     with st.container(horizontal=True):
         if pressed(f"Copy the folder ({size(big)})", "results.take.copy", icon=":material/folder_copy:"):
-            with guard():  # what goes wrong is said here; the page below stays
+            with guard():  # an error is shown here and leaves the rest of the page intact
                 st.session_state["results.take.copied"] = str(deliver.export_model(run_id, rare=rare))
         if big <= ZIP_LIMIT:
             _file("Model (.zip)", lambda: deliver.zip_model(run_id, rare=rare), f"{run_id}.zip", "application/zip")
@@ -211,13 +211,13 @@ def _model(run_labels: Mapping[str, str]) -> None:
 
 
 def _rare_words(run_id: str) -> bool:
-    """Whether the words seen once go along; said where a tagger lists its words."""
+    """Return whether to export words seen once; ask if the tagger lists its words."""
     words, once = deliver.words_held(run_id)
     if not words:
         return True
     st.warning(
         f"This tagger lists the {words:,} words of its training text, {once:,} of them seen only once, names among"
-        " them: whoever is given it can read them.",
+        " them. Everyone who gets the tagger can read them.",
         icon=":material/visibility:",
     )
     return not st.toggle(f"Leave out the {once:,} words seen once (read as unknown words)", key="results.take.rare")

@@ -1,4 +1,4 @@
-"""A tagger, or two beside each other, on what somebody types."""
+"""One tagger, or two side by side, on typed sentences."""
 
 from collections.abc import Mapping, Sequence
 
@@ -14,12 +14,12 @@ from pages.ui.results.take import with_models
 from pages.ui.runs.panel import run_panel
 from pages.ui.widgets import entity_html, plain, sentence_list
 
-TRIES = "results.try.runs"  # {finetune run: predict run}, in the order of the form
-READ = "results.try.read"  # {finetune run: the sentences that its try found}: in memory alone, no file keeps them
+TRIES = "results.try.runs"  # {`finetune` run: `predict` run}, in the order of the form
+READ = "results.try.read"  # {`finetune` run: tagged sentences}, kept in memory only
 
 
 def try_it(run_labels: Mapping[str, str]) -> None:
-    """Text in, entities in colour out; tagged in runs of their own, for no page loads a model."""
+    """Tag typed sentences in separate runs, because no page loads a model."""
     if not (run_labels := with_models(run_labels)):
         return
     with st.form("results.try.form"):
@@ -45,14 +45,14 @@ def try_it(run_labels: Mapping[str, str]) -> None:
 
 
 def _forget() -> None:
-    """Forget what was typed before: it is shown no longer, so no file need hold it."""
+    """Delete the runs and sentences of the previous trial."""
     for run_id in st.session_state.get(TRIES, {}).values():
         deliver.forget_try(run_id)
     st.session_state[READ] = {}
 
 
 def _outcome(tries: Mapping[str, str], run_labels: Mapping[str, str]) -> None:
-    """The panel of each run at work; of those that are finished what they read, and then no more of them on disk."""
+    """Show the panel of each running trial and the sentences of finished ones, then delete these from disk."""
     read: dict[str, list[Sentence]] = st.session_state.setdefault(READ, {})
     for number, (column, (model, run_id)) in enumerate(zip(st.columns(len(tries)), tries.items(), strict=True)):
         with column:
@@ -77,7 +77,7 @@ def _shown(read: Mapping[str, Sequence[Sentence]], run_labels: Mapping[str, str]
 
 
 def _two_readings(names: Sequence[str], read: Sequence[Sequence[Sentence]], types: Sequence[str]) -> None:
-    """Show what two taggers read in the same sentences, a sentence a row."""
+    """Show the predictions of two taggers, one sentence per row."""
     pairs = list(zip(*read, strict=True))
     same = sum(a == b for a, b in pairs)
     st.markdown(f"**A**: {plain(names[0])}. **B**: {plain(names[1])}.")
