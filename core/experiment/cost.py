@@ -160,7 +160,8 @@ class Seconds:
         if not self._first("score", strategy.name, drawn):
             return seconds
         models = sorted(strategy.models)
-        folds = self._folds(strategy.name) if "ner" in models else 1
+        own = strategy_options(strategy.name, self.config.strategies.get(strategy.name, {})).model_dump()
+        folds = int(own.get("folds", 1)) if "ner" in models else 1
         seconds += domain.n_tokens * SCORE
         if models and self._first("B1", drawn):
             task = self.corpora["task"]
@@ -338,10 +339,6 @@ class Seconds:
         neighbours = 2 * self.config.tagger_settings.context * len(corpus)
         pieces = self._tagger(self.config.tagger_settings).pieces
         return Read(sentences=len(corpus), pieces=corpus.n_tokens * pieces + neighbours)
-
-    def _folds(self, strategy: str) -> int:
-        options = strategy_options(strategy, self.config.strategies.get(strategy, {})).model_dump()
-        return int(options.get("folds", 1))
 
     def _first(self, *part: str) -> bool:
         """Return True the first time that this shared part of the work is asked for."""

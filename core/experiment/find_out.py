@@ -45,16 +45,13 @@ class Plan:
 
 def choice_now() -> Choice | None:
     """Return the current selection, else the next one that can be read; without any, one of an experiment."""
-    of_experiments = [run for run in runs.listed("select", state="succeeded") if run.manifest.parent and _chooses(run)]
+    children = [run for run in runs.listed("select", state="succeeded") if run.manifest.parent]
+    of_experiments = [run for run in children if run.manifest.config["strategy"] not in arms.CONTROLS]
     for choice in (*choices.in_use(), *choices.of(runs.of_corpora_in_use(of_experiments))):
         with suppress(WinnowError):
             if selections.kept(choice.id):
                 return choice
     return None
-
-
-def _chooses(run: Run) -> bool:
-    return run.manifest.config["strategy"] not in arms.CONTROLS
 
 
 def choice_options() -> dict[str, object]:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import mean
-from typing import NamedTuple, TypedDict
+from typing import NamedTuple
 
 from core.bias.result import RebuildResult
 from core.experiment.arms import Cell, baseline
@@ -113,22 +113,15 @@ def changed_of(line: FinishedLine) -> Changed:
     return Changed(round(sum(each.changed for each in sets) / n), round(sum(each.wanted for each in sets) / n))
 
 
-class Drawn(TypedDict):
-    """Fields of `ArmRow` on training sets that were drawn by CEIM, mean over replicates."""
+def drawn_of(line: FinishedLine) -> tuple[float | None, int]:
+    """Return the share of low-CEIM mentions and the number of mentions in a line's training sets, mean over replicates.
 
-    low_share: float | None
-    mentions: int
-
-
-def drawn_of(line: FinishedLine) -> Drawn:
-    """Return the share of low-CEIM mentions and the number of mentions in a line's training sets."""
+    (None, 0) if they were not drawn by CEIM.
+    """
     sets = [each for each in _rebuilt(line) if each.low_share is not None] if line.cell.arm.rebuild else []
     if not sets:
-        return {"low_share": None, "mentions": 0}
-    return {
-        "low_share": mean(each.low_share or 0.0 for each in sets),
-        "mentions": round(mean(each.measured_mentions for each in sets)),
-    }
+        return None, 0
+    return mean(each.low_share or 0.0 for each in sets), round(mean(each.measured_mentions for each in sets))
 
 
 def _rebuilt(line: FinishedLine) -> list[RebuildResult]:

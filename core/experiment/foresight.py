@@ -154,10 +154,14 @@ REPEATED = ("seeds", "looks", "repeat")  # options that `repeated` changes
 
 def repeated(config: ExperimentConfig, n: int) -> ExperimentConfig:
     """Return the same experiment with n replicates, including those that it has, and the usual looks."""
-    new = [seed for seed in range(1, n + len(config.seeds) + 1) if seed not in config.seeds]
-    seeds = (*config.seeds, *new[: n - len(config.seeds)])
     looks = looks_of(n) if len(looks_of(n)) > 1 else ()
-    return config.model_copy(update={"seeds": seeds, "looks": looks, "repeat": "pipeline"})
+    return config.model_copy(update={"seeds": _seeds(config, n), "looks": looks, "repeat": "pipeline"})
+
+
+def _seeds(config: ExperimentConfig, n: int) -> tuple[int, ...]:
+    """Return n seeds: those of the experiment, then the smallest unused ones."""
+    new = [seed for seed in range(1, n + len(config.seeds) + 1) if seed not in config.seeds]
+    return (*config.seeds, *new[: n - len(config.seeds)])
 
 
 def larger(config: ExperimentConfig) -> list[ExperimentConfig]:
@@ -167,12 +171,9 @@ def larger(config: ExperimentConfig) -> list[ExperimentConfig]:
         return [config]
     plans, offered = [config], [n for n in LARGER if n > len(config.seeds)]
     for n in offered[:2]:
-        new = [seed for seed in range(1, 2 * n + len(config.seeds)) if seed not in config.seeds]
-        seeds = (*config.seeds, *new[: n - len(config.seeds)])
-        repeated = cell.arm.pretrains or cell.arm.rebuild
-        update = (
-            {"seeds": seeds, "repeat": "pipeline", "looks": LARGER[n]} if repeated else {"seeds": seeds, "looks": ()}
-        )
+        update: dict[str, object] = {"seeds": _seeds(config, n), "looks": ()}
+        if cell.arm.pretrains or cell.arm.rebuild:
+            update |= {"repeat": "pipeline", "looks": LARGER[n]}
         plans.append(config.model_copy(update=update))
     return plans
 
@@ -253,8 +254,9 @@ def _replicates(train: str, test: str, home: Path) -> Iterator[list[Evaluation]]
 
 def _before(train: str, test: str, home: Path) -> list[list[Evaluation]]:
     """Read the newest finished trainings on these labels with this test set, one evaluation per seed."""
-    runs = (run for run in RunStore(home).list("finetune") if _alike(run, train, test))
-    finished = (run for run in runs if run.state().state == "succeeded")
+    runs = (run for run in RunStore(home).list("finetune") if _inputs(run, "train", "test.0") == (train, test))
+    several = (run for run in runs if len(run.manifest.config["seeds"]) > 1)
+    finished = (run for run in several if run.state().state == "succeeded")
     trainings = []
     for run in islice(finished, NEWEST):
         try:
@@ -266,10 +268,6 @@ def _before(train: str, test: str, home: Path) -> list[list[Evaluation]]:
 
 def _inputs(run: Run, *names: str) -> tuple[str | None, ...]:
     return tuple(run.manifest.inputs.get(name) for name in names)
-
-
-def _alike(run: Run, train: str, test: str) -> bool:
-    return _inputs(run, "train", "test.0") == (train, test) and len(run.manifest.config["seeds"]) > 1
 
 
 TOO_MANY, TOO_LONG = 60, 200  # repetitions and hours above which no further repetitions are proposed
@@ -376,14 +374,12 @@ def settled_by(open_: Open, each: str = "") -> str:
         )
     if enough is None:
         return _out_of_reach(lacks.repetitions, each)
-    size = "That many detect a difference of this size in 80 of 100 cases"
-    return f"Next: {open_.more(enough, each)}. {size}, {_by(open_)}."
-
-
-def _by(open_: Open) -> str:
-    """Return words on the spread behind a forecast of further repetitions."""
     spread = open_.outlook.spread
-    return f"by the spread of {spread.taggers} taggers on these labels" if spread else "by the spread of those so far"
+    basis = f"{spread.taggers} taggers on these labels" if spread else "those so far"
+    return (
+        f"Next: {open_.more(enough, each)}. That many detect a difference of this size in 80 of 100 cases, by the "
+        f"spread of {basis}."
+    )
 
 
 def _out_of_reach(repetitions: int, each: str) -> str:

@@ -8,7 +8,6 @@ Further test sets are reported one by one, because a mean over easy and hard set
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import mean, stdev
-from typing import TypedDict
 
 import numpy as np
 
@@ -23,7 +22,6 @@ from core.experiment.result import (
     CurvePoint,
     ExperimentResult,
     FurtherTest,
-    Interval,
     Multipliers,
     PlannedTest,
     Word,
@@ -83,21 +81,6 @@ def result(
 def gain_per_hour(points: float, seconds: float) -> float | None:
     """Return F1 points per hour that an arm takes beyond `none` (Mahapatra et al. 2022, Table 5); None for 0 hours."""
     return points * 3600 / seconds if seconds else None
-
-
-class Differences(TypedDict):
-    """Fields of `ArmRow` on its differences to `none` and to its control."""
-
-    delta: float
-    interval: Interval
-    level: float | None
-    delta_random: float | None
-    interval_random: Interval | None
-    estimate: Estimate | None
-    estimate_random: Estimate | None
-    wins: int
-    ties: int
-    losses: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,7 +143,11 @@ def _judgements(
             judgement = _judged(verdict_by_arm[str(cell)], cell)
             if claim and cell != claim:
                 judgement = replace(judgement, why=f"{judgement.why} Exploratory: the claim here is about {claim}.")
-            judgements.append(_with_welch(judgement, line) if cell.arm.assisting else judgement)
+            if cell.arm.assisting:
+                assert judgement.none
+                test, why = with_welch(_tested(line.finetunes), judgement.none.other, judgement.why)
+                judgement = replace(judgement, welch=test, why=why)
+            judgements.append(judgement)
         elif cell.arm.name == arms.NONE:
             judgements.append(Judgement(word="baseline", why="What every other variant is measured against."))
         else:
@@ -197,12 +184,6 @@ def _with_collapsed(
     ]
 
 
-def _with_welch(judgement: Judgement, line: FinishedLine) -> Judgement:
-    assert judgement.none
-    test, why = with_welch(_tested(line.finetunes), judgement.none.other, judgement.why)
-    return replace(judgement, welch=test, why=why)
-
-
 def _judged(verdict: Verdict, cell: Cell) -> Judgement:
     none, arm = verdict.none, cell.arm
     judgement = Judgement(
@@ -232,7 +213,10 @@ def _judged(verdict: Verdict, cell: Cell) -> Judgement:
 
 def _row(line: FinishedLine, judgement: Judgement, baseline: FinishedLine, seed: int, store: RunStore) -> ArmRow:
     """Return a line of the leaderboard. baseline: the line that it is measured against."""
-    first, test, none = line.chains[0], _tested(line.finetunes), judgement.none
+    first, test = line.chains[0], _tested(line.finetunes)
+    none, random, (wins, ties, losses) = judgement.none, judgement.random, judgement.duels
+    changed, (low_share, mentions) = finished.changed_of(line), finished.drawn_of(line)
+    vectors = _tagged(first.finetune).with_vector
     dev = [f1 for run in line.finetunes for f1 in _tagged(run).dev.micro_f1]
     read = [results.read(chain.pretrain, PretrainResult) for chain in line.chains if chain.pretrain]
     unit, single = ("replicates", False) if first.replicate.number else ("seeds", line.cell.arm.pretrains)
@@ -258,8 +242,17 @@ def _row(line: FinishedLine, judgement: Judgement, baseline: FinishedLine, seed:
         verdict=judgement.word,
         helped=judgement.helped,
         chose=judgement.chose,
-        why=" ".join(filter(None, [judgement.why, _alike(first.finetune)])),
-        **_differences(judgement),
+        why=" ".join(filter(None, [judgement.why, alike_words(vectors.mean_cosine) if vectors else ""])),
+        delta=none.delta if none else 0.0,
+        interval=(none.lo, none.hi) if none else (0.0, 0.0),
+        level=none.level if none else None,
+        delta_random=random.delta if random else None,
+        interval_random=(random.lo, random.hi) if random else None,
+        estimate=Estimate.of(none) if none else None,
+        estimate_random=Estimate.of(random) if random else None,
+        wins=wins,
+        ties=ties,
+        losses=losses,
         seeds_needed=needed(none, unit, single_pretraining=single, unlearnt=judgement.unlearnt)
         if none and judgement.word not in UNSETTLED
         else "",
@@ -269,33 +262,12 @@ def _row(line: FinishedLine, judgement: Judgement, baseline: FinishedLine, seed:
         f1_per_hour=gain_per_hour(none.delta if none else 0.0, sum(durations.by_kind(first.added, store).values())),
         also=further_tests(line.finetunes, baseline.finetunes, Library(store.home), seed, crossed=bool(line.halves)),
         collapsed=[seed for run in line.finetunes for seed in taggers.collapsed_seeds(run)],
-        **finished.changed_of(line)._asdict(),
-        **finished.drawn_of(line),
+        changed=changed.changed,
+        wanted=changed.wanted,
+        low_share=low_share,
+        mentions=mentions,
         unseen_f1=[f1 for run in line.finetunes for f1 in _test(run).unseen_f1],
     )
-
-
-def _differences(judgement: Judgement) -> Differences:
-    none, random = judgement.none, judgement.random
-    wins, ties, losses = judgement.duels
-    return {
-        "delta": none.delta if none else 0.0,
-        "interval": _interval(none) or (0.0, 0.0),
-        "level": none.level if none else None,
-        "delta_random": random.delta if random else None,
-        "interval_random": _interval(random),
-        "estimate": Estimate.of(none) if none else None,
-        "estimate_random": Estimate.of(random) if random else None,
-        "wins": wins,
-        "ties": ties,
-        "losses": losses,
-    }
-
-
-def _alike(finetune: Run) -> str:
-    """Return a warning if a tagger's pretrained word vectors hardly differ from each other; else ""."""
-    words = _tagged(finetune).with_vector
-    return alike_words(words.mean_cosine) if words else ""
 
 
 def _tested(finetunes: Sequence[Run]) -> Sequence[float]:
@@ -311,10 +283,6 @@ def _test(finetune: Run) -> OverSeeds:
 
 def _tagged(finetune: Run) -> FinetuneResult:
     return results.read(finetune, FinetuneResult)
-
-
-def _interval(difference: Difference | None) -> Interval | None:
-    return (difference.lo, difference.hi) if difference else None
 
 
 def _curve(lines: Sequence[FinishedLine]) -> list[CurvePoint]:

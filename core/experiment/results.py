@@ -385,7 +385,10 @@ def next_budget(leaderboard: Sequence[ArmRow], worth: float) -> list[NextBudget]
     It looks at dev F1 only, because a budget is a choice (SOURCES.md, Choosing on dev). worth: F1 points per hour.
     """
     advice = []
-    for arm, rows in _by_arm(leaderboard).items():
+    arms: dict[str, list[ArmRow]] = {}
+    for row in leaderboard:
+        arms.setdefault(row.arm, []).append(row)
+    for arm, rows in arms.items():
         # Taggers on one pre-training are not independent: together they count as one run of that size.
         points = {
             row.sentences: row.dev_f1 if len(row.finetunes) > 1 else [row.dev_mean] for row in rows if row.sentences
@@ -416,13 +419,6 @@ def labels_spared(curve: Sequence[CurvePoint], size: int) -> list[LabelsSpared]:
             gap = saved(points, base, size)
             gaps.append(LabelsSpared(arm=arm, budget=budget, spared=gap.sentences, lo=gap.lo, hi=gap.hi))
     return gaps
-
-
-def _by_arm(rows: Sequence[ArmRow]) -> dict[str, list[ArmRow]]:
-    arms: dict[str, list[ArmRow]] = {}
-    for row in rows:
-        arms.setdefault(row.arm, []).append(row)
-    return arms
 
 
 def budget_advice(run_id: str, worth: float) -> list[NextBudget]:

@@ -17,7 +17,7 @@ from core.experiment.finished import FinishedChain, FinishedLine
 from core.experiment.leaderboard import multipliers, planned_test
 from core.experiment.result import ExperimentResult, PlannedTest, write
 from core.experiment.stages import Stages
-from core.experiment.steps import CHECK, Chain, Line, Step, in_order, lines
+from core.experiment.steps import CHECK, Chain, Step, in_order, lines
 from core.importing.data_checks import red_items
 from core.kind import Job, Kind
 from core.runs import result as results
@@ -92,16 +92,17 @@ def _finished(
 
     for number, block in enumerate(blocks):
         run_steps(block, runs, job, begins)
-        finished = [_line(line, runs, sources.get(line.cell)) for line in planned]
+        finished = [
+            FinishedLine(
+                cell=line.cell,
+                chains=tuple(_chain(chain, runs) for chain in line.chains if chain.tuned[0, 0] in runs),
+                source=sources.get(line.cell),
+            )
+            for line in planned
+        ]
         if test := planned_test(config, finished, number):
             break
     return stages, finished, test
-
-
-def _line(line: Line, runs: Mapping[Step, Run], source: str | None) -> FinishedLine:
-    """Return a line with the replicates that have been run."""
-    chains = tuple(_chain(chain, runs) for chain in line.chains if chain.tuned[0, 0] in runs)
-    return FinishedLine(cell=line.cell, chains=chains, source=source)
 
 
 def _chain(chain: Chain, runs: Mapping[Step, Run]) -> FinishedChain:

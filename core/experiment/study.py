@@ -267,12 +267,11 @@ class StudyForesight:
             f"This plan finds a true {self.effect:+g} of {self.claim}, on average over {_tasks(asked)}, in "
             f"{100 * asked.chance:.0f} of 100 cases{time_in_words(asked)}"
         )
-        rest = (
-            f"; {plan.replicates} replicates on {_tasks(plan)}{_looks(plan)}, in {100 * plan.chance:.0f}"
-            f"{time_in_words(plan)}"
-            for plan in others
-        )
-        return f"{first}{''.join(rest)}. {self._basis()}"
+        for plan in others:
+            looks = f", looked at after {', '.join(map(str, plan.looks))}" if len(plan.looks) > 1 else ""
+            first += f"; {plan.replicates} replicates on {_tasks(plan)}{looks}, in {100 * plan.chance:.0f}"
+            first += time_in_words(plan)
+        return f"{first}. {self._basis()}"
 
     def _basis(self) -> str:
         known = sum(bool(spread.trainings) for spread in self.spreads)
@@ -302,10 +301,6 @@ class StudyForesight:
 
 def _tasks(plan: StudyChance) -> str:
     return f"{plan.tasks} task{'s' * (plan.tasks > 1)}"
-
-
-def _looks(plan: PlanChance) -> str:
-    return f", looked at after {', '.join(map(str, plan.looks))}" if len(plan.looks) > 1 else ""
 
 
 def foresee_study(config: StudyConfig, home: Path) -> StudyForesight:
@@ -497,11 +492,13 @@ def _task(config: StudyConfig, job: Job, name: str, number: int, run: Run) -> Ta
     claim, none = rows[_place(config.claimed)], rows[NONE, ""]
     control = rows[_place(config.control)] if config.control else None
     compared = [row for row in (claim, none, control) if row]
+    # If halves are swapped, all labelled sentences are tested.
+    tested = (config.train, config.dev, config.test) if config.cross else (config.test,)
     assert claim.estimate
     return TaskRow(
         name=name,
         run=run.id,
-        sentences=sum(len(job.corpus(tested)) for tested in _tested(config, number)),
+        sentences=sum(len(job.corpus(corpus)) for corpus in {split[number] for split in tested}),
         tokens=claim.tokens,
         f1=claim.mean,
         none_f1=none.mean,
@@ -515,12 +512,6 @@ def _task(config: StudyConfig, job: Job, name: str, number: int, run: Run) -> Ta
         unlearnt=sum(len(row.collapsed) for row in compared),
         taggers=sum(len(row.micro_f1) for row in compared),
     )
-
-
-def _tested(config: StudyConfig, number: int) -> set[str]:
-    """Return the corpora of a task whose sentences are tested: all labelled ones if halves are swapped."""
-    splits = (config.train, config.dev, config.test) if config.cross else (config.test,)
-    return {split[number] for split in splits}
 
 
 def _place(cell: Cell) -> tuple[str, str]:

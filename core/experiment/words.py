@@ -151,7 +151,7 @@ def _what(row: ArmRow, rows: Sequence[ArmRow]) -> str:
         ),
         "below control": f"No: {_under_control(row)} the tagger does better than {after}.{_still_better(row)}",
         "hurts": f"No: {after} the tagger does worse than {without}.",
-        "no evidence": f"Not shown: there is no evidence that {after} the tagger does better than {without}.",
+        "no evidence": f"Not shown: {after} the tagger is not seen to do better than {without}.",
     }
     if held:
         better = f"{after} the tagger does better than {than}."

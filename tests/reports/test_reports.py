@@ -163,7 +163,7 @@ def test_after_an_early_end_it_counts_what_was_trained(home: Path) -> None:
     page = finished.html_report(run.id)
     assert planned.why in page
     assert "was trained 2 times, since chance plays a part (seeds 1, 2); none 3 times." in page
-    with pytest.raises(ConfigError, match="reports are of finished experiments and studies"):
+    with pytest.raises(ConfigError, match="a report needs a finished experiment or study"):
         deliver.report(board.leaderboard[0].finetune_run)
 
 

@@ -269,11 +269,12 @@ def _results(report: Report) -> list[Part]:
     rows = []
     for row in report.rows:
         spread = f"{row.mean:.2f}" + ("" if row.sd is None else f" ± {row.sd:.2f}")
+        read = f"{row.sentences:,}" + (f" ({row.tokens:,})" if row.tokens else "")  # tokens are 0 if unknown
         helped, chose = answers(row)
         rows.append(
             (
                 line_name(row),
-                _read(row),
+                read,
                 spread,
                 interval_words(row),
                 f"{VERDICT_MARKS[row.verdict].sign} {helped}",
@@ -289,11 +290,6 @@ def _results(report: Report) -> list[Part]:
         "Choosing helped",
     )
     return [Text(text), Table(heads, rows, (1, 2, 3)), *_further(report.rows)]
-
-
-def _read(row: ArmRow) -> str:
-    words = f" ({row.tokens:,})" if row.tokens else ""  # 0 if unknown
-    return f"{row.sentences:,}{words}"
 
 
 def _further(rows: Sequence[ArmRow]) -> list[Part]:
