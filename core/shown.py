@@ -3,7 +3,7 @@
 import re
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 REPLACED = "\ufffd"
 _BRIEF = 800  # characters
@@ -45,6 +45,11 @@ def short(name: str) -> str:
 def count(n: int, noun: str, plural: str = "") -> str:
     """Return a number with its noun: `1 sentence`, `1,200 sentences`. plural: of an irregular noun."""
     return f"{n:,} {noun if n == 1 else plural or f'{noun}s'}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Join names as a sentence does: `a`, `a and b`, `a, b and c`."""
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 def when(moment: float) -> str:

@@ -6,8 +6,7 @@ from typing import Literal
 
 from core.runs import result
 from core.runs.run import Run
-from core.shown import count
-from core.similarity.grid import listed
+from core.shown import count, listed
 from core.stats.verdict import Word
 from core.stats.welch import Welch
 

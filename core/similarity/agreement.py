@@ -1,9 +1,8 @@
 """Do the measures agree? Fleiss' kappa over "which of two sources is closer?" (Dai et al. 2019, 7.1).
 
-Every target and every two sources are an item, every measure a rater, "the first" and "the second" the answers. TVC and
-TVcC read one vocabulary and are one rater.
-High agreement of measures that look at much the same thing is no proof that they are right (SOURCES.md, Agreement of
-measures).
+Each target with two of its sources is an item, each measure a rater, "the first" and "the second" are the answers. TVC
+and TVcC compare the same vocabulary, so they are one rater. Measures that compare similar things may agree and still be
+wrong (SOURCES.md, Agreement of measures).
 """
 
 from collections.abc import Sequence
@@ -13,15 +12,16 @@ from itertools import combinations
 import numpy as np
 
 from core.results import IntArray
-from core.similarity.grid import Grid, listed, number
+from core.shown import listed
+from core.similarity.grid import Grid, number
 from core.similarity.measures import title
 
-NEAR = 0.02  # two values that differ by less, relative to the larger, are called nearly equal
+NEAR = 0.02  # relative difference below which two values count as nearly equal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TwoMeasures:
-    """Items on which two measures give one answer; Cohen's kappa, None where it is undefined."""
+    """Number of items on which two measures agree, and Cohen's kappa, None if undefined."""
 
     measures: tuple[str, str]
     agree: int
@@ -30,7 +30,7 @@ class TwoMeasures:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Split:
-    """Two sources that the measures do not order alike, and why, in a sentence."""
+    """Two sources that the measures order differently; first, second: measures per answer; why: a sentence."""
 
     target: str
     sources: tuple[str, str]
@@ -41,11 +41,12 @@ class Split:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agreement:
-    """measures: the raters, among them TVC for TVcC too (`Grid.voters`). items: those that every one answers.
-    left_out: ties and pairs that some measure lacks.
+    """Agreement of the measures.
 
-    first: how often each measure says "the first". fleiss_kappa depends on the order the sources are listed in;
-    randolph_kappa takes both answers for equally likely and does not. Either is None where it is undefined.
+    measures: the raters (`Grid.voters`). items: items that every measure answers. left_out: ties and pairs without all
+    values. unanimous: items with one answer. first: {measure: number of answers "the first"}. observed, expected:
+    agreement, as shares. fleiss_kappa depends on the listed order of the sources. randolph_kappa assumes both answers
+    equally likely and does not. Either is None if undefined.
     """
 
     measures: tuple[str, ...]
@@ -62,12 +63,12 @@ class Agreement:
 
 
 def agreement(grid: Grid) -> Agreement:
-    """Over the voters of `grid`; fewer than two of them or no item leave the kappas None."""
+    """Return the agreement of the voters of `grid`; the kappas are None below two voters or without an item."""
     grid = grid.only(grid.voters())
     closeness = grid.closeness()
     items = list(grid.pairs())
     sides = np.array([np.sign(closeness[t, a] - closeness[t, b]) for t, a, b in items])
-    # A tie and a missing value both become 0, an item without an answer of that measure: kappa needs every rater.
+    # A tie and a missing value both become 0, "no answer"; kappa needs an answer of every rater.
     sides = np.nan_to_num(sides.reshape(len(items), len(grid.measures))).astype(np.int64)
     answered = (sides != 0).all(axis=1)
     answers = (sides[answered] > 0).astype(np.int64)
@@ -96,19 +97,19 @@ def agreement(grid: Grid) -> Agreement:
 
 
 def _fleiss(answers: IntArray) -> tuple[float | None, float | None]:
-    """Observed agreement and the one expected by chance; answers: `(items, raters)` of 0 and 1."""
+    """Return observed agreement and agreement expected by chance; answers: `(items, raters)` of 0 and 1."""
     items, raters = answers.shape
     if not items or raters < 2:
         return None, None
     ones = answers.sum(axis=1)
-    # Ordered pairs of raters with one answer, of all ordered pairs (Fleiss 1971).
+    # Ordered pairs of raters that agree, out of all ordered pairs (Fleiss 1971).
     agreeing = ones * (ones - 1) + (raters - ones) * (raters - ones - 1)
     share = ones.sum() / (items * raters)
     return float((agreeing / (raters * (raters - 1))).mean()), float(share**2 + (1 - share) ** 2)
 
 
 def _kappa(observed: float | None, expected: float | None) -> float | None:
-    # Expected 1: every answer was the same side, and no agreement beyond chance can show.
+    # Expected agreement 1: all answers are the same, so no agreement beyond chance is possible.
     if observed is None or expected is None or expected == 1:
         return None
     return (observed - expected) / (1 - expected)
@@ -137,18 +138,18 @@ def _split(grid: Grid, item: tuple[int, int, int], sides: IntArray) -> Split:
 
 
 def _why(grid: Grid, item: tuple[int, int, int], sides: Sequence[Sequence[str]]) -> str:
-    """The reason in a sentence: one side is nearly a tie, or the measures truly see different things."""
+    """Return the reason in a sentence: one side is nearly a tie, or the measures do differ."""
     target, a, b = item
     readings, weak = [], []
     for measure in (name for side in sides for name in side):
         m = grid.measures.index(measure)
         x, y = (float(grid.values[target, source, m]) for source in (a, b))
         readings.append(f"{title(measure)} {number(x)} against {number(y)}")
-        # One draw says nothing of its noise; then only a share of the values themselves calls them near.
+        # One draw has no spread; then only the relative difference decides.
         noise = 0.0 if grid.spread is None else float(grid.spread[target, [a, b], m].mean())
         if abs(x - y) <= max(noise, NEAR * max(abs(x), abs(y))):
             weak.append(measure)
-    # One weak side is enough: turn its near ties round and the measures agree.
+    # One weak side is enough: if its near ties were reversed, the measures would agree.
     if any(set(side) <= set(weak) for side in sides):
         return f"{'; '.join(readings)}: nearly a tie by {listed([title(name) for name in weak])}."
     return f"{'; '.join(readings)}: the gaps are clear, so the measures see different things."

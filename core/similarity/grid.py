@@ -1,6 +1,12 @@
-"""The table that all conclusions are drawn from: how close each source is to each target by each measure."""
+"""The table behind all conclusions: how close each source is to each target by each measure; and leads in it.
 
-from collections.abc import Iterator, Mapping, Sequence
+A lead: is the source that a measure puts first ahead by more than chance? The target and the sources are cut into the
+same number of disjoint parts. The measure is computed on the first part of each, on the second, and so on. Each part is
+another target and another pair of sources, so the differences vary as they would between repetitions. This also holds
+for a source that is used whole. It is the method of batch means (Schmeiser 1982; SOURCES.md, Leads).
+"""
+
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -8,13 +14,16 @@ import numpy as np
 
 from core.results import FloatArray, Prefer
 
+FEWEST = 4  # parts with a value of both sources
+LEVEL = 0.05  # family-wise error rate of the leads of a target, by Holm
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Grid:
-    """values: `(t, s, m)` float, NaN where a pair could not be measured; t targets, s sources, m measures.
+    """Values of t targets, s sources and m measures.
 
-    prefer: which end means "closer", one a measure. spread: `(t, s, m)` largest less smallest value over the draws,
-    None where there was one draw or the table was pasted.
+    values: `(t, s, m)`, NaN if a pair could not be measured. prefer: per measure, the end that means "closer". spread:
+    `(t, s, m)`, range over the draws, None after one draw or for a pasted table.
     """
 
     targets: tuple[str, ...]
@@ -25,31 +34,31 @@ class Grid:
     spread: FloatArray | None = None
 
     def closeness(self) -> FloatArray:
-        """`values` with signs turned, so that high is close: the one place where directions matter."""
+        """Return `values` with signs flipped so that high is close; the only place where directions matter."""
         return self.values * np.where(np.array(self.prefer) == "low", -1.0, 1.0)
 
     def closest(self, target: int) -> dict[str, str]:
-        """{measure: the source it puts first}; a measure that ties for first place, or has no value, is left out."""
+        """Return {measure: the source it puts first}, without measures that tie for first place or have no value."""
         closest = {}
         for name, column in zip(self.measures, self.closeness()[target].T, strict=True):
-            # fmax passes NaN over, so a pair that could not be measured does not hide the others.
+            # fmax ignores NaN, so a pair that could not be measured does not hide the others.
             best = np.flatnonzero(column == np.fmax.reduce(column))
             if len(best) == 1:
                 closest[name] = self.sources[best[0]]
         return closest
 
     def pairs(self) -> Iterator[tuple[int, int, int]]:
-        """(target, a, b): every two sources of every target, a before b in the listed order."""
+        """Yield (target, a, b): every two sources of every target, a before b in the listed order."""
         for target in range(len(self.targets)):
             for a, b in combinations(range(len(self.sources)), 2):
                 yield target, a, b
 
     def voters(self) -> tuple[str, ...]:
-        """The measures that have a vote: where both are there, TVC speaks for TVcC too, which reads the same words."""
+        """Return the measures that vote. If both are there, TVC also votes for TVcC, which compares the same words."""
         return tuple(name for name in self.measures if not (name == "tvcc" and "tvc" in self.measures))
 
     def only(self, measures: Sequence[str]) -> "Grid":
-        """The same with some of the measures."""
+        """Return the grid of some of the measures."""
         at = [self.measures.index(name) for name in measures]
         return Grid(
             targets=self.targets,
@@ -62,18 +71,101 @@ class Grid:
 
 
 def number(value: float) -> str:
-    """Four digits that count, as tables and sentences show a measure."""
+    """Return a measure's value with four significant digits, as tables and sentences show it."""
     return f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:.4g}"
 
 
-def listed(names: Sequence[str]) -> str:
-    """`a`, `a and b`, `a, b and c`."""
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lead:
+    """Lead of the source that a measure puts first over the next one, in the measure's unit; positive if it leads.
+
+    whole: in the table. on_parts: mean over the parts, which are smaller samples; low, high: its 95% interval. p:
+    two-sided, of the smaller of the two leads against the standard error over the parts. parts: number of parts with a
+    value of both sources; the numbers are None if there are too few. holds: beyond chance, by Holm over the target's
+    measures.
+    """
+
+    target: str
+    measure: str
+    first: str
+    second: str
+    whole: float
+    on_parts: float | None
+    low: float | None
+    high: float | None
+    p: float | None
+    parts: int
+    holds: bool
 
 
-def by_choice(closest: Mapping[str, str]) -> dict[str, list[str]]:
-    """{source: the measures that put it first}, the most first."""
-    measures_by_source: dict[str, list[str]] = {}
-    for measure, source in closest.items():
-        measures_by_source.setdefault(source, []).append(measure)
-    return dict(sorted(measures_by_source.items(), key=lambda item: -len(item[1])))
+def leads(grid: Grid, target: int, by_part: FloatArray) -> list[Lead]:
+    """Test the lead of each measure that votes and puts one source first.
+
+    by_part: `(p, s, m)` values of the target, NaN if missing; sources and measures as in `grid`.
+    """
+    sign = np.where(np.array(grid.prefer) == "low", -1.0, 1.0)
+    drafts = []
+    for name in grid.voters():
+        m = grid.measures.index(name)
+        column = grid.closeness()[target, :, m]
+        if front := in_front(column):
+            ahead, behind = front
+            differences = sign[m] * (by_part[:, ahead, m] - by_part[:, behind, m])
+            drafts.append((name, front, float(column[ahead] - column[behind]), differences[np.isfinite(differences)]))
+    tests = [batch_means(differences, whole) for *_, whole, differences in drafts]
+    kept = _holm([1.0 if test is None else test[3] for test in tests])
+    return [
+        Lead(
+            target=grid.targets[target],
+            measure=name,
+            first=grid.sources[ahead],
+            second=grid.sources[behind],
+            whole=whole,
+            on_parts=test[0] if test else None,
+            low=test[1] if test else None,
+            high=test[2] if test else None,
+            p=test[3] if test else None,
+            parts=len(differences),
+            holds=holds,
+        )
+        for (name, (ahead, behind), whole, differences), test, holds in zip(drafts, tests, kept, strict=True)
+    ]
+
+
+def in_front(column: FloatArray) -> tuple[int, int] | None:
+    """Return the closest source and the next one of closeness `(s,)`; None below two values, or if they tie."""
+    finite = np.flatnonzero(np.isfinite(column))
+    if len(finite) < 2:
+        return None
+    # Of three or more sources, only the first two can change the advice.
+    second, first = finite[np.argsort(column[finite], kind="stable")][-2:]
+    return None if column[first] == column[second] else (int(first), int(second))
+
+
+def batch_means(differences: FloatArray, whole: float) -> tuple[float, float, float, float] | None:
+    """Return the mean over parts `(p,)`, its 95% interval (low, high) and p of the lead; None below `FEWEST` parts.
+
+    whole: the lead on all text, above 0. The smaller lead is tested. A lead on the parts alone says nothing of the
+    table, and a lead on the whole alone may be chance.
+    """
+    from scipy.special import stdtr, stdtrit
+
+    n = len(differences)
+    if n < FEWEST:
+        return None
+    mean, error = float(differences.mean()), float(differences.std(ddof=1)) / n**0.5
+    reach, smaller = float(stdtrit(n - 1, 0.975)) * error, min(mean, whole)
+    if smaller <= 0:
+        return mean, mean - reach, mean + reach, 1.0
+    return mean, mean - reach, mean + reach, 2 * float(stdtr(n - 1, -smaller / error)) if error else 0.0
+
+
+def _holm(p: Sequence[float]) -> list[bool]:
+    """Return per test whether Holm's procedure rejects it at `LEVEL`."""
+    kept = [False] * len(p)
+    for place, at in enumerate(sorted(range(len(p)), key=p.__getitem__)):
+        # Holm steps down: the first test that fails ends it, whatever the p of the rest.
+        if p[at] > LEVEL / (len(p) - place):
+            break
+        kept[at] = True
+    return kept

@@ -14,7 +14,7 @@ from core.corpora.corpus import Corpus
 from core.errors import ConfigError, CorpusError
 from core.kind import Job
 from core.similarity.base import Sample, draw
-from core.similarity.leads import FEWEST
+from core.similarity.grid import FEWEST
 from core.similarity.measures import MeasureName, PplOptions, TvccOptions
 from core.similarity.parts_of_speech import settle
 from core.similarity.wvv import WvvOptions

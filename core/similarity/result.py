@@ -1,4 +1,4 @@
-"""What a `similarity` run leaves, and its rows looked at: as a grid, in order of closeness, in words, as a .csv."""
+"""The result of a `similarity` run; its rows as a grid, in order of closeness, as a .csv; and the recommendation."""
 
 import csv
 from collections.abc import Mapping, Sequence
@@ -9,10 +9,9 @@ import numpy as np
 
 from core.corpora.writers import harmless
 from core.results import Prefer
-from core.similarity.advice import advise
+from core.shown import count, listed
 from core.similarity.agreement import Agreement
-from core.similarity.grid import Grid
-from core.similarity.leads import Lead
+from core.similarity.grid import Grid, Lead
 from core.similarity.measures import MEASURES, title
 from core.similarity.predictive import Regret
 
@@ -21,10 +20,10 @@ from core.similarity.predictive import Regret
 class SimilarityRow:
     """Similarity of a source to a target by one measure.
 
-    value: the mean over the draws, in `unit`; None where none could be measured, and `problem` says why. prefer: which
-    end is closer. convention: how the number was made, in words. sample_tokens, target_tokens: read of the source, of
-    the target. draws: the value of each; low, high: the ends of these. columns: the measure's other readings by name.
-    whole: nothing of the source was left out.
+    value: mean over the draws, in `unit`; None if it could not be measured, and `problem` says why. prefer: the end
+    that means "closer". convention: how the number was made, in words. sample_tokens, target_tokens: tokens used of the
+    source and of the target. draws: value per draw; low, high: their range. columns: {further reading: value}. whole:
+    True if all text of the source was used.
     """
 
     target: str
@@ -46,7 +45,7 @@ class SimilarityRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CurvePoint:
-    """A measure's value on a smaller sample of the source, of so many tokens; None where it could not be measured."""
+    """Value of a measure on a smaller sample of the source, with `tokens` tokens; None if it could not be measured."""
 
     target: str
     source: str
@@ -59,11 +58,11 @@ class CurvePoint:
 class SimilarityResult:
     """Result of a `similarity` run.
 
-    targets, sources: {name: fingerprints of the corpora that make it up}. too_small: {source that was left out: its
-    tokens}. measurements: one a target, source and measure. curve: the same at smaller caps. closest: {measure:
-    source}, where there are several targets {target: {measure: source}}. recommendation: {target: a sentence}.
-    warnings: to be seen beside the table; notes: behind it. cap_tokens: of every source at most; None: all that it has.
-    leads: one a target and measure that has a vote.
+    targets, sources: {name: fingerprints of its corpora}. too_small: {source that was left out: its tokens}.
+    measurements: one per target, source and measure. curve: values at smaller caps. closest: {measure: source}, or
+    {target: {measure: source}} for several targets. recommendation: {target: sentence}. warnings: shown beside the
+    table. notes: shown below it. cap_tokens: most tokens per source; None: all. leads: one per target and voting
+    measure.
     """
 
     targets: Mapping[str, Sequence[str]]
@@ -79,11 +78,11 @@ class SimilarityResult:
     cap_tokens: int | None
     draws: int
     seed: int
-    leads: Sequence[Lead] = ()  # results of older versions have none
+    leads: Sequence[Lead]
 
 
 def grid_of(rows: Sequence[SimilarityRow]) -> Grid:
-    """The rows of `measurements` as one table."""
+    """Return the rows of `measurements` as one table."""
     targets = tuple(dict.fromkeys(row.target for row in rows))
     sources = tuple(dict.fromkeys(row.source for row in rows))
     measures = tuple(dict.fromkeys(row.measure for row in rows))
@@ -106,11 +105,11 @@ def grid_of(rows: Sequence[SimilarityRow]) -> Grid:
 
 
 def closest_first(rows: Sequence[SimilarityRow]) -> list[SimilarityRow]:
-    """Rows of `measurements` with the sources of each target in order of closeness: by mean rank over the measures.
+    """Sort rows of `measurements` by target, then by the source's mean rank over the measures, the closest first.
 
-    A source that a measure could not read ranks last by it; ties keep their order.
+    A source that a measure could not measure ranks last by it; ties keep their order.
     """
-    from scipy.stats import rankdata  # a second to load
+    from scipy.stats import rankdata  # loads in about a second
 
     grid = grid_of(rows)
     closeness = np.where(np.isnan(grid.values), -np.inf, grid.closeness())
@@ -124,14 +123,58 @@ def closest_first(rows: Sequence[SimilarityRow]) -> list[SimilarityRow]:
     return sorted(rows, key=lambda row: (order[row.target], place[row.target, row.source]))
 
 
-def advice(grid: Grid, target: str, ahead: Sequence[Lead], past: Sequence[Regret] = ()) -> str:
-    """The recommendation for one target, with what following the measures cost before. ahead: `leads` of a result."""
-    own = [lead for lead in ahead if lead.target == target]
-    return advise(grid, grid.targets.index(target), [title(name) for name in grid.measures], own, past)
+def advise(grid: Grid, target: int, ahead: Sequence[Lead] = (), past: Sequence[Regret] = ()) -> str:
+    """Recommend a source for one target, in a sentence that says how certain that is.
+
+    ahead: leads, of this target and possibly others. past: regret per measure in earlier experiments.
+    """
+    name, voters = grid.targets[target], grid.voters()
+    if len(grid.sources) == 1:
+        return f"{grid.sources[0]} is the only source, and one source cannot be compared; add another one."
+    votes: dict[str, list[str]] = {}
+    for measure, source in grid.only(voters).closest(target).items():
+        votes.setdefault(source, []).append(title(measure))
+    if not votes:
+        return f"No measure puts one source first for {name}: all are equally far, or could not be measured."
+    (first, supporters), *others = sorted(votes.items(), key=lambda vote: -len(vote[1]))
+    # The votes are sorted, so only the second source can tie with the first.
+    if others and len(others[0][1]) == len(supporters):
+        camps = [f"{source} by {listed(measures)}" for source, measures in ((first, supporters), *others)]
+        head = f"The measures are split over {name}: {listed(camps)}"
+    else:
+        head = f"{first} is closest to {name} by {len(supporters)} of {sum(map(len, votes.values()))} measures"
+        head += ", TVC and TVcC counting as one" if len(voters) < len(grid.measures) else ""
+        head += f" ({listed([f'{source} by {listed(measures)}' for source, measures in others])})" if others else ""
+    return f"{head}; {_doubt(name, [lead for lead in ahead if lead.target == name])}{_past(past)}."
+
+
+def _doubt(target: str, ahead: Sequence[Lead]) -> str:
+    """Return a clause on which leads are beyond chance, and what that covers."""
+    judged = [lead for lead in ahead if lead.p is not None]
+    if not judged:
+        few = any(lead.parts for lead in ahead)
+        return "there is too little text to test this against chance" if few else "this was not tested against chance"
+    short = [title(lead.measure) for lead in ahead if lead.p is None]
+    unjudged = f"; by {listed(short)} there is too little text to judge it" if short else ""
+    other = f"other text of {target} and of the sources"
+    if chance := [title(lead.measure) for lead in judged if not lead.holds]:
+        return f"the lead may be chance by {listed(chance)}, so {other} may reverse it{unjudged}"
+    parts = min(lead.parts for lead in judged)
+    whose = "the" if short else "every"
+    return f"{whose} lead is beyond chance, {other} allowed for (95%, {parts} parts of each){unjudged}"
+
+
+def _past(past: Sequence[Regret]) -> str:
+    losses = [(regret.mean, regret.targets) for regret in past if regret.mean is not None]
+    if not losses:
+        return ""
+    mean, targets = float(np.mean([points for points, _ in losses])), max(n for _, n in losses)
+    runs = f"on your past runs ({count(targets, 'target')})"
+    return f"; {runs} the closest source lost {mean:.1f} points on average against the best"
 
 
 def best_value(rows: Sequence[SimilarityRow]) -> float | None:
-    """The value that is closest, of one target and measure; None where nothing is ahead of the rest."""
+    """Return the closest value of one target and measure; None if no value is ahead of the rest."""
     values = [row.value for row in rows if row.value is not None]
     if len(set(values)) < 2:
         return None
@@ -139,7 +182,7 @@ def best_value(rows: Sequence[SimilarityRow]) -> float | None:
 
 
 def as_csv(rows: Sequence[SimilarityRow]) -> str:
-    """The table for a spreadsheet, one line a number; no cell is a formula, and a missing value is empty."""
+    """Return the table for a spreadsheet, one line per value; no cell is a formula, and a missing value is empty."""
     columns = (
         "target",
         "source",

@@ -5,13 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from core.similarity.advice import advise
 from core.similarity.agreement import agreement
-from core.similarity.grid import Grid, number
-from core.similarity.leads import Lead, leads
+from core.similarity.grid import Grid, Lead, leads, number
 from core.similarity.measures import MEASURES, title
 from core.similarity.plan import Party, Study
-from core.similarity.result import CurvePoint, SimilarityResult, SimilarityRow, grid_of
+from core.similarity.result import CurvePoint, SimilarityResult, SimilarityRow, advise, grid_of
 
 TOLERANCE = 1.05  # sources whose samples differ by less in size count as equal
 
@@ -43,7 +41,6 @@ def summarise(study: Study, cells: Cells) -> SimilarityResult:
     ]
     grid = grid_of(rows)
     closest = {target: grid.closest(at) for at, target in enumerate(grid.targets)}
-    titles = [title(name) for name in grid.measures]
     ahead = {target: _leads(study, cells, grid, at) for at, target in enumerate(grid.targets)}
     return SimilarityResult(
         targets={party.name: [corpus.fingerprint for corpus in party.corpora] for party in study.targets},
@@ -53,7 +50,7 @@ def summarise(study: Study, cells: Cells) -> SimilarityResult:
         curve=_curve(study, cells),
         agreement=agreement(grid),
         closest=closest if len(closest) > 1 else closest[grid.targets[0]],
-        recommendation={target: advise(grid, at, titles, ahead[target]) for at, target in enumerate(grid.targets)},
+        recommendation={target: advise(grid, at, ahead[target]) for at, target in enumerate(grid.targets)},
         leads=[lead for of_target in ahead.values() for lead in of_target],
         warnings=_warnings(study, rows),
         notes=list(dict.fromkeys(note for cell in cells.values() for note in cell.notes)),

@@ -14,7 +14,7 @@ from core.runs.store import is_run_id
 from core.similarity.agreement import Agreement as Agreement
 from core.similarity.agreement import Split as Split
 from core.similarity.grid import Grid
-from core.similarity.leads import Lead as Lead
+from core.similarity.grid import Lead as Lead
 from core.similarity.measures import MEASURES as MEASURES
 from core.similarity.measures import symbol as symbol
 from core.similarity.measures import title as title
@@ -25,7 +25,7 @@ from core.similarity.predictive import Rule as Rule
 from core.similarity.result import CurvePoint as CurvePoint
 from core.similarity.result import SimilarityResult as SimilarityResult
 from core.similarity.result import SimilarityRow as SimilarityRow
-from core.similarity.result import advice, as_csv, closest_first, grid_of
+from core.similarity.result import advise, as_csv, closest_first, grid_of
 from core.similarity.result import best_value as best_value
 from core.similarity.worth import Coefficient as Coefficient
 from core.similarity.worth import Effect as Effect
@@ -50,7 +50,7 @@ def recommendation(run_id: str, target: str) -> str:
     """Recommend a source in one sentence, with its uncertainty; own experiments on these sources have their say."""
     grid = _grid(run_id)
     past = [regret for outcomes in own_f1(run_id) for regret in regrets(grid, outcomes)]
-    return advice(grid, target, result(run_id).leads, past)
+    return advise(grid, grid.targets.index(target), result(run_id).leads, past)
 
 
 def own_f1(run_id: str) -> list[Outcomes]:

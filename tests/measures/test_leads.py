@@ -7,8 +7,7 @@ import pytest
 
 from core.results import FloatArray, Prefer
 from core.similarity.base import stretch
-from core.similarity.grid import Grid
-from core.similarity.leads import batch_means, in_front, leads
+from core.similarity.grid import Grid, batch_means, in_front, leads
 from tests.lab.benchmarks.bench_leads import SETTINGS, judged, simulated
 from tests.measures.test_agreement import grid
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from core.errors import ReadError, WinnowError
 from core.results import FloatArray
-from core.similarity.advice import advise
-from core.similarity.leads import leads
+from core.similarity.grid import leads
 from core.similarity.predictive import Regret
+from core.similarity.result import advise
 from core.similarity.worth import Pasted, read_table
 from tests.measures.test_agreement import grid
 
@@ -88,10 +88,10 @@ PAST = Regret(measure="m0", hits=1, targets=2, mean=0.13, random=1.0, concordant
 
 def advice(values: FloatArray, noise: float | None = None, past: tuple[Regret, ...] = ()) -> str:
     """noise: how much leads differ over four parts; None: leads were not judged."""
-    table = grid(values)
+    table = replace(grid(values), measures=("PPL", "WVV", "TVC")[: values.shape[2]])
     by_part = [values[0] + (noise or 0) * np.array([[0.0], [k]]) for k in (-1, 1, -1.1, 1.1)]
     ahead = [] if noise is None else leads(table, 0, np.array(by_part))
-    return advise(table, 0, ("PPL", "WVV", "TVC")[: values.shape[2]], ahead, past)
+    return advise(table, 0, ahead, past)
 
 
 def test_advice_says_how_sure_a_lead_is_and_what_it_cost_before() -> None:
@@ -99,21 +99,21 @@ def test_advice_says_how_sure_a_lead_is_and_what_it_cost_before() -> None:
     assert advice(VALUES, 0.1) == f"{beyond}."
     lost = "on your past runs (2 targets) the closest source lost 0.1 points on average against the best."
     assert advice(VALUES, 0.1, (PAST,)) == f"{beyond}; {lost}"
-    chance = "the lead may be chance by PPL and WVV, so other text of t0 and of the sources may turn it."
+    chance = "the lead may be chance by PPL and WVV, so other text of t0 and of the sources may reverse it."
     assert advice(VALUES, 1.5).endswith(chance)
-    assert advice(VALUES).endswith("how much of that is chance was not judged.")
+    assert advice(VALUES).endswith("this was not tested against chance.")
     assert advice(VALUES[..., 1:]).startswith("The measures are split over t0: s1 by PPL and s0 by WVV")
     for nothing in (np.zeros((1, 2, 3)), np.full((1, 2, 3), np.nan)):
         assert "No measure puts one source first" in advice(nothing)
     assert "the only source" in advice(np.zeros((1, 1, 3)))
-    table, titles = grid(VALUES), ("PPL", "WVV", "TVC")
+    table = replace(grid(VALUES), measures=("PPL", "WVV", "TVC"))
     both = replace(grid(np.dstack([VALUES, VALUES[..., 2:]])), measures=("ppl", "wvv", "tvc", "tvcc"))
-    one_vote = "s1 is closest to t0 by 2 of 3 measures, TVC and TVcC counting as one (s0 by TVC)"
-    assert advise(both, 0, (*titles, "TVcC")).startswith(one_vote)
+    one_vote = "s1 is closest to t0 by 2 of 3 measures, TVC and TVcC counting as one (s0 by target vocabulary covered)"
+    assert advise(both, 0).startswith(one_vote)
     short = np.full((4, 2, 3), np.nan)
     short[0] = VALUES[0]
-    says = advise(table, 0, titles, leads(table, 0, short))
-    assert "how much of that is chance so little text does not say." in says
+    says = advise(table, 0, leads(table, 0, short))
+    assert "there is too little text to test this against chance." in says
     short[:, :, :2] = VALUES[0, :, :2]
-    says = advise(table, 0, titles, leads(table, 0, short))
+    says = advise(table, 0, leads(table, 0, short))
     assert says.endswith(f"the lead is beyond chance, {BEYOND}; by TVC there is too little text to judge it.")

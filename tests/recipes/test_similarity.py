@@ -115,7 +115,7 @@ def test_leads_are_judged_on_parts_of_the_target_and_of_both_sources(piles: dict
     assert {row["sample_tokens"] for row in found["measurements"]} == {3000}
     unjudged = compared(piles, measure=("ppl", "tvc"), draws=1)
     assert unjudged["measurements"] == found["measurements"]
-    assert "how much of that is chance was not judged." in unjudged["recommendation"]["fruit-task"]
+    assert "this was not tested against chance." in unjudged["recommendation"]["fruit-task"]
 
 
 def test_a_lead_that_may_be_chance_is_called_so(piles: dict[str, str], seal: Seal) -> None:
@@ -126,7 +126,7 @@ def test_a_lead_that_may_be_chance_is_called_so(piles: dict[str, str], seal: Sea
     short = seal(texts(chained(FRUIT, 2, 41)), "short").fingerprint
     found = compared(piles, target=(short,), measure=("ppl",), parts=8)
     assert found["leads"][0]["p"] is None
-    assert found["recommendation"]["short"].endswith("how much of that is chance so little text does not say.")
+    assert found["recommendation"]["short"].endswith("there is too little text to test this against chance.")
     assert not any("too few sentences" in warning for warning in found["warnings"])
 
 

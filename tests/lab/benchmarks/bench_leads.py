@@ -20,8 +20,7 @@ import numpy as np
 from core.errors import CorpusError
 from core.reporter import Silent
 from core.similarity.base import Sample, stretch
-from core.similarity.grid import Grid
-from core.similarity.leads import Lead, leads
+from core.similarity.grid import Grid, Lead, leads
 from core.similarity.measures import MEASURES, make_measure
 from tests.lab.benchmarks.simulated_text import written
 
