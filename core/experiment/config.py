@@ -218,8 +218,8 @@ class ExperimentConfig(Config):
         if len(set(lengths.values())) > 1:
             listed = ", ".join(f"{name} {length}" for name, length in lengths.items())
             raise ConfigError(
-                "imported_vectors: the words of all variants are as long as one another, and these are not "
-                f"({listed}); leave one out."
+                f"imported_vectors: all variants need vectors of one dimension, and these differ ({listed}); leave one "
+                "out."
             )
         vectors = {**self.vectors, "dimension": named[0][1].dimension}
         return {"imports": tuple(run_id for run_id, _ in named), "vectors": vectors}

@@ -8,8 +8,6 @@ import numpy as np
 
 from core import cards
 from core.config import Config, fields_with
-from core.corpora.corpus import Corpus
-from core.corpora.library import Library
 from core.errors import ConfigError, InputError, RunError
 from core.experiment.config import ExperimentConfig
 from core.experiment.cost import Cost, calibration_options
@@ -39,7 +37,7 @@ DEMO: Mapping[str, object] = {
 
 LONG = 2 * 3600.0  # seconds; a longer plan comes with an offer of a shorter one
 WORTH = 0.7  # largest share of the time that a shorter plan may take
-SIZES = (1000, 500, 300, 200, 100)  # labelled sentences of shorter plans
+SIZES = (1000, 500, 300, 200, 100)  # labelled sentences of shorter plans, largest first
 
 
 def read_plan(
@@ -148,23 +146,12 @@ def shorter(options: Mapping[str, object]) -> Shorter | None:
     if whole is None or whole.seconds < LONG or config.cross:
         return None
     found = None
-    for n in sizes_below(library().find(config.train)):
+    n_train = len(library().find(config.train))
+    for n in (size for size in SIZES if size < n_train):
         found = Shorter(labels=n, seconds=_cost(options, n).seconds)
         if found.seconds <= LONG:
             break
     return found if found and found.seconds <= WORTH * whole.seconds else None
-
-
-def sizes_below(train: Corpus) -> list[int]:
-    """Return the sizes that a shorter plan may have, largest first."""
-    return [size for size in SIZES if size < len(train)]
-
-
-def part(library: Library, train: Corpus, n: int) -> Corpus:
-    """Seal n random sentences in their order, drawn with a fixed seed."""
-    rows = np.sort(np.random.default_rng(0).choice(len(train), size=n, replace=False))
-    name = f"{train.name}, {n:,} sentences"
-    return library.subset(train, rows, name=name, origin={"from": train.fingerprint, "sentences": n})
 
 
 def on_fewer_labels(options: Mapping[str, object], n: int) -> Options:
@@ -180,8 +167,11 @@ def on_fewer_labels(options: Mapping[str, object], n: int) -> Options:
 
 @kept_per_home(8)
 def _part(train: str, n: int) -> str:
-    """Return the fingerprint of the part; it is sealed once."""
-    return part(library(), library().find(train), n).fingerprint
+    """Seal n random sentences in their order, drawn with a fixed seed, and return the fingerprint."""
+    whole = library().find(train)
+    rows = np.sort(np.random.default_rng(0).choice(len(whole), size=n, replace=False))
+    origin = {"from": whole.fingerprint, "sentences": n}
+    return library().subset(whole, rows, name=f"{whole.name}, {n:,} sentences", origin=origin).fingerprint
 
 
 def cost_if_known(options: Mapping[str, object]) -> Cost | None:
@@ -247,11 +237,7 @@ def demo() -> Options:
 def study_calibrations(options: Mapping[str, object]) -> list[Options]:
     """Return the options of the `calibrate` runs that `study_cost` needs, one per task."""
     config = StudyConfig.parse(dict(options))
-    return [calibration(_experiment_options(config, number)) for number in range(len(config.train))]
-
-
-def _experiment_options(config: StudyConfig, number: int) -> Options:
-    return config.experiment(number).model_dump(exclude={"weights"})
+    return [calibration_options(config.experiment(number)) for number in range(len(config.train))]
 
 
 def study_cost(options: Mapping[str, object]) -> StudyCost:

@@ -126,7 +126,7 @@ def test_what_a_test_set_shares_with_the_training_set_and_harder_sets_are_shown(
     board = replace(results.board(run_id), train_in_test=TrainInTest(exact=2, near=1))
     monkeypatch.setattr(results, "board", lambda run: board)
     app = opened(PAGE)
-    assert ["3 of the sentences" in unescape(warning.value) for warning in app.warning] == [True]
+    assert ["3 training sentences" in unescape(warning.value) for warning in app.warning] == [True]
     assert plain(board.overlap_words) in [each.value for each in app.markdown]
     said = texts(app)
     assert "<b>oov" not in said

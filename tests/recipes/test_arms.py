@@ -316,7 +316,7 @@ def test_sources_are_capped_alike_and_similarity_judges_them(corpora: Library, t
     wrong = {**SPLITS, "sources": ("law", "food"), "arms": ("vectors:sport",), "finetune": {"hidden": 4}}
     with pytest.raises(ConfigError, match=r"arms: vectors:sport names none of the sources; choose among law, food"):
         experiments.cost(wrong)
-    with pytest.raises(ConfigError, match=r"as long as one another, and these are not \(far 7, wide 2\)"):
+    with pytest.raises(ConfigError, match=r"need vectors of one dimension, and these differ \(far 7, wide 2\)"):
         experiments.cost({**wrong, "imported_vectors": ("far", "wide"), "arms": ("vectors:far",)})
     with pytest.raises(ConfigError, match=r"cap_tokens: .* has only [\d,]+ tokens, and all sources are read alike"):
         runs.execute("experiment", {**wrong, "arms": ("vectors:law",), "cap_tokens": 10**6})

@@ -7,8 +7,8 @@ import streamlit as st
 
 from core import terms
 from core.errors import ConfigError
-from core.experiment import arms as experiment_arms
 from core.experiment import find_out, view
+from core.experiment.arms import ARM_SHAPES, COPIES_HELP
 from core.projects import runs
 from pages.ui.terms import expert
 from pages.ui.training import comparison
@@ -246,7 +246,7 @@ def _advanced() -> tuple[tuple[str, ...], list[str]]:
             "Further variants",
             key=arms_key,
             placeholder="highc2low:30%, skl:3",
-            help=f"A name with a value: {', '.join(experiment_arms.ARM_SHAPES)}. {experiment_arms.COPIES_HELP}",
+            help=f"A name with a value: {', '.join(ARM_SHAPES)}. {COPIES_HELP}",
         )
         typed = st.text_area(
             "Options of single stages, a line each",

@@ -6,8 +6,8 @@ from statistics import mean
 import streamlit as st
 
 from core import terms
-from core.experiment import result as experiment_result
 from core.experiment import results, words
+from core.experiment.result import baseline_words
 from core.projects import runs
 from core.projects.runs import RunState
 from core.shown import count
@@ -216,7 +216,7 @@ def _experiment(run_id: str) -> None:
     headings = {
         "arm": "Variant",
         "mean": "Test score (F1)",
-        "delta": f"against {experiment_result.baseline_words(board)}",
+        "delta": f"against {baseline_words(board)}",
     }
     headings |= {"verdict": "Verdict", "why": "Why"}
     table(rows, headings, "Leaderboard", wrapped=("why",))
