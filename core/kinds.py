@@ -13,7 +13,7 @@ from core.importing import add, add_vectors, audit, intake, split
 from core.kind import Kind
 from core.pretraining import pretrain
 from core.selection import prevalence, score, select
-from core.similarity import run as similarity
+from core.similarity import kind as similarity
 from core.similarity import word_vectors
 from core.tagging import calibrate, finetune, predict, tag
 

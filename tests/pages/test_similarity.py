@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 from core.corpora.library import Library
 from core.importing import view as corpora
 from core.projects import runs
-from core.similarity.plan import SimilarityConfig
+from core.similarity.kind import SimilarityConfig
 from pages.ui.widgets import plain
 from tests.conftest import Seal, sealer
 from tests.homes import Homes

@@ -17,7 +17,7 @@ from core.errors import Cancelled, ConfigError, CorpusError
 from core.projects import removals, runs
 from core.runs.context import RunContext
 from core.similarity import view as similarity
-from core.similarity.plan import SimilarityConfig, grouped
+from core.similarity.kind import SimilarityConfig, grouped
 from core.similarity.result import closest_first, grid_of
 from core.similarity.worth import Trained, own_outcomes
 from tests.conftest import Command, Seal, sentence
@@ -88,7 +88,7 @@ def test_sources_are_capped_alike_and_the_size_curve_is_the_first_draw_at_smalle
     assert found["cap_tokens"] == 3000  # the smaller source has 3,000
     assert {row["sample_tokens"] for row in found["measurements"]} == {3000}
     assert not [warning for warning in found["warnings"] if "differ in size" in warning]
-    assert any("Read whole in every draw" in warning and "metal" in warning for warning in found["warnings"])
+    assert any("Used whole in every draw" in warning and "metal" in warning for warning in found["warnings"])
     mine = [point for point in found["curve"] if point["source"] == "fruit"]
     assert [point["tokens"] for point in mine] == [180, 750, 3000]
     assert mine[-1]["value"] == rows(found, source="fruit")[0]["draws"][0]
@@ -137,7 +137,7 @@ def test_a_lead_that_may_be_chance_is_called_so(piles: dict[str, str], seal: Sea
         ({"cap_tokens": "0"}, "cap_tokens"),
         ({"measure": ("ppl", "bleu")}, "measure"),
         ({"source": ()}, "source: give at least one"),
-        ({"together": ("a+b",)}, "together: give places"),
+        ({"together": ("a+b",)}, "together: give positions"),
         ({"draws": 0}, "draws"),
     ],
 )
@@ -145,7 +145,7 @@ def test_wrong_options_are_refused(options: dict[str, Any], says: str) -> None:
     with pytest.raises(ConfigError, match=says):
         SimilarityConfig.parse({"target": ("a",), "source": ("b",), **options})
     for together in ("1+4",), ("0+1",), ("1+2", "2+3"):
-        with pytest.raises(ConfigError, match="places 1 to 3"):
+        with pytest.raises(ConfigError, match="positions 1 to 3"):
             grouped([None, None, None], together)  # type: ignore[list-item]
 
 
@@ -177,7 +177,7 @@ def test_a_source_that_is_the_target_or_was_taken_from_it_is_pointed_out(piles: 
     part = Library(home).subset(target, np.arange(30), name="part", origin={"from": target.fingerprint})
     sources = (piles["fruit-task"], part.fingerprint, piles["metal"], piles["fruit"])
     found = compared(piles, source=sources, together=("3+4",), measure=("tvc",))
-    for words, name in (("A source and a target at once", "fruit-task"), ("Taken from the target's own", "part")):
+    for words, name in (("Both a source and a target", "fruit-task"), ("Drawn from the target's own", "part")):
         assert any(words in warning and name in warning for warning in found["warnings"])
     assert found["sources"]["metal + fruit"] == [piles["metal"], piles["fruit"]]  # several corpora as one source
     assert set(found["sources"]) == {"fruit-task", "part", "metal + fruit"}
@@ -248,7 +248,7 @@ def test_a_source_that_is_too_small_is_left_out_by_name_and_lowers_no_cap(piles:
     for cap in ("none", "3500"):
         found = compared(piles, measure=("tvc",), cap_tokens=cap)
         assert len({row["sample_tokens"] for row in found["measurements"]}) == 2
-        assert found["warnings"][0].startswith("The sources differ in size: fruit was read with")
+        assert found["warnings"][0].startswith("The sources differ in size: fruit has")
     # Another script that shares digits, marks and a few names moves no vector, which is no closeness.
     script = [f"слово {i % 7} , за словом . fruit1 также , есть {i % 5} и еще слова ." for i in range(300)]
     pair = (piles["fruit"], seal(script, "script").fingerprint)
