@@ -53,7 +53,7 @@ VERDICT_MARKS: Mapping[str, Mark] = {
     "control": Mark(colour="#0072B2", symbol="square", sign="■", label="control"),
 }
 ANSWER_COLOURS = {"yes": "#009E73", "no evidence": "#8F8F8F", "worse": "#D55E00"}
-TASK_COLOUR = "#0072B2"  # of a study
+TASK_COLOUR = "#0072B2"  # a single task of a study
 ARM_WORDS: Mapping[str, str] = {"length-matched-random": "random, same lengths"}
 MINUTE = 1 / 60  # hours; no rate is shown for less
 JUDGED = ("improves", "helped", "hurts", "below control", "no evidence")  # verdicts, the surest first
@@ -81,8 +81,11 @@ _CONTROLS: Mapping[str, tuple[str, str]] = {  # kind of arm: (what the compariso
     "miner": ("comparing names", "a plain tagger of spans"),
 }
 REPLICATES = 6  # of a plan with three looks, which can show that the selection helped
+ONCE = "How sure this is cannot be known: a single repetition does not show the effect of chance."
+MORE_LABELS = "Next: label more sentences or train longer, until the training itself works."
 IDLE = "No result: no tagger learnt anything, with or without what was tried."
-FURTHER = {"improves": "it also does better with", "helped": "it also does better with", "hurts": "it does worse with"}
+_NUMBERS = ("No", "One", "Two", "Three", "Four", "Five", "Six")
+_FURTHER = {"improves": "it also does better with", "helped": "it also does better with", "hurts": "it does worse with"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,20 +110,17 @@ def of_experiment(result: ExperimentResult, outlook: Outlook = UNKNOWN) -> Findi
         return Finding(what=IDLE, sure="", next=MORE_LABELS)
     row, untested = main(result), _untested(rows)
     others = [other for other in judged if other is not row]
-    besides = _others(others, rows)
+    further = _others(others, rows)
     if not row:
         then = "ask for a lower share, or label more sentences" if untested else "name something to try beside none"
-        what = " ".join(filter(None, (untested or "Nothing was compared.", besides)))
+        what = " ".join(filter(None, (untested or "Nothing was compared.", further)))
         return Finding(what=what, sure="", next=f"Next: {then}.")
-    what = " ".join(filter(None, (_what(row, rows), besides, untested)))
+    what = " ".join(filter(None, (_what(row, rows), further, untested)))
     unsettled = _unsettled(row, result, outlook)
     then = _next(row, unsettled)
     if unlearnt := _unlearnt(row, rows):
         then = f"Next: train longer first; {unlearnt.words}."
     return Finding(what=what, sure=_sure(row, rows, unsettled.detects), next=then)
-
-
-MORE_LABELS = "Next: label more sentences or train longer, until the training itself works."
 
 
 def main(result: ExperimentResult) -> ArmRow | None:
@@ -177,8 +177,8 @@ def _still_better(row: ArmRow) -> str:
 def _others(others: Sequence[ArmRow], rows: Sequence[ArmRow]) -> str:
     """Return a sentence on the other lines with a sure verdict; it names two of them."""
     sentences = []
-    for start in dict.fromkeys(FURTHER.values()):
-        names = [name_of(row, rows) for row in others if FURTHER.get(row.verdict) == start]
+    for start in dict.fromkeys(_FURTHER.values()):
+        names = [name_of(row, rows) for row in others if _FURTHER.get(row.verdict) == start]
         if names:
             more = f" and {len(names) - 2} more" if len(names) > 2 else ""
             sentences.append(f"{start} {' and '.join(names[:2]) if not more else ', '.join(names[:2])}{more}")
@@ -196,10 +196,6 @@ def _untested(rows: Sequence[ArmRow]) -> str:
 def points(value: float) -> str:
     """Return a difference with one decimal, or none from 10 points on."""
     return f"{value:+z.0f}" if abs(value) >= 9.95 else f"{value:+z.1f}"
-
-
-ONCE = "How sure this is cannot be known: a single repetition does not show the effect of chance."
-NUMBERS = ("No", "One", "Two", "Three", "Four", "Five", "Six")
 
 
 def _sure(row: ArmRow, rows: Sequence[ArmRow], detects: float | None) -> str:
@@ -221,7 +217,8 @@ def _sure(row: ArmRow, rows: Sequence[ArmRow], detects: float | None) -> str:
 
 
 def number_in_words(n: int) -> str:
-    return NUMBERS[n] if n < len(NUMBERS) else f"{n:,}"
+    """Return a number up to six as a word, for the beginning of a sentence."""
+    return _NUMBERS[n] if n < len(_NUMBERS) else f"{n:,}"
 
 
 def _failed_repetitions(row: ArmRow, rows: Sequence[ArmRow]) -> int:
@@ -254,10 +251,12 @@ def detects_in_words(detects: float | None, n: int) -> str:
 
 
 def is_known(interval: tuple[float, float]) -> bool:
+    """Return False for an interval that rules nothing out."""
     return interval[1] - interval[0] < WHOLE_RANGE
 
 
 def range_in_words(interval: tuple[float, float]) -> str:
+    """Return the ends of an interval in words."""
     return f"{points(interval[0])} to {points(interval[1])}"
 
 
