@@ -1,4 +1,4 @@
-"""Results: was it worth it, how sure is that, what does each tagger get right, and taking it all away."""
+"""The page Results: verdicts, comparisons of taggers, and downloads."""
 
 from collections.abc import Callable
 from functools import partial
@@ -19,7 +19,7 @@ from pages.ui.widgets import plain
 
 RUN = "results.run"
 COMPARED = ("experiment", "study")
-NEEDS = "There is no finished run yet. An experiment says whether pre-training on a selection was worth it."
+NEEDS = "There is no finished run yet. An experiment shows whether pre-training on a selection was worth it."
 
 WORDS = (
     *(terms.SCORE, terms.VARIANT, terms.EXPERIMENT, terms.INTERVAL, terms.CLAIM, terms.SEED, terms.CHOICE),
@@ -45,7 +45,7 @@ def main() -> None:
 
 
 def _single() -> str:
-    """The training that the address names, if it does: no experiment stands in for it. Else ""."""
+    """Return the training that the address names, or ""."""
     run = next((run for run in runs.listed("finetune") if run.id == st.query_params.get("run")), None)
     if run is None:
         return ""
@@ -54,7 +54,7 @@ def _single() -> str:
 
 
 def _pick(run_id: str) -> str:
-    """The experiment or study to look at, where there are several."""
+    """Let the user pick an experiment or study if there are several."""
     return pick_run(
         run_id,
         RUN,
@@ -74,14 +74,14 @@ def _warn(run_id: str) -> None:
 def _study(run_id: str) -> None:
     drawn: dict[str, Callable[[], None]] = {
         "Study": partial(study.study, run_id),
-        "Download": partial(take.study, run_id),
+        "Download": partial(take.report, run_id),
         "All trainings": take.trainings,
     }
     _draw(drawn, "results.tab.study")
 
 
 def _draw(drawn: dict[str, Callable[[], None]], key: str) -> None:
-    """Tabs, of which only the open one is worked out."""
+    """Draw tabs; only the open one is computed."""
     for tab, draw in zip(st.tabs(list(drawn), key=key, on_change="rerun"), drawn.values(), strict=True):
         if tab.open:
             with tab, where_text_is_here():
@@ -89,10 +89,10 @@ def _draw(drawn: dict[str, Callable[[], None]], key: str) -> None:
 
 
 def _tabs(run_id: str | None, single: str, *, waiting: bool) -> None:
-    """Draw what there is to see. run_id: a finished experiment; None: trainings alone, `single` first.
+    """Draw the tabs. run_id: a finished experiment; None: only trainings, `single` first.
 
-    waiting: an experiment has no result yet. Then all trainings come first, its own among them: two at random side by
-    side would be taken for its answer.
+    waiting: an experiment has no result yet. Then the list of all trainings comes first, because two random trainings
+    side by side could be mistaken for its result.
     """
     run_labels = _run_labels(run_id, single)
     drawn: dict[str, Callable[[], None]] = (
@@ -113,11 +113,11 @@ def _tabs(run_id: str | None, single: str, *, waiting: bool) -> None:
     everything: dict[str, Callable[[], None]] = {"All trainings": take.trainings}
     drawn = everything | drawn if waiting else drawn | everything
     drawn |= {"Download": partial(take.take_away, run_id, run_labels)}
-    _draw(drawn, f"results.tab{'.waiting' * waiting}")  # so that the Leaderboard is open once it is there
+    _draw(drawn, f"results.tab{'.waiting' * waiting}")  # another key opens the Leaderboard once there is one
 
 
 def _run_labels(run_id: str | None, single: str) -> dict[str, str]:
-    """Finished taggers with a test set by what they are called here: {finetune run: name}."""
+    """Return {`finetune` run: name} for finished taggers with a test set."""
     if run_id is not None:
         here = {run.id for run in runs.listed("finetune")}
         board = results.board(run_id)

@@ -73,7 +73,9 @@ def exports() -> Path:
 
 @exporting
 def board_csv(run_id: str) -> bytes:
-    """Return the leaderboard for a spreadsheet, without cells that it would run as formulas."""
+    """Return the table of an experiment or a study for a spreadsheet, without cells that it would run as formulas."""
+    if store().get(run_id).manifest.kind == "study":
+        return _harmless(tables.study_csv(study_board(run_id)))
     return _harmless(tables.as_csv(board(run_id)))
 
 
@@ -95,20 +97,10 @@ def _is_number(cell: str) -> bool:
 
 @exporting
 def board_markdown(run_id: str) -> str:
-    """Return the leaderboard as Markdown."""
+    """Return the table of an experiment or a study as Markdown."""
+    if store().get(run_id).manifest.kind == "study":
+        return tables.study_markdown(study_board(run_id))
     return tables.as_markdown(board(run_id))
-
-
-@exporting
-def study_csv(run_id: str) -> bytes:
-    """Return a study's table for a spreadsheet, without cells that it would run as formulas."""
-    return _harmless(tables.study_csv(study_board(run_id)))
-
-
-@exporting
-def study_markdown(run_id: str) -> str:
-    """Return a study's table as Markdown."""
-    return tables.study_markdown(study_board(run_id))
 
 
 def model_folder(run_id: str) -> Path:

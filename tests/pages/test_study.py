@@ -35,8 +35,8 @@ def test_a_study_shows_its_answers_with_a_forest_plot_and_a_table_and_so_does_it
         assert finished.NASTY not in shown
     assert page.count("<svg") == 2
     assert "python -m core study" in page
-    assert len(deliver.study_csv(run.id).decode("utf-8-sig").splitlines()) == 1 + 3 + 2
-    assert "on average" in deliver.study_markdown(run.id)
+    assert len(deliver.board_csv(run.id).decode("utf-8-sig").splitlines()) == 1 + 3 + 2
+    assert "on average" in deliver.board_markdown(run.id)
     assert found.what.partition(":")[2].split(".")[0][:30] in seen(opened("home.py"))
 
 
@@ -70,11 +70,11 @@ def test_where_no_tagger_learnt_anything_nothing_is_answered(home: Path) -> None
     assert [(one.these.answer, one.others and one.others.answer, one.lacking) for one in asked] == [
         (None, None, "")
     ] * 2
-    table = deliver.study_markdown(run.id)
+    table = deliver.board_markdown(run.id)
     assert table.split("\n")[0] == NOTHING
     assert "no evidence" not in table
     assert "level" not in table
-    lines = list(csv.DictReader(deliver.study_csv(run.id).decode("utf-8-sig").splitlines()))
+    lines = list(csv.DictReader(deliver.board_csv(run.id).decode("utf-8-sig").splitlines()))
     assert [(line["helped"], line["chose"]) for line in lines] == [("", "")] * 5
     page = unescape(finished.html_report(run.id))
     assert "No tagger learnt anything" in page

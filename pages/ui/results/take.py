@@ -100,7 +100,7 @@ def _differences(names: Mapping[str, str]) -> None:
 def take_away(run_id: str | None, run_labels: Mapping[str, str]) -> None:
     """Offer the report, the table and the models."""
     if run_id is not None:
-        _report(run_id)
+        report(run_id)
     if run_labels:
         st.subheader("A tagger", anchor=False)
         st.caption("An ordinary Hugging Face folder with its card; loads anywhere, without code of ours.")
@@ -136,25 +136,8 @@ def _train_again(run_labels: Mapping[str, str]) -> Mapping[str, str]:
     return {}
 
 
-def _report(run_id: str) -> None:
-    _report_files(run_id)
-    with st.container(horizontal=True):
-        _file("Table (.csv)", lambda: deliver.board_csv(run_id), f"{run_id}.csv", "text/csv")
-        _file("Table (.md)", lambda: deliver.board_markdown(run_id).encode(), f"{run_id}.md", "text/markdown")
-    same_command("results.command", commands.command("experiment", runs.get(run_id).manifest.config))
-
-
-def study(run_id: str) -> None:
-    """Offer the report and the tables of a study."""
-    _report_files(run_id)
-    with st.container(horizontal=True):
-        _file("Table (.csv)", lambda: deliver.study_csv(run_id), f"{run_id}.csv", "text/csv")
-        _file("Table (.md)", lambda: deliver.study_markdown(run_id).encode(), f"{run_id}.md", "text/markdown")
-    same_command("results.command", commands.command("study", runs.get(run_id).manifest.config))
-
-
-def _report_files(run_id: str) -> None:
-    """Offer the report in three formats, with the fields of its cover."""
+def report(run_id: str) -> None:
+    """Offer the report of an experiment or a study in three formats, with the fields of its cover, and the tables."""
     st.subheader("The report and the table", anchor=False)
     st.caption(
         "One page for decision-makers: the question, the result, how sure it is, what to do, the cost; and a second, "
@@ -169,7 +152,8 @@ def _report_files(run_id: str) -> None:
         }
     deliver.keep_cover(cover := Cover(**typed))
     examples = True
-    if runs.get(run_id).manifest.kind == "experiment":
+    manifest = runs.get(run_id).manifest
+    if manifest.kind == "experiment":
         examples = st.toggle("With three sentences of the test text", value=True, key="results.report.examples")
     with st.container(horizontal=True):
         for suffix, (label, mime) in REPORTS.items():
@@ -180,6 +164,10 @@ def _report_files(run_id: str) -> None:
                 mime,
                 "primary" if suffix == "pdf" else "secondary",
             )
+    with st.container(horizontal=True):
+        _file("Table (.csv)", lambda: deliver.board_csv(run_id), f"{run_id}.csv", "text/csv")
+        _file("Table (.md)", lambda: deliver.board_markdown(run_id).encode(), f"{run_id}.md", "text/markdown")
+    same_command("results.command", commands.command(manifest.kind, manifest.config))
 
 
 def _file(label: str, data: Any, name: str, mime: str, kind: Any = "secondary") -> None:
