@@ -1,27 +1,33 @@
-"""Names, types and words of training sentences, and new names that they do not hold (SOURCES.md, Robustness sets)."""
+"""Names of training sentences, and names that they lack: generated, found by a tagger, or misspelt.
+
+SOURCES.md, Robustness sets.
+"""
 
 import string
+import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from core.bias.training_sentences import Name, name_of, ordered, surface
+from core.bias.training_sentences import Name, folded, name_of, ordered
 from core.text.content import FUNCTION_WORDS, is_content
 from core.text.sentence import Entity, Sentence
 
-ORDER = 3  # characters that the next one depends on
+ORDER = 3  # of the Markov chain: characters that the next one depends on
 LENGTHS = range(3, 15)  # characters of a generated word
-TRIES = 200  # runs of the chain for one word; after that letters are added until the word is new
+TRIES = 200  # words drawn from the chain; after that, letters are appended until the word is new
 _BEGIN, _END = "\x02", "\x03"
+_SLIPS = ("replace", "swap", "insert", "delete")
+_SLIP_TRIES = 20  # swapping equal letters or drawing the same letter again changes nothing
+Find = tuple[Name, str, float]  # a name, its predicted type, and the confidence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
     """Words and names of training sentences.
 
-    words: all, case-folded. kinds: {case-folded name: types}. names: {type: its names, each once, in the order in
-    which they come}.
+    words: all, case-folded. kinds: {case-folded name: types}. names: {type: distinct names in order of appearance}.
     """
 
     words: frozenset[str]
@@ -46,58 +52,55 @@ class Known:
         )
 
     def is_new(self, name: Name) -> bool:
-        """No entity is called so, and none of its words but function words and marks comes anywhere, in any case."""
+        """Return True if no entity has this name and none of its content words occurs, in any case."""
         content = [word.casefold() for word in name if is_content_word(word)]
         return bool(content) and folded(name) not in self.kinds and self.words.isdisjoint(content)
 
     def ambiguity(self, sentence: Sentence, entity: Entity) -> str:
-        """Reason that the type of `entity` is not certain: `name`, known under several types; `no context`, where no
-        content word stands outside the entities; else nothing."""
+        """Return the reason that the type of `entity` is not certain, "" if it is.
+
+        `name`: the name is known under several types. `no context`: there is no content word outside of entities.
+        """
         if len(self.kinds.get(folded(name_of(sentence, entity)), ())) > 1:
             return "name"
-        # Words of other entities are no context: they are renamed too.
+        # Words of other entities are no context, because they are renamed too.
         inside = {i for other in sentence.entities or () for i in range(other.start, other.end)}
         has_context = any(is_content(word) for i, word in enumerate(sentence.tokens) if i not in inside)
         return "" if has_context else "no context"
 
 
-def folded(name: Name) -> str:
-    """The name in lower case, to compare by."""
-    return surface(name).casefold()
-
-
 def is_content_word(word: str) -> bool:
-    """Whether `word` is neither a mark nor a function word."""
+    """Return True if `word` is neither punctuation nor a function word."""
     return any(letter.isalnum() for letter in word) and word.casefold() not in FUNCTION_WORDS
 
 
 class NameMaker:
-    """Names that look like `names`: their words but marks and function words by a character n-gram Markov chain."""
+    """Generates names that look like `names`: a character n-gram Markov chain replaces their content words."""
 
     def __init__(self, names: Sequence[Name]) -> None:
-        self._moulds = [name for name in names if any(map(is_content_word, name))] or [("name",)]
+        self._templates = [name for name in names if any(map(is_content_word, name))] or [("name",)]
         self._next: dict[str, list[str]] = defaultdict(list)
-        for word in (word for name in self._moulds for word in name if is_content_word(word)):
-            # Case-folded, so that ACME and Acme teach one chain; `_word` lays the case on again.
+        for word in (word for name in self._templates for word in name if is_content_word(word)):
+            # Case-folded, so that ACME and Acme share one chain; `_word` restores the case.
             letters = _BEGIN * ORDER + word.casefold() + _END
             for i in range(ORDER, len(letters)):
                 self._next[letters[i - ORDER : i]].append(letters[i])
 
     def make(self, known: Known, rng: Random) -> Name:
-        """A name that is new to `known`."""
-        # Ends: `_unknown` lengthens every content word until `known` lacks it, and a mould has at least one.
+        """Return a name that is new to `known`."""
+        # This ends: `_unknown` makes each content word new, and a template has at least one.
         while not known.is_new(
             name := tuple(
-                self._word(word, known, rng) if is_content_word(word) else word for word in rng.choice(self._moulds)
+                self._word(word, known, rng) if is_content_word(word) else word for word in rng.choice(self._templates)
             )
         ):
             pass
         return name
 
     def _word(self, like: str, known: Known, rng: Random) -> str:
-        """Written as `like` is: capitals, digits."""
+        """Return a new word in the case of `like`; a number for a number."""
         if like.isdigit():
-            # Digits are drawn, not chained: the chain would turn a year into letters.
+            # Digits are drawn uniformly, because the chain would turn a year into letters.
             return _unknown("".join(rng.choice(string.digits) for _ in like), string.digits, known, rng)
         word = ""
         for _ in range(TRIES):
@@ -111,14 +114,82 @@ class NameMaker:
 
     def _chain(self, rng: Random) -> str:
         letters = _BEGIN * ORDER
-        # A chain may go round in letters for ever: it is cut where no name would be so long.
+        # A chain may loop, so it is cut beyond the longest allowed word.
         while letters[-1] != _END and len(letters) < ORDER + LENGTHS.stop:
             letters += rng.choice(self._next[letters[-ORDER:]])
         return letters[ORDER:].rstrip(_END)
 
 
 def _unknown(word: str, letters: str, known: Known, rng: Random) -> str:
-    """`word`, and as many letters more as it takes to be new."""
+    """Append random `letters` to `word` until it is a new content word."""
     while word.casefold() in known.words or not is_content_word(word):
         word += rng.choice(letters)
     return word
+
+
+def new_names(finds: Iterable[Find], known: Known, least: float) -> dict[str, list[Name]]:
+    """Return {type: names that a tagger found and `known` lacks}, in order, each once.
+
+    A name gets the type with the highest summed confidence, and is kept if the mean confidence for it is at least
+    `least`. Names that begin or end in punctuation or a function word, or are longer than every known name of the type,
+    are dropped as tagger errors.
+    """
+    confidences: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    spellings: dict[str, Name] = {}
+    for name, kind, confidence in finds:
+        if name and is_content_word(name[0]) and is_content_word(name[-1]) and known.is_new(name):
+            spellings.setdefault(folded(name), name)
+            confidences[folded(name)][kind].append(confidence)
+    longest = {kind: max(map(len, names)) for kind, names in known.names.items()}
+    by_type: dict[str, list[Name]] = {}
+    for key, by_kind in confidences.items():
+        kind = max(by_kind, key=lambda kind: sum(by_kind[kind]))
+        if sum(by_kind[kind]) >= least * len(by_kind[kind]) and len(spellings[key]) <= longest.get(kind, 0):
+            by_type.setdefault(kind, []).append(spellings[key])
+    return by_type
+
+
+def slip(letters: str, rng: Random, known: str = "") -> str | None:
+    """Return `letters` with one typo after the first character; None if no draw changes them.
+
+    A letter is replaced, inserted, deleted, or swapped with the next. known: characters to draw from, besides those of
+    `letters`, for scripts other than Latin.
+    """
+    for _ in range(_SLIP_TRIES if len(letters) > 1 else 0):
+        # The first character stays: people rarely mistype it, and it carries the capital.
+        way, at = rng.choice(_SLIPS), rng.randrange(1, len(letters))
+        match way:
+            case "replace":
+                edited = letters[:at] + _letter(letters[at], rng, letters + known) + letters[at + 1 :]
+            case "insert":
+                edited = letters[:at] + _letter(letters[at], rng, letters + known) + letters[at:]
+            case "swap":
+                edited = letters[:at] + letters[at : at + 2][::-1] + letters[at + 2 :]
+            case _:
+                edited = letters[:at] + letters[at + 1 :]
+        if edited != letters:
+            return edited
+    return None
+
+
+def _letter(like: str, rng: Random, known: str) -> str:
+    """Return a random character of the script and kind of `like`: digit, capital or small letter."""
+    if not like.isascii():
+        like = next(filter(str.isalnum, like + known), like)  # a combining mark takes the script of a letter
+    if (script := _script(like)) != "LATIN":
+        capital = like.isupper()
+        # Restore the case after drawing, because few capitals of a script may be known.
+        pool = {(c.upper() if capital else c.lower()) for c in known if _script(c) == script}
+        # Sorted, because the order of a set of strings differs between processes.
+        return rng.choice(sorted(c for c in pool if len(c) == 1))
+    return rng.choice(
+        string.digits if like.isdigit() else string.ascii_uppercase if like.isupper() else string.ascii_lowercase
+    )
+
+
+def _script(letter: str) -> str:
+    """Return the first word of the character's Unicode name, for non-letters with the category; LATIN for all ASCII."""
+    if letter.isascii():
+        return "LATIN"
+    name = unicodedata.name(letter, "LATIN").split()[0]
+    return name if letter.isalpha() else f"{name} {unicodedata.category(letter)}"

@@ -1,29 +1,37 @@
-"""Mentions whose name or context has high or low PVI, by thresholds of ours.
+"""Mentions and sentences to draw from: pools of high and low PVI, and training sets by CEIM.
 
-Ma et al. 2023 print none (SOURCES.md, Rebuilding).
+The thresholds of the pools are our own: Ma et al. 2023 print none (SOURCES.md, Rebuilding). `low_share` and `base_and`
+draw the sets of their Fig. 4 and Table 3, all of one size, with more or fewer low-CEIM mentions. A sentence is taken
+once and keeps all its labels. A share is the share of sentences with a low-CEIM mention; the other sentences hold none.
+The share of low-CEIM mentions is lower, because their sentences hold other mentions too: each set reports it
+(`Rebuilt.low`, `Rebuilt.measured`). With one seed, the low sentences of a smaller share are part of a larger share's.
 """
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
+from random import Random
+from typing import NamedTuple
 
 import numpy as np
 
+from core.bias.training_sentences import Rebuilt, Training
 from core.errors import ConfigError
 from core.results import BoolArray, FloatArray
 
 AUTO = "auto"
-FEW, BOTTOM = 0.05, 0.2  # auto: where fewer than 5% of a type are below 0 bits, its lowest 20% are low
-RUNGS = tuple(f"{share}%" for share in range(90, -1, -10))  # what `ladder` lowers "much" to, step by step
+FEW, BOTTOM = 0.05, 0.2  # auto: if fewer than 5% of a type are below 0 bits, its lowest 20% are low
+RUNGS = tuple(f"{share}%" for share in range(90, -1, -10))  # thresholds of "high" in the order `ladder` tries them
+LOW = "low"  # bin of CEIM
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thresholds:
     """Thresholds of PVI, each in bits (`0.5`) or as a share of the type's mentions (`50%`: the median).
 
-    entity_low: at most so much (below 0 bits, or the bottom 20%, where it is `auto`). entity_high, context_high:
-    at least so much. A mention that is low is not high.
+    entity_low: highest low value; `auto`: below 0 bits, or the lowest 20%. entity_high, context_high: lowest high
+    value. A name that is low is not high.
     """
 
     entity_low: str = AUTO
@@ -33,8 +41,10 @@ class Thresholds:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Pools:
-    """`(m,)` each: entity_low, a name of low PVI; entity_high, a name, and context_high, a context of high
-    PVI. A mention that was not measured is in none. reached: the rung of `ladder`, "" for the thresholds as given."""
+    """Masks `(m,)`: entity_low, entity_high: names of low and high PVI; context_high: contexts of high PVI.
+
+    An unmeasured mention is in no pool. reached: the rung of `ladder`, "" for the given thresholds.
+    """
 
     kinds: tuple[str, ...]
     entity_low: BoolArray
@@ -43,35 +53,29 @@ class Pools:
     reached: str = ""
 
     def sizes(self) -> dict[str, dict[str, int]]:
-        """{pool: {type: mentions}}, a number for every type."""
+        """Return {pool: {type: mentions}}, with all types in each pool."""
         masks = {
             "entity_low": self.entity_low,
             "entity_high": self.entity_high,
             "context_high": self.context_high,
             "both_high": self.entity_high & self.context_high,
         }
-        return {name: self._by_type(mask) for name, mask in masks.items()}
-
-    def _by_type(self, mask: BoolArray) -> dict[str, int]:
-        counts = Counter(kind for kind, inside in zip(self.kinds, mask.tolist(), strict=True) if inside)
-        return {kind: counts[kind] for kind in sorted(set(self.kinds))}
+        counts = {name: Counter(np.array(self.kinds, dtype=object)[mask].tolist()) for name, mask in masks.items()}
+        return {name: {kind: counts[name][kind] for kind in sorted(set(self.kinds))} for name in masks}
 
 
 def check(threshold: str) -> str:
-    """`threshold`, unchanged. Errors: ConfigError if it is none."""
+    """Return `threshold` unchanged. Errors: ConfigError if it is no threshold."""
     if threshold != AUTO:
         _parse(threshold)
     return threshold
 
 
 def find_pools(kinds: Sequence[str], entity: FloatArray, context: FloatArray, thresholds: Thresholds) -> Pools:
-    """Sort the measured mentions into pools, type by type. kinds: m types. entity, context: `(m,)` bits, or NaN.
-
-    Cheap: neither sentences nor models are read.
-    """
+    """Sort the measured mentions into pools, per type. kinds: m types. entity, context: PVI `(m,)`, bits or NaN."""
     types = np.array(kinds, dtype=np.str_)
     low, high, good = (np.zeros(len(types), np.bool_) for _ in range(3))
-    # By type: bits of a frequent type are lower throughout, since its prior already tells so much.
+    # Per type, because a frequent type has a high prior and so lower PVI throughout.
     for kind in np.unique(types):
         rows = np.flatnonzero((types == kind) & ~np.isnan(entity) & ~np.isnan(context))
         if len(rows):
@@ -82,15 +86,15 @@ def find_pools(kinds: Sequence[str], entity: FloatArray, context: FloatArray, th
 
 
 def ladder(kinds: Sequence[str], entity: FloatArray, context: FloatArray, thresholds: Thresholds) -> list[Pools]:
-    """Nested pools: by `thresholds`, then with ever more names and contexts that tell much, down to all but low names.
+    """Return nested pools: by `thresholds`, then with ever lower thresholds of "high", down to all names but low ones.
 
-    Parameters as `find_pools`. A step that adds nothing is left out.
+    Parameters as `find_pools`. A rung that adds no mention is left out.
     """
     pools = [find_pools(kinds, entity, context, thresholds)]
     for rung in RUNGS:
         last, lowered = pools[-1], replace(thresholds, entity_high=rung, context_high=rung)
         more = find_pools(kinds, entity, context, lowered)
-        # United: a threshold in bits may take of one type what a share of it does not.
+        # The union, because a threshold in bits may admit mentions of a type that a share does not.
         names, contexts = last.entity_high | more.entity_high, last.context_high | more.context_high
         if names.sum() > last.entity_high.sum() or contexts.sum() > last.context_high.sum():
             pools.append(replace(last, entity_high=names, context_high=contexts, reached=rung))
@@ -101,7 +105,7 @@ def _low(values: FloatArray, threshold: str) -> BoolArray:
     if threshold != AUTO:
         return values <= _bits(values, threshold)
     below: BoolArray = values < 0
-    # Below 0 bits the name misleads, which is low by definition; a type with few of those would have no pool.
+    # A name below 0 bits misleads, so it is low; a type with few such names would otherwise have no pool.
     return below if below.mean() >= FEW else values <= np.quantile(values, BOTTOM)
 
 
@@ -111,7 +115,7 @@ def _bits(values: FloatArray, threshold: str) -> float:
 
 
 def _parse(threshold: str) -> tuple[float, bool]:
-    """(bits, False) or (share, True)."""
+    """Return (bits, False) or (share, True)."""
     if match := re.fullmatch(r"(\d+(?:\.\d+)?)%", threshold):
         share = float(match[1]) / 100
         if share <= 1:
@@ -119,3 +123,74 @@ def _parse(threshold: str) -> tuple[float, bool]:
     elif re.fullmatch(r"[+-]?\d+(\.\d+)?", threshold):
         return float(threshold), False
     raise ConfigError(f"threshold: {threshold!r} is not understood; give bits (0.5) or a share of the type (50%).")
+
+
+class Mark(NamedTuple):
+    """A measured mention that is not held out. row: of its sentence. bin: of its CEIM."""
+
+    row: int
+    bin: str
+
+
+def low_share(training: Training, share: float, size: int, seed: int) -> Rebuilt:
+    """Draw a set of Fig. 4: `size` sentences, `share` of them with a low-CEIM mention, the others without one.
+
+    Errors: ConfigError if there are too few of either.
+    """
+    marks, n_low = _marks(training), round(share * size)
+    with_low = _with_low(marks)
+    low = _draw(marks, lambda mark: mark.bin == LOW, n_low, seed=seed, name="with a low-CEIM mention")
+    name = "with near-zero- or high-CEIM mentions only"
+    others = _draw(marks, lambda mark: mark.row not in with_low, size - n_low, seed=seed, name=name)
+    return _set(training, marks, low + others)
+
+
+def base_and(training: Training, bin: str, size: int, seed: int) -> Rebuilt:
+    """Draw a set of Table 3: `size` random sentences and, unless `bin` is "none", `size` more with a mention of `bin`.
+
+    Sentences added for another bin than low hold no low-CEIM mention. Errors: as `low_share`.
+    """
+    marks = _marks(training)
+    rows = _draw(marks, lambda mark: True, size, seed=seed, name="with a measured mention")
+    if bin != "none":
+        excluded = {*rows, *(() if bin == LOW else _with_low(marks))}
+        name = f"with a {bin}-CEIM mention{'' if bin == LOW else ' and no low-CEIM mention'}"
+        rows += _draw(marks, lambda mark: mark.bin == bin, size, seed=seed, name=name, excluded=excluded)
+    return _set(training, marks, rows)
+
+
+def _marks(training: Training) -> list[Mark]:
+    measured = zip(training.rows.tolist(), training.bins, training.free.tolist(), strict=True)
+    return [Mark(row, bin) for row, bin, free in measured if free and bin]
+
+
+def _with_low(marks: Sequence[Mark]) -> set[int]:
+    return {mark.row for mark in marks if mark.bin == LOW}
+
+
+def _draw(
+    marks: Sequence[Mark],
+    in_pool: Callable[[Mark], bool],
+    n: int,
+    *,
+    seed: int,
+    name: str,
+    excluded: Collection[int] = (),
+) -> list[int]:
+    """Draw `n` rows of mentions in the pool, none of `excluded`. name: of the pool, for the error."""
+    # A prefix of one shuffle, so that with the same seed a smaller share is part of a larger one.
+    pool = [mark.row for mark in marks if in_pool(mark)]
+    rows = [row for row in dict.fromkeys(Random(seed).sample(pool, len(pool))) if row not in excluded]
+    if len(rows) < n:
+        raise ConfigError(
+            f"size: {n:,} sentences {name} are needed, and the training set has {len(rows):,}. Give a smaller size or"
+            " another share."
+        )
+    return rows[:n]
+
+
+def _set(training: Training, marks: Sequence[Mark], rows: Sequence[int]) -> Rebuilt:
+    chosen = set(rows)
+    bins = [mark.bin for mark in marks if mark.row in chosen]
+    sentences = [training.sentences[row] for row in sorted(rows)]
+    return Rebuilt(sentences=sentences, edits=[], low=bins.count(LOW), measured=len(bins))

@@ -1,27 +1,37 @@
-"""`rebuild`: a training set in which names tell less, contexts tell more, or CEIM bins have other shares.
+"""`rebuild`: a training set with less informative names, more informative contexts, or other shares of CEIM bins.
 
-Beside the ways of Ma et al. 2023, 4, there is DataAug, one of their baselines; LPFT is an option of `finetune`. MINER's
-objective is left out: its span classifier is another model, and its released code trains a loss other than the printed
-one (SOURCES.md, MINER).
+The methods are those of Ma et al. 2023, 4, and DataAug, one of their baselines; LPFT is an option of `finetune`. MINER
+is left out: its span classifier is another model, and its released code trains another loss than printed (SOURCES.md,
+MINER). Only training data is rebuilt, never a split that taggers are tested on (SOURCES.md, Rebuilding).
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Literal, Self
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Literal, Self, get_args
 
 from pydantic import field_validator
 
 from core.bias import pools
 from core.bias.augment import by_tokenizer, dataaug
-from core.bias.contexts import low2high, random2high
-from core.bias.entities import highc2low, random2low, redundant2low
-from core.bias.pools import Pools, Thresholds, find_pools, ladder
-from core.bias.rebuildable import held_out, refuse_tests
-from core.bias.result import EDITS, Mention, RebuildResult, mentions_file, read_mentions, write_log, write_sentences
-from core.bias.shares import base_and, low_share
-from core.bias.training_sentences import Measured, Measures, Rebuilt, Training
+from core.bias.pools import Pools, Thresholds, base_and, find_pools, ladder, low_share
+from core.bias.replacements import highc2low, low2high, random2high, random2low, redundant2low
+from core.bias.result import (
+    BINS,
+    EDITS,
+    Mention,
+    RebuildResult,
+    mentions_file,
+    read_mentions,
+    write_log,
+    write_sentences,
+)
+from core.bias.robustness import Perturbation
+from core.bias.training_sentences import Measures, Rebuilt, Training, key_of, measures
 from core.config import Config, option, unusual
 from core.corpora.corpus import Corpus
 from core.errors import ConfigError, CorpusError, Unfinished
+from core.importing.splits import TESTING
 from core.kind import Job, Kind
 from core.models.fingerprint import fingerprint
 from core.models.hub import load_tokenizer
@@ -38,39 +48,41 @@ METHODS: Mapping[str, Callable[[Training, Sequence[Pools], float, int], Rebuilt]
     "random2high": random2high,
     "low2high": low2high,
 }
-NAMES = ("random2low", "highc2low", "redundant2low")  # for which thresholds are lowered where the rate asks for it
-EDITION = "2"  # of METHODS: another one where the same options come to other sets
-SHARES_EDITION = "2"  # of `low-share`, likewise
-READS: Mapping[str, tuple[str, ...]] = {  # the pools that must not be empty
+NAMES = ("random2low", "highc2low", "redundant2low")  # methods that lower the thresholds to reach the rate
+EDITION = "2"  # of METHODS: raise it if the same options give other sets
+SHARES_EDITION = "2"  # of `low-share`, in the same way
+READS: Mapping[str, tuple[str, ...]] = {  # pools that must not be empty
     "random2low": ("entity_high", "entity_low"),
     "highc2low": ("both_high", "entity_low"),
     "redundant2low": ("entity_high", "entity_low"),
     "random2high": ("context_high",),
     "low2high": ("context_high",),
 }
+STOCK, SHARED = 20, 0.1  # shared sentences, also as a share of the smaller corpus: up to either they are stock phrases
+NEARLY = 0.9  # share of the smaller corpus from which one corpus counts as part of the other
 
 
 class RebuildOptions(Config):
-    """Options of what tells little or much, and what is drawn, whichever way is taken."""
+    """Options that all methods share: thresholds, sizes and the seed."""
 
     entity_low: str = option(
         pools.AUTO,
-        "A name tells little at most at so many bits (0.5) or in this share of its type (20%); auto: below "
-        "0 bits, or the bottom 20% of a type with fewer than 5% there.",
+        "A name has low information at or below this many bits (0.5) or in this lowest share of its type (20%); auto: "
+        "below 0 bits, or the lowest 20% of a type with fewer than 5% there.",
     )
     entity_high: str = option(
         "50%",
-        "A name tells much at least at so many bits, or from this share of its type on; lowered by tenths where names "
-        "that tell less are too few to reach the rate.",
+        "A name has high information at or above this many bits, or from this share of its type on. It is lowered by "
+        "tenths if there are too few such names to reach the rate.",
     )
-    context_high: str = option("50%", "The same of contexts; contexts that tell more go by it as it is.")
+    context_high: str = option("50%", "The same threshold for contexts; low2high and random2high never lower it.")
     size: int = option(1000, "low-share: number of sentences.", unit="sentences", ge=1)
     add_bin: Literal["", "low", "near_zero", "high", "none"] = option(
         "",
         "low-share: instead of a share, `size` random sentences and `size` more with a mention of this bin of name "
         "minus context (CEIM); none: the random sentences alone.",
     )
-    seed: int = option(1, "What is drawn at random.", ge=0)
+    seed: int = option(1, "Seed of all random draws.", ge=0)
 
     @field_validator("entity_low", "entity_high", "context_high")
     @classmethod
@@ -79,19 +91,19 @@ class RebuildOptions(Config):
 
     @property
     def thresholds(self) -> Thresholds:
-        """Thresholds of names and contexts that tell much or little."""
+        """Thresholds of low and high information."""
         return Thresholds(entity_low=self.entity_low, entity_high=self.entity_high, context_high=self.context_high)
 
 
 class RebuildConfig(RebuildOptions):
-    """Options: the training set, how it is changed, and by what measurement."""
+    """Options: the training set, the method, and the measurement."""
 
     train: str = option(..., "Training set to change: labelled sentences (L_C), never a test set.", corpus=True)
     method: Method = option(
         ...,
-        "random2low, highc2low, redundant2low: names that tell less. random2high, low2high: contexts that tell more. "
-        "low-share: a set of a fixed size in which this share of sentences holds a low-CEIM mention and the others "
-        "hold none. dataaug: typos and names spelt alike.",
+        "random2low, highc2low, redundant2low: less informative names. random2high, low2high: more informative "
+        "contexts. low-share: a set of a fixed size in which this share of sentences holds a low-CEIM mention and the "
+        "others hold none. dataaug: typos and names of similar spelling.",
     )
     rate: float = option(
         0.2,
@@ -100,15 +112,15 @@ class RebuildConfig(RebuildOptions):
         ge=0,
         le=1,
     )
-    difficulty: str = option("", "The finished difficulty run of this corpus; all but dataaug need one.")
-    holdout: tuple[str, ...] = option((), "Dev and test sets, whose text must not come in.", corpus=True)
-    encoder: str = option("minilm", "dataaug: the encoder whose pieces are weighed, those that tell a type kept.")
+    difficulty: str = option("", "The finished difficulty run of this corpus; all methods except dataaug need one.")
+    holdout: tuple[str, ...] = option((), "Dev and test sets; none of their sentences may enter the set.", corpus=True)
+    encoder: str = option("minilm", "dataaug: the encoder whose pieces are used; pieces typical of a type stay.")
 
     weights: str = option("", "Hash of the encoder.", hidden=True)
-    edition: str = option("", "Edition of the method, so that a set of an older one is made anew.", hidden=True)
+    edition: str = option("", "Edition of the method; a set of an older edition is made again.", hidden=True)
 
     def settled(self) -> Self:
-        """These options with the hash of the encoder or the method's edition, whichever matters.
+        """Return these options with the hash of the encoder or the edition of the method.
 
         Errors: ModelError if the encoder is not here.
         """
@@ -119,12 +131,12 @@ class RebuildConfig(RebuildOptions):
     @field_validator("rate", mode="before")
     @classmethod
     def _rate(cls, rate: object) -> object:
-        """`20%` is 0.2."""
+        """Accept `20%` for 0.2."""
         return float(rate[:-1]) / 100 if isinstance(rate, str) and rate[-1:] == "%" and rate[:-1].strip() else rate
 
 
 def run(config: RebuildConfig, job: Job) -> RebuildResult:
-    """Artifacts: see `artifacts.rebuilt`."""
+    """Rebuild a training set. Artifacts: see `core.bias.result`."""
     train = job.corpus(config.train)
     refuse_tests(train, RunStore(job.home))
     job.context.stage("reading the training sentences")
@@ -133,14 +145,14 @@ def run(config: RebuildConfig, job: Job) -> RebuildResult:
         raise CorpusError(f"{train.name}: holds no entity, so there is no mention to change; give a labelled corpus.")
     closed = held_out(train, sentences, [job.corpus(name) for name in config.holdout], job.context.note)
     training = Training.of(sentences, _measures(config, job, sentences), closed)
-    rungs = pools_of(config, training)
+    rungs = _pools_of(config, training)
     check_pools(config.method, rungs, train.name)
     job.context.stage(f"rebuilding by {config.method}")
     outcome = rebuild(config, training, rungs)
-    for note in notes(outcome):
+    for note in _notes(outcome):
         job.context.note(note)
     corpus = _sealed(config, job, train, sentences, outcome)
-    log = write_log(job.context, EDITS, outcome.edits)
+    edits = write_log(job.context, EDITS, outcome.edits)
     conll = write_sentences(job.context, outcome.sentences)
     return RebuildResult(
         corpus=corpus.fingerprint,
@@ -150,85 +162,59 @@ def run(config: RebuildConfig, job: Job) -> RebuildResult:
         wanted=outcome.wanted,
         of=len(training),
         reached=outcome.reached,
-        pools=sizes(rungs, outcome),
+        pools=_sizes(rungs, outcome),
         low_mentions=outcome.low,
         measured_mentions=outcome.measured,
         output=str(conll),
-        edits=str(log),
+        edits=str(edits),
     )
 
 
-def pools_of(config: RebuildConfig, training: Training) -> list[Pools]:
-    """The pools that a method draws from, the most demanding first; none where it goes by no measurement."""
-    if config.method not in METHODS:
-        return []
-    by = ladder if config.method in NAMES else lambda *given: [find_pools(*given)]
-    return by(training.kinds, training.entity, training.context, config.thresholds)
-
-
-def sizes(rungs: Sequence[Pools], outcome: Rebuilt) -> dict[str, dict[str, int]]:
-    """The sizes of the pools that were drawn from; see `Pools.sizes`."""
-    return next((pools.sizes() for pools in rungs if pools.reached == outcome.reached), {})
-
-
-def notes(outcome: Rebuilt) -> list[str]:
-    """Notes on a rebuilt set for its reader: thresholds that were lowered, mentions that stay as they were."""
-    sentences = []
-    if outcome.reached:
-        sentences.append(
-            f"The thresholds as given leave too few mentions: names and contexts count as telling much from"
-            f" {outcome.reached} of their type on; low names never do."
+def refuse_tests(corpus: Corpus, store: RunStore) -> None:
+    """Errors: ConfigError if `corpus` is a robustness set, or a test set of any run in `store`."""
+    if corpus.origin.get("kind") in get_args(Perturbation):
+        raise ConfigError(
+            f"{corpus.name}: is a robustness set ({corpus.origin['kind']}), made for testing; only training data is"
+            " rebuilt, so give a training split."
         )
-    if len(outcome.edits) < outcome.wanted:
-        sentences.append(
-            f"{len(outcome.edits):,} of {outcome.wanted:,} mentions are changed: no more are in the pools, or the"
-            " others would make a sentence that is there already."
-        )
-    if outcome.measured:
-        sentences.append(
-            f"{outcome.low:,} of the set's {outcome.measured:,} measured mentions are low-CEIM"
-            f" ({outcome.low / outcome.measured:.1%})."
-        )
-    return sentences
-
-
-def check_pools(method: str, rungs: Sequence[Pools], corpus: str) -> None:
-    """Errors: CorpusError where the method has nothing to draw from, however far thresholds are lowered."""
-    if method not in READS:
-        return
-    sizes = rungs[-1].sizes()
-    if len(sizes["entity_low"]) < 2:
-        raise CorpusError(
-            f"{corpus}: has one type only, so neither names nor contexts can tell it from another; give a corpus with"
-            " two types or more, or choose dataaug."
-        )
-    for pool in READS[method]:
-        if not any(sizes[pool].values()):
-            raise CorpusError(
-                f"{corpus}: no mention is in the pool {pool}, from which {method} draws; move its threshold."
+    for run in store.list(*TESTING):
+        inputs = run.manifest.inputs.items()
+        roles = {role.partition(".")[0] for role, fingerprint in inputs if fingerprint == corpus.fingerprint}
+        if roles & {"test", "also_test"}:
+            raise ConfigError(
+                f"{corpus.name}: is a test split of the run {run.id}; only training data is rebuilt, so give a"
+                " training split, or remove that run if it was tested on training data."
             )
 
 
-def rebuild(config: RebuildConfig, training: Training, rungs: Sequence[Pools]) -> Rebuilt:
-    """The new set. rungs: as `pools_of` has them."""
-    if config.method == "dataaug":
-        return dataaug(training, by_tokenizer(load_tokenizer(config.encoder)), config.seed)
-    if config.method != "low-share":
-        return METHODS[config.method](training, rungs, config.rate, config.seed)
-    if config.add_bin:
-        return base_and(training, config.add_bin, config.size, config.seed)
-    return low_share(training, config.rate, config.size, config.seed)
+def held_out(
+    train: Corpus, sentences: Sequence[Sentence], holdout: Sequence[Corpus], note: Callable[[str], None]
+) -> list[str]:
+    """Return the texts of `holdout`. sentences: all of `train`. note: called with each note for the reader.
 
-
-def measures(mentions: Iterable[Mention]) -> Measures:
-    """Measurements of a `difficulty` run, by the mention's place."""
-    return {
-        (mention.row, mention.start, mention.end): Measured(mention.pvi_entity, mention.pvi_context, mention.bin)
-        for mention in mentions
-    }
+    Errors: CorpusError if the training corpus is a held-out set, or holds one.
+    """
+    if not holdout:
+        note("No held-out split was named, so this corpus may be one; name its dev and test sets.")
+    train_keys = {key_of(sentence.text) for sentence in sentences}
+    held_texts: list[str] = []
+    for corpus in holdout:
+        texts = [sentence.text for sentence in chain.from_iterable(corpus.batches())]
+        held_keys = set(map(key_of, texts))
+        shared, smaller = len(train_keys & held_keys), min(len(train_keys), len(held_keys))
+        if shared >= NEARLY * smaller or shared > max(STOCK, SHARED * smaller):
+            raise CorpusError(
+                f"{train.name}: {shared:,} of its sentences are in the held-out {corpus.name}; only training data is"
+                " rebuilt, so give a training split."
+            )
+        if shared:
+            note(f"{shared:,} sentences are in {corpus.name} too; they stay unchanged and no name is taken from them.")
+        held_texts += texts
+    return held_texts
 
 
 def _measures(config: RebuildConfig, job: Job, sentences: Sequence[Sentence]) -> Measures:
+    """Read the measurements of the `difficulty` run. Errors: ConfigError, RunError, Unfinished."""
     if config.method == "dataaug":
         return {}
     if not config.difficulty:
@@ -248,32 +234,139 @@ def _measures(config: RebuildConfig, job: Job, sentences: Sequence[Sentence]) ->
     total = sum(len(sentence.entities or ()) for sentence in sentences)
     if len(mentions) < total:
         job.context.note(
-            f"{len(mentions):,} of {total:,} mentions were measured; the others are in no pool, but the rate is of all."
+            f"{len(mentions):,} of {total:,} mentions were measured; the others are in no pool, but the rate counts"
+            " all mentions."
         )
     return measures(mentions)
 
 
+def _pools_of(config: RebuildConfig, training: Training) -> list[Pools]:
+    """Return the pools to draw from, most demanding first; none if the method uses no pools."""
+    if config.method not in METHODS:
+        return []
+    by = ladder if config.method in NAMES else lambda *given: [find_pools(*given)]
+    return by(training.kinds, training.entity, training.context, config.thresholds)
+
+
+def check_pools(method: str, rungs: Sequence[Pools], corpus: str) -> None:
+    """Errors: CorpusError if the method has nothing to draw from, even with the lowest thresholds."""
+    if method not in READS:
+        return
+    sizes = rungs[-1].sizes()
+    if len(sizes["entity_low"]) < 2:
+        raise CorpusError(
+            f"{corpus}: has one type only, so neither names nor contexts can tell it from another; give a corpus with"
+            " two types or more, or choose dataaug."
+        )
+    for pool in READS[method]:
+        if not any(sizes[pool].values()):
+            raise CorpusError(
+                f"{corpus}: no mention is in the pool {pool}, from which {method} draws; move its threshold."
+            )
+
+
+def rebuild(config: RebuildConfig, training: Training, rungs: Sequence[Pools]) -> Rebuilt:
+    """Return the new set. rungs: pools to draw from, most demanding first."""
+    if config.method == "dataaug":
+        return dataaug(training, by_tokenizer(load_tokenizer(config.encoder)), config.seed)
+    if config.method != "low-share":
+        return METHODS[config.method](training, rungs, config.rate, config.seed)
+    if config.add_bin:
+        return base_and(training, config.add_bin, config.size, config.seed)
+    return low_share(training, config.rate, config.size, config.seed)
+
+
+def _sizes(rungs: Sequence[Pools], outcome: Rebuilt) -> dict[str, dict[str, int]]:
+    """Return the sizes of the pools that were drawn from; see `Pools.sizes`."""
+    return next((pools.sizes() for pools in rungs if pools.reached == outcome.reached), {})
+
+
+def _notes(outcome: Rebuilt) -> list[str]:
+    sentences = []
+    if outcome.reached:
+        sentences.append(
+            "The given thresholds leave too few mentions. Names and contexts count as high from"
+            f" {outcome.reached} of their type on; low names never do."
+        )
+    if len(outcome.edits) < outcome.wanted:
+        sentences.append(
+            f"{len(outcome.edits):,} of {outcome.wanted:,} mentions are changed: the pools hold no more, or the"
+            " others would repeat a sentence of the set."
+        )
+    if outcome.measured:
+        sentences.append(
+            f"{outcome.low:,} of the set's {outcome.measured:,} measured mentions are low-CEIM"
+            f" ({outcome.low / outcome.measured:.1%})."
+        )
+    return sentences
+
+
 def _sealed(config: RebuildConfig, job: Job, train: Corpus, sentences: list[Sentence], outcome: Rebuilt) -> Corpus:
-    """The new set as a corpus; the training corpus itself where nothing changed, which keeps its name."""
+    """Store the new set as a corpus; if nothing changed, return the training corpus itself."""
     if outcome.sentences == sentences:
         return train
     origin = {"run": job.context.run.id, "from": train.fingerprint, "method": config.method}
-    name = f"{train.name}, {in_words(config)}"
+    # The name holds the method and all options that are not at their default.
+    text = f"{config.method} {config.rate * 100:.6g}%"
+    options: tuple[str, ...] = ("entity_low", "entity_high", "context_high")
+    if config.method == "dataaug":
+        text, options = config.method, ("encoder",)
+    elif config.method == "low-share":
+        text, options = f"{text} of {config.size:,}", ()
+        if config.add_bin == "none":
+            text = f"{config.size:,} at random"
+        elif config.add_bin:
+            text = f"{config.size:,} and {config.size:,} {config.add_bin}"
+    name = ", ".join([train.name, text, *unusual(config, (*options, "seed"))])
     return job.library.seal(iter(outcome.sentences), name=name, origin=origin, labelled=True)
 
 
-def in_words(config: RebuildConfig) -> str:
-    """The method and what else makes the set another one, options at their default left out."""
-    text = f"{config.method} {config.rate * 100:.6g}%"
-    names: tuple[str, ...] = ("entity_low", "entity_high", "context_high")
-    if config.method == "dataaug":
-        text, names = config.method, ("encoder",)
-    elif config.method == "low-share":
-        text, names = f"{text} of {config.size:,}", ()
-        if config.add_bin:
-            more = "" if config.add_bin == "none" else f" and {config.size:,} {config.add_bin}"
-            text = f"{config.size:,} at random" if not more else f"{config.size:,}{more}"
-    return ", ".join([text, *unusual(config, (*names, "seed"))])
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preview:
+    """Expected outcome of a rebuild.
+
+    pools, reached: as in `RebuildResult`. of: mentions of the training set; measured: of these. wanted: to change;
+    able: would be changed. bins: {CEIM bin: sentences with such a mention}. low, drawn: low-CEIM and all measured
+    mentions of a set drawn by CEIM. empty: the reason that the rebuild cannot run, or "".
+    """
+
+    pools: Mapping[str, Mapping[str, int]]
+    reached: str
+    of: int
+    measured: int
+    wanted: int
+    able: int
+    bins: Mapping[str, int]
+    low: int
+    drawn: int
+    empty: str
+
+
+def preview(
+    config: RebuildConfig, train: Corpus, mentions: Sequence[Mention], training: Training, store: RunStore
+) -> Preview:
+    """Run the method itself and discard the sentences. mentions: measured by `difficulty`; training: made with them."""
+    rungs = _pools_of(config, training)
+    outcome, empty = Rebuilt(sentences=[], edits=[]), ""
+    try:
+        refuse_tests(train, store)
+        check_pools(config.method, rungs, train.name)
+        if config.method in (*METHODS, "low-share"):
+            outcome = rebuild(config, training, rungs)
+    except (ConfigError, CorpusError) as error:
+        empty = str(error)
+    return Preview(
+        pools=_sizes(rungs, outcome),
+        reached=outcome.reached,
+        of=len(training),
+        measured=len(mentions),
+        wanted=outcome.wanted,
+        able=len(outcome.edits),
+        bins={name: len({mention.row for mention in mentions if mention.bin == name}) for name in BINS},
+        low=outcome.low,
+        drawn=outcome.measured,
+        empty=empty,
+    )
 
 
 KIND = Kind(

@@ -3,20 +3,21 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from core.bias import rebuild, rebuild_preview
-from core.bias.rebuild_preview import Preview as Preview
-from core.bias.rebuild_preview import Training
+from core.bias import rebuild
+from core.bias.rebuild import Preview as Preview
 from core.bias.result import Diff as Diff
 from core.bias.result import Mention, diffs, logs, mentions_file, read_edits, read_mentions, read_slots, sentences_file
 from core.bias.result import RebuildResult as RebuildResult
 from core.bias.result import RobustnessResult as RobustnessResult
-from core.bias.tagger_finds import KINDS
+from core.bias.robustness import FINDERS
+from core.bias.training_sentences import Training, measures
 from core.corpora.name_list import read_names
 from core.importing import splits
 from core.importing.view import roles
 from core.projects.home import kept_per_home, library, store
 from core.projects.titles import run_titles
 from core.runs.result import read
+from core.tagging.scores import labelled
 
 
 def preview(options: Mapping[str, object]) -> Preview:
@@ -26,9 +27,7 @@ def preview(options: Mapping[str, object]) -> Preview:
     """
     config = rebuild.RebuildConfig.parse(options)
     training = _training(config.train, config.difficulty, config.holdout)
-    return rebuild_preview.preview(
-        config, library().find(config.train), _mentions(config.difficulty), training, store()
-    )
+    return rebuild.preview(config, library().find(config.train), _mentions(config.difficulty), training, store())
 
 
 def splits_of(train: str) -> tuple[list[str], str]:
@@ -44,8 +43,10 @@ def _mentions(run_id: str) -> Sequence[Mention]:
 @kept_per_home(2)
 def _training(train: str, run_id: str, holdout: tuple[str, ...]) -> Training:
     """The sentences and their measurement; kept, since every touch of the form previews anew."""
-    holdouts = [library().find(name) for name in holdout]
-    return rebuild_preview.training_of(library().find(train), _mentions(run_id), holdouts)
+    corpus, holdouts = library().find(train), [library().find(name) for name in holdout]
+    sentences = labelled(corpus)
+    closed = rebuild.held_out(corpus, sentences, holdouts, note=lambda _: None)
+    return Training.of(sentences, measures(_mentions(run_id)), closed)
 
 
 def rebuild_result(run_id: str) -> RebuildResult:
@@ -85,7 +86,7 @@ def add_names(path: Path) -> str:
 def finders() -> dict[str, str]:
     """Name finished runs whose finds may give a robustness set its names, newest first: {run id: what it tagged}."""
     names = {corpus.fingerprint: corpus.name for corpus in library().list()}
-    done = sorted(store().list(*KINDS, state="succeeded"), key=lambda run: run.id, reverse=True)
+    done = sorted(store().list(*FINDERS, state="succeeded"), key=lambda run: run.id, reverse=True)
     here = [run for run in done if run.manifest.inputs["corpus"] in names]
     return run_titles(here, lambda run: names[run.manifest.inputs["corpus"]])
 

@@ -1,59 +1,86 @@
-"""`robustness`: a test set under other names, to see whether a tagger reads contexts. Its figures are to be
-shown beside those of the plain test set (`frontier`): such sets are synthetic, and some slots cannot be answered."""
+"""`robustness`: a test set with other names, which shows if a tagger uses context (SOURCES.md, Robustness sets).
 
-from collections import defaultdict
+After TextFlint. Every mention is renamed and keeps its type. Each new name is asserted to have the promised property.
+Report such sets beside the plain test set (`core.bias.frontier`): they are synthetic, and some slots are ambiguous.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain
+from random import Random
 from typing import Literal
 
-from core.bias.finds import new_names
-from core.bias.names import Known
-from core.bias.result import EDITS, SLOTS, RobustnessResult, write_log, write_sentences
-from core.bias.robustness_sets import Robust, cross_category, misspelt, unseen
-from core.bias.tagger_finds import finds
-from core.bias.training_sentences import Name, name_of
+from core.bias.names import Find, Known, NameMaker, is_content_word, new_names, slip
+from core.bias.result import EDITS, SLOTS, Edit, RobustnessResult, Slot, write_log, write_sentences
+from core.bias.training_sentences import Name, edits_of, folded, name_of, ordered, renamed, surface
 from core.config import Config, option, unusual
 from core.corpora.corpus import Corpus
-from core.errors import CorpusError
+from core.errors import CorpusError, Unfinished
 from core.kind import Job, Kind
+from core.runs.store import RunStore
 from core.shown import count
+from core.tagging import predictions, spans
 from core.tagging.scores import labelled
 from core.text.sentence import Sentence
 
 Perturbation = Literal["oov", "cross-category", "typos"]
+NewName = tuple[Name, str]  # a new name and its origin
+ChooseName = Callable[[Name, str], NewName | None]  # from a name and its type; None keeps the name
 SURE = 0.8
+TRIES = 50  # random draws of a name; then the first other one is taken, or the name is kept
+FINDERS = ("predict", "tag")  # kinds of run whose predicted names may be used
 
 
 class RobustnessConfig(Config):
-    """Options: the test set, and what its mentions are to be called."""
+    """Options: the test set and its new names."""
 
-    test: str = option(..., "The labelled test split that is renamed; it stays as it is.", corpus=True)
+    test: str = option(..., "The labelled test set to rename; it is not changed.", corpus=True)
     train: str = option(
         ...,
         "Training set: labelled sentences (L_C) that define which names are unseen or of another type.",
         corpus=True,
     )
     kind: Perturbation = option(
-        ..., "oov: names of the type that train does not hold. cross-category: names of other types. typos: one slip."
+        ...,
+        "oov: names of the type that the training set lacks. cross-category: names of other types. typos: one typo per"
+        " name.",
     )
     gazetteer: tuple[str, ...] = option(
         (),
-        "oov: labelled corpora whose names are taken, where train lacks them; of types without any they are generated.",
+        "oov: labelled corpora to take names from that the training set lacks. For types without such names, names are"
+        " generated.",
         corpus=True,
     )
     finds: str = option(
         "",
-        "oov: a finished predict or tag run on text of the domain: names that it found and train lacks come before "
-        "those of the gazetteer.",
+        "oov: a finished predict or tag run on text of the domain. Names that it found and the training set lacks come "
+        "before those of the gazetteer.",
     )
-    least_sure: float = option(SURE, "oov: of the finds those that the tagger is on average so sure of.", ge=0, le=1)
+    least_sure: float = option(SURE, "oov: lowest mean confidence of a name that the tagger found.", ge=0, le=1)
     ambiguous: Literal["strict", "textflint"] = option(
-        "strict", "cross-category: names that train never has under the slot's type, or (textflint) may have there too."
+        "strict",
+        "cross-category: strict: names that the training set never has under the slot's type; textflint: names that"
+        " it has under another type.",
     )
-    seed: int = option(1, "What is drawn at random.", ge=0)
+    seed: int = option(1, "Seed of all random draws.", ge=0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Robust:
+    """The renamed test sentences, in their order."""
+
+    sentences: list[Sentence]
+    edits: list[Edit]
+    slots: list[Slot]
+
+    def sources(self) -> dict[str, int]:
+        """Return {origin of the new name: mentions}, without mentions that kept their name."""
+        return dict(Counter(slot.source for slot in self.slots if slot.source))
 
 
 def run(config: RobustnessConfig, job: Job) -> RobustnessResult:
-    """Artifacts: see `artifacts.rebuilt`."""
+    """Make a robustness set. Artifacts: see `core.bias.result`."""
     test, train = job.corpus(config.test), job.corpus(config.train)
     job.context.stage("reading the sentences")
     gold = labelled(test)
@@ -66,28 +93,63 @@ def run(config: RobustnessConfig, job: Job) -> RobustnessResult:
             f"{', '.join(strange)}: in the test but not in the training sentences; no tagger can find them."
         )
     job.context.stage(f"renaming the mentions of {test.name}")
-    renamed = _rename(config, job, known, gold)
-    corpus = _sealed(config, job, test, gold, renamed)
-    conll = write_sentences(job.context, renamed.sentences)
-    log = write_log(job.context, EDITS, renamed.edits)
-    slots = write_log(job.context, SLOTS, renamed.slots)
-    sources = renamed.sources()
+    robust = _robust(config, job, known, gold)
+    corpus = _sealed(config, job, test, gold, robust)
+    conll = write_sentences(job.context, robust.sentences)
+    edits = write_log(job.context, EDITS, robust.edits)
+    slots = write_log(job.context, SLOTS, robust.slots)
     return RobustnessResult(
         corpus=corpus.fingerprint,
         sentences=len(corpus),
-        mentions=len(renamed.slots),
-        changed=len(renamed.edits),
-        ambiguous=sum(bool(slot.ambiguous) for slot in renamed.slots),
-        sources={**dict.fromkeys(("finds",) * bool(config.finds), 0), "gazetteer": 0, "generated": 0, **sources},
+        mentions=len(robust.slots),
+        changed=len(robust.edits),
+        ambiguous=sum(bool(slot.ambiguous) for slot in robust.slots),
+        sources={**({"finds": 0} if config.finds else {}), "gazetteer": 0, "generated": 0, **robust.sources()},
         output=str(conll),
-        edits=str(log),
+        edits=str(edits),
         slots=str(slots),
     )
 
 
-def _sealed(config: RobustnessConfig, job: Job, test: Corpus, gold: list[Sentence], renamed: Robust) -> Corpus:
-    """The new set as a corpus; the test corpus itself where no name could be changed, which keeps its name."""
-    if renamed.sentences == gold:
+def _robust(config: RobustnessConfig, job: Job, known: Known, gold: list[Sentence]) -> Robust:
+    if config.kind == "cross-category":
+        return cross_category(gold, known, strict=config.ambiguous == "strict", seed=config.seed)
+    if config.kind == "typos":
+        return misspelt(gold, known, config.seed)
+    names: dict[str, list[Name]] = defaultdict(list)
+    for reference in config.gazetteer:
+        for sentence in chain.from_iterable(job.corpus(reference).batches()):
+            for entity in sentence.entities or ():
+                names[entity.type].append(name_of(sentence, entity))
+    if unused := sorted(set(names) - {entity.type for sentence in gold for entity in sentence.entities or ()}):
+        job.context.note(f"{', '.join(unused)}: in the gazetteer but not in the test, so these names are not used.")
+    by_type = new_names(_finds(config.finds, job), known, config.least_sure) if config.finds else {}
+    if config.finds:
+        counts = ", ".join(f"{len(new):,} {kind}" for kind, new in sorted(by_type.items())) or "none"
+        job.context.note(f"Names that the tagger found and {job.corpus(config.train).name} lacks: {counts}.")
+    return unseen(gold, known, names, config.seed, by_type)
+
+
+def _finds(reference: str, job: Job) -> Iterator[Find]:
+    """Read every entity that a `predict` or `tag` run found. Errors: RunError; Unfinished for any other run."""
+    run = RunStore(job.home).get(reference)
+    if run.manifest.kind not in FINDERS or run.state().state != "succeeded":
+        raise Unfinished(f"finds: {reference} is no finished run of predict or tag; tag a corpus of the domain first.")
+    if run.manifest.kind == "predict":
+        for line in predictions.lines(run):
+            for named in line.entities:
+                yield line.tokens[named.start : named.end], named.type, named.confidence
+        return
+    tagged, corpus = spans.read(run), job.corpus(run.manifest.inputs["corpus"])
+    for row, sentence in enumerate(chain.from_iterable(corpus.batches())):
+        confidences = tagged.part(row, row + 1).records["confidence"].tolist()
+        for entity, confidence in zip(tagged.entities(row), confidences, strict=True):
+            yield sentence.tokens[entity.start : entity.end], entity.type, confidence
+
+
+def _sealed(config: RobustnessConfig, job: Job, test: Corpus, gold: list[Sentence], robust: Robust) -> Corpus:
+    """Store the new set as a corpus; if no name changed, return the test corpus itself."""
+    if robust.sentences == gold:
         job.context.note(f"No name of {test.name} could be changed, so no new test set is made.")
         return test
     words: list[str] = [config.kind]
@@ -100,26 +162,132 @@ def _sealed(config: RobustnessConfig, job: Job, test: Corpus, gold: list[Sentenc
     train = job.corpus(config.train).fingerprint
     origin = {"run": job.context.run.id, "from": test.fingerprint, "kind": config.kind, "train": train}
     name = ", ".join([test.name, *words, *unusual(config, ("seed",))])
-    return job.library.seal(iter(renamed.sentences), name=name, origin=origin, labelled=True)
+    return job.library.seal(iter(robust.sentences), name=name, origin=origin, labelled=True)
 
 
-def _rename(config: RobustnessConfig, job: Job, known: Known, gold: list[Sentence]) -> Robust:
-    if config.kind == "cross-category":
-        return cross_category(gold, known, strict=config.ambiguous == "strict", seed=config.seed)
-    if config.kind == "typos":
-        return misspelt(gold, known, config.seed)
-    names: dict[str, list[Name]] = defaultdict(list)
-    for reference in config.gazetteer:
-        for sentence in chain.from_iterable(job.corpus(reference).batches()):
-            for entity in sentence.entities or ():
-                names[entity.type].append(name_of(sentence, entity))
-    if unused := sorted(set(names) - {entity.type for sentence in gold for entity in sentence.entities or ()}):
-        job.context.note(f"{', '.join(unused)}: in the gazetteer but not in the test, so these names are not used.")
-    by_type = new_names(finds(config.finds, job), known, config.least_sure) if config.finds else {}
-    if config.finds:
-        counts = ", ".join(f"{len(new):,} {kind}" for kind, new in sorted(by_type.items())) or "none"
-        job.context.note(f"Names that the tagger found and {job.corpus(config.train).name} lacks: {counts}.")
-    return unseen(gold, known, names, config.seed, by_type)
+def unseen(
+    test: Sequence[Sentence],
+    known: Known,
+    gazetteer: Mapping[str, Sequence[Name]],
+    seed: int,
+    finds: Mapping[str, Sequence[Name]] | None = None,
+) -> Robust:
+    """Rename with OOV names: neither the name nor any of its content words is in the training sentences.
+
+    gazetteer, finds: {type: names}; only new names are used. Names that a tagger found come first, because they are
+    names of the domain; then names of the gazetteer; for a type without either, generated names.
+    """
+    rng = Random(seed)
+    lists = {
+        source: {kind: [n for n in dict.fromkeys(names) if known.is_new(n)] for kind, names in by_type.items()}
+        for source, by_type in (("finds", finds or {}), ("gazetteer", gazetteer))
+    }
+    all_names = [name for names in known.names.values() for name in names]
+    makers: dict[str, NameMaker] = {}
+
+    def choose_name(name: Name, kind: str) -> NewName:
+        drawn = ((_other(by_type.get(kind, ()), name, rng), source) for source, by_type in lists.items())
+        chosen = next(((other, source) for other, source in drawn if other), None)
+        if chosen is None:
+            # Training a chain takes far longer than drawing from it, so each type's maker is made once, on demand.
+            if kind not in makers:
+                makers[kind] = NameMaker(known.names.get(kind) or all_names)
+            chosen = makers[kind].make(known, rng), "generated"
+        assert known.is_new(chosen[0])
+        return chosen
+
+    return _renamed(test, known, choose_name, "oov")
+
+
+def cross_category(test: Sequence[Sentence], known: Known, *, strict: bool, seed: int) -> Robust:
+    """Rename with names of other types.
+
+    strict: names that the training sentences never have under the slot's type. Otherwise, as in TextFlint's lists,
+    names that they have under another type, even if they have the slot's type too.
+    Errors: CorpusError if the training sentences have no such name.
+    """
+    rng = Random(seed)
+    if len(known.names) < 2:
+        raise CorpusError(
+            f"cross-category: the training sentences name {' '.join(known.names) or 'nothing'}, and names of another"
+            " type are needed; give a training corpus with two types or more."
+        )
+    all_names = dict.fromkeys(name for names in known.names.values() for name in names)
+
+    def fits(name: Name, kind: str) -> bool:
+        types = known.kinds[folded(name)]
+        return kind not in types if strict else bool(types - {kind})
+
+    pools = {
+        kind: [name for name in all_names if fits(name, kind)]
+        for kind in sorted({entity.type for sentence in test for entity in ordered(sentence)})
+    }
+
+    def choose_name(name: Name, kind: str) -> NewName:
+        chosen = _other(pools[kind], name, rng)
+        if chosen is None:
+            raise CorpusError(
+                f"cross-category: every name of the training sentences is a {kind} somewhere; choose textflint for"
+                " ambiguous, or give a training corpus with names of more types."
+            )
+        assert fits(chosen, kind)
+        return chosen, "train"
+
+    return _renamed(test, known, choose_name, "cross-category")
+
+
+def misspelt(test: Sequence[Sentence], known: Known, seed: int) -> Robust:
+    """Rename with one typo per name, such that no entity of the training sentences has the new name."""
+    # Sorted, because the order of a set of strings differs between processes.
+    rng, letters = Random(seed), "".join(sorted({letter for word in known.words for letter in word}))
+
+    def choose_name(name: Name, kind: str) -> NewName | None:
+        places = [place for place, word in enumerate(name) if is_content_word(word) and len(word) > 1]
+        for _ in range(TRIES if places else 0):
+            place = rng.choice(places)
+            typo = (*name[:place], slip(name[place], rng, letters) or name[place], *name[place + 1 :])
+            if folded(typo) != folded(name) and folded(typo) not in known.kinds:
+                return typo, "typo"
+        return None
+
+    return _renamed(test, known, choose_name, "typos")
+
+
+def _other(names: Sequence[Name], name: Name, rng: Random) -> Name | None:
+    """Draw one of `names` that differs from `name` in more than case; None if there is none."""
+    # Rejection sampling is uniform; if `names` holds little else than `name`, the first other one is taken.
+    for _ in range(TRIES if names else 0):
+        if folded(other := rng.choice(names)) != folded(name):
+            return other
+    return next((other for other in names if folded(other) != folded(name)), None)
+
+
+def _renamed(test: Sequence[Sentence], known: Known, choose_name: ChooseName, kind: str) -> Robust:
+    sentences, edits, slots = list[Sentence](), list[Edit](), list[Slot]()
+    for row, sentence in enumerate(test):
+        chosen = {
+            place: choice
+            for place, entity in enumerate(ordered(sentence))
+            if (choice := choose_name(name_of(sentence, entity), entity.type))
+        }
+        new_sentence = renamed(sentence, {place: name for place, (name, _) in chosen.items()})
+        edits += edits_of(sentence, new_sentence, chosen, row=row, copy_of=None, kind=kind)
+        for place, (old, new) in enumerate(zip(ordered(sentence), ordered(new_sentence), strict=True)):
+            assert old.type == new.type
+            slots.append(
+                Slot(
+                    row=row,
+                    start=new.start,
+                    end=new.end,
+                    type=new.type,
+                    before=surface(name_of(sentence, old)),
+                    after=surface(name_of(new_sentence, new)),
+                    source=chosen[place][1] if place in chosen else "",
+                    ambiguous=known.ambiguity(new_sentence, new),
+                )
+            )
+        sentences.append(new_sentence)
+    return Robust(sentences=sentences, edits=edits, slots=slots)
 
 
 KIND = Kind(

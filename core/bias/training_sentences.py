@@ -1,4 +1,4 @@
-"""Training sentences to rebuild: their mentions, the PVI of each, and the held-out sentences to keep out."""
+"""Training sentences to rebuild: mentions, the PVI of each, and held-out sentences that must not come in."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from core.bias.result import Edit
+from core.bias.result import Edit, Mention
 from core.results import BoolArray, FloatArray, IntArray
 from core.text.sentence import Entity, Sentence, sentence_id
 from core.text.words import fold, joined
@@ -28,12 +28,20 @@ UNMEASURED = Measured(nan, nan, "")
 Measures = Mapping[tuple[int, int, int], Measured]  # by row, start, end
 
 
+def measures(mentions: Iterable[Mention]) -> Measures:
+    """Return the measurements of a `difficulty` run by row, start and end of the mention."""
+    return {
+        (mention.row, mention.start, mention.end): Measured(mention.pvi_entity, mention.pvi_context, mention.bin)
+        for mention in mentions
+    }
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rebuilt:
     """A new training set.
 
-    wanted: mentions to change; `edits` holds those that could be. reached: see `Pools`. low, measured: of a set that is
-    drawn by CEIM, its low-CEIM mentions and all its measured mentions.
+    wanted: mentions to change; `edits` holds those that could be changed. reached: see `Pools`. low, measured: low-CEIM
+    mentions and all measured mentions of a set drawn by CEIM.
     """
 
     sentences: list[Sentence]
@@ -46,11 +54,12 @@ class Rebuilt:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Training:
-    """n training sentences and their m mentions, in order of row and start.
+    """n training sentences and their m mentions, ordered by row and start.
 
-    rows, places `(m,)`: a mention's row, and which of its sentence's entities it is, from the left. kinds, names,
-    bins: m types, names and CEIM bins ("" unmeasured). entity, context `(m,)`: PVI in bits, NaN unmeasured.
-    closed: keys of held-out sentences, none of which may come in. free `(m,)`: whose sentence is none of those.
+    rows, places `(m,)`: a mention's row, and its index among the entities of its sentence from the left. kinds, names,
+    bins: m types, names and CEIM bins ("" if unmeasured). entity, context `(m,)`: PVI in bits, NaN if unmeasured.
+    closed: keys of held-out sentences, which must not come in. free `(m,)`: True if the mention's sentence is not held
+    out.
     """
 
     sentences: Sequence[Sentence]
@@ -68,7 +77,7 @@ class Training:
     def of(
         cls, sentences: Sequence[Sentence], measures: Measures | None = None, held_out: Iterable[str] = ()
     ) -> "Training":
-        """Collect the mentions of `sentences`. measures: a mention outside them is unmeasured. held_out: texts."""
+        """Collect the mentions of `sentences`. A mention missing from `measures` is unmeasured. held_out: texts."""
         mentions = [
             (row, place, entity, (measures or {}).get((row, entity.start, entity.end), UNMEASURED))
             for row, sentence in enumerate(sentences)
@@ -94,11 +103,11 @@ class Training:
         return len(self.kinds)
 
     def wanted(self, rate: float) -> int:
-        """Number of mentions to change at `rate`, a share of all, measured or not (SOURCES.md, Rebuilding)."""
+        """Number of mentions to change. rate: share of all mentions, measured or not (SOURCES.md, Rebuilding)."""
         return round(rate * len(self))
 
     def by_row(self, mentions: Iterable[int]) -> dict[int, list[int]]:
-        """`mentions` (numbers below m) by their sentence's row, ascending."""
+        """Group `mentions` (indices below m) by row, ascending."""
         mentions_by_row: dict[int, list[int]] = defaultdict(list)
         for mention in sorted(mentions):
             mentions_by_row[int(self.rows[mention])].append(mention)
@@ -106,13 +115,13 @@ class Training:
 
 
 class Taken:
-    """Keys of sentences that may not be added: held-out ones and all that the set has already."""
+    """Keys of sentences that may not be added: held-out sentences, and those already in the set."""
 
     def __init__(self, texts: Iterable[str], closed: Collection[str]) -> None:
         self._keys = {*map(key_of, texts), *closed}
 
     def admit(self, text: str) -> bool:
-        """Whether `text` is new; then it is taken from now on."""
+        """Return True if `text` is new, and add it."""
         key = key_of(text)
         new = key not in self._keys
         self._keys.add(key)
@@ -120,35 +129,46 @@ class Taken:
 
 
 def key_of(text: str) -> str:
-    """A text's key: equal for the same sentence; a text without a word equals itself alone."""
+    """Return a key that is equal for the same folded words; a text without words is its own key."""
     return joined(fold(text)) or text
 
 
 def same_name(a: Name, b: Name) -> bool:
-    """Whether two names are equal but for case."""
-    return surface(a).casefold() == surface(b).casefold()
+    """Return True if two names are equal except for case."""
+    return folded(a) == folded(b)
 
 
 def surface(name: Name) -> str:
-    """The name as one string, a blank between words."""
+    """Return the name as one string, words joined by blanks."""
     return " ".join(name)
 
 
+def folded(name: Name) -> str:
+    """Return the case-folded name as one string."""
+    return surface(name).casefold()
+
+
 def ordered(sentence: Sentence) -> list[Entity]:
-    """The entities of `sentence` from the left."""
+    """Return the entities of `sentence` from the left."""
     return sorted(sentence.entities or ())
 
 
 def name_of(sentence: Sentence, entity: Entity) -> Name:
-    """The words of `entity`."""
+    """Return the words of `entity`."""
     return sentence.tokens[entity.start : entity.end]
 
 
+def with_text(sentence: Sentence, tokens: Sequence[str], entities: Iterable[Entity]) -> Sentence:
+    """Return `sentence` with other tokens and entities, and the text and id that follow from them."""
+    text = " ".join(tokens)
+    return replace(sentence, id=sentence_id(text), tokens=tuple(tokens), text=text, entities=tuple(entities))
+
+
 def renamed(sentence: Sentence, names: Mapping[int, Name]) -> Sentence:
-    """`sentence` with other names at these places, every type as it was; entities come from the left."""
+    """Return `sentence` with other names; types stay. names: {index among the entities from the left: new name}."""
     tokens: list[str] = []
     entities: list[Entity] = []
-    # Left to right into new tokens: a name of another length shifts every later offset, so none is patched in place.
+    # Rebuild the tokens from the left, because a name of another length shifts every later offset.
     at = 0
     for place, entity in enumerate(ordered(sentence)):
         tokens += sentence.tokens[at : entity.start]
@@ -156,9 +176,7 @@ def renamed(sentence: Sentence, names: Mapping[int, Name]) -> Sentence:
         tokens += names.get(place, name_of(sentence, entity))
         entities.append(Entity(start=start, end=len(tokens), type=entity.type))
         at = entity.end
-    tokens += sentence.tokens[at:]
-    text = " ".join(tokens)
-    return replace(sentence, id=sentence_id(text), tokens=tuple(tokens), text=text, entities=tuple(entities))
+    return with_text(sentence, [*tokens, *sentence.tokens[at:]], entities)
 
 
 def edits_of(
@@ -171,7 +189,7 @@ def edits_of(
     kind: str,
     context_of: int | None = None,
 ) -> list[Edit]:
-    """The log of changes at `places`, an `Edit` each."""
+    """Return an `Edit` for each of `places`, the changed entities counted from the left."""
     old, new = ordered(before), ordered(after)
     return [
         Edit(

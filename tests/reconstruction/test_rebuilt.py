@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.bias import contexts, entities, shares
+from core.bias import replacements
 from core.bias.augment import _letters, dataaug, guard, levenshtein
 from core.bias.names import is_content_word
-from core.bias.pools import Pools, Thresholds, check, find_pools
-from core.bias.stretches import context_words, moved, stretches
+from core.bias.pools import Pools, Thresholds, base_and, check, find_pools, low_share
+from core.bias.replacements import context_words, moved, stretches
 from core.bias.training_sentences import Measured, Rebuilt, Training, key_of, surface
 from core.corpora.readers import ReadOptions, read
 from core.errors import ConfigError
@@ -25,8 +25,8 @@ from tests.reconstruction.promises import hold, types
 
 Method = Callable[[Training, Sequence[Pools], float, int], Rebuilt]
 
-ADDED: tuple[Method, ...] = (entities.random2low, entities.highc2low)
-IN_PLACE: tuple[Method, ...] = (entities.redundant2low, contexts.random2high, contexts.low2high)
+ADDED: tuple[Method, ...] = (replacements.random2low, replacements.highc2low)
+IN_PLACE: tuple[Method, ...] = (replacements.redundant2low, replacements.random2high, replacements.low2high)
 ALL: tuple[Method, ...] = (*ADDED, *IN_PLACE)
 
 
@@ -91,7 +91,7 @@ def test_every_method_does_what_is_asked_of_it_on_real_text(real: tuple[str, Tra
     for rate in (0.1, 0.2, 0.3, 0.4):
         made = method(found, drawn, rate, 1)
         hold(method.__name__, made, found, drawn, rate)
-        if (corpus, method) == ("crossner-literature", entities.redundant2low) and rate > 0.2:
+        if (corpus, method) == ("crossner-literature", replacements.redundant2low) and rate > 0.2:
             # Few of its names come twice: it does what can be done, and says so.
             assert made.wanted > len(made.edits) > 0.15 * len(found)
             assert made.reached == "0%"
@@ -107,12 +107,12 @@ def test_the_rate_is_reached(method: Method) -> None:
         made = method(found, drawn, rate, 2)
         hold(method.__name__, made, found, drawn, rate)
         assert len(made.edits) == made.wanted > 20
-        assert made.reached == ("40%" if method is entities.highc2low and rate == 0.3 else "")
+        assert made.reached == ("40%" if method is replacements.highc2low and rate == 0.3 else "")
     one = Training.of(
         [sentence(f"Ada came {i}", [(0, 1, "PER")]) for i in range(4)],
         {(i, 0, 1): Measured(-1.0 if i == 0 else 2.0, 1.0, "high") for i in range(4)},
     )
-    if method is entities.random2low:  # a single name leaves nothing to put there
+    if method is replacements.random2low:  # a single name leaves nothing to put there
         assert method(one, [pools(one, entity_low="0", entity_high="1")], 1.0, 1).edits == []
 
 
@@ -124,7 +124,7 @@ def test_redundant_names_go_most_frequent_first_then_those_that_share_a_word() -
     repeats = often.total() - len(often)
 
     def gone(rate: float) -> Counter[tuple[str, tuple[str, ...]]]:
-        made = entities.redundant2low(found, [drawn], rate, 1)
+        made = replacements.redundant2low(found, [drawn], rate, 1)
         return Counter((edit.type, tuple(edit.before.split())) for edit in made.edits)
 
     few = gone(0.05)
@@ -143,7 +143,7 @@ def test_redundant_names_go_most_frequent_first_then_those_that_share_a_word() -
 def test_what_stays_for_a_word_stays_for_its_other_words_too() -> None:
     names = ("New York", "New Jersey", "York Minster")
     found = Training.of([sentence(name, [(0, 2, "LOC")]) for name in names])
-    stay = [{0, 1, 2}.difference(entities._redundant(found, range(3), Random(seed))) for seed in range(12)]
+    stay = [{0, 1, 2}.difference(replacements._redundant(found, range(3), Random(seed))) for seed in range(12)]
     assert {0} in stay
     assert all(left in ({0}, {1, 2}) for left in stay)
 
@@ -151,7 +151,7 @@ def test_what_stays_for_a_word_stays_for_its_other_words_too() -> None:
 def test_deleted_contexts_are_the_lowest() -> None:
     found = training(400, types=("PER",))
     drawn = rungs(found)
-    made = contexts.low2high(found, drawn, 0.2, 1)
+    made = replacements.low2high(found, drawn, 0.2, 1)
     hold("low2high", made, found, drawn, 0.2)
     means = {row: found.context[mentions].mean() for row, mentions in found.by_row(range(len(found))).items()}
     singles = {row for row in means if len(entities_of(found.sentences[row])) == 1}
@@ -169,7 +169,7 @@ def test_where_no_sentence_has_the_same_types_a_mention_gives_way_alone() -> Non
     poor = {(0, 6, 7), (2, 0, 1)}
     places = [(row, e.start, e.end) for row, one in enumerate(rows) for e in entities_of(one)]
     found = Training.of(rows, {place: Measured(1.0, -1.0 if place in poor else 1.0, "low") for place in places})
-    made = contexts.low2high(found, [pools(found, context_high="0")], 0.4, 1)
+    made = replacements.low2high(found, [pools(found, context_high="0")], 0.4, 1)
     assert [one.text for one in made.sentences] == [
         "Ada met Bo , the town of Ulm lies far south",
         rows[1].text,
@@ -191,7 +191,7 @@ def test_the_last_context_of_a_type_is_not_deleted(seed: int) -> None:
     ]
     places = [(row, e.start, e.end) for row, one in enumerate(rows) for e in entities_of(one)]
     found = Training.of(rows, dict.fromkeys(places, Measured(1.0, 1.0, "high")))
-    made = contexts.random2high(found, [pools(found, context_high="0")], 1.0, seed)
+    made = replacements.random2high(found, [pools(found, context_high="0")], 1.0, seed)
     assert made.sentences[1].text == "the town of Oslo lies far south ,"
 
 
@@ -202,7 +202,7 @@ def test_sentences_give_way_whole_as_long_as_one_is_left_for_them(seed: int) -> 
     rows += [sentence(f"there was {kind}{i} once more y{i}", [(2, 3, kind)]) for kind in "AB" for i in range(9)]
     places = [(row, e.start, e.end) for row, one in enumerate(rows) for e in entities_of(one)]
     found = Training.of(rows, dict.fromkeys(places, Measured(1.0, 1.0, "high")))
-    made = contexts.random2high(found, [pools(found, context_high="0")], 1.0, seed)
+    made = replacements.random2high(found, [pools(found, context_high="0")], 1.0, seed)
     both = [edit for edit in made.edits if edit.row < 4]
     assert len({edit.row for edit in both}) == 3
     assert all(edit.copy_of is not None for edit in both)
@@ -240,7 +240,7 @@ def test_the_asked_share_of_sentences_holds_a_low_mention_and_the_others_hold_no
     found = training(300)
     low = Counter(found.sentences[int(found.rows[m])].id for m, bin in enumerate(found.bins) if bin == "low")
     measured = Counter(found.sentences[int(found.rows[m])].id for m, bin in enumerate(found.bins) if bin)
-    sets = {share: shares.low_share(found, share, 40, 5) for share in (0.0, 0.25, 0.5, 0.9)}
+    sets = {share: low_share(found, share, 40, 5) for share in (0.0, 0.25, 0.5, 0.9)}
     for share, outcome in sets.items():
         ids = [sentence.id for sentence in outcome.sentences]
         assert len(set(ids)) == 40
@@ -250,16 +250,16 @@ def test_the_asked_share_of_sentences_holds_a_low_mention_and_the_others_hold_no
     nested = [{sentence.id for sentence in outcome.sentences if sentence.id in low} for outcome in sets.values()]
     assert all(smaller < larger for smaller, larger in pairwise(nested))
     with pytest.raises(ConfigError, match="299 sentences with a low-CEIM mention are needed"):
-        shares.low_share(found, 1.0, 299, 1)
+        low_share(found, 1.0, 299, 1)
     with pytest.raises(ConfigError, match="200 sentences with near-zero- or high-CEIM mentions only are needed"):
-        shares.low_share(found, 0.0, 200, 1)
+        low_share(found, 0.0, 200, 1)
 
 
 @pytest.mark.parametrize(("bin", "size"), [("low", 50), ("high", 30)])
 def test_sentences_added_to_a_random_base_are_of_the_bin_that_names_the_set(bin: str, size: int) -> None:
     found = training(300)
-    base = {sentence.id for sentence in shares.base_and(found, "none", size, 5).sentences}
-    both = {sentence.id for sentence in shares.base_and(found, bin, size, 5).sentences}
+    base = {sentence.id for sentence in base_and(found, "none", size, 5).sentences}
+    both = {sentence.id for sentence in base_and(found, bin, size, 5).sentences}
     assert base < both
     assert len(both) == 2 * size
     bins: dict[str, set[str]] = defaultdict(set)

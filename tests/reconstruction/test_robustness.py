@@ -10,10 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.bias.names import Known, NameMaker, is_content_word
-from core.bias.robustness_sets import Robust, cross_category, misspelt, unseen
+from core.bias.names import Known, NameMaker, is_content_word, slip
+from core.bias.robustness import Robust, cross_category, misspelt, unseen
 from core.bias.training_sentences import name_of, ordered, surface
-from core.bias.typos import slip
 from core.corpora.readers import ReadOptions, read
 from core.errors import CorpusError
 from core.text.sentence import Sentence
