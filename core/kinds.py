@@ -15,7 +15,7 @@ from core.pretraining import pretrain
 from core.selection import prevalence, score, select
 from core.similarity import kind as similarity
 from core.similarity import word_vectors
-from core.tagging import calibrate, finetune, predict, tag
+from core.tagging import calibrate, finetune, predict
 
 KINDS: Mapping[str, Kind] = {
     kind.name: kind
@@ -45,7 +45,7 @@ KINDS: Mapping[str, Kind] = {
         skl.KIND,
         split.KIND,
         study.KIND,
-        tag.KIND,
+        predict.TAG,
         word_vectors.KIND,
         add_vectors.KIND,
     )

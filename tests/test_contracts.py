@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from core.corpora.corpus import Corpus
-from core.encoders.works import ScoreWork
 from core.errors import Cancelled
 from core.reporter import Silent
 from core.results import FloatArray, Role
 from core.selection import STRATEGIES, make_strategy
 from core.selection.base import Batch, Source, Strategy
+from core.selection.score import ScoreWork
 from core.selection.spans import Spans
 from core.text.sentence import Sentence
 from tests.conftest import Seal, sentence

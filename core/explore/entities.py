@@ -13,7 +13,7 @@ from core.runs.store import Run
 from core.selection.result import ScoreResult, SelectResult
 from core.selection.spans import Spans
 from core.selection.view import run_of, scored
-from core.tagging import spans
+from core.tagging.predictions import read_spans
 from core.text.sentence import Sentence
 
 
@@ -30,7 +30,7 @@ def tag_runs(choice_id: str) -> list[Run]:
 
 @kept_per_home(4)
 def _spans(run_id: str) -> Spans:
-    return spans.read(store().get(run_id))
+    return read_spans(store().get(run_id))
 
 
 def entity_types(choice_id: str) -> Sequence[str]:

@@ -2,12 +2,14 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from core.models import unknown
 from core.models.hub import BUNDLED
 from core.models.pieces import Pieces
+from core.reporter import Reporter
 from core.text.sentence import Sentence
 
 if TYPE_CHECKING:
@@ -90,3 +92,24 @@ def remarks(name: str, fit: VocabularyFit) -> list[str]:
             "none of which sees the whole; a larger max_length leaves more of them whole."
         )
     return texts
+
+
+def note_fit(
+    report: Reporter,
+    tokenizer: "PreTrainedTokenizerBase",
+    sample: Sequence[Sentence],
+    *,
+    encoder: str,
+    corpus: str,
+    max_length: int,
+) -> None:
+    """Note what `encoder` cannot represent of a sample of `corpus` before it is trained on it.
+
+    Covers unknown pieces, lost capitals, words in many pieces, and sentences of more than `max_length` pieces.
+    """
+    warning = unknown.warning(unknown.of_tokenizer(tokenizer, [each.text for each in sample]), corpus, encoder)
+    if warning:
+        report.note(warning)
+    fit = vocabulary_fit(tokenizer, sample, max_length)
+    if texts := remarks(encoder, replace(fit, unknown=0.0) if warning else fit):
+        report.note(f"{encoder} on {corpus}: {' '.join(texts)}")

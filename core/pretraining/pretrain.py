@@ -13,13 +13,13 @@ import numpy as np
 
 from core.config import option
 from core.corpora.corpus import BLOCK, Corpus
-from core.encoders.encoder_fit import note_fit
 from core.errors import CorpusError
 from core.importing.data_checks import red_items
 from core.importing.learnable import learnable
 from core.kind import About, Job, Kind
 from core.models import unknown
 from core.models.encoder_options import EncoderOptions
+from core.models.vocabulary_fit import note_fit
 from core.results import IntArray
 from core.training import saved_models as models
 from core.training.mlm_settings import PACKED, WHOLE, Balance, MlmSettings, Settings
@@ -131,7 +131,7 @@ def _read(config: PretrainConfig, job: Job, corpora: list[Corpus], lm: "MaskedLM
     for corpus in corpora:
         sampled = corpus.take(np.linspace(0, len(corpus) - 1, min(unknown.SAMPLE, len(corpus))).astype(np.int64))
         whole = WHOLE if config.packed else min(config.max_length, window)
-        note_fit(job, lm.tokenizer, sampled, encoder=config.init, corpus=corpus.name, max_length=whole)
+        note_fit(job.context, lm.tokenizer, sampled, encoder=config.init, corpus=corpus.name, max_length=whole)
         rows = np.flatnonzero(~np.isin(corpus.ids(), held))
         left_out += len(corpus) - len(rows)
         tokens += int(corpus.lengths()[rows].sum())

@@ -1,8 +1,8 @@
 """`score`: every sentence of D_C scored by a strategy; knows no budget, so a new budget never rescores."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Self
@@ -10,22 +10,24 @@ from typing import Self
 import numpy as np
 from pydantic import ValidationInfo, field_validator, model_validator
 
+from core import cards
 from core.config import option
 from core.corpora.corpus import BLOCK, Corpus
-from core.encoders.works import ScoreWork
 from core.errors import ConfigError, CorpusError
 from core.importing.learnable import learnable_rows
 from core.kind import Job, Kind
 from core.models.encoder_options import EncoderOptions
+from core.reporter import Reporter
 from core.results import BoolArray, FloatArray, Role
+from core.runs.chunks import About, Opened, Part
 from core.runs.executors import spread
 from core.selection import DEFAULT_STRATEGY, STRATEGIES, make_strategy, strategy_models, strategy_options
-from core.selection.base import AdaptedOptions, Source, Strategy
+from core.selection.base import AdaptedOptions, Batch, Source, Strategy
 from core.selection.choose import ranking
 from core.selection.explain import learned
 from core.selection.result import ScoreResult, write
 from core.selection.strategy_models import Adapted
-from core.training.on_device import on_device
+from core.training.on_device import on_device, worker_device
 from core.training.saved_models import folder
 
 CHUNK = 4 * BLOCK  # rows
@@ -67,6 +69,52 @@ class ScoreConfig(EncoderOptions):
         if "ner" in strategy.models and not self.dev:
             raise ConfigError(f"strategy {self.strategy}: trains a tagger, which needs a dev set; give it with --dev.")
         return self
+
+
+@dataclass(kw_only=True)
+class ScoreWork:
+    """Score the sentences of D_C by a strategy.
+
+    sources: input from which a worker prepares the strategy, if it loads a model; None if it is already prepared.
+    """
+
+    strategy: Strategy
+    domain: Source
+    sources: Mapping[Role, Source] | None
+    exact: bool = False
+
+    def __getstate__(self) -> dict[str, object]:
+        # Vectors stay with the process that reads.
+        return {**self.__dict__, "domain": Source(corpus=self.domain.corpus)}
+
+    @property
+    def stage(self) -> str:
+        return f"scoring {self.domain.corpus.name}"
+
+    @property
+    def card(self) -> bool:
+        return self.sources is not None
+
+    def read(self, start: int, stop: int, about: About) -> list[Batch]:
+        return list(self.domain.batches(self.strategy.reads, start, stop))
+
+    def open(self, report: Reporter) -> Opened:
+        if self.sources is not None:
+            report.stage(f"preparing {self.strategy.name}")
+            self.strategy.prepare(self.sources, report)
+        return Opened(compute=self._scores)
+
+    def device(self) -> tuple[str, str]:
+        return worker_device() if self.card else ("processors", cards.processor())
+
+    def _scores(self, batches: Sequence[Batch], report: Reporter) -> FloatArray:
+        parts, n = list[FloatArray](), sum(map(len, batches))
+        for batch in batches:
+            done = len(parts) * BLOCK
+            parts.append(self.strategy.score(replace(batch, report=Part(report, done, n, "sentences"))))
+            report.progress(done + len(batch), n, "sentences")
+            report.check()
+        return np.concatenate(parts)
 
 
 def run(config: ScoreConfig, job: Job) -> ScoreResult:

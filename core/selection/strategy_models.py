@@ -15,7 +15,7 @@ from core.results import FloatArray, Rows
 from core.runs.run import Run
 from core.selection.spans import Spans
 from core.selection.strategies.predictions import fold
-from core.tagging import spans
+from core.tagging.predictions import read_spans
 from core.training.saved_models import folder
 
 
@@ -84,4 +84,4 @@ def embedded(
 def tagged(job: Job, corpus: str, models: Adapted) -> tuple[tuple[Spans, ...], list[str]]:
     """Spans that each tagger finds in a corpus; and the runs that found it."""
     runs = [job.child("tag", corpus=corpus, model=str(folder(run))) for run in models.ner]
-    return tuple(spans.read(run) for run in runs), [run.id for run in runs]
+    return tuple(read_spans(run) for run in runs), [run.id for run in runs]

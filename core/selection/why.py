@@ -19,7 +19,7 @@ from core.selection.explain import explain, neighbours
 from core.selection.parts import Evidence, Part
 from core.selection.result import Scored, ScoredRow, ScoreResult, SelectResult, read_learnt
 from core.selection.spans import Spans
-from core.tagging import spans
+from core.tagging.predictions import read_spans
 
 
 class Neighbour(TypedDict):
@@ -160,7 +160,7 @@ def _vectors(store: RunStore, score_run: Run, corpus: Corpus, role: Role) -> tup
 def predicted(store: RunStore, score_run: Run) -> list[Spans]:
     """The entities of D_C that a scoring rests on, a tagger each; none where it rests on none, or they are gone."""
     try:
-        return [spans.read(store.get(name)) for name in read_result(score_run, ScoreResult).made_by.get("tag", ())]
+        return [read_spans(store.get(name)) for name in read_result(score_run, ScoreResult).made_by.get("tag", ())]
     except RunError:
         return []
 

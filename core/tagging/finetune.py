@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 
 from core.corpora import hygiene
 from core.corpora.corpus import Corpus
-from core.encoders.encoder_fit import note_fit
 from core.errors import CorpusError, Unfinished
 from core.files import sync_all
 from core.importing.data_checks import red_items
 from core.kind import About, Job, Kind
 from core.models import unknown
 from core.models.networks import ON_ENCODER
+from core.models.vocabulary_fit import note_fit
 from core.reporter import Silent
 from core.results import BoolArray
 from core.runs.context import RunContext
@@ -232,7 +232,7 @@ def _warn(config: FinetuneConfig, job: Job, splits: Splits, tagger: "Tagger") ->
             job.context.note(text)
         name, longest = job.corpus(config.train).name, tagger.pieces.max_length
         sample = splits.train[:: max(1, len(splits.train) // unknown.SAMPLE)]
-        note_fit(job, tagger.tokenizer, sample, encoder=config.init, corpus=name, max_length=longest)
+        note_fit(job.context, tagger.tokenizer, sample, encoder=config.init, corpus=name, max_length=longest)
 
 
 def _train(

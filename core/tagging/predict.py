@@ -1,60 +1,155 @@
-"""`predict` and `evaluate`: a saved tagger on other sentences."""
+"""`tag`, `predict` and `evaluate`: apply a saved tagger to other sentences."""
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
 from core.config import Config, option
-from core.kind import Job, Kind
+from core.corpora.corpus import Corpus
+from core.kind import About, Job, Kind
 from core.models.fingerprint import fingerprint
+from core.reporter import Reporter
+from core.runs import chunks
+from core.runs.chunks import Opened
+from core.runs.executors import spread
 from core.runs.store import is_run_id
-from core.tagging import evaluations, predictions, spans
+from core.selection.spans import flat
+from core.shown import count
+from core.tagging import evaluations, predictions
 from core.tagging.evaluations import EvaluateResult, name_of_test_set
 from core.tagging.finetune import model_folder
-from core.tagging.predictions import PredictResult
+from core.tagging.predictions import PredictResult, TagResult
 from core.tagging.scores import labelled, over_seeds, score_split, types_of
-from core.tagging.tag import found_in_words
+from core.text.cut import over_tokens, recut
 from core.text.neighbours import in_context
-from core.training.on_device import on_device
+from core.text.sentence import Sentence
+from core.training.on_device import on_device, worker_device
+
+CHUNK = 8192  # rows
+
+
+class TagConfig(Config):
+    """Options: the corpus, and the tagger."""
+
+    corpus: str = option(..., "The corpus to tag.", corpus=True)
+    model: str = option(..., "Folder of a saved tagger.")
+    constrained: bool = option(True, "Allow only valid BIOES tag sequences, however the tagger was trained.")
+    weights: str = option("", "Hash of the tagger, so that a changed tagger makes a new run.", hidden=True)
+
+    def settled(self) -> Self:
+        """Return the options with the tagger's hash. Errors: ModelError if it is not here."""
+        return self.model_copy(update={"weights": fingerprint(self.model)})
 
 
 class ModelConfig(Config):
-    """Options: the tagger."""
+    """Options: the tagger of `predict` and `evaluate`."""
 
     model: str = option(..., "Folder of a tagger, or the id of a finished finetune run.")
-    constrained: bool = option(True, "Find only tag sequences that BIOES allows, however the tagger was trained.")
+    constrained: bool = option(True, "Allow only valid BIOES tag sequences, however the tagger was trained.")
     weights: str = option("", "Hash of the tagger.", hidden=True)
 
     def settled(self) -> Self:
-        """These options with the tagger's hash; a run's id says as much. Errors: ModelError if it is not here."""
+        """Return the options with the tagger's hash, unless a run id names it. Errors: ModelError if it is missing."""
         return self if is_run_id(self.model) else self.model_copy(update={"weights": fingerprint(self.model)})
 
 
 class PredictConfig(ModelConfig):
-    """Options: what to tag, and with what."""
+    """Options: the corpus, and the least confidence."""
 
     min_confidence: float = option(
-        0.0, "Leave out entities that the tagger is less sure of; what that costs, `evaluate` says.", ge=0, lt=1
+        0.0, "Leave out entities with a lower confidence; `evaluate` reports what that costs.", ge=0, lt=1
     )
     corpus: str = option(..., "The sentences to tag.", corpus=True)
 
 
 class EvaluateConfig(ModelConfig):
-    """Options: what to test, and on what."""
+    """Options: the tagger, and the test set."""
 
     test: str = option(..., "Labelled sentences.", corpus=True)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Neighbourhood:
+    """Sentences of a corpus from row `first`; `n` of them, from row `start`, are to be tagged."""
+
+    sentences: Sequence[Sentence]
+    first: int
+    start: int
+    n: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class TagWork:
+    """Find the entities of a corpus's sentences. model: the tagger's folder, at the same path for every worker."""
+
+    corpus: Corpus
+    model: str
+    constrained: bool
+    card: bool = True
+    exact: bool = False
+
+    @property
+    def stage(self) -> str:
+        return f"finding entities in {self.corpus.name}"
+
+    def read(self, start: int, stop: int, about: chunks.About) -> _Neighbourhood:
+        # Neighbours of the first and last sentences; `context` sentences suffice, as each has a word at least.
+        first, last = max(start - about["context"], 0), min(stop + about["context"], len(self.corpus))
+        kept = list(chain.from_iterable(self.corpus.batches(first, last)))
+        return _Neighbourhood(sentences=kept, first=first, start=start, n=stop - start)
+
+    def open(self, report: Reporter) -> Opened:
+        from core.models.taggers import load_tagger
+
+        report.stage("loading the tagger")
+        tagger = load_tagger(Path(self.model))
+        tagger.crf.constrained = self.constrained
+        raw = not self.corpus.labelled and self.corpus.tokens == "words"  # other corpora were tokenised on purpose
+        cut = tagger.cut if raw else None
+
+        def compute(rows: _Neighbourhood, report: Reporter) -> Any:
+            kept, own = rows.sentences, slice(rows.start - rows.first, rows.start - rows.first + rows.n)
+            read = in_context([recut(one, cut) for one in kept] if cut else kept, tagger.context)[own]
+            predictions = tagger.predict(read, report)
+            if cut:
+                triples = zip(predictions, read, kept[own], strict=True)
+                predictions = [over_tokens(each, of.tokens, one.tokens) for each, of, one in triples]
+            return flat(predictions, tagger.types, rows.start)
+
+        return Opened(compute=compute, about={"types": list(tagger.types), "context": tagger.context})
+
+    def device(self) -> tuple[str, str]:
+        return worker_device()
+
+
+def tag(config: TagConfig, job: Job) -> TagResult:
+    """Find the entities of every sentence of a corpus. Artifacts: see `predictions`.
+
+    Raw text is cut into tokens like the tagger's training set; the entities refer to the corpus's own tokens.
+    """
+    corpus = job.corpus(config.corpus)
+    work = TagWork(corpus=corpus, model=config.model, constrained=config.constrained)
+    device = partial(on_device, job, alone=False)
+    paths, about = spread(job.context, len(corpus), CHUNK, work, "tag", device=device)
+    records = np.concatenate([np.load(path) for path in paths])
+    predictions.write_spans(job.context.run, records)
+    for path in paths:
+        path.unlink()
+    return TagResult(types=about["types"], sentences=len(corpus), entities=len(records))
+
+
 def predict(config: PredictConfig, job: Job) -> PredictResult:
-    """A `tag` run, written out; see `artifacts.predictions`."""
+    """Tag a corpus in a `tag` run, and write the entities to files. Artifacts: see `predictions`."""
     corpus = job.corpus(config.corpus)
     folder = model_folder(config.model, job)
-    tagged = spans.read(job.child("tag", corpus=corpus.fingerprint, model=folder, constrained=config.constrained))
-    job.context.stage(f"writing what was found in {corpus.name}")
-    tagged = tagged.surer_than(config.min_confidence)
+    run = job.child("tag", corpus=corpus.fingerprint, model=folder, constrained=config.constrained)
+    tagged = predictions.read_spans(run).surer_than(config.min_confidence)
+    job.context.stage(f"writing the entities found in {corpus.name}")
     sentences = chain.from_iterable(corpus.batches())
     predictions.write(
         job.context.run,
@@ -69,7 +164,7 @@ def predict(config: PredictConfig, job: Job) -> PredictResult:
 
 
 def evaluate(config: EvaluateConfig, job: Job) -> EvaluateResult:
-    """Artifacts: see `artifacts.evaluations`."""
+    """Score a tagger on a test set. Artifacts: see `evaluations`."""
     from core.models.taggers import load_tagger
 
     gold = labelled(job.corpus(config.test))
@@ -87,6 +182,22 @@ def evaluate(config: EvaluateConfig, job: Job) -> EvaluateResult:
     )
 
 
+def found_in_words(result: TagResult | PredictResult, _: About) -> str:
+    """Return the number of entities of a finished `tag` or `predict` run, as a line."""
+    return f"{count(result.entities, 'entity', 'entities')} in {count(result.sentences, 'sentence')}"
+
+
+TAG = Kind(
+    "tag",
+    TagConfig,
+    tag,
+    TagResult,
+    title=lambda run: f"Find entities in {run.corpus(run.config['corpus'])}",
+    outcome=found_in_words,
+    page="Explore",
+    command=None,
+    helped=tag,
+)
 EVALUATE = Kind(
     "evaluate",
     EvaluateConfig,

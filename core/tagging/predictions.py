@@ -1,7 +1,8 @@
-"""The text that a `predict` run tagged.
+"""Entities that `tag` and `predict` runs found.
 
-artifacts/predictions.jsonl    id, tokens, entities with their confidence, a sentence a line
-          predictions.conll    IOB2
+artifacts/  spans.npy            of `tag`: (m,) of dtype `selection.spans.SPAN`, sentence by sentence
+            predictions.jsonl    of `predict`: a sentence per line: id, tokens, entities with their confidence
+            predictions.conll    of `predict`: the same as IOB2
 """
 
 import json
@@ -10,17 +11,30 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+import numpy as np
+import numpy.typing as npt
 from pydantic import TypeAdapter
 
 from core.corpora.writers import write_conll
 from core.files import read_back, replacing
+from core.runs import result
 from core.runs.run import Run
+from core.selection.spans import Spans
 from core.text.sentence import Entity, Sentence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TagResult:
+    """Result of a `tag` run. types: types of the tagger, which spans index. sentences, entities: counts."""
+
+    types: Sequence[str]
+    sentences: int
+    entities: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PredictResult:
-    """Result of a `predict` run: counts; types: of entities by type, frequent ones first."""
+    """Result of a `predict` run. types: number of entities per type, the most frequent first."""
 
     sentences: int
     entities: int
@@ -29,7 +43,7 @@ class PredictResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PredictedEntity:
-    """An entity of tokens start to end, end excluded. confidence: 0 to 1."""
+    """Entity of the tokens from `start` to `end`, exclusive. confidence: 0 to 1."""
 
     start: int
     end: int
@@ -39,7 +53,7 @@ class PredictedEntity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """A sentence of the file."""
+    """Sentence of the file."""
 
     id: str
     tokens: tuple[str, ...]
@@ -47,15 +61,28 @@ class Line:
 
 
 _LINE = TypeAdapter(Line)
+_SPANS = "spans.npy"
+
+
+def write_spans(run: Run, spans: npt.NDArray[np.void]) -> None:
+    """Write the spans of a `tag` run, `(m,)` of dtype `SPAN`."""
+    np.save(run.artifacts / _SPANS, spans)
+
+
+def read_spans(run: Run) -> Spans:
+    """Read the spans of a finished `tag` run, memory-mapped."""
+    counts = result.read(run, TagResult)
+    with read_back(path := run.artifacts / _SPANS):
+        return Spans.make(counts.types, np.load(path, mmap_mode="r"), counts.sentences)
 
 
 def file(run: Run, suffix: str) -> Path:
-    """The path of the sentences. suffix: `.jsonl` or `.conll`."""
+    """Return the path of the sentences. suffix: `.jsonl` or `.conll`."""
     return run.artifacts / f"predictions{suffix}"
 
 
 def write(run: Run, tagged: Iterable[tuple[Sentence, Sequence[float]]]) -> None:
-    """tagged: sentences with what was found in them, and the confidence of each entity; never all in memory."""
+    """Write a stream of sentences with the entities found, and the confidence of each entity."""
 
     def written(out: BinaryIO) -> Iterator[Sentence]:
         for sentence, confidence in tagged:
@@ -67,12 +94,12 @@ def write(run: Run, tagged: Iterable[tuple[Sentence, Sequence[float]]]) -> None:
 
 
 def read(run: Run) -> list[Sentence]:
-    """The sentences with what was found in them."""
+    """Return the sentences with the entities found."""
     return [_sentence(line) for line in lines(run)]
 
 
 def lines(run: Run) -> Iterator[Line]:
-    """The same with how sure the tagger was; never all in memory."""
+    """Yield the lines of the file, which include the confidence of each entity."""
     with read_back(path := file(run, ".jsonl")), path.open(encoding="utf-8") as texts:
         for text in texts:
             yield _LINE.validate_json(text)

@@ -9,8 +9,6 @@ from statistics import mean
 import numpy as np
 
 from core.bias.difficulty import DifficultyConfig
-from core.encoders.rank_result import EncoderRank as EncoderRank
-from core.encoders.rank_result import RankResult as RankResult
 from core.errors import RunError
 from core.kinds import KINDS
 from core.pretraining.pretrain import PretrainConfig
@@ -143,17 +141,6 @@ def left_behind(run_id: str) -> tuple[int | None, Path | None]:
 def pretrained(run_id: str) -> PretrainResult:
     """Result of a finished `pretrain` run. Errors: RunError."""
     return result.read(store().get(run_id), PretrainResult)
-
-
-def ranked(run_id: str) -> RankResult:
-    """Result of a finished `rank` run. Errors: RunError."""
-    return result.read(store().get(run_id), RankResult)
-
-
-def newest_rank(train: str, dev: str) -> Run | None:
-    """The newest `rank` run on these corpora, by fingerprint, however it ended; None where there is none."""
-    of_these = (run for run in store().list("rank") if dict(run.manifest.inputs) == {"train": train, "dev": dev})
-    return next(of_these, None)
 
 
 def card(run_id: str) -> str:

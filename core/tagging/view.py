@@ -24,8 +24,7 @@ from core.runs import result
 from core.runs.store import Run, is_run_id
 from core.shown import distinct
 from core.tagging import training_view as training
-from core.tagging.predictions import PredictResult
-from core.tagging.spans import TagResult
+from core.tagging.predictions import PredictResult, TagResult
 from core.training import saved_models as models
 
 

@@ -88,3 +88,15 @@ def _dealt(usable: tuple[cards.Card, ...]) -> tuple[cards.Card, ...]:
             f" processes as there are GPUs, and choose these by {cards.VISIBLE}, not by --device."
         )
     return own
+
+
+def worker_device(precision: "Precision" = "auto") -> tuple[str, str]:
+    """Return the device of a worker process, in words, and its name; the engine has given it one for itself."""
+    from core.models import devices
+    from core.models.transfer import without_reading_masks
+
+    device = devices.pick_device()
+    if device.type == "cuda":
+        without_reading_masks()
+    words = devices.in_words(device, devices.pick_dtype(precision, device, frozen=True))
+    return words, devices.name_of(device)

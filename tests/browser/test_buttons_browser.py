@@ -13,7 +13,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from core.bias import view as bias_facade
 from core.corpora.library import Library
-from core.encoders.rank_result import Proposal, RankResult
+from core.encoders.rank import Proposal, RankResult
 from core.experiment import find_out
 from core.experiment import view as experiments
 from core.explore import regions

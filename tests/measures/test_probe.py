@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from core.encoders.probe import probe_gain, probed, tag_codes, within
+from core.encoders.transfer import probe_gain, probed, tag_codes, within
 from core.models.crf import bioes_tags
 from core.results import Evaluation, FloatArray
 from core.stats.scoring import count, evaluate

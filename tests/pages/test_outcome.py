@@ -10,8 +10,8 @@ import pytest
 
 from core.assisting.drift import SklResult
 from core.bias.result import DifficultyResult, RebuildResult, RobustnessResult
-from core.encoders.fetched import FetchResult
-from core.encoders.rank_result import RankResult
+from core.encoders.fetch import FetchResult
+from core.encoders.rank import RankResult
 from core.encoders.vectors import EmbedResult, ImportResult
 from core.experiment.result import ExperimentResult, StudyResult
 from core.explore.result import MapResult
@@ -31,8 +31,7 @@ from core.selection.prevalence_result import PrevalenceResult
 from core.selection.result import ScoreResult, SelectResult
 from core.similarity.result import SimilarityResult
 from core.tagging.evaluations import EvaluateResult, FinetuneResult, OverSeeds
-from core.tagging.predictions import PredictResult
-from core.tagging.spans import TagResult
+from core.tagging.predictions import PredictResult, TagResult
 from core.training.saved_models import PretrainResult
 from pages.ui.runs.links import PAGES
 from tests.browser.laid import lay
@@ -108,7 +107,7 @@ MADE: Mapping[str, tuple[object, str]] = {  # of what takes a model to make
     ),
     "vectors-import": (
         ImportResult(name="glove", words=200_000, dimension=100, again=0, unusable=3, whole=False),
-        "200,000 words of 100 numbers, the file's first",
+        "200,000 words of 100 numbers (the first in the file)",
     ),
     "fetch": (FetchResult(encoder="mpnet", folder="/home/mpnet"), "The encoder mpnet is on this machine"),
     "prevalence": (

@@ -9,8 +9,7 @@ import pytest
 import torch
 
 from core import cards
-from core.encoders.rank import RankConfig
-from core.encoders.rank_result import EncoderRank, LayerScores, NotRanked, Proposal, RankResult
+from core.encoders.rank import EncoderRank, LayerScores, NotRanked, Proposal, RankConfig, RankResult
 from core.models.vocabulary_fit import VocabularyFit
 from core.projects import machine, preferences, runs
 from core.training import events

@@ -7,7 +7,7 @@ import pytest
 
 from core import shown_command as commands
 from core.encoders import view as encoders
-from core.encoders.fetched import FetchResult
+from core.encoders.fetch import FetchResult
 from core.errors import Cancelled, ConfigError, ModelError
 from core.projects import runs
 from core.projects.runs import Event
@@ -39,13 +39,13 @@ def test_the_command_line_lists_and_fetches_and_the_run_tells_its_progress(
     assert json.loads(out)["folder"] == str(home / "encoders" / NAME)
     rows = json.loads(command("encoders", "list", "--json")[1])["encoders"]
     assert {row["name"]: row["here"] for row in rows} == {"minilm": True, NAME: True}
-    assert f"give it as --encoder {NAME}" in command("encoders", "get", NAME)[1]
+    assert f"use it with --encoder {NAME}" in command("encoders", "get", NAME)[1]
     run = runs.listed("fetch")[-1]
     seen = run.events()[0]
     assert read(run, FetchResult) == FetchResult(encoder=NAME, folder=str(home / "encoders" / NAME))
     assert [event.data["name"] for event in seen if event.kind == "stage"] == [f"fetching {NAME}", f"checking {NAME}"]
     assert {event.data["unit"] for event in seen if event.kind == "progress"} <= {"MB", "files"}
-    assert any("by its sha256" in note for note in run.state().notes)
+    assert any("sha256" in note for note in run.state().notes)
     assert not list(run.checkpoints.rglob("*.zip"))
     (home / "encoders" / NAME).rename(home / "elsewhere")
     assert command("encoders", "get", NAME)[0] == 0  # fetched again
@@ -56,8 +56,8 @@ def test_it_is_refused_without_consent_for_another_name_and_offline(
     index: Index, home: Path, monkeypatch: pytest.MonkeyPatch, command: Command
 ) -> None:
     for options, says in (
-        ({"encoder": NAME}, "only where somebody agrees"),
-        ({"encoder": NAME, "allow_download": False}, "only where somebody agrees"),
+        ({"encoder": NAME}, "only with your consent"),
+        ({"encoder": NAME, "allow_download": False}, "only with your consent"),
         ({**AGREED, "encoder": "bert"}, "'bert' is not offered; choose one of small"),
         ({**AGREED, "encoder": "../runs"}, "is not offered"),
     ):

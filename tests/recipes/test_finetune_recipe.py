@@ -25,12 +25,13 @@ from core.reporter import Silent
 from core.results import Evaluation
 from core.runs import Run
 from core.runs.store import RunStore
-from core.tagging import evaluations, spans, tag
+from core.tagging import evaluations, predict
 from core.tagging import training_view as training
 from core.tagging.config import FinetuneConfig
 from core.tagging.evaluations import TrainInTest
 from core.tagging.finetune import Overlap, Seeds, Splits, _network, dealt
 from core.tagging.network import Borrowed, sentence_weights
+from core.tagging.predictions import read_spans
 from core.text.sentence import Sentence
 from core.training.epochs import Epochs
 from core.training.ranks import _in_words, _SilentContext
@@ -304,9 +305,9 @@ def test_chunks_of_a_tagging_have_the_neighbours_of_the_whole(
     corpus = seal(in_documents(30, 4), "whole").fingerprint
     found = []
     for size in (8192, 4):
-        monkeypatch.setattr(tag, "CHUNK", size)
+        monkeypatch.setattr(predict, "CHUNK", size)
         run = runs.execute("tag", {"corpus": corpus, "model": str(tmp_path / "tagger")})
-        found.append(spans.read(run).records.copy())
+        found.append(read_spans(run).records.copy())
         removals.remove_run(run.id)
     assert len(found[0])
     for name in ("row", "start", "end", "type"):

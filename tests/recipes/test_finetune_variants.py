@@ -26,12 +26,13 @@ from core.models.taggers import load_tagger
 from core.projects import removals, runs
 from core.projects.home import home as home_of
 from core.runs import Run
-from core.tagging import calibrate, evaluations, spans
+from core.tagging import calibrate, evaluations
 from core.tagging import training_view as training
 from core.tagging.card import by_others
 from core.tagging.config import FinetuneConfig
 from core.tagging.estimate import Speed
 from core.tagging.evaluations import SplitScores
+from core.tagging.predictions import read_spans
 from core.tagging.preflight import _finetune
 from core.tagging.scores import over_seeds
 from core.text.sentence import Entity, Prediction, Sentence
@@ -158,7 +159,7 @@ def test_miner_from_the_options_to_the_card_and_back(parts: dict[str, Any]) -> N
     assert evaluated(run, parts["dev"]) == list(result.test.micro_f1)
     made("predict", model=run.id, corpus=parts["dev"])
     (tagged,) = runs.listed("tag")
-    assert (spans.read(tagged).records["end"] - spans.read(tagged).records["start"] <= 4).all()
+    assert (read_spans(tagged).records["end"] - read_spans(tagged).records["start"] <= 4).all()
 
 
 def test_presets_of_spans_are_those_of_their_authors() -> None:
@@ -417,7 +418,7 @@ def test_raw_text_alone_is_cut_as_the_training_sentences_were(
     ]
     for corpus in corpora:
         run = made("tag", corpus=corpus.fingerprint, model=str(trained.artifacts / "model"))
-        (entity,) = spans.read(run).entities(0)
+        (entity,) = read_spans(run).entities(0)
         (own,) = (one.tokens for one in corpus.take([0]))
         assert "".join(own[entity.start : entity.end]) == "U.S.-based"
     assert seen == [CUT, came_cut.tokens, came_cut.tokens]

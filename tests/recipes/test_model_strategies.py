@@ -25,8 +25,8 @@ from core.projects.runs import Event, Run
 from core.selection import insights, score
 from core.selection import view as selections
 from core.selection.strategies.predictions import fold
-from core.tagging import spans as spans_of
 from core.tagging.config import FinetuneConfig
+from core.tagging.predictions import read_spans
 from core.text.sentence import Prediction, Sentence
 from tests.conftest import Seal, sealer, sentence
 from tests.homes import Homes, Names
@@ -230,7 +230,7 @@ def test_explore_shows_the_entities_that_were_found(made: Names) -> None:
     assert entities.entity_types(run.id) == ["PARTY", "THING"]
     sentences = next(corpora.find("domain").batches())
     expected = [prediction.entities for prediction in found_by_list(sentences, NAMES)]
-    spans = spans_of.read(tagged)
+    spans = read_spans(tagged)
     assert tagged.result()["entities"] == len(spans.records)
     assert [spans.entities(row) for row in range(len(spans))] == expected
     scores = np.load(scoring(run.id).artifacts / "scores.npy")

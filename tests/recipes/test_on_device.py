@@ -35,7 +35,7 @@ from core.runs.lock import Lock
 from core.runs.store import Run, RunStore
 from core.runs.worker import execute
 from core.selection import score
-from core.tagging import calibrate, finetune, predict, tag
+from core.tagging import calibrate, finetune, predict
 from core.tagging.estimate import Speeds
 from core.training import pretrain as mlm_training
 from core.training import ranks
@@ -221,7 +221,7 @@ def test_no_model_takes_a_device_before_the_run_has_it(home: Path, seal: Seal, m
     def announce(run_id: str) -> None:
         assert within, "other processes go on before the first has its card, and wait for it in vain"
 
-    for module in (calibrate, embed, finetune, predict, pretrain, rank, score, tag, difficulty):
+    for module in (calibrate, embed, finetune, predict, pretrain, rank, score, difficulty):
         monkeypatch.setattr(module, "on_device", watched)
     for module in (bilstm, classifier, encoder, mlm, taggers, word_states):
         monkeypatch.setattr(module, "pick_device", pick_device)

@@ -11,15 +11,14 @@ import pytest
 from core import shown_command as commands
 from core.corpora.corpus import Corpus
 from core.corpora.library import Library
-from core.encoders import probe, rank
-from core.encoders.rank import Labelled
-from core.encoders.rank_result import read_encoder
+from core.encoders import rank, transfer
+from core.encoders import view as encoders
+from core.encoders.rank import Labelled, read_encoder
 from core.errors import Cancelled, ConfigError, CorpusError
 from core.models import hub, word_states
 from core.projects import runs
 from core.reporter import Reporter
 from core.stats.scoring import count
-from core.tagging import training_view as training
 from tests.conftest import Command, sentence
 from tests.measures.test_probe import TYPES, sentences, states
 
@@ -43,7 +42,7 @@ def test_every_layer_is_scored_and_the_command_says_the_fit(parts: dict[str, str
     code, out, _ = command(*words, "--json")
     assert code == 0
     run = runs.get(json.loads(out)["run"])
-    result = training.ranked(run.id)
+    result = encoders.ranked(run.id)
     [tiny] = result.encoders
     assert (result.train, result.dev, tiny.encoder) == (40, 20, "tiny")
     assert [scores.layer for scores in (tiny.mean, *tiny.layers)] == [0, 1, 2]
@@ -51,10 +50,10 @@ def test_every_layer_is_scored_and_the_command_says_the_fit(parts: dict[str, str
     assert tiny.best.f1 > 50
     assert tiny.fit.pieces > 2
     assert tiny.proposal.why
-    newest = training.newest_rank(**parts)
+    newest = encoders.newest_rank(**parts)
     assert newest
     assert newest.id == run.id
-    assert training.newest_rank(train=parts["dev"], dev=parts["dev"]) is None
+    assert encoders.newest_rank(train=parts["dev"], dev=parts["dev"]) is None
     assert commands.command("rank", run.manifest.config).split()[2:5] == ["core", "encoders", "rank"]
     lines = command(*words)[1].splitlines()
     assert lines[0].split()[:4] == ["encoder", "H-score", "H-score", "last"]
@@ -88,7 +87,7 @@ def test_the_better_encoder_comes_first_in_a_run_that_was_stopped_after_another(
     assert read_encoder(run, 1) is None
     runs.go_on(run.id)
     assert [Path(name).name for name in asked] == ["blind", "tiny", "tiny"]
-    assert [each.encoder for each in training.ranked(run.id).encoders] == ["tiny", str(tmp_path / "blind")]
+    assert [each.encoder for each in encoders.ranked(run.id).encoders] == ["tiny", str(tmp_path / "blind")]
 
 
 def in_memory(n: int) -> Labelled:
@@ -110,8 +109,8 @@ def test_a_layer_is_proposed_where_an_interval_says_so(
     signals: tuple[float, ...], layers: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The topmost of those that are ahead of the last; the reason says from what to what, and none below is asked."""
-    asked = Mock(side_effect=probe.within)
-    monkeypatch.setattr(probe, "within", asked)
+    asked = Mock(side_effect=transfer.within)
+    monkeypatch.setattr(transfer, "within", asked)
     sample = in_memory(40)
     planted = np.stack([states(sample.train, signal, i) for i, signal in enumerate(signals)]).astype(np.float16)
     proposal = rank._proposal(planted, sample, Quiet)  # type: ignore[arg-type]
@@ -120,7 +119,7 @@ def test_a_layer_is_proposed_where_an_interval_says_so(
         assert f"from layer {layers}" in proposal.why
         assert asked.call_count == len(signals) - int(layers) + 1
     elif len(signals) > 1:
-        assert "no layer is surely ahead" in proposal.why
+        assert "No layer is reliably better" in proposal.why
 
 
 def test_dev_has_no_part_in_the_proposal(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,15 +129,15 @@ def test_dev_has_no_part_in_the_proposal(monkeypatch: pytest.MonkeyPatch) -> Non
         seen.append(len(train))
         return count([()] * len(train), [()] * len(train), TYPES)
 
-    monkeypatch.setattr(probe, "within", within)
+    monkeypatch.setattr(transfer, "within", within)
     rank._proposal(np.zeros((2, sample.n_words, 4), np.float16), sample, Quiet)  # type: ignore[arg-type]
     assert seen == [12, 12]
 
 
 def test_wrong_names_and_labels_without_an_entity_are_refused(home: Path, parts: dict[str, str]) -> None:
-    for encoders in (), ("tiny", "tiny"), ("",):
-        with pytest.raises(ConfigError, match="name at least one, and each once"):
-            ranked({**parts, "encoders": encoders})
+    for named in (), ("tiny", "tiny"), ("",):
+        with pytest.raises(ConfigError, match="name at least one, and each only once"):
+            ranked({**parts, "encoders": named})
     plain = Library(home).seal([sentence("nothing here", [])], name="plain", origin={}, labelled=True).fingerprint
     with pytest.raises(CorpusError, match="no entity in the training set"):
         ranked({**parts, "train": plain, "encoders": ("tiny",)})

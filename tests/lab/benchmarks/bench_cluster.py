@@ -48,7 +48,7 @@ from core.corpora.corpus import ABOUT, BLOCK, SENTENCES, Corpus
 from core.corpora.hygiene import Audit
 from core.corpora.library import Library
 from core.corpora.table import _PLAIN, KEPT
-from core.encoders.works import EmbedWork
+from core.encoders.embed import EmbedWork
 from core.experiment.result import read as read_experiment
 from core.projects import runs
 from core.runs.chunks import Array, Work
