@@ -2,8 +2,7 @@
 
 from collections.abc import Mapping
 
-from core.assisting import assist
-from core.assisting import score as skl
+from core.assisting import assist, skl
 from core.bias import difficulty, rebuild, robustness
 from core.encoders import embed, fetch, rank
 from core.experiment import halves, study

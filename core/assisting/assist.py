@@ -1,26 +1,25 @@
-"""`assist`: does borrowing help? A tagger alone, with all of an assisting corpus, with what each threshold keeps of it,
-and with as many of its sentences at random as the chosen threshold keeps.
+"""`assist`: does borrowing help? Train a tagger on the primary corpus alone, and with parts of an assisting corpus.
 
-The threshold is chosen on dev; what the test split says of the others is for looking at (Murthy et al. 2018, Fig. 2).
-Assisting sentences that dev or test holds are not learnt from. All arms make the same steps on the same primary
-batches, with a network of one size, and end together: they differ by what each step adds of the assisting corpus. The
-preset `paper` is the protocol of Murthy et al. instead, a sentence a step, of the two corpora in turn; `steps` and
-`passes` (over the primary sentences) of each row say how much each was trained.
+The variants (arms): alone, with all of the assisting corpus, with what each threshold keeps, and with as many random
+sentences as the chosen threshold keeps. The threshold is chosen on the dev set. Test F1 of the other thresholds is only
+shown (Murthy et al. 2018, Fig. 2). Assisting sentences that also occur in the dev or test set are left out.
+
+All variants take the same steps on the same primary batches, with a network of one size, and end together. They differ
+only by what each step adds of the assisting corpus. The preset `paper` follows Murthy et al. instead: one sentence per
+step, from the two corpora in turn. `steps` and `passes` (over the primary sentences) of each row show how long each
+variant trained.
 """
 
+import itertools
 import math
-from collections.abc import Sequence
-from dataclasses import replace
-from itertools import count, cycle
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from statistics import mean, stdev
 from typing import Literal
 
 from pydantic import field_validator
 
-from core.assisting.assist_result import AssistResult, AssistRow, AssistTable, AssistVerdict, in_words
-from core.assisting.drift import Assisted, SharedLabels, random_part
-from core.assisting.score import SWEEP, SklConfig, check_trainable
-from core.assisting.skl import parse_map
+from core.assisting.skl import SWEEP, Assisted, SharedLabels, SklConfig, check_trainable, parse_map, random_part
 from core.config import option
 from core.errors import ConfigError
 from core.importing.learnable import learnable
@@ -28,10 +27,11 @@ from core.kind import Job, Kind
 from core.runs import result as results
 from core.runs.parts import Parts
 from core.runs.store import RunStore
+from core.shown import count, listed
 from core.stats.bootstrap import DRAWS as DRAWN
 from core.stats.bootstrap import resample
 from core.stats.verdict import Tested, Word, by_holm
-from core.stats.welch import welch
+from core.stats.welch import Welch, welch
 from core.tagging import evaluations
 from core.tagging import result as taggers
 from core.tagging.config import WordVectorOptions
@@ -39,69 +39,147 @@ from core.tagging.evaluations import FinetuneResult
 from core.tagging.network import MULTILINGUAL
 
 Share = Literal["all", "sub-word"]
-DRAWS = 3  # of as many sentences as the threshold keeps, at least; each has a seed's tagger
-TO_THE_END = 1000  # epochs, as many as can be asked for
+DRAWS = 3  # least number of random draws; each trains with one seed
+TO_THE_END = 1000  # epochs; the most that `epochs` allows
 
 
 class AssistConfig(WordVectorOptions, SklConfig):
-    """Options: corpora, thresholds and networks; the rest of a fine-tuning's options as `finetune` has them."""
+    """Options: corpora, thresholds and networks; the rest are options of `finetune`."""
 
-    dev: str = option(..., "Dev set of the primary corpus: the threshold is chosen on it.", corpus=True)
-    test: str = option(..., "Its labelled test split.", corpus=True)
-    thresholds: tuple[float, ...] = option(tuple(map(float, SWEEP)), "What is tried.")
+    dev: str = option(..., "Dev set of the primary corpus; the threshold is chosen on it.", corpus=True)
+    test: str = option(..., "Test set of the primary corpus.", corpus=True)
+    thresholds: tuple[float, ...] = option(tuple(map(float, SWEEP)), "Thresholds to try.")
     shares: tuple[Share, ...] = option(
-        ("all",), "What both corpora learn together: all, sub-word (the char-CNN alone), or both in turn."
+        ("all",), "Layers that both corpora share: all, sub-word (the char-CNN only), or one after the other."
     )
     network: Literal["encoder", "bilstm", "charcnn"] = option(
-        "charcnn", "charcnn is that of Murthy et al. 2018; encoder starts from init."
+        "charcnn", "charcnn is the network of Murthy et al. 2018; encoder starts from init."
     )
-    init: str = option("minilm", "The encoder, where the network is one.")
+    init: str = option("minilm", "The encoder, if the network is one.")
     preset: Literal["quick", "paper", "custom"] = option(
-        "quick", "Settings of every training; paper: the protocol of Murthy et al. 2018, which is no fair comparison."
+        "quick", "Settings of every training; paper: protocol of Murthy et al. 2018, which is not a fair comparison."
     )
     seeds: tuple[int, ...] = option((1, 2, 3), "Seeds of every training.")
     hidden: int | None = option(
-        None, "LSTM units a direction; None: charcnn 400 in every variant (arm), bilstm 200; paper: 200 alone.", ge=1
+        None, "LSTM units per direction; None: charcnn 400 in every variant (arm), bilstm 200; paper: 200 alone.", ge=1
     )
     assisting_weight: float = option(
-        0.1, "What the mean loss of an assisting batch counts for beside that of a primary one.", gt=0, le=1
+        0.1, "Weight of the mean loss of an assisting batch, relative to a primary batch.", gt=0, le=1
     )
-    epochs: int | None = option(None, "At most so many; None here and below: as the preset says.", ge=1, le=1000)
-    batch_size: int | None = option(None, "An optimizer step.", unit="sentences", ge=1, le=4096)
-    learning_rate: float | None = option(None, "The first one.", gt=0, le=1)
+    epochs: int | None = option(None, "Most epochs; None here and below: as in the preset.", ge=1, le=1000)
+    batch_size: int | None = option(None, "Batch size of an optimizer step.", unit="sentences", ge=1, le=4096)
+    learning_rate: float | None = option(None, "Initial learning rate.", gt=0, le=1)
 
     @field_validator("thresholds")
     @classmethod
     def _thresholds(cls, thresholds: tuple[float, ...]) -> tuple[float, ...]:
-        """Rising, each once. Errors: ConfigError."""
+        """Sort, without duplicates. Errors: ConfigError."""
         if not thresholds or not all(0 < threshold < math.inf for threshold in thresholds):
             raise ConfigError(
                 f"thresholds: {thresholds} must be numbers above 0, at least one; give for example 1 2 3."
-                " All of the assisting corpus is a variant of its own."
+                " A variant with all of the assisting corpus is always trained."
             )
         return tuple(sorted(set(thresholds)))
 
     @field_validator("shares")
     @classmethod
     def _shares(cls, shares: tuple[Share, ...]) -> tuple[Share, ...]:
-        """Each once. Errors: ConfigError."""
+        """Remove duplicates. Errors: ConfigError."""
         if not shares:
             raise ConfigError("shares: give at least one, all or sub-word.")
         return tuple(dict.fromkeys(shares))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AssistRow:
+    """One variant (`monolingual`, `skl:<threshold>`, `random`, `all`) with one share. F1 in percent.
+
+    share: `none` for `monolingual`. kept: number of assisting sentences. threshold: 0 for `monolingual`, None for `all`
+    and `random`. dev, test: F1 per seed. dev_mean: mean of dev. mean, sd: of test; sd is None for one seed. run: the
+    fine-tuning, for `random` the first one. runs: all fine-tunings. steps: optimizer steps. passes: over the primary
+    sentences.
+    """
+
+    arm: str
+    share: str
+    kept: int
+    threshold: float | None
+    dev: Sequence[float]
+    test: Sequence[float]
+    dev_mean: float
+    mean: float
+    sd: float | None
+    run: str
+    steps: int
+    passes: float
+    runs: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AssistVerdict:
+    """Verdict on the chosen threshold against another variant, over seeds and test sentences.
+
+    delta, interval: F1 points, at 95%. verdict: after Holm's correction over all shares.
+    """
+
+    verdict: Word
+    delta: float
+    interval: tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AssistTable:
+    """The threshold chosen on dev for one share, and mean test F1 of the variants, percent.
+
+    kept: assisting sentences that the threshold keeps. random: F1 with as many random ones; None if the threshold keeps
+    all. against_all, against_monolingual: Welch's test over seeds. runs: {`skl`, `all` or `monolingual`: its
+    fine-tuning}. verdicts: {other variant: verdict}.
+    """
+
+    share: str
+    threshold: float
+    kept: int
+    monolingual: float
+    all: float
+    skl: float
+    against_all: Welch | None
+    against_monolingual: Welch | None
+    runs: Mapping[str, str]
+    verdicts: Mapping[str, AssistVerdict]
+    random: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AssistResult:
+    """Result of an `assist` run. tables: one per share. skl_run: run of the scores. of: all assisting sentences."""
+
+    rows: Sequence[AssistRow]
+    tables: Sequence[AssistTable]
+    skl_run: str
+    of: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepPoint:
+    """F1 per seed, percent, at a threshold; 0: primary corpus alone, 10: all of the assisting corpus."""
+
+    threshold: float
+    split: Literal["dev", "test"]
+    f1: Sequence[float]
+
+
 def run(config: AssistConfig, job: Job) -> AssistResult:
-    """Train every arm under every share, then compare what dev chose with the other ways."""
+    """Train every variant with every share, then compare the threshold chosen on dev with the others."""
     _check(config, job)
     other = learnable(config.assisting, (config.test, config.dev), job)
     options = {**config.model_dump(include=set(SklConfig.model_fields)), "assisting": other.fingerprint}
     child = job.child("skl", **options)
     assisted = Assisted.read(child, job.library)
     limits = {"monolingual": 0.0, **{f"skl:{limit:g}": limit for limit in config.thresholds}, "all": math.inf}
-    # Every arm's sentences before the first training: what cannot work fails at once, not after hours.
+    # Prepare all data before the first training, so that errors appear at once and not after hours.
     shared = {arm: assisted.shared_labels(limit, config.network, job.library) for arm, limit in limits.items() if limit}
     parts = Parts(job.context, [1.0] * (1 + len(config.shares) * (len(shared) + 1)))
-    numbers = count()
+    numbers = itertools.count()
     parts.next(next(numbers), "monolingual")
     rows = [_row(config, job, "monolingual", 0.0)]
     tables = []
@@ -113,7 +191,7 @@ def run(config: AssistConfig, job: Job) -> AssistResult:
         whole, n = job.corpus(shared["all"].assisting), next(numbers)
         if table.kept < len(whole):
             parts.next(n, "random")
-            # At least a draw a seed, for each is trained under one of them in turn.
+            # At least one draw per seed, because each draw trains with one seed, in turn.
             draws = range(1, max(DRAWS, len(config.seeds)) + 1)
             extras = [random_part(whole, table.kept, draw, config.network, job.library) for draw in draws]
             rows.append(_row(config, job, "random", math.inf, extras, share=share))
@@ -124,12 +202,12 @@ def run(config: AssistConfig, job: Job) -> AssistResult:
 
 
 def _check(config: AssistConfig, job: Job) -> None:
-    """Errors: ConfigError for what no training can do."""
+    """Check options that no training can satisfy. Errors: ConfigError."""
     if config.network == "encoder" and config.shares != ("all",):
-        raise ConfigError("shares: an encoder has no char-CNN to share alone; leave it at all, or choose charcnn.")
+        raise ConfigError("shares: an encoder has no char-CNN to share alone; use all, or the network charcnn.")
     if config.preset == "paper" and config.network != "charcnn":
         raise ConfigError(
-            f"preset: paper is how Murthy et al. 2018 trained their charcnn, and the network is {config.network}; "
+            f"preset: paper trains the charcnn of Murthy et al. 2018, and the network is {config.network}; "
             "choose charcnn, or another preset."
         )
     check_trainable(job.corpus(config.primary), parse_map(config.type_map))
@@ -144,18 +222,18 @@ def _row(
     *,
     share: str = "none",
 ) -> AssistRow:
-    """One arm's trainings; two thresholds that keep the same sentences are one run.
+    """Train one variant; thresholds that keep the same sentences share a run.
 
-    shared: nothing for what is primary alone; several are draws, each with a seed of its own.
+    shared: empty for the primary corpus alone; several are random draws, each with its own seed.
     """
     given = [_options(config, extra, share) for extra in shared or (None,)]
     if len(given) > 1:
-        given = [{**one, "seeds": (seed,)} for one, seed in zip(given, cycle(config.seeds), strict=False)]
+        given = [{**one, "seeds": (seed,)} for one, seed in zip(given, itertools.cycle(config.seeds), strict=False)]
     runs = [job.child("finetune", **{**one, "train": config.primary, "test": (config.test,)}) for one in given]
     finished = [results.read(run, FinetuneResult) for run in runs]
     n_primary, kept = len(job.corpus(config.primary)), len(job.corpus(shared[0].assisting)) if shared else 0
     epochs, batch = mean(n for one in finished for n in one.epochs), finished[0].settings["batch_size"]
-    # In turn, both corpora are repeated to the larger one's size.
+    # In turn: the smaller corpus is repeated to the size of the larger one.
     size = max(n_primary, kept) if config.preset == "paper" else n_primary
     dev = [f1 for one in finished for f1 in one.dev.micro_f1]
     test = [f1 for one in finished if one.test for f1 in one.test.micro_f1]
@@ -177,7 +255,7 @@ def _row(
 
 
 def _options(config: AssistConfig, shared: SharedLabels | None, share: str) -> dict[str, object]:
-    """Options of a fine-tuning, alike for all arms but for what it learns from."""
+    """Return options of `finetune`; variants differ only in their training data."""
     names = {"dev", "network", "init", "preset", "seeds", "hidden", "epochs", "batch_size", "learning_rate"}
     options: dict[str, object] = config.model_dump(include=names)
     options |= {name: getattr(config, name) for name in ("vectors", "imported_vectors", "skipgram")}
@@ -185,7 +263,7 @@ def _options(config: AssistConfig, shared: SharedLabels | None, share: str) -> d
         options |= {"in_turn": True, "head": "memm"}
     else:
         usual = MULTILINGUAL if config.network == "charcnn" else None
-        # No arm ends before another: as many steps for all.
+        # No early stopping: all variants take the same number of steps.
         options |= {"hidden": config.hidden or usual, "patience": TO_THE_END}
     if shared:
         options |= {**shared.options, "share": share, "assisting_weight": config.assisting_weight}
@@ -194,11 +272,11 @@ def _options(config: AssistConfig, shared: SharedLabels | None, share: str) -> d
 
 
 def _table(rows: Sequence[AssistRow], share: str) -> AssistTable:
-    """The threshold that is best on dev (the lowest of several), and its test F1; no verdicts yet."""
+    """Return the best threshold on dev (the lowest if several tie) and its test F1, without verdicts."""
     alone = rows[0]
     of_share = [row for row in rows if row.share == share]
     whole = next(row for row in of_share if row.arm == "all")
-    # Thresholds rise, and max keeps the first of equals.
+    # Thresholds are sorted, and max keeps the first of equals.
     best = max((row for row in of_share if row.arm.startswith("skl:")), key=lambda row: row.dev_mean)
     assert best.threshold is not None
     return AssistTable(
@@ -216,11 +294,11 @@ def _table(rows: Sequence[AssistRow], share: str) -> AssistTable:
 
 
 def _judged(job: Job, tables: Sequence[AssistTable], rows: Sequence[AssistRow]) -> list[AssistTable]:
-    """The tables with what was chosen compared with every other arm; each comparison is one family over the shares."""
+    """Add verdicts: the chosen threshold against every other variant; Holm corrects each over the shares."""
     store = RunStore(job.home)
     verdicts: dict[str, dict[str, AssistVerdict]] = {table.share: {} for table in tables}
     for other in ("all", "monolingual", "random"):
-        arms = {row.share: [store.get(run) for run in row.finetunes] for row in rows if row.arm == other}
+        arms = {row.share: [store.get(run) for run in row.runs] for row in rows if row.arm == other}
         pairs = {
             table.share: resample(
                 evaluations.read(store.get(table.runs["skl"])),
@@ -252,9 +330,46 @@ def _verdict(test: Tested) -> AssistVerdict:
 
 
 def _learnt(table: AssistTable, store: RunStore) -> bool:
-    """Whether any tagger of any arm learnt anything."""
+    """Return True if at least one tagger of a variant learnt something."""
     runs = [store.get(name) for name in table.runs.values()]
     return any(len(taggers.collapsed_seeds(run)) < len(run.manifest.config["seeds"]) for run in runs)
+
+
+def points(rows: Sequence[AssistRow], share: str) -> list[SweepPoint]:
+    """Return the points of one share and of the primary corpus alone."""
+    points = []
+    for row in rows:
+        if row.share in (share, "none") and row.arm != "random":
+            threshold = 10.0 if row.threshold is None else row.threshold
+            points += [SweepPoint(threshold=threshold, split="dev", f1=row.dev)]
+            points += [SweepPoint(threshold=threshold, split="test", f1=row.test)]
+    return points
+
+
+_SHARED = {"all": "With all of the network shared", "sub-word": "With only the spelling of words shared"}
+_VERDICTS: dict[Word, str] = {
+    "improves": "it helps",
+    "no evidence": "no evidence of a difference",
+    "hurts": "it hurts",
+    "nothing learnt": "no tagger learnt anything, so this shows nothing",
+}
+
+
+def in_words(table: AssistTable) -> str:
+    """Say the result of one share in two sentences."""
+    comparisons = []
+    for arm, name, over_seeds in (
+        ("random", "as many at random", None),
+        ("all", "borrowing all", table.against_all),
+        ("monolingual", "borrowing none", table.against_monolingual),
+    ):
+        if verdict := table.verdicts.get(arm):
+            chance = f"; Welch's test: p = {over_seeds.p:.2g}" if over_seeds else ""
+            comparisons.append(f"{verdict.delta:+z.2f} beside {name} ({_VERDICTS[verdict.verdict]}{chance})")
+    return (
+        f"{_SHARED[table.share]}, the dev set chose the threshold {table.threshold:g}, which borrows "
+        f"{count(table.kept, 'sentence')}. The test score is {table.skl:.2f}: {listed(comparisons)}."
+    )
 
 
 KIND = Kind(

@@ -1,4 +1,4 @@
-"""The commands `skl` and `assist`: which sentences of an assisting labelled corpus to borrow, and whether it helps."""
+"""The commands `skl` and `assist`: which sentences of an assisting corpus to borrow, and if that helps."""
 
 import math
 from pathlib import Path
@@ -6,13 +6,14 @@ from pathlib import Path
 import click
 
 from core.assisting import view as assisting
+from core.assisting.assist import AssistResult, in_words
 from core.cli.options import FILE, config_options, given
 from core.cli.terminal import finish, json_option, progress, report
 from core.errors import ConfigError
 from core.projects import runs
 
 CONFIG, ASSIST = runs.KINDS["skl"].config, runs.KINDS["assist"].config
-_MAP_FILE = "A file of OLD=NEW lines, in place of or beside --type-map."
+_MAP_FILE = "A file of OLD=NEW lines, instead of or in addition to --type-map."
 
 
 @click.command()
@@ -38,7 +39,7 @@ def skl(
     as_json: bool,
     **values: object,
 ) -> None:
-    """Score an assisting corpus's sentences by the drift of their entities; keep those below a threshold."""
+    """Score the sentences of an assisting corpus by the drift of their entities; keep those below a threshold."""
     if not 0 < threshold < math.inf:
         raise ConfigError(f"threshold: {threshold:g} must be a number above 0; give for example 1.")
     pairs = (*type_map, *(assisting.read_type_map(Path(type_map_file)) if type_map_file else ()))
@@ -63,16 +64,16 @@ def skl(
 def assist(type_map: tuple[str, ...], type_map_file: str | None, as_json: bool, **values: object) -> None:
     """Train alone, with all of an assisting corpus, with what each threshold keeps, and with as many at random.
 
-    Dev chooses the threshold. All variants (arms) make the same steps; --preset paper is Murthy et al. 2018.
+    The dev set chooses the threshold. All variants (arms) take the same steps, except with --preset paper.
     """
     pairs = (*type_map, *(assisting.read_type_map(Path(type_map_file)) if type_map_file else ()))
     run = runs.execute("assist", given({**values, "type_map": pairs}, ASSIST), progress)
     finish(run, as_json, plain=lambda _: _table(assisting.swept(run.id)))
 
 
-def _table(result: assisting.AssistResult) -> list[str]:
+def _table(result: AssistResult) -> list[str]:
     lines = [f"{'arm':<14}{'share':<10}{'kept':>8}{'dev F1':>9}{'test F1':>9}{'sd':>7}"]
     for row in result.rows:
         spread = "" if row.sd is None else f"{row.sd:.2f}"
         lines.append(f"{row.arm:<14}{row.share:<10}{row.kept:>8,}{row.dev_mean:>9.2f}{row.mean:>9.2f}{spread:>7}")
-    return [*lines, *map(assisting.in_words, result.tables)]
+    return [*lines, *map(in_words, result.tables)]

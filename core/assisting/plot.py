@@ -5,20 +5,20 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from core.assisting.assist_result import SweepPoint
+from core.assisting.assist import SweepPoint
 from core.charts import COLOURS, figure
 from core.results import FloatArray
 from core.terms import DEV, TEST
 
-WIDTH = 0.25  # SKL a bar; whole thresholds are borders
+WIDTH = 0.25  # width of a bar in SKL; whole thresholds are bar borders
 
 
 def skl_histogram(scores: FloatArray, threshold: float, log: str = "natural") -> go.Figure:
-    """Kept and dropped sentences by score.
+    """Histogram of the scores of kept and dropped sentences.
 
-    scores: `(n,)` of the sentences that share an entity; the others, all 0, would hide the rest.
+    scores: `(n,)`, only sentences that share an entity; the others, all 0, would hide the rest.
     """
-    # At least to 9: without the usual range, two corpora that agree would look as far apart as two that do not.
+    # At least to 9: a fixed range shows how far two corpora differ.
     edges = np.arange(0, max(float(scores.max(initial=0)), threshold, 9) + WIDTH, WIDTH)
     fig = figure(300, x=f"mean symmetric KL divergence (SKL), {'bits' if log == 'base2' else 'nats'}", y="sentences")
     for name, values, colour in (
@@ -35,7 +35,7 @@ def skl_histogram(scores: FloatArray, threshold: float, log: str = "natural") ->
         )
     fig.update_layout(barmode="stack", bargap=0)
     fig.add_vline(x=threshold, line={"dash": "dash", "width": 2, "color": COLOURS["cut"]})
-    # The words stand on the side that has room, so that none is cut off at the border.
+    # The label goes on the wider side, so that it is not cut off at the border.
     left = threshold < edges[-1] / 2
     fig.add_annotation(
         x=threshold,
@@ -51,10 +51,7 @@ def skl_histogram(scores: FloatArray, threshold: float, log: str = "natural") ->
 
 
 def f1_by_threshold(points: Sequence[SweepPoint], chosen: float | None) -> go.Figure:
-    """F1 against the threshold.
-
-    chosen: the threshold that the dev split chose.
-    """
+    """Plot F1 against the threshold. chosen: the threshold chosen on the dev set."""
     fig = figure(
         320, x="threshold (0: the primary corpus alone, 10: all of the assisting one)", y="score (F1), percent"
     )

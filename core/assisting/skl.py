@@ -1,50 +1,74 @@
-"""SKL: how far two labelled corpora disagree on what the entities they share are (Murthy et al. 2018, 2).
+"""`skl`: score every sentence of an assisting labelled corpus by how far its entities drift from the primary corpus.
 
-An assisting corpus (another language, another hospital, another firm) helps where it calls the shared entities
-what the primary one calls them. Counts of types become distributions, two distributions one divergence, the mean
-divergence of a sentence's shared entities its score: 0 agrees, and a sentence is kept if its score is below a
-threshold. What they leave open (the unit that is counted, what an unseen type's probability is) is an option here;
-the defaults reproduce the counts that they print (SOURCES.md, SKL).
+SKL is the symmetric KL divergence of tag distributions (Murthy et al. 2018, 2). An assisting corpus (another language,
+hospital or firm) helps if it labels the shared entities as the primary corpus does. Counts of types become
+distributions, and two distributions give one divergence. A sentence's score is the mean divergence of its shared
+entities; 0 means agreement. A sentence is kept if its score is below a threshold. The run knows no threshold, so a new
+threshold needs no new scores.
+
+The paper leaves open the unit that is counted and the probability of an unseen type. Both are options here; the
+defaults reproduce the printed counts (SOURCES.md, SKL).
+
+artifacts/  scores.parquet  sentence (a row of the assisting corpus), id, score, overlapping
+            drift.parquet   entity, skl, and how often it has each type: `primary TYPE`, `assisting TYPE`
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from pathlib import Path
+from typing import Literal, Self
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pydantic import field_validator
 
 from core.config import Config, option
-from core.errors import ConfigError
+from core.corpora.corpus import Corpus
+from core.corpora.library import Library
+from core.corpora.writers import write_conll
+from core.errors import ConfigError, CorpusError
+from core.files import read_back
+from core.kind import Job, Kind
+from core.models.networks import ON_ENCODER
+from core.reporter import Reporter
 from core.results import BoolArray, FloatArray, IntArray
+from core.runs.store import Run
+from core.shown import count
+from core.text.schemes import Scheme
 from core.text.sentence import Entity, Sentence
 
+SWEEP = tuple(range(1, 10))  # the thresholds of Murthy et al. 2018, Fig. 2
+DRIFTS = 1.0  # an entity drifts above this SKL (Murthy et al. 2018, 4.1)
+_SCORES, _DRIFT = "scores.parquet", "drift.parquet"
+
 Counts = Mapping[str, Counter[str]]  # {entity: {type: times}}
-TypeMap = Mapping[str, str]  # {type: its name in both corpora, "" to leave it out}
+TypeMap = Mapping[str, str]  # {type: its name in both corpora, "" leaves it out}
 
 
 class SklOptions(Config):
-    """Options of SKL: the unit that counts as an entity, and how counts become a divergence."""
+    """Options of SKL: what counts as an entity, and how counts become a divergence."""
 
     unit: Literal["token", "surface"] = option(
-        "token", "What is looked up in both corpora, lower-cased: every token inside an entity, or whole entities."
+        "token", "Unit compared in both corpora, in lower case: every token of an entity, or whole entities."
     )
-    floor: float = option(1e-4, "Least probability of a type, before the distribution is made to sum to 1.", gt=0, lt=1)
-    add_k: float = option(0.0, "Added to the count of every type, instead of the floor; 0: the floor.", ge=0)
-    log: Literal["natural", "base2"] = option("natural", "The logarithm: divergence in nats or in bits.")
-    min_count: int = option(1, "An entity seen less often than this in either corpus counts as not shared.", ge=1)
+    floor: float = option(1e-4, "Least probability of a type, before normalisation.", gt=0, lt=1)
+    add_k: float = option(0.0, "Added to the count of every type instead of the floor; 0: use the floor.", ge=0)
+    log: Literal["natural", "base2"] = option("natural", "Logarithm: divergence in nats or in bits.")
+    min_count: int = option(1, "An entity that occurs less often in either corpus counts as not shared.", ge=1)
     shrinkage: float = option(
-        0.0, "Occurrences of an average entity mixed into each one's counts, so that a rare one cannot shout.", ge=0
+        0.0, "Occurrences of an average entity added to the counts of each entity, so that rare ones weigh less.", ge=0
     )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Drift:
-    """The entities that two labelled corpora share, and how far they disagree on each.
+    """The entities that two labelled corpora share, and the divergence of each.
 
-    names: m entities (lower-cased), sorted. types: t type names, those of both corpora.
-    primary, assisting: `(m, t)` times an entity was seen as a type. skl: `(m,)`, 0 where they agree.
-    seen: entities (distinct, in the unit) of the primary and of the assisting corpus, shared or not.
+    names: m entities in lower case, sorted. types: t type names of both corpora. primary, assisting: `(m, t)` counts of
+    each entity as each type. skl: `(m,)`, 0 means agreement. seen: distinct entities of the primary and of the
+    assisting corpus, shared or not.
     """
 
     names: tuple[str, ...]
@@ -56,20 +80,20 @@ class Drift:
 
 
 def units(sentence: Sentence, unit: str) -> Iterator[tuple[str, Entity]]:
-    """Every countable entity of a sentence: its name, and where it stands as what."""
+    """Yield the units of a sentence that are counted: name in lower case, and entity."""
     for entity in sentence.entities or ():
         if unit == "surface":
             yield " ".join(sentence.tokens[entity.start : entity.end]).lower(), entity
             continue
         for place in range(entity.start, entity.end):
-            # By the name it stands in: `China` within an organisation counts as one (SOURCES.md, SKL).
+            # A token takes the type of its entity: `China` within an organisation is one (SOURCES.md, SKL).
             yield sentence.tokens[place].lower(), Entity(start=place, end=place + 1, type=entity.type)
 
 
 def count_types(
     sentences: Iterable[Sentence], unit: str, into: dict[str, Counter[str]] | None = None
 ) -> dict[str, Counter[str]]:
-    """{entity: times labelled as each type}, added to the counts of `into`."""
+    """Return {entity: counts per type}, added to the counts of `into`."""
     counts = {} if into is None else into
     for sentence in sentences:
         for name, entity in units(sentence, unit):
@@ -78,7 +102,7 @@ def count_types(
 
 
 def renamed(sentence: Sentence, types: TypeMap) -> Sentence:
-    """The sentence with its types' other names; entities of a type that maps to "" are no entities any more."""
+    """Return the sentence with its types renamed; entities of a type that maps to "" are dropped."""
     if not types or not sentence.entities:
         return sentence
     entities = (replace(entity, type=types.get(entity.type, entity.type)) for entity in sentence.entities)
@@ -86,7 +110,7 @@ def renamed(sentence: Sentence, types: TypeMap) -> Sentence:
 
 
 def parse_map(pairs: Sequence[str]) -> dict[str, str]:
-    """`("PER=person", "MISC=")` as a `TypeMap`. Errors: ConfigError for a pair without "=" or a type named twice."""
+    """Parse `("PER=person", "MISC=")`. Errors: ConfigError for a pair without "=" or a type that occurs twice."""
     types: dict[str, str] = {}
     for pair in pairs:
         old, sign, new = (part.strip() for part in pair.partition("="))
@@ -100,9 +124,9 @@ def parse_map(pairs: Sequence[str]) -> dict[str, str]:
 
 
 def compare(primary: Counts, assisting: Counts, options: SklOptions) -> Drift:
-    """The drift between two tables of counts; symmetric but for which is called what."""
+    """Return the drift between two tables of counts; SKL is the same if they are swapped."""
     types = sorted({kind for counts in (primary, assisting) for counter in counts.values() for kind in counter})
-    # Sorted, so that rows of the table do not depend on the order of sentences.
+    # Sorted, so that the rows do not depend on the order of sentences.
     shared = sorted(
         name
         for name in primary.keys() & assisting.keys()
@@ -127,9 +151,9 @@ def _table(counts: Counts, names: Sequence[str], types: Sequence[str]) -> IntArr
 
 
 def distributions(counts: IntArray, options: SklOptions, average: IntArray | None = None) -> FloatArray:
-    """`(m, t)` counts as probabilities above 0, every row summing to 1.
+    """Turn counts `(m, t)` into probabilities above 0; each row sums to 1.
 
-    average: `(t,)` counts of all entities together, what `shrinkage` pulls each towards.
+    average: `(t,)` counts of all entities together; `shrinkage` pulls each row towards it.
     """
     raised: FloatArray = counts + options.add_k
     if options.shrinkage:
@@ -137,14 +161,14 @@ def distributions(counts: IntArray, options: SklOptions, average: IntArray | Non
         raised = raised + options.shrinkage * average / max(average.sum(), 1)
     shares: FloatArray = raised / raised.sum(axis=1, keepdims=True)
     if not options.add_k:
-        # Floored after the division: an unseen type gets the same probability however often the entity was seen.
+        # Floor after the division: an unseen type then gets the same probability for rare and frequent entities.
         shares = np.maximum(shares, options.floor)
         shares /= shares.sum(axis=1, keepdims=True)
     return shares
 
 
 def symmetric_kl(p: FloatArray, q: FloatArray, log: str = "natural") -> FloatArray:
-    """`(m,)` (KL(p||q) + KL(q||p)) / 2 of `(m, t)` distributions above 0 (Murthy et al. 2018, eq. 1)."""
+    """Return `(m,)` (KL(p||q) + KL(q||p)) / 2 of distributions `(m, t)` above 0 (Murthy et al. 2018, eq. 1)."""
     logs = np.log2 if log == "base2" else np.log
     # Both directions in one product: p log(p/q) + q log(q/p) = (p - q)(log p - log q).
     skl: FloatArray = ((p - q) * (logs(p) - logs(q))).sum(axis=1) / 2
@@ -152,8 +176,8 @@ def symmetric_kl(p: FloatArray, q: FloatArray, log: str = "natural") -> FloatArr
 
 
 def score(sentences: Iterable[Sentence], drift: Drift, unit: str) -> tuple[FloatArray, IntArray]:
-    """`(n,)` each sentence's mean SKL over the occurrences of shared entities in it (0 where there are none),
-    and `(n,)` how many those are."""
+    """Return each sentence's mean SKL over its occurrences of shared entities, `(n,)`, 0 without one; and their number,
+    `(n,)`."""
     values = dict(zip(drift.names, drift.skl.tolist(), strict=True))
     skls = [[values[name] for name, _ in units(sentence, unit) if name in values] for sentence in sentences]
     overlaps = np.array([len(sentence_skls) for sentence_skls in skls], dtype=np.int64)
@@ -161,6 +185,372 @@ def score(sentences: Iterable[Sentence], drift: Drift, unit: str) -> tuple[Float
 
 
 def kept(scores: FloatArray, threshold: float) -> BoolArray:
-    """`(n,)` True for sentences below the threshold. A threshold of 0 keeps none (Murthy et al. 2018, Fig. 2)."""
+    """Return `(n,)`, True for scores below the threshold. A threshold of 0 keeps none (Murthy et al. 2018, Fig. 2)."""
     mask: BoolArray = scores < threshold
     return mask
+
+
+class SklConfig(SklOptions):
+    """Options: the two corpora, and how their types correspond."""
+
+    primary: str = option(..., "Your labelled corpus.", corpus=True)
+    assisting: str = option(..., "Another labelled corpus to borrow sentences from.", corpus=True)
+    type_map: tuple[str, ...] = option(
+        (), "OLD=NEW renames a type in both corpora if their names differ (PER=person); OLD= leaves the type out."
+    )
+
+    @field_validator("type_map")
+    @classmethod
+    def _type_map(cls, pairs: tuple[str, ...]) -> tuple[str, ...]:
+        """Normalise spelling and order. Errors: ConfigError."""
+        return tuple(sorted(f"{old}={new}" for old, new in parse_map(pairs).items()))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntityCounts:
+    """Number of entities of each corpus, and of shared entities that drift."""
+
+    primary: int
+    assisting: int
+    drifting: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SklResult:
+    """Result of an `skl` run.
+
+    of: sentences of the assisting corpus. overlapping: entities in both corpora. without_overlap: sentences without a
+    shared entity. kept_below: {threshold: sentences kept}. types_of_one_corpus: {corpus name: types only it has}.
+    """
+
+    of: int
+    overlapping: int
+    entities: EntityCounts
+    without_overlap: int
+    kept_below: Mapping[str, int]
+    types_of_one_corpus: Mapping[str, Sequence[str]]
+
+
+def run(config: SklConfig, job: Job) -> SklResult:
+    """Count the entities of both corpora, compare them, and score the sentences of the assisting corpus."""
+    primary, assisting = job.corpus(config.primary), job.corpus(config.assisting)
+    types = parse_map(config.type_map)
+    alone = _check(primary, assisting, types)
+    for corpus, names in alone.items():
+        job.context.note(
+            f"{', '.join(names)}: only {corpus} has {'this type' if len(names) == 1 else 'these types'}, so such "
+            "entities get the largest possible drift; map them, or leave them out with OLD=."
+        )
+    job.context.part(1, 2, "the types of the entities in both corpora")
+    drift = _drift(config, primary, assisting, types, job.context)
+    job.context.part(2, 2, f"the sentences of {assisting.name}")
+    job.context.stage(f"scoring {assisting.name}")
+    parts = [score(block, drift, config.unit) for block in _blocks(assisting, types, job.context)]
+    scores, overlaps = (np.concatenate(part) for part in zip(*parts, strict=True))
+    write(job.context.run, assisting.ids(), scores, overlaps, drift)
+    drifting = int((drift.skl > DRIFTS).sum())
+    return SklResult(
+        of=len(assisting),
+        overlapping=len(drift.names),
+        entities=EntityCounts(primary=drift.seen[0], assisting=drift.seen[1], drifting=drifting),
+        without_overlap=int((overlaps == 0).sum()),
+        kept_below={str(step): int(kept(scores, step).sum()) for step in SWEEP},
+        types_of_one_corpus=alone,
+    )
+
+
+def _check(primary: Corpus, assisting: Corpus, types: TypeMap) -> dict[str, list[str]]:
+    """Return {corpus: types that only it has}. Errors: CorpusError if there is nothing to compare."""
+    for corpus in (primary, assisting):
+        if not corpus.types:
+            what = "holds no entity" if corpus.labelled else "is not labelled"
+            raise CorpusError(
+                f"{corpus.name}: {what}; symmetric KL divergence (SKL) compares labelled corpora, so give one "
+                "with entities."
+            )
+    named = [{types.get(kind, kind) for kind in corpus.types} - {""} for corpus in (primary, assisting)]
+    if not named[0] & named[1]:
+        of_primary, of_assisting = (", ".join(sorted(each)) or "none" for each in named)
+        raise CorpusError(
+            f"{assisting.name}: shares no type with {primary.name} ({of_assisting} against {of_primary});"
+            " give a type map of the equal ones, for example PER=person."
+        )
+    unshared = {primary.name: sorted(named[0] - named[1]), assisting.name: sorted(named[1] - named[0])}
+    return {corpus: names for corpus, names in unshared.items() if names}
+
+
+def check_trainable(primary: Corpus, types: TypeMap) -> None:
+    """Check that the map renames no type of the primary corpus, because training uses that corpus as it is.
+
+    Errors: ConfigError.
+    """
+    if moved := [f"{name}={types[name]}" for name in primary.types if types.get(name, name) not in ("", name)]:
+        raise ConfigError(
+            f"type_map: {', '.join(moved)} renames a type of {primary.name}, and training uses that corpus as it is; "
+            "rename only types of the assisting corpus, to those of the primary one."
+        )
+
+
+def _drift(config: SklConfig, primary: Corpus, assisting: Corpus, types: TypeMap, report: Reporter) -> Drift:
+    primary_counts = _counts(config, primary, types, report)
+    assisting_counts = _counts(config, assisting, types, report)
+    drift = compare(primary_counts, assisting_counts, config)
+    if not drift.names:
+        least = f" at least {config.min_count} times" if config.min_count > 1 else ""
+        raise CorpusError(
+            f"{assisting.name}: shares no entity{least} with {primary.name}, so all sentences score the same;"
+            " use all of it, or choose a corpus with the same entities."
+        )
+    return drift
+
+
+def _counts(config: SklConfig, corpus: Corpus, types: TypeMap, report: Reporter) -> Counts:
+    report.stage(f"counting the entities of {corpus.name}")
+    table: dict[str, Counter[str]] = {}
+    for block in _blocks(corpus, types, report):
+        count_types(block, config.unit, table)
+    return table
+
+
+def _blocks(corpus: Corpus, types: TypeMap, report: Reporter) -> Iterator[list[Sentence]]:
+    done = 0
+    for block in corpus.batches():
+        yield [renamed(sentence, types) for sentence in block]
+        done += len(block)
+        report.progress(done, len(corpus), "sentences")
+        report.check()
+
+
+def write(run: Run, ids: IntArray, scores: FloatArray, overlaps: IntArray, drift: Drift) -> None:
+    """Write the artifacts. ids, scores, overlaps: `(n,)`, one per sentence of the assisting corpus."""
+    columns = {
+        "sentence": np.arange(len(scores)),
+        "id": [f"{number:016x}" for number in ids.tolist()],
+        "score": scores,
+        "overlapping": overlaps,
+    }
+    pq.write_table(pa.table(columns), run.artifacts / _SCORES)
+    entities: dict[str, object] = {"entity": list(drift.names), "skl": drift.skl}
+    for side, table in (("primary", drift.primary), ("assisting", drift.assisting)):
+        entities |= {f"{side} {name}": table[:, index] for index, name in enumerate(drift.types)}
+    pq.write_table(pa.table(entities), run.artifacts / _DRIFT)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DriftRow:
+    """A shared entity. primary, assisting: counts per type there, most frequent first; in_...: total count."""
+
+    entity: str
+    skl: float
+    primary: str
+    assisting: str
+    in_primary: int
+    in_assisting: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedLabels:
+    """Assisting sentences to train on.
+
+    assisting: fingerprint of their corpus. assisting_types: types of the whole corpus, if this part lacks some.
+    """
+
+    assisting: str
+    assisting_types: tuple[str, ...] = ()
+
+    @property
+    def options(self) -> dict[str, object]:
+        """Options of `finetune`."""
+        types = {"assisting_types": self.assisting_types} if self.assisting_types else {}
+        return {"assisting": self.assisting, **types}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mark:
+    """An entity of an assisting sentence that the primary corpus has too; usual: its most frequent type there."""
+
+    start: int
+    end: int
+    type: str
+    usual: str
+    skl: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Assisted:
+    """A finished `skl` run.
+
+    scores: `(n,)`, one per sentence of the assisting corpus. overlaps: `(n,)`, occurrences of shared entities. names: m
+    shared entities. types: t types. skl: `(m,)`. counts: `(m, t)` for "primary" and for "assisting".
+    """
+
+    run: str
+    primary: Corpus
+    assisting: Corpus
+    type_map: TypeMap
+    unit: str
+    scores: FloatArray
+    overlaps: IntArray
+    names: tuple[str, ...]
+    types: tuple[str, ...]
+    skl: FloatArray
+    counts: Mapping[str, IntArray]
+
+    @classmethod
+    def read(cls, run: Run, library: Library) -> Self:
+        """Read a finished run. If a corpus was removed, the numbers remain and its sentences raise CorpusError."""
+        with read_back(run.artifacts, _SCORES, _DRIFT):
+            scores, drift = (pq.read_table(run.artifacts / name) for name in (_SCORES, _DRIFT))
+        types = [name.removeprefix("primary ") for name in drift.column_names if name.startswith("primary ")]
+        return cls(
+            run=run.id,
+            primary=library.recall(run.manifest.inputs["primary"]),
+            assisting=library.recall(run.manifest.inputs["assisting"], len(scores)),
+            type_map=parse_map(run.manifest.config["type_map"]),
+            unit=run.manifest.config["unit"],
+            scores=scores["score"].to_numpy(),
+            overlaps=scores["overlapping"].to_numpy(),
+            names=tuple(drift["entity"].to_pylist()),
+            types=tuple(types),
+            skl=drift["skl"].to_numpy(),
+            counts={
+                side: np.column_stack([drift[f"{side} {name}"].to_numpy() for name in types])
+                for side in ("primary", "assisting")
+            },
+        )
+
+    def kept(self, threshold: float) -> IntArray:
+        """Return rows `(k,)` of the assisting corpus below the threshold, in order."""
+        return np.flatnonzero(kept(self.scores, threshold))
+
+    def sentences(self, rows: IntArray) -> list[Sentence]:
+        """Return the sentences at `rows`, their types renamed by the map."""
+        return [renamed(sentence, self.type_map) for sentence in self.assisting.take(rows)]
+
+    def marks(self, sentence: Sentence) -> list[Mark]:
+        """Return the shared entities of one of `sentences`."""
+        rows = {name: row for row, name in enumerate(self.names)}
+        usual = self.counts["primary"].argmax(axis=1)
+        return [
+            Mark(
+                start=entity.start,
+                end=entity.end,
+                type=entity.type,
+                usual=self.types[usual[row]],
+                skl=float(self.skl[row]),
+            )
+            for name, entity in units(sentence, self.unit)
+            if (row := rows.get(name)) is not None
+        ]
+
+    def table(self) -> list[DriftRow]:
+        """Return the drift table, largest SKL first, on equal SKL the more frequent entity first."""
+        primary, assisting = self.counts["primary"], self.counts["assisting"]
+        often = np.minimum(primary.sum(axis=1), assisting.sum(axis=1))
+        return [
+            DriftRow(
+                entity=self.names[row],
+                skl=float(self.skl[row]),
+                primary=self._types_in_words(primary[row]),
+                assisting=self._types_in_words(assisting[row]),
+                in_primary=int(primary[row].sum()),
+                in_assisting=int(assisting[row].sum()),
+            )
+            # SKL is rounded so that frequency orders entities whose SKL differs only by rounding errors.
+            for row in np.lexsort((-often, -self.skl.round(6))).tolist()
+        ]
+
+    def _types_in_words(self, counts: IntArray) -> str:
+        order = np.argsort(-counts, kind="stable")
+        return ", ".join(f"{self.types[column]} {counts[column]}" for column in order if counts[column])
+
+    def seal(self, threshold: float, library: Library) -> Corpus:
+        """Seal the kept sentences as a corpus; if all are kept, see `mapped`. Errors: ConfigError if none is kept."""
+        rows = _some(self.kept(threshold), threshold)
+        if len(rows) == len(self.assisting):
+            return mapped(self.assisting, self.primary, self.type_map, library)
+        return library.seal(
+            iter(self.sentences(rows)),
+            name=f"{self.assisting.name} for {self.primary.name}, SKL below {threshold:g}",
+            origin={"run": self.run, "from": self.assisting.fingerprint, "threshold": threshold},
+            labelled=True,
+        )
+
+    def shared_labels(self, threshold: float, network: str, library: Library) -> SharedLabels:
+        """Return the kept sentences as training data for a network.
+
+        Errors: ConfigError, CorpusError if none is kept or the network cannot learn from them.
+        """
+        corpus = self.seal(threshold, library)
+        check_assisting(network, corpus, self.primary.types)
+        types = {self.type_map.get(name, name) for name in self.assisting.types} - {""}
+        more = network not in ON_ENCODER and types != set(corpus.types)
+        return SharedLabels(assisting=corpus.fingerprint, assisting_types=tuple(sorted(types)) if more else ())
+
+    def export(self, threshold: float, path: Path, scheme: Scheme = "iob2") -> int:
+        """Write the kept sentences as CoNLL and return their number. Errors: ConfigError if none is kept."""
+        return write_conll(self.sentences(_some(self.kept(threshold), threshold)), path, scheme)
+
+
+def mapped(assisting: Corpus, primary: Corpus, types: TypeMap, library: Library) -> Corpus:
+    """Return an assisting corpus with its types renamed; the same corpus if the map changes none."""
+    if all(types.get(name, name) == name for name in assisting.types):
+        return assisting  # sealing it would only duplicate the content under another name
+    return library.seal(
+        (renamed(sentence, types) for block in assisting.batches() for sentence in block),
+        name=f"{assisting.name} for {primary.name}, all",
+        origin={"from": assisting.fingerprint},
+        labelled=True,
+    )
+
+
+def random_part(whole: Corpus, n: int, draw: int, network: str, library: Library) -> SharedLabels:
+    """Draw `n` sentences of a whole assisting corpus: the random baseline of a threshold that keeps `n`."""
+    if n >= len(whole):
+        return SharedLabels(assisting=whole.fingerprint)
+    rows = np.sort(np.random.default_rng(draw).choice(len(whole), n, replace=False))
+    part = library.subset(
+        whole, rows, name=f"{whole.name}, {n:,} at random, draw {draw}", origin={"from": whole.fingerprint}
+    )
+    more = network not in ON_ENCODER and set(whole.types) != set(part.types)
+    return SharedLabels(assisting=part.fingerprint, assisting_types=tuple(sorted(whole.types)) if more else ())
+
+
+def _some(rows: IntArray, threshold: float) -> IntArray:
+    if not len(rows):
+        raise ConfigError(
+            f"threshold: no sentence has a symmetric KL divergence (SKL) below {threshold:g}; give more, such as 1."
+        )
+    return rows
+
+
+def check_assisting(network: str, corpus: Corpus, types: Collection[str]) -> None:
+    """Check that a network can learn from an assisting corpus.
+
+    types: types of the training set. Errors: CorpusError, ConfigError.
+    """
+    if not corpus.types:
+        raise CorpusError(
+            f"{corpus.name}: holds no labelled entity, so it cannot assist; give a labelled corpus, or a higher"
+            " threshold."
+        )
+    if network in ON_ENCODER and (strange := sorted(set(corpus.types) - set(types))):
+        raise ConfigError(
+            f"assisting: {', '.join(strange)} {'is no type' if len(strange) == 1 else 'are no types'} of the"
+            " training sentences; map or leave out types with skl's type map, or choose the network charcnn, which"
+            " keeps them apart."
+        )
+
+
+KIND = Kind(
+    "skl",
+    SklConfig,
+    run,
+    SklResult,
+    title=lambda run: f"Score {run.corpus(run.config['assisting'])} against {run.corpus(run.config['primary'])}",
+    outcome=lambda result, _: (
+        f"{result.entities.drifting:,} of the {count(result.overlapping, 'entity', 'entities')} in both corpora drift"
+    ),
+    page="Assisting",
+    opens=True,
+)

@@ -1,4 +1,4 @@
-"""Assisting labelled corpora: what a finished `skl` run says, and what is kept at a threshold."""
+"""What pages and commands ask about assisting corpora: drift, what a threshold keeps, and sweeps of thresholds."""
 
 import csv
 import io
@@ -8,18 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from core.assisting import assist_result as assist
-from core.assisting.assist_result import AssistResult as AssistResult
-from core.assisting.assist_result import AssistRow as AssistRow
-from core.assisting.assist_result import AssistTable as AssistTable
-from core.assisting.assist_result import SweepPoint
-from core.assisting.assist_result import in_words as in_words
-from core.assisting.drift import Assisted as Assisted
-from core.assisting.drift import DriftRow as DriftRow
-from core.assisting.drift import Mark as Mark
-from core.assisting.drift import SklResult
-from core.assisting.score import DRIFTS as DRIFTS
-from core.assisting.score import SWEEP as SWEEP
+from core.assisting.assist import AssistResult, SweepPoint, points
+from core.assisting.skl import Assisted, DriftRow, Mark, SklResult
 from core.corpora.corpus import Corpus
 from core.corpora.writers import harmless, write_file
 from core.errors import PathError
@@ -33,20 +23,20 @@ from core.text.sentence import Sentence
 
 @kept_per_home(4)
 def get(run_id: str) -> Assisted:
-    """A finished `skl` run, read once."""
+    """Return a finished `skl` run; it is read once per home."""
     return Assisted.read(store().get(run_id), library())
 
 
 def result(run_id: str) -> SklResult:
-    """Result of a finished `skl` run. Errors: RunError."""
+    """Return the result of a finished `skl` run. Errors: RunError."""
     return results.read(store().get(run_id), SklResult)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kept:
-    """Counts of the sentences that a threshold keeps of the assisting corpus.
+    """Number of assisting sentences that a threshold keeps.
 
-    sharing_nothing: kept only because no entity of them is in the primary corpus, so that nothing could drift.
+    sharing_nothing: sentences kept only because they share no entity with the primary corpus.
     """
 
     threshold: float
@@ -56,7 +46,7 @@ class Kept:
 
 
 def kept(run_id: str, threshold: float) -> Kept:
-    """Count what a threshold keeps; nothing is scored again."""
+    """Count the sentences that a threshold keeps, from the stored scores."""
     assisted = get(run_id)
     rows = assisted.kept(threshold)
     alone = int((assisted.overlaps[rows] == 0).sum())
@@ -69,9 +59,9 @@ def _table(run_id: str) -> Sequence[DriftRow]:
 
 
 def drift(run_id: str, search: str = "", least_skl: float = 0.0, least_count: int = 1) -> list[DriftRow]:
-    """The shared entities, farthest first.
+    """Return the shared entities, largest SKL first.
 
-    search: what an entity's name must hold. least_count: in each of the two corpora.
+    search: text that the entity must contain. least_count: occurrences in each of the two corpora.
     """
     return [
         row
@@ -84,7 +74,7 @@ def drift(run_id: str, search: str = "", least_skl: float = 0.0, least_count: in
 
 @exporting
 def drift_csv(run_id: str, rows: Sequence[DriftRow]) -> bytes:
-    """Rows of `drift` for a spreadsheet, which is not to compute what looks like a formula."""
+    """Return rows of `drift` as CSV; no cell is a formula to a spreadsheet."""
     return _csv(rows)
 
 
@@ -98,16 +88,16 @@ def _csv(rows: Sequence[DriftRow]) -> bytes:
 
 @exporting
 def export_drift(run_id: str, path: Path) -> None:
-    """Write all of `drift` as CSV. Errors: PathError."""
+    """Write all rows of `drift` as CSV. Errors: PathError."""
     write_file(_csv(drift(run_id)), path)
 
 
 def sentences(
     run_id: str, threshold: float, *, at_line: bool = True, n: int = 8
 ) -> tuple[list[tuple[float, Sentence, list[Mark]]], list[tuple[float, Sentence, list[Mark]]]]:
-    """(kept, dropped) sentences to read that share an entity: score, sentence, marks.
+    """Return (kept, dropped) example sentences that share an entity: score, sentence, marks.
 
-    at_line: those nearest to the threshold; else those farthest from it.
+    at_line: True for those nearest to the threshold, False for those farthest from it.
     """
     assisted = get(run_id)
     sharing = np.flatnonzero(assisted.overlaps > 0)
@@ -126,23 +116,23 @@ def _examples(assisted: Assisted, rows: IntArray) -> list[tuple[float, Sentence,
 
 
 def seal(run_id: str, threshold: float) -> Corpus:
-    """The kept sentences as a corpus of their own, ready to train on. Errors: ConfigError where none is kept."""
+    """Seal the kept sentences as a corpus to train on. Errors: ConfigError if none is kept."""
     return get(run_id).seal(threshold, library())
 
 
 @exporting
 def export(run_id: str, threshold: float, path: Path) -> int:
-    """Write the kept sentences as CoNLL (IOB2); how many there are. Errors: ConfigError where none is kept."""
+    """Write the kept sentences as CoNLL (IOB2); return their number. Errors: ConfigError if none is kept."""
     return get(run_id).export(threshold, path)
 
 
 def unshared_types(primary: Corpus, assisting: Corpus) -> list[str]:
-    """The types that only one of two corpora has, what a type map is for."""
+    """Return the types that only one of two corpora has; a type map is for them."""
     return sorted(set(primary.types) ^ set(assisting.types))
 
 
 def read_type_map(path: Path) -> tuple[str, ...]:
-    """A file of OLD=NEW lines; empty ones and those that begin with # say nothing. Errors: PathError."""
+    """Read a file of OLD=NEW lines; empty lines and lines that begin with # are ignored. Errors: PathError."""
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -152,7 +142,7 @@ def read_type_map(path: Path) -> tuple[str, ...]:
 
 
 def sweeps(run_id: str) -> list[Run]:
-    """`assist` runs on the corpora and options of a `skl` run, newest first."""
+    """Return the `assist` runs with the corpora and options of a `skl` run, newest first."""
     config = store().get(run_id).manifest.config
     return [
         run
@@ -162,11 +152,10 @@ def sweeps(run_id: str) -> list[Run]:
 
 
 def swept(run_id: str) -> AssistResult:
-    """Result of a finished `assist` run. Errors: RunError."""
-    return assist.read(store().get(run_id))
+    """Return the result of a finished `assist` run. Errors: RunError."""
+    return results.read(store().get(run_id), AssistResult)
 
 
 def sweep_points(run_id: str, share: str) -> list[SweepPoint]:
-    """F1 by threshold of a finished `assist` run where `share` is learnt together, as `figures.f1_by_threshold` takes
-    it."""
-    return assist.points(swept(run_id).rows, share)
+    """Return F1 by threshold of a finished `assist` run for one share."""
+    return points(swept(run_id).rows, share)

@@ -5,9 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from core.assisting.drift import Assisted, check_assisting, mapped, random_part
-from core.assisting.score import check_trainable
-from core.assisting.skl import parse_map
+from core.assisting.skl import Assisted, check_assisting, check_trainable, mapped, parse_map, random_part
 from core.bias.result import RebuildResult, read_edits
 from core.corpora.corpus import Corpus
 from core.errors import ConfigError

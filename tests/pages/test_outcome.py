@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from core.assisting.drift import SklResult
+from core.assisting.skl import SklResult
 from core.bias.result import DifficultyResult, RebuildResult, RobustnessResult
 from core.encoders.fetch import FetchResult
 from core.encoders.rank import RankResult

@@ -15,8 +15,7 @@ import pytest
 
 from core.assisting import skl
 from core.assisting import view as assisting
-from core.assisting.assist import _table
-from core.assisting.assist_result import AssistRow
+from core.assisting.assist import AssistRow, _table, in_words
 from core.assisting.view import Kept
 from core.corpora import readers
 from core.corpora.corpus import Corpus
@@ -171,7 +170,9 @@ def test_dev_chooses_the_threshold_and_test_does_not() -> None:
             "mean": test + 0.5,
             "sd": 0.7,
         }
-        return AssistRow(arm=arm, share=share, threshold=threshold, kept=1, run=arm, steps=1, passes=1.0, **f1s)
+        return AssistRow(
+            arm=arm, share=share, threshold=threshold, kept=1, run=arm, runs=[arm], steps=1, passes=1.0, **f1s
+        )
 
     rows = [
         row("monolingual", 0.0, 99, 20),
@@ -206,7 +207,7 @@ def test_a_sweep_trains_every_arm_once(corpora: Pair, seal: Seal, share: str, un
     assert [config["assisting_weight"] for config in tuned] == [0.1, 0.3, 0.3, 0.3]
     assert [point.threshold for point in assisting.sweep_points(run.id, share)[::2]] == [0.0, 1.0, 9.5, 10.0]
     assert table.verdicts["all"].delta == pytest.approx(table.skl - table.all, abs=0.01)
-    assert "the dev set chose the threshold" in assisting.in_words(table)
+    assert "the dev set chose the threshold" in in_words(table)
 
 
 def test_an_encoder_borrows_sentences(corpora: Pair) -> None:
@@ -302,10 +303,10 @@ def test_what_cannot_be_trained_on_is_refused_before_the_first_training(given: d
     refused({**given, "assisting": given["test"]}, "give a corpus with sentences of its own", CorpusError)
     for limit in (math.inf, math.nan, 0.0):
         refused(given, "must be numbers above 0", thresholds=(1.0, limit))
-    refused(given, "paper is how Murthy et al. 2018 trained their charcnn", preset="paper", network="bilstm")
+    refused(given, "paper trains the charcnn of Murthy et al. 2018", preset="paper", network="bilstm")
     for pairs in ("PER=person",), ("ORG=LOC", "LOC=ORG"):
         made("skl", primary=given["primary"], assisting=given["assisting"], type_map=pairs)
-        refused(given, "renames what home itself says", type_map=pairs)
+        refused(given, "renames a type of home, and training uses", type_map=pairs)
 
 
 def test_all_arms_make_the_same_steps_and_one_borrows_as_many_sentences_at_random(
@@ -326,7 +327,7 @@ def test_all_arms_make_the_same_steps_and_one_borrows_as_many_sentences_at_rando
     assert table.random == pytest.approx(np.mean(rows[3]["test"]))
     assert table.random is not None
     assert table.verdicts["random"].delta == pytest.approx(table.skl - table.random, abs=0.01)
-    assert "beside as many at random (" in assisting.in_words(table)
+    assert "beside as many at random (" in in_words(table)
 
 
 def test_the_paper_preset_takes_one_sentence_per_step_from_each_corpus_in_turn(

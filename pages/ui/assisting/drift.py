@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 
 from core.assisting import view as assisting
-from core.assisting.view import Assisted, DriftRow
+from core.assisting.skl import DRIFTS, Assisted, DriftRow
 from pages.ui.frame import guard
 from pages.ui.grid import grid
 from pages.ui.project import later
@@ -26,7 +26,7 @@ def drift(run_id: str) -> None:
             f"**{result.overlapping:,}** entities are in both corpora (of {result.entities.primary:,} in"
             f" {plain(assisted.primary.name)}, {result.entities.assisting:,} in {plain(assisted.assisting.name)});"
             f" **{result.entities.drifting:,}** of them drift: their symmetric KL divergence (SKL) is above"
-            f" {assisting.DRIFTS:g}."
+            f" {DRIFTS:g}."
         )
         rows = assisting.drift(run_id, **_filters())
         if not rows:

@@ -8,7 +8,8 @@ import streamlit as st
 from core import shown_command as commands
 from core.assisting import plot
 from core.assisting import view as assisting
-from core.assisting.view import AssistRow, AssistTable
+from core.assisting.assist import AssistRow, AssistTable, in_words
+from core.assisting.skl import SWEEP
 from core.importing import view as corpora
 from core.projects import runs
 from core.projects.runs import Run
@@ -75,7 +76,7 @@ def _setup(run_id: str) -> None:
             dev = corpus_picker(f"{DEV.title} of the primary corpus", "assisting.dev", roles.get("dev"))
         with right:
             test = corpus_picker(f"{TEST.title} of the primary corpus", "assisting.test", roles.get("test"))
-        thresholds = st.multiselect("Thresholds", assisting.SWEEP, assisting.SWEEP, key="assisting.thresholds")
+        thresholds = st.multiselect("Thresholds", SWEEP, SWEEP, key="assisting.thresholds")
         seeds = st.number_input("Seeds", 1, 20, 3, key="assisting.seeds", help="3 for a look, 5 for a claim")
         more: dict[str, Any] = {}
         if expert():
@@ -93,7 +94,7 @@ def _setup(run_id: str) -> None:
 def _outcome(run_id: str) -> None:
     result = assisting.swept(run_id)
     for table_of_share in result.tables:
-        st.markdown(f"**{plain(assisting.in_words(table_of_share))}**")
+        st.markdown(f"**{plain(in_words(table_of_share))}**")
         figure = plot.f1_by_threshold(assisting.sweep_points(run_id, table_of_share.share), table_of_share.threshold)
         chart(figure, f"assisting.f1.{table_of_share.share}", f"Score by threshold, sharing {table_of_share.share}")
     name = "Test score alone, with all, with as many at random, with what was chosen"

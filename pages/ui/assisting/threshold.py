@@ -10,7 +10,8 @@ import streamlit as st
 from core import shown_command as commands
 from core.assisting import plot
 from core.assisting import view as assisting
-from core.assisting.view import Kept, Mark
+from core.assisting.skl import DRIFTS, Mark
+from core.assisting.view import Kept
 from core.importing.view import Sentence
 from core.projects import runs
 from core.shown import count
@@ -119,7 +120,7 @@ def _sentences(run_id: str, threshold: float) -> None:
 def _marked(sentence: Sentence, marks: list[Mark]) -> str:
     words = [escape(token) for token in sentence.tokens]
     for mark in marks:
-        drifts = mark.skl > assisting.DRIFTS
+        drifts = mark.skl > DRIFTS
         usual = "" if mark.usual == mark.type else f" · {escape(mark.usual)}"
         label = f" <small>{escape(mark.type)}{usual} · {mark.skl:.1f}</small>" if drifts else ""
         words[mark.start] = f'<mark class="w-entity" style="--c:{DRIFT if drifts else AGREE}">{words[mark.start]}'

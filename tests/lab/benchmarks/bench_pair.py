@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from core.assisting.drift import Assisted, SharedLabels, random_part
+from core.assisting.skl import Assisted, SharedLabels, random_part
 from core.corpora.library import Library
 from core.projects import runs
 from core.runs import result
