@@ -36,7 +36,6 @@ from typing import Literal
 
 from core import __version__
 from core.experiment import result as leaderboard
-from core.experiment import words as findings
 from core.experiment.report.as_docx import docx
 from core.experiment.report.as_html import html
 from core.experiment.report.as_pdf import pdf
@@ -52,6 +51,7 @@ from core.experiment.report.documents import examples as picked_examples
 from core.experiment.report.parts import Cover, Document
 from core.experiment.result import ArmRow
 from core.experiment.results import corpus_name, finding, missing, unfound_types
+from core.experiment.words import main as main_line
 from core.experiment.words import overlap_in_short
 from core.files import read_object, write_atomic
 from core.importing.view import ROLES
@@ -61,6 +61,10 @@ from core.tagging import result as taggers
 from core.tagging.result import TypeScores
 from core.terms import TEST
 
+Format = Literal["html", "pdf", "docx"]
+FORMATS: tuple[Format, ...] = ("pdf", "docx", "html")
+REPORTED = ("experiment", "study")  # kinds of runs that have a report
+LONGEST = 100  # characters of a field of the cover
 TRIAL = "sentences to try"  # name of the corpus of typed sentences, which is removed after it was shown
 
 
@@ -222,12 +226,6 @@ def board_lines(run_id: str) -> list[str]:
         return leaderboard.without_number(path.read_text(encoding="utf-8")).split("\n")
 
 
-Format = Literal["html", "pdf", "docx"]
-FORMATS: tuple[Format, ...] = ("pdf", "docx", "html")
-REPORTED = ("experiment", "study")
-LONGEST = 100  # characters of a field of the cover
-
-
 @exporting
 def report(run_id: str, suffix: Format = "html", cover: Cover | None = None, *, examples: bool = True) -> bytes:
     """Return the report of a finished experiment or study: a page for decision-makers and a technical one.
@@ -282,7 +280,7 @@ def _experiment_report(run_id: str, cover: Cover, examples: bool) -> Document:
     run, summary = store().get(run_id), board(run_id)
     config = run.manifest.config
     rows = summary.leaderboard
-    main = findings.main(summary)
+    main = main_line(summary)
     base = leaderboard.baseline(main, rows) if main else None
     report = Report(
         rows=rows,
