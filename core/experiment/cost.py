@@ -190,7 +190,9 @@ class Seconds:
             # All lines read as much as the line with the most text.
             reads = [self._reads(c) for c in self.config.cells if c.arm.pretrains and c.arm.budget != WHOLE]
             sentences, tokens = max(reads, default=(sentences, tokens))
-        return self._mlm(sentences, tokens, self._texts(cell.arm))
+        roles = ["task"] * cell.arm.task + ["domain"] * bool(cell.arm.strategy)
+        texts = self.sources if cell.arm.source else [self.corpora[role] for role in roles]
+        return self._mlm(sentences, tokens, list(texts))
 
     def halves(self) -> float:
         """Return the seconds of finding near duplicates among all labelled sentences and sealing the halves."""
@@ -305,13 +307,6 @@ class Seconds:
         speed = self._speed(Speed.measured(self.measured, "mlm", "task"), settings, self.encoder, texts)
         return estimate.mlm(speed, settings, sentences=sentences, tokens=tokens, held_out=held_out).expected
 
-    def _texts(self, arm: Arm) -> list[Corpus]:
-        """Return the corpora that a line's MLM reads."""
-        if arm.source:
-            return list(self.sources)
-        roles = ["task"] * arm.task + ["domain"] * bool(arm.strategy)
-        return [self.corpora[role] for role in roles]
-
     def _reads(self, cell: Cell) -> tuple[int, float]:
         """Return (sentences, tokens) that a line's MLM reads, before flagged sentences are known."""
         if cell.arm.source:
@@ -320,16 +315,15 @@ class Seconds:
         task = self.corpora["task"]
         sentences, tokens = (len(task), float(task.n_tokens)) if cell.arm.task else (0, 0.0)
         if cell.arm.strategy:
-            mean = self.corpora["domain"].n_tokens / len(self.corpora["domain"])
-            n = len(task) if cell.arm.plain_name == CONTROL else self._chosen(cell.budget, mean)
+            domain = self.corpora["domain"]
+            mean = domain.n_tokens / len(domain)
+            n = len(task)
+            if cell.arm.plain_name != CONTROL:
+                budget = Budget.parse(cell.budget)
+                by_unit = {"tokens": budget.value / mean, "fraction": budget.value * len(domain)}
+                n = min(int(by_unit.get(budget.unit, budget.value)), len(domain))
             sentences, tokens = sentences + n, tokens + n * mean
         return sentences, tokens
-
-    def _chosen(self, text: str, mean: float) -> int:
-        """Return the number of sentences that a budget selects from D_C. mean: tokens per sentence."""
-        budget, n_domain = Budget.parse(text), len(self.corpora["domain"])
-        wanted = {"tokens": budget.value / mean, "fraction": budget.value * n_domain}.get(budget.unit, budget.value)
-        return min(int(wanted), n_domain)
 
     def _pieces(self, name: str) -> float:
         return self.corpora[name].n_tokens * self.measured.pieces[name]

@@ -317,13 +317,10 @@ def _types(base: ArmRow | None, main: ArmRow | None) -> list[TypeScores]:
     """Return scores by type of the baseline and the main line; [] if files are gone."""
     with suppress(RunError, CorpusError):
         if base and main:
-            return taggers.by_type(*([store().get(run) for run in _same_test(row)] for row in (base, main)))
+            # If halves are swapped, replicates have different test sets.
+            lines = [row.finetunes[:1] if row.halves_runs else row.finetunes for row in (base, main)]
+            return taggers.by_type(*([store().get(run) for run in line] for line in lines))
     return []
-
-
-def _same_test(row: ArmRow) -> Sequence[str]:
-    """Return the runs of a line that share a test set: all replicates, or the first if halves are swapped."""
-    return row.finetunes[:1] if row.halves_runs else row.finetunes
 
 
 def _examples(base: ArmRow | None, main: ArmRow | None) -> Examples | None:

@@ -3,7 +3,7 @@
 A sentence and its near duplicates (`corpora.hygiene`) are in the same half (SOURCES.md, Halves swapped).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain
 
@@ -34,8 +34,14 @@ class HalvesConfig(Config):
 
 
 def run(config: HalvesConfig, job: Job) -> HalvesResult:
-    """Seal the pool and all parts of both halves as corpora. Artifacts: `halves.npz`."""
-    pool = _pool([job.corpus(name) for name in dict.fromkeys((config.train, config.dev, config.test))], job)
+    """Seal the pool and all parts of both halves as corpora. Artifacts: `halves.npz`.
+
+    Errors: ConfigError if a half is too small, CorpusError if a corpus is not labelled.
+    """
+    corpora = [job.corpus(name) for name in dict.fromkeys((config.train, config.dev, config.test))]
+    origin = {"from": corpora[0].fingerprint, "with": [other.fingerprint for other in corpora[1:]]}
+    sentences = chain.from_iterable(map(labelled, corpora))
+    pool = job.library.seal(sentences, name=f"{corpora[0].name} pool", origin=origin, labelled=True)
     job.context.part(1, 2, "copies")
     clusters = audit.read(job.child("audit", corpus=pool.fingerprint, **Flagging().model_dump())).cluster
     job.context.part(2, 2, "halves")
@@ -51,14 +57,6 @@ def run(config: HalvesConfig, job: Job) -> HalvesResult:
     halves = [_half(config, job, pool, own, other) for own, other in swapped]
     write_halves(job.context, [np.sort(other) for _, other in swapped])
     return HalvesResult(pool=pool.fingerprint, sentences=len(pool), halves=halves)
-
-
-def _pool(corpora: Sequence[Corpus], job: Job) -> Corpus:
-    """Seal all sentences as one corpus. Errors: CorpusError if one is not labelled."""
-    first, *others = corpora
-    origin = {"from": first.fingerprint, "with": [other.fingerprint for other in others]}
-    sentences = chain.from_iterable(map(labelled, corpora))
-    return job.library.seal(sentences, name=f"{first.name} pool", origin=origin, labelled=True)
 
 
 def _half(config: HalvesConfig, job: Job, pool: Corpus, own: IntArray, test: IntArray) -> Half:

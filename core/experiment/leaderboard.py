@@ -36,7 +36,7 @@ from core.runs import result as results
 from core.runs.store import Run, RunStore
 from core.selection.result import SelectResult
 from core.stats import sequential
-from core.stats.bootstrap import DRAWS, Difference, Resampled, compare, resample
+from core.stats.bootstrap import DRAWS, Difference, compare, resample
 from core.stats.multipliers import Worth, worth
 from core.stats.pooled import Estimate
 from core.stats.sequential import ALPHA, Look
@@ -151,17 +151,14 @@ def _judgements(
         elif cell.arm.name == arms.NONE:
             judgements.append(Judgement(word="baseline", why="What every other variant is measured against."))
         else:
-            judgements.append(_unjudged(line, compare(tables[str(cell)], baselines[cell], seed=seed)))
+            gap = compare(tables[str(cell)], baselines[cell], seed=seed)
+            if cell.arm.judged:
+                judgement = Judgement(word="not tested", why=finished.changed_of(line).why, none=gap)
+            else:
+                judgement = Judgement(word="control", why=arms.purpose(cell), helped=ANSWERS[gap.sign], none=gap)
+            judgements.append(judgement)
     judgements = [replace(each, unlearnt=unlearnt[line.cell]) for each, line in zip(judgements, lines, strict=True)]
     return _with_collapsed(judgements, lines, controls, seeds)
-
-
-def _unjudged(line: FinishedLine, difference: Difference) -> Judgement:
-    """Return the judgement of a control, or of an arm that changed too few labels to be tested."""
-    if line.cell.arm.judged:
-        return Judgement(word="not tested", why=finished.changed_of(line).why, none=difference)
-    why = arms.purpose(line.cell)
-    return Judgement(word="control", why=why, helped=ANSWERS[difference.sign], none=difference)
 
 
 def _with_collapsed(
@@ -363,7 +360,12 @@ def planned_test(config: ExperimentConfig, lines: Sequence[FinishedLine], number
     if finished.nothing_learnt(lines, seeds):
         return None
     gap = resample(finished.evaluations_of(line), finished.evaluations_of(other), DRAWS, config.draw_seed)
-    look = _look(gap)
+    look = Look(
+        delta=np.array(gap.delta),
+        p=np.array(gap.p),
+        falling=np.array(gap.var_seeds + gap.var_both),
+        fixed=np.array(gap.var_sentences - gap.var_both),
+    )
     side = gap.difference(1 - ALPHA).sign  # the answer must agree with the interval that is shown next to it
     if (ended := sequential.ending(look, config.stops, number, config.effect, side=side)) is None:
         return None
@@ -384,15 +386,6 @@ def planned_test(config: ExperimentConfig, lines: Sequence[FinishedLine], number
     )
     unit = "replicates" if line.chains[0].replicate.number else "seeds"
     return replace(test, why=planned_words(test, unit) + finished.collapsed_words(claim, control, seeds))
-
-
-def _look(gap: Resampled) -> Look:
-    return Look(
-        delta=np.array(gap.delta),
-        p=np.array(gap.p),
-        falling=np.array(gap.var_seeds + gap.var_both),
-        fixed=np.array(gap.var_sentences - gap.var_both),
-    )
 
 
 def multipliers(

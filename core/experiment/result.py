@@ -515,13 +515,9 @@ def _text(worth: Worth | None) -> str:
         return f"reading more than {worth.most:.2g} times as much at random (beyond what was run)"
     lo = "less than 1" if worth.lo is None else f"{worth.lo:.2g}"
     hi = f"more than {worth.most:.2g}" if worth.hi is None else f"{worth.hi:.2g}"
-    return f"reading {_estimate(worth)} times as much at random (95% interval {lo} to {hi})"
-
-
-def _estimate(worth: Worth) -> str:
-    if worth.times <= 1:
-        return "less than 1"
-    return f"more than {worth.most:.2g}" if worth.times >= worth.most else f"about {worth.times:.2g}"
+    about = f"more than {worth.most:.2g}" if worth.times >= worth.most else f"about {worth.times:.2g}"
+    estimate = "less than 1" if worth.times <= 1 else about
+    return f"reading {estimate} times as much at random (95% interval {lo} to {hi})"
 
 
 def _labels(worth: Worth | None) -> str:

@@ -222,19 +222,20 @@ class Stages:
             )
         budgets = {cell.budget for cell in config.cells if cell.arm.source}
         caps = {budget: tokens_read(budget, config.cap_tokens, small.n_tokens) for budget in budgets}
-        return {(mark, at): self._capped(corpus, cap) for mark, corpus in whole.items() for at, cap in caps.items()}
+        texts: dict[tuple[str, str], Corpus] = {}
+        for mark, corpus in whole.items():
+            for budget, cap in caps.items():
+                rows = capped(corpus.lengths(), cap, config.draw_seed)
+                texts[mark, budget] = corpus
+                if len(rows) < len(corpus):
+                    name, origin = f"{corpus.name} {cap:,} tokens", {"from": corpus.fingerprint}
+                    texts[mark, budget] = self.job.library.subset(corpus, rows, name=name, origin=origin)
+        return texts
 
     def source(self, cell: Cell) -> Corpus | None:
         """Return the text that a line reads of its source; None if it reads none."""
         learns = cell.arm.source and not self.imported(cell.arm)
         return self.sources[self.named[cell.arm.source].fingerprint, cell.budget] if learns else None
-
-    def _capped(self, corpus: Corpus, cap: int) -> Corpus:
-        rows = capped(corpus.lengths(), cap, self.config.draw_seed)
-        if len(rows) == len(corpus):
-            return corpus
-        origin = {"from": corpus.fingerprint}
-        return self.job.library.subset(corpus, rows, name=f"{corpus.name} {cap:,} tokens", origin=origin)
 
     def select(self, cell: Cell, replicate: Replicate, alike: Run | None = None, times: float = 1) -> Options:
         """Return the options of selecting a line's S_C. Leaks in D_C, including those of dev, are never selected.
@@ -248,7 +249,10 @@ class Stages:
         # its leaks.
         plain = config.transductive == "none" and not self.pool
         given |= {"task": config.task if plain else self.task.fingerprint, "transductive": not plain}
-        given |= {"holdout": config.held_out, "strategy": arm.strategy, "options": self._own(arm.strategy)}
+        own = config.strategies.get(arm.strategy, {})
+        if "preset" in STRATEGIES[arm.strategy].Options.model_fields:  # the strategy trains a model
+            own = {"preset": config.preset, **own}
+        given |= {"holdout": config.held_out, "strategy": arm.strategy, "options": own}
         if self.pool:  # the same for all replicates, which then share the audit of D_C
             given |= {"holdout": self.barred, "dev": config.dev if "ner" in STRATEGIES[arm.strategy].models else ""}
         if arm.strategy == Gazetteer.name and config.gazetteer:
@@ -260,12 +264,6 @@ class Stages:
             # A multiple can exceed the size of D_C.
             budget = f"{min(tokens, self.job.corpus(config.domain).n_tokens)}tokens"
         return {**given, "budget": budget, **config.select}
-
-    def _own(self, strategy: str) -> Options:
-        """Return a strategy's own options; strategies that train a model get the experiment's preset."""
-        options = self.config.strategies.get(strategy, {})
-        trains = "preset" in STRATEGIES[strategy].Options.model_fields
-        return {"preset": self.config.preset, **options} if trains else options
 
     def pretrain(self, cell: Cell, replicate: Replicate, selects: Mapping[Cell, Run], pieces: float) -> Options:
         """Return the options of a line's pre-training. selects: its selection; under `fixed`, those of all lines."""

@@ -134,19 +134,14 @@ def of_study(result: StudyResult) -> Finding:
     what = word[answer].format(of, where)
     if result.choosing and answer != "yes" and result.reading.these.answer == "yes":
         what = f"{what} Reading helped, whatever was read."
-    what = f"{what}{_elsewhere(asked)}"
+    if asked.others and answer != "no evidence":
+        holds = "it would too" if asked.others.answer == answer else "that is not shown"
+        what = f"{what} On others like these {holds}."
     if few := [f"{task.name} ({task.too_few})" for task in result.tasks if task.too_few]:
         what = f"{what} On {', '.join(few)} too few labels could be changed to test it, which counts all the same."
     unsettled = _unsettled_study(result, asked)
     then = _train_longer(result) or _next_study(result, asked, unsettled)
     return Finding(what=what, sure=_sure_of(asked, n, unsettled.detects), next=then)
-
-
-def _elsewhere(asked: Question) -> str:
-    if asked.others is None or asked.these.answer == "no evidence":
-        return ""
-    shown = asked.others.answer == asked.these.answer
-    return f" On others like these {'it would too' if shown else 'that is not shown'}."
 
 
 def _sure_of(asked: Question, n: int, detects: float | None) -> str:

@@ -200,7 +200,9 @@ def points(value: float) -> str:
 
 def _sure(row: ArmRow, rows: Sequence[ArmRow], detects: float | None) -> str:
     """Return how sure a line's result is. detects: smallest gain at 80% power, points; None: unknown."""
-    n, failed = len(row.micro_f1), _failed_repetitions(row, rows)
+    # Repetitions in which a tagger of this line, or of a line it is compared with, learnt nothing.
+    failed = len({seed for each in (row, *compared_with(row, rows)) for seed in each.collapsed})
+    n = len(row.micro_f1)
     if n < 2:
         return ONCE
     if not is_known(row.interval):
@@ -213,17 +215,13 @@ def _sure(row: ArmRow, rows: Sequence[ArmRow], detects: float | None) -> str:
     if failed:
         counted = "it is" if failed == 1 else "they are"
         return f"{seen}. Of {n} repetitions, {number_in_words(failed).lower()} learnt nothing; {counted} included."
-    return f"{seen}.{detects_in_words(detects, n) if _open(row) else ''}"
+    is_open = row.verdict == "no evidence" or (row.verdict == "helped" and row.delta_random is not None)
+    return f"{seen}.{detects_in_words(detects, n) if is_open else ''}"
 
 
 def number_in_words(n: int) -> str:
     """Return a number up to six as a word, for the beginning of a sentence."""
     return _NUMBERS[n] if n < len(_NUMBERS) else f"{n:,}"
-
-
-def _failed_repetitions(row: ArmRow, rows: Sequence[ArmRow]) -> int:
-    """Count the repetitions in which a tagger of this line, or of a line it is compared with, learnt nothing."""
-    return len({seed for each in (row, *compared_with(row, rows)) for seed in each.collapsed})
 
 
 def _unlearnt(row: ArmRow, rows: Sequence[ArmRow]) -> Unlearnt:
@@ -258,11 +256,6 @@ def is_known(interval: tuple[float, float]) -> bool:
 def range_in_words(interval: tuple[float, float]) -> str:
     """Return the ends of an interval in words."""
     return f"{points(interval[0])} to {points(interval[1])}"
-
-
-def _open(row: ArmRow) -> bool:
-    """Return True if the question is not answered: against nothing, or else against the control."""
-    return row.verdict == "no evidence" or (row.verdict == "helped" and row.delta_random is not None)
 
 
 def _unsettled(row: ArmRow, result: ExperimentResult, outlook: Outlook) -> Open:

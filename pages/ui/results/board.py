@@ -130,22 +130,17 @@ def _further(rows: Sequence[ArmRow]) -> None:
         return
     st.subheader("The test set beside the harder sets", anchor=False)
     columns = {"arm": "Variant", "0": "Test set", **{str(i): name for i, name in enumerate(names, 1)}}
-    lines = [{"arm": line_name(row), **_on_each_test(row)} for row in rows]
-    against = baseline_words(rows)
+    against, lines = baseline_words(rows), []
+    for row in rows:
+        tests: list[ArmRow | FurtherTest] = [row, *row.also]
+        scores = [spread(test.mean, test.sd) for test in tests]
+        if row.verdict != "baseline":
+            scores = [f"{score} ({difference_words(test)})" for score, test in zip(scores, tests, strict=True)]
+        lines.append({"arm": line_name(row), **{str(i): score for i, score in enumerate(scores)}})
     table(lines, columns, f"Score of every variant on each test set, and the difference to {against}", wrapped=())
     st.caption(
         f"Mean ± spread over seeds; the difference to {against}, with its 95% interval. Verdicts rest on the test set."
     )
-
-
-def _on_each_test(row: ArmRow) -> dict[str, str]:
-    tests: list[ArmRow | FurtherTest] = [row, *row.also]
-    return {str(i): _with_difference(row, test) for i, test in enumerate(tests)}
-
-
-def _with_difference(row: ArmRow, test: ArmRow | FurtherTest) -> str:
-    score = spread(test.mean, test.sd)
-    return score if row.verdict == "baseline" else f"{score} ({difference_words(test)})"
 
 
 def spread(mean: float | None, sd: float | None) -> str:
