@@ -5,12 +5,12 @@ from collections.abc import Mapping
 import streamlit as st
 
 from core import terms
+from core.corpora.corpus import Corpus
 from core.errors import CorpusError
 from core.experiment import results
 from core.importing import checks, plot, ratios
-from core.importing import intake_view as intake
 from core.importing import view as corpora
-from core.importing.view import Corpus
+from core.importing.result import ROLES
 from core.projects import runs
 from core.terms import Term
 from pages.ui import checks as data_check
@@ -82,10 +82,10 @@ def main() -> None:
 
 def _import_run() -> None:
     """The import that this visit is about, or that is at work."""
-    run_id = attached(("add", intake.KIND), RUN)
+    run_id = attached(("add", "intake"), RUN)
     if run_id is None or not (st.query_params.get("run") == run_id or runs.state(run_id).active):
         return
-    several = runs.get(run_id).manifest.kind == intake.KIND
+    several = runs.get(run_id).manifest.kind == "intake"
     if run_panel(run_id, RUN, stopped=STOPPED_SEVERAL if several else STOPPED).state == "succeeded":
         (intake_outcome if several else report)(run_id)
 
@@ -122,8 +122,8 @@ def _undo() -> None:
     if not former:  # a project without parts is no state to go back to
         return
     changes = [
-        f"{corpora.ROLES[role].word}: {_called(former.get(role))} instead of {_called(now.get(role))}"
-        for role in corpora.ROLES
+        f"{ROLES[role].word}: {_called(former.get(role))} instead of {_called(now.get(role))}"
+        for role in ROLES
         if former.get(role) != now.get(role)
     ]
     undone = pressed(
@@ -164,7 +164,7 @@ def _card(term: Term, roles: tuple[str, ...]) -> None:
                 "Look at",
                 given,
                 default=given[0],
-                format_func=lambda role: corpora.ROLES[role].title,
+                format_func=lambda role: ROLES[role].title,
                 required=True,
                 key=f"corpora.look.{term.symbol}",
             )
@@ -174,7 +174,7 @@ def _card(term: Term, roles: tuple[str, ...]) -> None:
 def _role(role: str, held: str | None) -> None:
     """Draw who plays the part; the heading names it where there is only one."""
     # The key holds who plays the part: one given in another window or by a command fills the field anew.
-    term, key = corpora.ROLES[role], f"corpora.pick.{role}.{held}"
+    term, key = ROLES[role], f"corpora.pick.{role}.{held}"
     if role in ("task", "domain"):
         chosen = corpus_picker(term.title, key, held, label_visibility="collapsed")
     else:
@@ -241,8 +241,8 @@ def _library(sealed: list[Corpus]) -> None:
         sealed = sealed[: len(sealed) - derived + FEW]
     roles = corpora.roles()
     parts: dict[str, list[str]] = {}
-    for role in (role for role in corpora.ROLES if role in roles):
-        parts.setdefault(roles[role], []).append(corpora.ROLES[role].title)
+    for role in (role for role in ROLES if role in roles):
+        parts.setdefault(roles[role], []).append(ROLES[role].title)
     rows = [
         {
             "name": c.name,

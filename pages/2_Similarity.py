@@ -6,9 +6,9 @@ from typing import Any
 import streamlit as st
 
 from core import terms
+from core.corpora.corpus import Corpus
 from core.importing import checks
 from core.importing import view as corpora
-from core.importing.view import Corpus
 from core.projects import runs
 from core.similarity import view as similarity
 from pages.ui import checks as data_check

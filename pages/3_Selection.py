@@ -6,9 +6,11 @@ from typing import Any
 import streamlit as st
 
 from core import terms
+from core.corpora.hygiene import FLAGS
 from core.errors import ConfigError
 from core.importing import checks
 from core.importing import view as corpora
+from core.importing.result import ROLES
 from core.projects import runs
 from core.selection import view as selections
 from core.selection.choices import run_of
@@ -149,7 +151,7 @@ def _corpora() -> dict[str, Any]:
             with column:
                 # The key holds the corpus in use: one given elsewhere since fills the field anew.
                 key, held = f"selection.{role}.{roles.get(role)}", roles.get(role)
-                picked[role] = term_picker(corpora.ROLES[role], key, held, NOTES[role]) or ""
+                picked[role] = term_picker(ROLES[role], key, held, NOTES[role]) or ""
     holdout = [fingerprint for fingerprint in (picked.pop("test"),) if fingerprint]
     return {**picked, "holdout": holdout}
 
@@ -163,7 +165,7 @@ def _budget() -> dict[str, Any]:
         help="A number of sentences (1000) or tokens (50000tokens), a share of the domain corpus (20%), or all "
         "sentences from a score on (threshold:0.75).",
     )
-    words = {flag: flag.replace("_", " ") for flag in corpora.FLAGS}
+    words = {flag: flag.replace("_", " ") for flag in FLAGS}
     keep = right.multiselect(
         "Include even if flagged as",
         list(words),

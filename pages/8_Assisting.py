@@ -6,8 +6,8 @@ import streamlit as st
 
 from core import terms
 from core.assisting import view as assisting
+from core.corpora.corpus import Corpus
 from core.importing import view as corpora
-from core.importing.view import Corpus
 from core.projects import runs
 from pages.ui.assisting.drift import drift
 from pages.ui.assisting.map import options_form, type_map

@@ -22,7 +22,7 @@ from pydantic import field_validator
 from core.assisting.skl import SWEEP, Assisted, SharedLabels, SklConfig, check_trainable, parse_map, random_part
 from core.config import option
 from core.errors import ConfigError
-from core.importing.learnable import learnable
+from core.importing.audit import learnable
 from core.kind import Job, Kind
 from core.runs import result as results
 from core.runs.parts import Parts

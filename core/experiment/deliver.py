@@ -17,6 +17,7 @@ from core.errors import ConfigError, CorpusError, RunError
 from core.experiment import tables
 from core.experiment.results import board, study_board, tuned
 from core.files import read_back
+from core.importing.result import ROLES
 from core.projects.audit import exporting
 from core.projects.home import home, library, store
 from core.projects.removals import remove_run
@@ -54,7 +55,6 @@ from core.experiment.results import corpus_name, finding, missing, unfound_types
 from core.experiment.words import main as main_line
 from core.experiment.words import overlap_in_short
 from core.files import read_object, write_atomic
-from core.importing.view import ROLES
 from core.project_list import COVER_FILE
 from core.shown_command import command
 from core.tagging import result as taggers

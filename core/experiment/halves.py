@@ -14,8 +14,8 @@ from core.corpora.corpus import Corpus
 from core.corpora.shares import dealt
 from core.errors import ConfigError
 from core.experiment.result import Half, HalvesResult, write_halves
-from core.importing import audit_result as audit
 from core.importing.audit import Flagging
+from core.importing.result import read_audit
 from core.kind import Job, Kind
 from core.results import IntArray
 from core.tagging.scores import labelled
@@ -43,7 +43,7 @@ def run(config: HalvesConfig, job: Job) -> HalvesResult:
     sentences = chain.from_iterable(map(labelled, corpora))
     pool = job.library.seal(sentences, name=f"{corpora[0].name} pool", origin=origin, labelled=True)
     job.context.part(1, 2, "copies")
-    clusters = audit.read(job.child("audit", corpus=pool.fingerprint, **Flagging().model_dump())).cluster
+    clusters = read_audit(job.child("audit", corpus=pool.fingerprint, **Flagging().model_dump())).cluster
     job.context.part(2, 2, "halves")
     job.context.stage("splitting")
     sides = dealt(clusters, (1, 1), config.seed)

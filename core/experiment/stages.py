@@ -12,7 +12,7 @@ from core.errors import ConfigError
 from core.experiment.arms import CONTROL, NONE, RANDOM, SHARE, WHOLE, Arm, Cell
 from core.experiment.config import SPLITS, ExperimentConfig, Replicate, tokens_read
 from core.experiment.result import HalvesResult
-from core.importing.learnable import learnable
+from core.importing.audit import learnable
 from core.kind import Job, Options
 from core.runs.result import read
 from core.runs.store import Run

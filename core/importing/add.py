@@ -23,8 +23,7 @@ from core.corpora.readers import Problem, ReadOptions, ReadReport, read, reason_
 from core.corpora.uploads import forget, forget_unpacked, still_needed, sweep, uploaded
 from core.errors import EncodingError, OptionsError, ReadError, ResourceError
 from core.files import read_object, write_atomic
-from core.importing.result import AddResult, Cut
-from core.importing.result import path as rejects_of
+from core.importing.result import AddResult, Cut, rejects_path
 from core.kind import Job, Kind, Result
 from core.models import hub, unknown
 from core.paths import user_path
@@ -119,7 +118,7 @@ def run(config: AddConfig, job: Job) -> AddResult | Result:
 
 
 def _imported(config: AddConfig, job: Job) -> AddResult:
-    path, rejects = user_path(config.path), rejects_of(job.context.run)
+    path, rejects = user_path(config.path), rejects_path(job.context.run)
     if config.move:
         still_needed(path)
     try:

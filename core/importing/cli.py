@@ -14,6 +14,7 @@ from core.importing import addresses, checks, ratios
 from core.importing import intake_view as intake
 from core.importing import view as corpora
 from core.importing.cli_check import in_lines, warn
+from core.importing.result import parts_in_words
 from core.projects import runs
 from core.shown import count
 
@@ -128,7 +129,7 @@ def _taken(result: Mapping[str, object]) -> list[str]:
             lines.append(f"{each.part:<9} {one.name:<40} {one.sentences:>9,} sentences")
             lines += [f"note: {each.part}: {text}" for text in one.of_labels]
     more = "; the task corpus is the text of the training set" if taken.task_of_train else ""
-    return [*lines, f"in use as {intake.parts_in_words(taken.roles)}{more}"] if taken.roles else lines
+    return [*lines, f"in use as {parts_in_words(taken.roles)}{more}"] if taken.roles else lines
 
 
 @corpus.command("list")

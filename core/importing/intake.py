@@ -22,9 +22,7 @@ from core.corpora.uploads import forget_unpacked, keep_only, still_needed
 from core.errors import ConfigError, InputError, ResourceError, WinnowError
 from core.files import read_object, write_atomic
 from core.importing.add import proposed_name
-from core.importing.intake_result import IntakeResult, Taken, parts_in_words
-from core.importing.result import AddResult
-from core.importing.split_result import SplitResult
+from core.importing.result import AddResult, IntakeResult, SplitResult, Taken, parts_in_words
 from core.kind import About, Job, Kind, as_json
 from core.runs.result import read
 from core.runs.run import Run

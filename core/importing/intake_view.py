@@ -8,31 +8,20 @@ from pathlib import Path
 from core.corpora import looks
 from core.corpora import preview as previews
 from core.corpora.annotators import Agreement
+from core.corpora.corpus import Corpus
 from core.corpora.formats.folders import ALL_PARTS
 from core.corpora.formats.source import ARCHIVE
-from core.corpora.grouped import DIVIDE as DIVIDE
-from core.corpora.grouped import PARTS as PARTS
-from core.corpora.grouped import SOURCE as SOURCE
-from core.corpora.grouped import UNUSED as UNUSED
-from core.corpora.grouped import Look
-from core.corpora.grouped import Row as Row
-from core.corpora.proposal import Proposal as Proposal
-from core.corpora.proposal import propose
-from core.corpora.proposal import task_of_train as task_of_train
+from core.corpora.grouped import DIVIDE, SOURCE, UNUSED, Look
+from core.corpora.proposal import Proposal, propose
 from core.corpora.readers import ReadOptions
 from core.errors import WinnowError
 from core.importing import view as corpora
-from core.importing.intake_result import KIND as KIND
-from core.importing.intake_result import IntakeResult as IntakeResult
-from core.importing.intake_result import Taken as Taken
-from core.importing.intake_result import parts_in_words as parts_in_words
-from core.importing.view import Corpus
+from core.importing.result import ROLES, IntakeResult
 from core.projects.home import kept_per_home, store
 from core.runs.result import read
-from core.terms import in_words as in_words
 
 PART_TITLES = {
-    **{role: term.title for role, term in corpora.ROLES.items()},
+    **{role: term.title for role, term in ROLES.items()},
     DIVIDE: "Labels, to be divided",
     SOURCE: "Further source, kept apart",
     UNUSED: "Not used",

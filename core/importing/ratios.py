@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from core.corpora.corpus import Corpus
 from core.errors import CorpusError
-from core.importing.view import ROLES, roles
+from core.importing.result import ROLES
+from core.importing.view import roles
 from core.projects.home import library
 
 CHOICE = "N_S/N_D"

@@ -1,24 +1,30 @@
-"""What an `add` run leaves: its result, and the rows that it could not use.
+"""Results of the kinds of run that import, check and split corpora.
 
-artifacts/rejects.jsonl    file, line, kind, reason, raw; there only if anything was rejected
+An `add` run writes artifacts/rejects.jsonl (file, line, kind, reason, raw) if it rejected any row.
+An `audit` run writes artifacts/audit/, see `corpora.hygiene.Audit.save`.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 from core.corpora.annotators import Agreement
 from core.corpora.contradictions import Contradictions
 from core.corpora.formats.ledger import Problem
+from core.corpora.grouped import DIVIDE, SOURCE
+from core.corpora.hygiene import Audit
 from core.runs.run import Run
+from core.shown import count
+from core.terms import DEV, DOMAIN, TASK, TEST, TRAIN
 
-FILE = "rejects.jsonl"
+ROLES = {"task": TASK, "domain": DOMAIN, "train": TRAIN, "dev": DEV, "test": TEST}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cut:
-    """Rule that cut a text into tokens, `own` where it brought them, and why that was taken."""
+    """Rule that cut a text into tokens (`own`: the file has its own tokens), and the reason for it."""
 
     rule: Literal["words", "blanks", "own"]
     why: str
@@ -28,12 +34,12 @@ class Cut:
 class AddResult:
     """Result of an `add` run; rows are counted as in `ledger.ReadReport`.
 
-    corpus: fingerprint. name: what the corpus is called, another than `asked_name` where its text `was_here` or another
-    corpus bears that name. sentences, tokens: sealed. types: entities by type. unspaced: sentences with letters of a
-    script that writes no blanks between words. problems: the first rows that were not taken as they came. cut: None
-    of older runs. contradictory_texts: texts that occur with different labels, in `contradictory_sentences` sentences.
-    lost: sentences left out because they lost an annotation. partial: texts of which only some spans were answered.
-    agreement: of several annotators, None for one.
+    corpus: fingerprint. name: the corpus's name; it differs from `asked_name` if the text `was_here` or another corpus
+    has that name. sentences, tokens: numbers in the sealed corpus. types: entities by type. unspaced: sentences in a
+    script without spaces between words. problems: the first rows that were rejected, repaired or skipped. cut: None
+    in results of older versions. contradictory_texts: texts that occur with different labels, in
+    `contradictory_sentences` sentences. lost: sentences left out because they lost an annotation. partial: texts with
+    binary answers only. agreement: None for a single annotator.
     """
 
     corpus: str
@@ -73,7 +79,7 @@ class AddResult:
 
     @property
     def of_labels(self) -> Sequence[str]:
-        """Sentences on what to know of the labels before they are used."""
+        """Return sentences about problems of the labels that the user should know before training on them."""
         contradictory = Contradictions(texts=self.contradictory_texts, sentences=self.contradictory_sentences)
         agreement = self.agreement
         taken = (
@@ -104,6 +110,95 @@ def _partial(n: int) -> str:
     )
 
 
-def path(run: Run) -> Path:
-    """The path on which they are, or would be."""
-    return run.artifacts / FILE
+def rejects_path(run: Run) -> Path:
+    """Return the path of the rows that an `add` run rejected; the file exists only if there are any."""
+    return run.artifacts / "rejects.jsonl"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditResult:
+    """Result of an `audit` run.
+
+    flags: number of rows by flag. leak_rules, near_rules: number of leaks and of near duplicates by the rule that found
+    them. sentences: number of rows checked.
+    """
+
+    flags: Mapping[str, int]
+    leak_rules: Mapping[str, int]
+    sentences: int
+    near_rules: Mapping[str, int] = field(default_factory=dict)  # absent in results of older versions
+
+
+def write_audit(run: Run, audit: Audit) -> None:
+    """Write one byte of flags and one cluster number per row."""
+    audit.save(run.artifacts / "audit")
+
+
+def read_audit(run: Run) -> Audit:
+    """Read what `write_audit` wrote."""
+    return Audit.load(run.artifacts / "audit")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """One part of a split corpus.
+
+    corpus: its fingerprint. units: number of documents, values, or groups of duplicates in it. left_out: sentences left
+    out because a smaller part has a duplicate of them. types: entities by type.
+    """
+
+    name: str
+    corpus: str
+    sentences: int
+    tokens: int
+    units: int
+    left_out: int
+    types: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SplitResult:
+    """Result of a `split` run.
+
+    parts: in the order of their names. units: number of documents, values of the column, or sentences with their
+    duplicates, each kept whole. copies: sentences that have a duplicate or near duplicate. divided: groups of
+    duplicates that fell into several parts; `left_out` of each part counts the sentences removed because of that.
+    """
+
+    parts: Sequence[Part]
+    units: int
+    copies: int
+    divided: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taken:
+    """Files of one part of an `intake` run.
+
+    run: the `add` run that read them, "" if none could start. problem: why they were not imported, "" if they were.
+    """
+
+    part: str
+    files: int
+    run: str
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IntakeResult:
+    """Result of an `intake` run.
+
+    roles: roles that were given. task_of_train: the text of the training set became the task corpus.
+    """
+
+    parts: Sequence[Taken]
+    roles: Sequence[str]
+    task_of_train: bool
+
+
+def parts_in_words(parts: Sequence[str]) -> str:
+    """Name the parts of an import and count equal ones: `task corpus, 2 further sources`."""
+    words = {**{role: term.word for role, term in ROLES.items()}, DIVIDE: "labelled corpus"}
+    named = Counter(words.get(part, "further source" if part == SOURCE else part) for part in parts)
+    plural = {word: word.replace("corpus", "corpora") for word in named if word.endswith("corpus")}
+    return ", ".join(word if n == 1 else count(n, word, plural.get(word, "")) for word, n in named.items())

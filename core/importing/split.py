@@ -15,9 +15,8 @@ from core.config import Config, option
 from core.corpora.corpus import Corpus
 from core.corpora.shares import dealt, kept_in_smallest
 from core.errors import ConfigError
-from core.importing import audit_result as audit
 from core.importing.audit import Flagging
-from core.importing.split_result import Part, SplitResult
+from core.importing.result import Part, SplitResult, read_audit
 from core.kind import About, Job, Kind
 from core.results import BoolArray, IntArray
 
@@ -75,7 +74,7 @@ def run(config: SplitConfig, job: Job) -> SplitResult:
     corpus = job.corpus(config.corpus)
     units = _units(corpus, config.by)
     job.context.part(1, 2, "copies")
-    copies = audit.read(job.child("audit", corpus=corpus.fingerprint, **Flagging().model_dump())).cluster
+    copies = read_audit(job.child("audit", corpus=corpus.fingerprint, **Flagging().model_dump())).cluster
     job.context.part(2, 2, "parts")
     job.context.stage("splitting")
     if config.by == "sentence" and not config.keep_copies:

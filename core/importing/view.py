@@ -13,35 +13,24 @@ from core.corpora import preview as previews
 from core.corpora import readers
 from core.corpora import roles as parts
 from core.corpora.columns import kept_names, value_names
-from core.corpora.contradictions import Contradictions as Contradictions
-from core.corpora.corpus import Corpus as Corpus
+from core.corpora.corpus import Corpus
 from core.corpora.formats.folders import listing
 from core.corpora.formats.source import DOCUMENTS
-from core.corpora.hygiene import FLAGS as FLAGS
+from core.corpora.hygiene import FLAGS
 from core.corpora.writers import write_corpus
 from core.errors import CorpusError, PathError
-from core.importing import result as rejects
-from core.importing.add import LONGEST_NAME as LONGEST_NAME
-from core.importing.add import proposed_name as proposed_name
-from core.importing.audit_result import AuditResult as AuditResult
-from core.importing.audit_result import read as read_audit
-from core.importing.intake_result import ROLES as ROLES
-from core.importing.result import AddResult as AddResult
-from core.importing.split_result import SplitResult as SplitResult
-from core.paths import allowed_path
-from core.paths import allowed_roots as allowed_roots
+from core.importing.add import LONGEST_NAME
+from core.importing.result import ROLES, AddResult, AuditResult, SplitResult, read_audit, rejects_path
+from core.paths import allowed_path, allowed_roots
 from core.projects.audit import noted
 from core.projects.home import home, library, store
-from core.projects.usage import Usage as Usage
-from core.projects.usage import usage
+from core.projects.usage import Usage, usage
 from core.results import IntArray
 from core.runs.result import read as read_result
 from core.runs.run import holders
-from core.samples.sets import SampleSet as SampleSet
-from core.samples.sets import sample_sets
+from core.samples.sets import SampleSet, sample_sets
 from core.terms import plainly
-from core.text.sentence import Entity as Entity
-from core.text.sentence import Sentence as Sentence
+from core.text.sentence import Sentence
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -294,5 +283,5 @@ def split_by(corpus: Corpus) -> dict[str, list[str]]:
 
 def rejects_file(run_id: str) -> Path | None:
     """The rows that an `add` run could not use, as JSON lines; None where it used all."""
-    file = rejects.path(store().get(run_id))
+    file = rejects_path(store().get(run_id))
     return file if file.exists() else None

@@ -14,8 +14,8 @@ import numpy as np
 from core.config import option
 from core.corpora.corpus import BLOCK, Corpus
 from core.errors import CorpusError
+from core.importing.audit import learnable
 from core.importing.data_checks import red_items
-from core.importing.learnable import learnable
 from core.kind import About, Job, Kind
 from core.models import unknown
 from core.models.encoder_options import EncoderOptions

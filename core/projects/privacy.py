@@ -14,7 +14,7 @@ from core import audit_log, disks
 from core import door as doors
 from core.config import offline
 from core.errors import ConfigError
-from core.importing.view import allowed_roots
+from core.paths import allowed_roots
 from core.projects import door
 from core.projects.home import machine_home
 

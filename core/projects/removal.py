@@ -8,7 +8,6 @@ from pathlib import Path
 
 from core.corpora.corpus import ABOUT, Corpus
 from core.corpora.library import Library
-from core.importing.intake_result import KIND
 from core.projects.usage import counts_in_words, outermost, usage
 from core.runs.store import Run, RunStore
 
@@ -110,7 +109,7 @@ def _begun_for(going: Collection[str], runs: Mapping[str, Run], named: Mapping[s
 def _for_itself(run: Run, runs: Mapping[str, Run]) -> bool:
     """Whether it is one of several imports or divisions that were begun at once, of which each made its own corpora."""
     begun_by = runs.get(run.manifest.parent or "")
-    return begun_by is not None and begun_by.manifest.kind == KIND and run.result_file.exists()
+    return begun_by is not None and begun_by.manifest.kind == "intake" and run.result_file.exists()
 
 
 def _in_the_way(

@@ -10,6 +10,7 @@ from core.errors import CorpusError, WinnowError
 from core.experiment import find_out, results
 from core.experiment.find_out import choice_now
 from core.importing import view as corpora
+from core.importing.result import ROLES
 from core.projects import runs
 from core.selection import choices, insights
 from core.selection import prevalence_view as prevalence
@@ -165,7 +166,7 @@ def _worth() -> Stop:
     if not {"task", "domain"} <= given.keys():
         return Stop(name="worth", known="Needs a task corpus and a domain corpus too.", ready=False, open=False)
     if empty := without_entities():
-        known = f"The labels hold no entity: {in_words([f'the {corpora.ROLES[role].word}' for role in empty])}."
+        known = f"The labels hold no entity: {in_words([f'the {ROLES[role].word}' for role in empty])}."
         return Stop(name="worth", known=known, ready=False, open=False)
     known = "Not asked yet. Before anything starts you see what is compared, how long it takes and what it could show."
     if asked and (how := UNFINISHED.get(asked[0].state().state)):

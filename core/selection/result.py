@@ -22,7 +22,7 @@ from core.corpora.library import Library
 from core.corpora.writers import Format, Row, format_of, further_names, write_card, write_selection
 from core.errors import ConfigError
 from core.files import read_back
-from core.importing.audit_result import read as read_audit
+from core.importing.result import read_audit
 from core.results import FloatArray, IntArray, Prefer, Scores, Selection
 from core.runs.result import read as read_result
 from core.runs.store import Run

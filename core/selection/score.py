@@ -14,7 +14,7 @@ from core import cards
 from core.config import option
 from core.corpora.corpus import BLOCK, Corpus
 from core.errors import ConfigError, CorpusError
-from core.importing.learnable import learnable_rows
+from core.importing.audit import learnable_rows
 from core.kind import Job, Kind
 from core.models.encoder_options import EncoderOptions
 from core.reporter import Reporter

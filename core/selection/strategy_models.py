@@ -8,7 +8,7 @@ import numpy as np
 from core.corpora.corpus import Corpus
 from core.encoders.vectors import read_joined
 from core.errors import CorpusError
-from core.importing.learnable import learnable
+from core.importing.audit import learnable
 from core.kind import Job
 from core.models.encoder_options import EncoderOptions, encoder_options
 from core.results import FloatArray, Rows

@@ -3,10 +3,10 @@
 import numpy as np
 import streamlit as st
 
+from core.corpora.corpus import Corpus
 from core.experiment import results
 from core.explore import plot as explore_plot
 from core.explore import view as maps
-from core.importing.view import Corpus
 from core.results import FloatArray, IntArray
 from core.selection import insights
 from core.selection import plot as selection_plot

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import streamlit as st
 
 from core.importing import view as corpora
-from core.importing.view import Usage
 from core.projects import removals
 from core.projects.removals import Removal
 from core.projects.runs import Run
+from core.projects.usage import Usage
 from pages.ui.presses import pressed
 from pages.ui.runs.links import link
 from pages.ui.runs.words import run_titles, title

@@ -10,12 +10,13 @@ from typing import Any, Literal, get_args, get_origin
 import streamlit as st
 
 from core import charts
+from core.corpora.corpus import Corpus
 from core.importing import view as corpora
-from core.importing.view import Corpus, Sentence
 from core.projects.home import offline
 from core.projects.runs import Config
 from core.selection.view import Budget
 from core.shown import LONGEST, count, short
+from core.text.sentence import Sentence
 
 _MARKUP = re.compile(r"[!-/:-@\[-`{-~]")  # all of ASCII's punctuation
 _LINKED = re.compile(r"[:@]|www(?=\.)", re.IGNORECASE)  # what emoji names, bare links and addresses are told by

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from core.cli.main import run_main
+from core.corpora.hygiene import FLAGS
 from core.errors import ConfigError, CorpusError, RunError
 from core.explore import view as maps
 from core.importing import view as corpora
@@ -40,7 +41,7 @@ def chosen(home: Path) -> Names:
 
 def at_random(budget: str, **options: str) -> str:
     """Select at random from the corpora in use."""
-    asked = {**corpora.roles(), "strategy": "random", "budget": budget, "keep": corpora.FLAGS, **options}
+    asked = {**corpora.roles(), "strategy": "random", "budget": budget, "keep": FLAGS, **options}
     return runs.execute("select", asked).id
 
 

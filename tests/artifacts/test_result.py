@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 
 from core.errors import RunError
 from core.explore.result import MapResult, Topic
-from core.importing.audit_result import AuditResult
+from core.importing.result import AuditResult
 from core.kind import as_json
 from core.runs.result import read
 from core.runs.store import RunStore

@@ -20,6 +20,7 @@ from core.explore import regions
 from core.explore import view as maps
 from core.importing import uploads
 from core.importing import view as facade_corpora
+from core.importing.result import ROLES
 from core.projects import run_labels as labels
 from core.projects import runs
 from core.selection import view as selections
@@ -175,7 +176,7 @@ def test_every_button_does_something(
         for run in runs.listed():
             if run.id not in before and run.state().state != "succeeded":
                 shutil.rmtree(run.path)
-        for role in facade_corpora.ROLES:
+        for role in ROLES:
             facade_corpora.set_role(role, parts.get(role))
     assert one.pressed == {key for key, walk in BUTTONS.items() if walk == name}
 

@@ -10,10 +10,12 @@ import pytest
 
 from core.cli.main import run_main
 from core.corpora.corpus import Corpus
+from core.corpora.grouped import UNUSED
 from core.errors import OptionsError, ReadError, WinnowError
 from core.importing import intake_view as intake
 from core.importing import uploads
 from core.importing import view as corpora
+from core.importing.add import proposed_name
 from core.projects import runs
 from core.runs.run import Run
 from tests.imports.shape import Content
@@ -90,10 +92,10 @@ def _bytes(content: Content) -> bytes:
 def _proposed(path: Path) -> Run:
     """`pages.ui.corpora.proposal`: labelled files are the training set, others the task corpus."""
     proposal = intake.proposal([path])
-    parts = {row.files[0]: "train" if row.labelled else "task" for row in proposal.rows if row.part != intake.UNUSED}
+    parts = {row.files[0]: "train" if row.labelled else "task" for row in proposal.rows if row.part != UNUSED}
     if not parts:
         raise ReadError(path.name, None, "; ".join(row.seen for row in proposal.rows))
-    return runs.execute(intake.KIND, intake.options(proposal, [path], parts, move=True))
+    return runs.execute("intake", intake.options(proposal, [path], parts, move=True))
 
 
 def _form(path: Path, options: Mapping[str, str], said: list[str]) -> Run:
@@ -103,7 +105,7 @@ def _form(path: Path, options: Mapping[str, str], said: list[str]) -> Run:
     said += [problem.reason for problem in preview.problems]
     form: dict[str, object] = {
         "path": str(path),
-        "name": corpora.proposed_name(path),
+        "name": proposed_name(path),
         "encoding": encoding,
         "move": True,
     }

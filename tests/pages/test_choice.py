@@ -14,6 +14,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from core.cli.main import run_main
+from core.corpora.hygiene import FLAGS
 from core.corpora.library import Library
 from core.errors import ConfigError
 from core.importing import view as facade_corpora
@@ -219,12 +220,10 @@ def test_a_share_becomes_a_score_that_takes_the_same_where_few_score_far_off(
     odd = " ".join(f"x{i}" for i in range(40))
     likely = [f"The {a} signs the {b} {c} ." for a in WORDS for b in WORDS for c in ("today", "now", "here")]
     domain = seal([*likely, odd], "with one far off").fingerprint
-    select = selected("ngram-perplexity", "10%", domain=domain, keep=facade_corpora.FLAGS)
+    select = selected("ngram-perplexity", "10%", domain=domain, keep=FLAGS)
     score = selections.budget_in(select, "threshold")
     assert len(score) <= len("threshold:-1.234567")
-    assert (
-        0 <= len(selections.choose(select, score, facade_corpora.FLAGS).rows) - len(selections.chosen(select).rows) <= 2
-    )
+    assert 0 <= len(selections.choose(select, score, FLAGS).rows) - len(selections.chosen(select).rows) <= 2
 
 
 def test_a_spoilt_file_counts_as_no_choice(select: str) -> None:

@@ -15,10 +15,7 @@ from core.encoders.rank import RankResult
 from core.encoders.vectors import EmbedResult, ImportResult
 from core.experiment.result import ExperimentResult, StudyResult
 from core.explore.result import MapResult
-from core.importing.audit_result import AuditResult
-from core.importing.intake_result import IntakeResult, Taken
-from core.importing.result import AddResult
-from core.importing.split_result import Part, SplitResult
+from core.importing.result import AddResult, AuditResult, IntakeResult, Part, SplitResult, Taken
 from core.kind import as_json
 from core.projects import runs as facade_runs
 from core.projects.runs import KINDS, Run

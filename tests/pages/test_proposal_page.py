@@ -9,11 +9,11 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.corpora import looks
-from core.corpora.grouped import Look
+from core.corpora.grouped import DIVIDE, SOURCE, UNUSED, Look
 from core.corpora.readers import Preview, ReadOptions, sniff
 from core.errors import ReadError
-from core.importing import intake_view as intake
 from core.importing import view as corpora
+from core.importing.result import ROLES
 from core.projects import runs
 from tests import documents
 from tests.pages.test_pages import opened, opened_on, texts
@@ -58,14 +58,14 @@ def test_parts_are_proposed_found_again_after_a_reload_and_used_in_one_press(
     monkeypatch.setattr(looks, "looks", counted)
     token = dropped(**FILES).query_params["upload"]
     app = opened(CORPORA, upload=token[0] if isinstance(token, list) else token)
-    assert parts(app) == {"mine.conll": intake.DIVIDE, "pile.txt": "domain"}
+    assert parts(app) == {"mine.conll": DIVIDE, "pile.txt": "domain"}
     said = unescape(texts(app))
     assert "120 sentences · labelled (PARTY)" in said
     assert "300 sentences" in said
     app.run()
     assert len(asked) == 1
     app.button(key="corpora.use").click().run()
-    assert set(corpora.roles()) == set(corpora.ROLES)
+    assert set(corpora.roles()) == set(ROLES)
     assert not list((home / "uploads").iterdir())
     assert "upload" not in app.query_params
     corpora.remove(corpora.roles()["domain"])
@@ -80,11 +80,11 @@ def test_a_row_offers_what_it_can_be_and_a_changed_part_is_what_is_used(home: Pa
     assert [n for row, n in offered.items() if "torn.docx" in row] == [1]  # not used
     assert "<b>torn" not in texts(app)
     box(app, "more.conll").select("train")
-    box(app, "mine.conll").select(intake.DIVIDE).run()
+    box(app, "mine.conll").select(DIVIDE).run()
     assert app.button(key="corpora.use").disabled  # two training sets
     for name in ("mine.conll", "more.conll"):
-        box(app, name).select(intake.UNUSED)
-    box(app, "pile.txt").select(intake.UNUSED).run()
+        box(app, name).select(UNUSED)
+    box(app, "pile.txt").select(UNUSED).run()
     assert app.button(key="corpora.use").disabled  # nothing is used
     box(app, "pile.txt").select("task").run()
     app.button(key="corpora.use").click().run()
@@ -95,7 +95,7 @@ def test_a_second_drop_adds_sources_and_replaces_only_what_is_chosen(home: Path)
     dropped(**FILES).button(key="corpora.use").click().run()
     before = corpora.roles()
     app = dropped(**TWO)
-    assert parts(app) == {"x.txt": intake.SOURCE, "y.txt": intake.SOURCE}
+    assert parts(app) == {"x.txt": SOURCE, "y.txt": SOURCE}
     box(app, "y.txt").select("domain").run()
     assert "pile (300 sentences)" in unescape(texts(app))  # what it replaces
     app.button(key="corpora.use").click().run()
@@ -110,7 +110,7 @@ def test_texts_dropped_together_are_kept_apart_if_asked(home: Path) -> None:
     assert set(parts(app).values()) == {"domain"}
     [joined] = [control for control in app.segmented_control if control.label.startswith("2 texts")]
     joined.set_value(joined.options[-1]).run()
-    assert parts(app) == {"x.txt": intake.SOURCE, "y.txt": "domain"}
+    assert parts(app) == {"x.txt": SOURCE, "y.txt": "domain"}
     app.button(key="corpora.use").click().run()
     assert {corpus.name for corpus in corpora.listed()} == {"x", "y"}
     assert corpora.find(corpora.roles()["domain"]).name == "y"
@@ -152,9 +152,9 @@ def test_a_folder_by_its_path_is_proposed_too_and_stays_as_it_is(home: Path, tmp
     app = opened(CORPORA, {"corpora.source": "A path on this machine"})
     app.text_input[0].set_value(str(folder))
     app.button(key="corpora.look").click().run()
-    assert parts(app) == {"mine.conll": intake.DIVIDE, "pile.txt": "domain"}
+    assert parts(app) == {"mine.conll": DIVIDE, "pile.txt": "domain"}
     app.button(key="corpora.use").click().run()
-    assert set(corpora.roles()) == set(corpora.ROLES)
+    assert set(corpora.roles()) == set(ROLES)
     assert sorted(path.name for path in folder.iterdir()) == sorted(FILES)
 
 

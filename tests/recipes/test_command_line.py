@@ -13,6 +13,7 @@ import pytest
 from core.corpora.corpus import Corpus
 from core.errors import InputError
 from core.importing import view as corpora
+from core.importing.add import proposed_name
 from core.projects import runs
 from core.projects.home import store
 from core.runs import worker
@@ -360,4 +361,4 @@ def test_a_name_is_sealed_without_what_a_terminal_obeys(seal: Seal, tmp_path: Pa
     file.write_text("Another sentence .\n")
     named = runs.execute("add", {"path": str(file)}).result()["name"]
     assert not OBEYED.search(named)
-    assert named.startswith(corpora.proposed_name(file))  # numbered where the name is taken
+    assert named.startswith(proposed_name(file))  # numbered where the name is taken

@@ -22,8 +22,7 @@ from core.importing import intake_view as intake
 from core.importing import uploads
 from core.importing import view as corpora
 from core.importing.intake import IntakeConfig
-from core.importing.intake_result import IntakeResult
-from core.importing.view import SplitResult
+from core.importing.result import IntakeResult, SplitResult
 from core.kind import register
 from core.kinds import KINDS
 from core.projects import removals, runs

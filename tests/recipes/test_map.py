@@ -11,6 +11,7 @@ import pytest
 
 from core import shown_command as commands
 from core.corpora.columns import matches, stored
+from core.corpora.hygiene import FLAGS
 from core.errors import Cancelled, ConfigError, CorpusError
 from core.explore import map as recipe
 from core.explore import regions
@@ -257,7 +258,7 @@ def test_why_tells_each_fate(select: str, map_run: str) -> None:
     assert cosines == sorted(cosines, reverse=True)
     short = insights.why(select, 240)
     assert "Withheld: flagged too short" in short.verdict
-    free = scored.eligible(corpora.FLAGS)
+    free = scored.eligible(FLAGS)
     below = insights.why(select, int(free[40]))
     assert f"Below the cut: number 41 of {len(free)} that may be taken, and the budget took 40" in below.verdict
     assert below.rank is not None
@@ -297,7 +298,7 @@ def test_diversity_reorders_and_nothing_else(select: str, how: str) -> None:
     assert runs.get(diverse).result()["score_run"] == runs.get(select).result()["score_run"]
     rows = selections.chosen(diverse).rows
     assert len(rows) == 40
-    assert set(rows) <= set(selections.scored(select).eligible(corpora.FLAGS)[:200])
+    assert set(rows) <= set(selections.scored(select).eligible(FLAGS)[:200])
     assert set(rows) != set(selections.chosen(select).rows)
     assert selections.chosen(diverse, "15").rows.tolist() == rows[:15].tolist()
     assert sorted(selections.scored(diverse).order) == sorted(selections.scored(select).order)

@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from core.assisting import view as assisting
-from core.importing.view import Corpus
+from core.corpora.corpus import Corpus
 from core.projects import runs
 from pages.ui.terms import expert
 from pages.ui.widgets import config_form, plain

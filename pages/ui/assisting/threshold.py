@@ -12,9 +12,9 @@ from core.assisting import plot
 from core.assisting import view as assisting
 from core.assisting.skl import DRIFTS, Mark
 from core.assisting.view import Kept
-from core.importing.view import Sentence
 from core.projects import runs
 from core.shown import count
+from core.text.sentence import Sentence
 from pages.ui.frame import guard, looked
 from pages.ui.orphaned import text_gone
 from pages.ui.presses import pressed

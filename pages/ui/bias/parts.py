@@ -11,9 +11,9 @@ from core.bias import plot, rebuilding
 from core.bias import view as bias
 from core.bias.rebuilding import Diff
 from core.bias.view import MentionRow
-from core.importing.view import Entity
 from core.results import IntArray
 from core.tagging import view as taggers
+from core.text.sentence import Entity
 from pages.ui.frame import guard, looked, where_text_is_here
 from pages.ui.grid import grid
 from pages.ui.orphaned import text_gone

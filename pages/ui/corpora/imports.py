@@ -14,6 +14,8 @@ from core.errors import EncodingError, OptionsError, WinnowError
 from core.importing import intake_view as intake
 from core.importing import uploads
 from core.importing import view as corpora
+from core.importing.add import LONGEST_NAME, proposed_name
+from core.paths import allowed_roots
 from core.projects import runs
 from core.shown import count
 from pages.ui.corpora.proposal import ONE, asked_annotator, proposed
@@ -146,7 +148,7 @@ def _named() -> Path | None:
     step = f"{key}.in.{folder}"
     label = f"Or choose in {plain(folder)}" if folder else "Or choose from a folder"
     st.selectbox(label, entries, index=None, key=step, on_change=_step, args=(key, step), placeholder="choose")
-    roots = ", ".join(f"**{plain(str(root))}**" for root in corpora.allowed_roots())
+    roots = ", ".join(f"**{plain(str(root))}**" for root in allowed_roots())
     st.caption(
         f"Winnow reads what lies in {roots}. Other folders are named when it is started:"
         " `WINNOW_DATA_DIRS=/data/texts make app`."
@@ -189,9 +191,7 @@ def _first_sentences(rows: Sequence[str]) -> None:
 
 def _form(path: Path, preview: Any, options: dict[str, Any]) -> None:
     with st.form("corpora.import"):
-        name = st.text_input(
-            "Name", corpora.proposed_name(path), key=f"corpora.name.{path}", max_chars=corpora.LONGEST_NAME
-        )
+        name = st.text_input("Name", proposed_name(path), key=f"corpora.name.{path}", max_chars=LONGEST_NAME)
         options |= {"path": str(path), "name": name.strip()}
         if preview.columns and preview.text_column is not None:
             at = preview.columns.index(preview.text_column)
@@ -202,7 +202,7 @@ def _form(path: Path, preview: Any, options: dict[str, Any]) -> None:
             options["scheme"] = _scheme(preview.scheme)
         if any(ENTITY_TYPE in note for note in preview.notes):
             options["entity_type"] = st.text_input(
-                "Entity type", placeholder="ENTITY", key=f"corpora.entity_type.{path}", max_chars=corpora.LONGEST_NAME
+                "Entity type", placeholder="ENTITY", key=f"corpora.entity_type.{path}", max_chars=LONGEST_NAME
             ).strip()
         options["annotator"] = asked_annotator(preview.agreement)
         if preview.labelled:

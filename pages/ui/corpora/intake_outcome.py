@@ -6,12 +6,14 @@ from contextlib import suppress
 import streamlit as st
 
 from core import terms
+from core.corpora.grouped import SOURCE
 from core.errors import WinnowError
 from core.experiment import results
 from core.importing import intake_view as intake
 from core.importing import view as corpora
-from core.importing.intake_view import Taken
+from core.importing.result import Taken
 from core.shown import count, short
+from core.terms import in_words
 from pages.ui.project import page_link
 from pages.ui.runs.links import CORPORA
 from pages.ui.widgets import plain, table
@@ -29,11 +31,11 @@ def intake_outcome(run_id: str) -> None:
                 st.warning(plain(f"{intake.PART_TITLES[each.part]}: {each.problem}"), icon=":material/error:")
             for text in _of_labels(each):
                 st.warning(plain(f"{intake.PART_TITLES[each.part]}: {text}"), icon=":material/warning:")
-        parts = intake.in_words([intake.PART_TITLES[role].lower() for role in result.roles])
+        parts = in_words([intake.PART_TITLES[role].lower() for role in result.roles])
         more = f" The {terms.TASK.word} is the text of the {terms.TRAIN.word}." if result.task_of_train else ""
         if parts:
             st.markdown(f"In use now as {parts}.{more}")
-        if any(each.part == intake.SOURCE and not each.problem for each in result.parts):
+        if any(each.part == SOURCE and not each.problem for each in result.parts):
             st.markdown("The further sources are in All corpora, without a part. Similarity compares them.")
         with st.container(horizontal=True):
             page_link("home.py", label="**Go on**", icon=":material/arrow_forward:", width="content")

@@ -7,8 +7,9 @@ from typing import Any
 import streamlit as st
 
 from core import terms
+from core.corpora.grouped import DIVIDE, Row
+from core.corpora.proposal import task_of_train
 from core.importing import intake_view as intake
-from core.importing.intake_view import Row
 from core.projects import runs
 from core.shown import count, short
 from pages.ui.corpora.uploads import OPEN
@@ -35,7 +36,7 @@ def proposed(path: Path, run_key: str, *, uploaded: bool) -> None:
     _says(files)
     annotator = asked_annotator(intake.agreement(path)) if any(row.labelled for row in proposal.rows) else ""
     with st.container(horizontal=True, vertical_alignment="center"):
-        ready = annotator is not None and bool(files) and not {"train", intake.DIVIDE} <= files.keys()
+        ready = annotator is not None and bool(files) and not {"train", DIVIDE} <= files.keys()
         if pressed("Use these", "corpora.use", type="primary", icon=":material/done_all:", disabled=not ready):
             _use({**intake.options(proposal, [path], parts, move=uploaded), "annotator": annotator}, run_key)
         if pressed("Import as one corpus, with all options", "corpora.one", type="tertiary", icon=":material/tune:"):
@@ -113,27 +114,27 @@ def _kept_apart(path: Path, n: int) -> bool:
 def _says(files: Mapping[str, Sequence[str]]) -> None:
     """Show what follows from the parts and from the corpora of the project, as far as no row says it."""
     held = intake.held()
-    for role in (role for role in held if role in files or (role == "train" and intake.DIVIDE in files)):
+    for role in (role for role in held if role in files or (role == "train" and DIVIDE in files)):
         old = f"{held[role].name} ({count(len(held[role]), 'sentence')})"
         st.warning(
             plain(f"Replaces {old} as {intake.PART_TITLES[role].lower()}. The old corpus stays."),
             icon=":material/swap_horiz:",
         )
     files = {**dict.fromkeys(held, ()), **files}
-    if intake.task_of_train(files):
+    if task_of_train(files):
         st.caption(f"The {terms.TASK.word} will be the text of your {terms.TRAIN.word}, without the other sets.")
     elif "task" not in files:
         st.caption(f"No {terms.TASK.word} yet: a selection needs one. Name it here or later.")
     if "domain" not in files:
         st.caption(f"No {terms.DOMAIN.word} yet: a selection needs one.")
-    if {"train", intake.DIVIDE} <= files.keys():
+    if {"train", DIVIDE} <= files.keys():
         st.warning(
             f"Dividing a file makes a {terms.TRAIN.word} too, and another file is one already: change one of them."
         )
 
 
 def _use(options: dict[str, object], run_key: str) -> None:
-    run_id = runs.start(intake.KIND, options)
+    run_id = runs.start("intake", options)
     for name in ("upload", "as"):
         if name in st.query_params:
             del st.query_params[name]

@@ -7,7 +7,7 @@ import streamlit as st
 from core.experiment import deliver, results
 from core.importing import checks
 from core.importing import view as corpora
-from core.importing.view import AddResult
+from core.importing.result import ROLES, AddResult
 from core.shown import short
 from pages.ui import checks as data_check
 from pages.ui.presses import pressed
@@ -94,7 +94,7 @@ def _counted_letters(n: int) -> None:
 
 
 def _give_role(fingerprint: str) -> None:
-    short = {role: term.title for role, term in corpora.ROLES.items()}
+    short = {role: term.title for role, term in ROLES.items()}
     held = [role for role, other in corpora.roles().items() if other == fingerprint]
     choice = st.segmented_control(
         "Use it as",

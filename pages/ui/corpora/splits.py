@@ -6,7 +6,7 @@ import streamlit as st
 
 from core.experiment import results
 from core.importing import view as corpora
-from core.importing.view import SplitResult
+from core.importing.result import ROLES, SplitResult
 from core.projects import runs
 from core.shown import count
 from pages.ui.presses import pressed, submitted
@@ -83,7 +83,7 @@ def _parts(result: SplitResult) -> None:
         f"{result.units:,} documents, values or sentences were kept whole. {count(result.copies, 'sentence')} with"
         f" duplicates. {count(result.divided, 'group')} of duplicates across parts moved to the smallest of them."
     )
-    given = {part.name: part.corpus for part in result.parts if part.name in corpora.ROLES}
+    given = {part.name: part.corpus for part in result.parts if part.name in ROLES}
     if given and pressed(f"Use them as {plain(', '.join(given))}", "corpora.split.roles"):
         for role, corpus in given.items():
             corpora.set_role(role, corpus)

@@ -10,9 +10,9 @@ from core import charts
 from core.bias import reviews
 from core.bias.reviews import Kind, Mistake, TypeMistakes
 from core.experiment import plot, results
-from core.importing.view import Entity, Sentence
 from core.projects import runs
 from core.tagging.result import TwoReadings
+from core.text.sentence import Entity, Sentence
 from pages.ui.frame import looked
 from pages.ui.results.pair import pair
 from pages.ui.widgets import place_html, plain, table

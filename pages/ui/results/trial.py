@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 import streamlit as st
 
 from core.experiment import deliver
-from core.importing.view import Sentence
 from core.projects import runs
 from core.shown import count
+from core.text.sentence import Sentence
 from pages.ui.presses import submitted
 from pages.ui.results.pair import note_differences
 from pages.ui.results.take import with_models

@@ -8,7 +8,7 @@ from math import floor, log10
 from core import terms
 from core.errors import WinnowError
 from core.experiment import results
-from core.importing import view as corpora
+from core.importing.result import ROLES
 from core.projects import runs
 from core.projects.runs import Run, RunState
 from core.projects.titles import choice_title, corpus_name, encoder, run_titles, selection_titles, title
@@ -40,7 +40,7 @@ __all__ = [
 _CHILD = re.compile(r"^(?:\[\d+ of \d+\] )?(?:[a-z][a-z0-9-]*: )*")  # "score: embed: ": which run in the run
 
 PARTS = {
-    **{role: f"the {term.word}" for role, term in corpora.ROLES.items()},
+    **{role: f"the {term.word}" for role, term in ROLES.items()},
     "holdout": f"the {terms.TEST.word}",
     "held_out": "what was held out",
     "corpora": "the text pre-trained on",

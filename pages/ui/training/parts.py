@@ -8,6 +8,7 @@ import streamlit as st
 from core.encoders import view as encoders
 from core.experiment import deliver
 from core.importing import view as corpora
+from core.importing.result import ROLES
 from core.projects import preferences, runs
 from core.projects.runs import Config
 from core.tagging import vectors_view as vectors
@@ -35,7 +36,7 @@ def splits(kind: str, names: Sequence[str]) -> dict[str, str]:
         with column:
             # The key holds the corpus in use: one given elsewhere since fills the field anew.
             key = f"training.{kind}.{name}.{roles.get(name)}"
-            picked[name] = term_picker(corpora.ROLES[name], key, roles.get(name)) or ""
+            picked[name] = term_picker(ROLES[name], key, roles.get(name)) or ""
     return picked
 
 

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from core.importing import view as corpora
+from core.paths import allowed_roots
 from core.projects import runs
 from core.tagging import vectors_view as vectors
 from pages.ui.frame import guard
@@ -40,7 +41,7 @@ def _form() -> None:
         sent = submitted("Read the vectors", "training.vectors.start", icon=":material/download:")
     st.caption(
         "For variants vectors:NAME of an experiment with a BiLSTM, and for Fine-tune under Custom, network bilstm or "
-        f"charcnn. Files may lie in {', '.join(plain(str(root)) for root in corpora.allowed_roots())}."
+        f"charcnn. Files may lie in {', '.join(plain(str(root)) for root in allowed_roots())}."
     )
     if sent and not path.strip():
         st.info("Say where the file lies.")
