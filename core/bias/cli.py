@@ -1,36 +1,113 @@
-"""The command `difficulty`: what names and contexts tell of the types of a labelled corpus."""
+"""The commands `difficulty`, `rebuild`, `robustness` and `frontier`."""
 
+from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 
 import click
 
-from core.bias import view as bias
-from core.cli.options import FILE, config_options, given
-from core.cli.terminal import artifact, finish, json_option, progress
+from core.bias import view
+from core.cli.options import CORPUS, FILE, config_options, given, several
+from core.cli.terminal import artifact, echo, finish, json_option, progress, report
 from core.errors import ConfigError
+from core.experiment import deliver
 from core.projects import runs
+from core.projects.runs import Run
+from core.tagging import view as taggers
 
-DIFFICULTY = runs.KINDS["difficulty"].config
+DIFFICULTY, REBUILD, ROBUSTNESS = (runs.KINDS[kind].config for kind in ("difficulty", "rebuild", "robustness"))
+_OUTPUT = click.option(
+    "--output",
+    type=FILE,
+    help="Write the sentences to this CoNLL file (IOB2), and beside it the edits and, for robustness, all slots.",
+)
 
 
 @click.command()
 @config_options(DIFFICULTY)
-@click.option("--output", type=FILE, help="Write the mentions: a .parquet file.")
+@click.option("--output", type=FILE, help="Write the mentions to this .parquet file.")
 @json_option
 def difficulty(output: str | None, as_json: bool, **values: object) -> None:
-    """Say in bits what names and what contexts tell of entity types.
+    """Measure the information of names and of contexts about entity types, in bits.
 
-    Pointwise V-information (PVI) and name minus context (CEIM) of every mention, V-information of all together.
+    Pointwise V-information (PVI) and name minus context (CEIM) per mention; V-information of the corpus.
     """
     if output:
-        check_parquet(Path(output))
+        # Checked before hours of work.
+        if Path(output).suffix != ".parquet":
+            raise ConfigError(f"{output}: mentions are written as Parquet; end the name in .parquet.")
+        if not Path(output).absolute().parent.is_dir():
+            raise ConfigError(f"{output}: its folder is not there; make it first.")
     run = runs.execute("difficulty", given(values, DIFFICULTY), progress)
-    finish(run, as_json, output, artifact(bias.mentions_file))
+    finish(run, as_json, output, artifact(view.mentions_file))
 
 
-def check_parquet(path: Path) -> None:
-    """Before hours of work. Errors: ConfigError where `path` cannot become a Parquet file."""
-    if path.suffix != ".parquet":
-        raise ConfigError(f"{path}: mentions are written as Parquet; end the name in .parquet.")
-    if not path.absolute().parent.is_dir():
-        raise ConfigError(f"{path}: its folder is not there; make it first.")
+@click.command()
+@config_options(REBUILD)
+@_OUTPUT
+@json_option
+def rebuild(output: str | None, as_json: bool, **values: object) -> None:
+    """Rebuild a training set with less informative names or more informative contexts.
+
+    All methods except dataaug need a finished `difficulty` run.
+    """
+    _run("rebuild", given(values, REBUILD), output, as_json)
+
+
+@click.command()
+@config_options(ROBUSTNESS)
+@click.option(
+    "--names",
+    type=click.Path(dir_okay=False),
+    multiple=True,
+    callback=several,
+    metavar="FILE,...",
+    help="oov: text files to add to the gazetteer, NAME<tab>TYPE per line.",
+)
+@_OUTPUT
+@json_option
+def robustness(names: tuple[str, ...], output: str | None, as_json: bool, **values: object) -> None:
+    """Make a test set with unseen, foreign or misspelt names; report it beside the plain one (`frontier`)."""
+    options = given(values, ROBUSTNESS)
+    if names:
+        corpora = options.get("gazetteer", ())
+        assert isinstance(corpora, tuple)
+        options["gazetteer"] = (*corpora, *(view.add_names(Path(name)) for name in names))
+    _run("robustness", options, output, as_json)
+
+
+def _run(kind: str, options: Mapping[str, object], output: str | None, as_json: bool) -> None:
+    if output and not Path(output).absolute().parent.is_dir():
+        raise ConfigError(f"output: the folder of {output} is not there; make it first.")
+    finish(runs.execute(kind, options, progress), as_json, output, _write)
+
+
+def _write(run: Run, output: str) -> Mapping[str, str]:
+    logs = view.log_files(run.id)
+    log_paths = {log: f"{output.removesuffix('.conll')}.{log}.jsonl" for log in logs}
+    deliver.take(run.id, {view.set_file(run.id): output, **{file: log_paths[log] for log, file in logs.items()}})
+    return {"output": output, **log_paths}
+
+
+@click.command()
+@click.argument("taggers_tested", metavar="RUNS...", nargs=-1, required=True, callback=several)
+@click.option(
+    "--train",
+    type=CORPUS,
+    default="",
+    help="Corpus whose names decide which slots are ambiguous; default: that of the test sets, or the largest.",
+)
+@json_option
+def frontier(taggers_tested: tuple[str, ...], train: str, as_json: bool) -> None:
+    """Show F1 of finished finetune RUNS on each of their test sets, with and without ambiguous slots."""
+    rows = taggers.frontier(taggers_tested, runs.fingerprint_of(train, progress) if train else "")
+    if as_json:
+        report({"rows": [asdict(row) for row in rows], "average": taggers.averages(rows)}, as_json)
+        return
+    echo(f"{'run':<34}{'test set':<34}{'mentions':>9}{'F1':>8}{'sd':>7}{'ambiguous':>11}{'F1 without':>12}")
+    for row in rows:
+        sd = "" if row.sd is None else f"{row.sd:.2f}"
+        echo(
+            f"{row.run:<34}{row.name[:32]:<34}{row.mentions:>9,}{row.mean:>8.2f}{sd:>7}"
+            f"{row.ambiguous:>11,}{row.certain_mean:>12.2f}"
+        )

@@ -1,121 +1,96 @@
-"""Labels that neither their name nor their context speaks for, looked at one by one, and the corrected corpus."""
+"""Reviews of suspicious labels: an append-only log in the folder of the `difficulty` run, and the corrected corpus.
 
-import csv
-import io
-import time
-from dataclasses import asdict
+home/runs/<run_id>/reviews.jsonl    one action per line: {"action": "fix", "mention": 7, "type": "LAW", "time": 1.7e9}
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
+from typing import Literal
 
-import numpy as np
+from pydantic import TypeAdapter
 
-from core.bias import review_log as log
-from core.bias.review_log import Action as Action
-from core.bias.review_log import Reviews as Reviews
-from core.bias.view import measured, mention_rows
+from core.bias.result import Mention
 from core.corpora.corpus import Corpus
-from core.corpora.writers import harmless, write_conll
-from core.errors import ConfigError
-from core.projects.audit import exporting
-from core.projects.home import home, library, store
-from core.results import IntArray
 from core.runs import journal
-from core.stats.mistakes import KINDS as KINDS
-from core.stats.mistakes import Kind as Kind
-from core.stats.mistakes import Mistake as Mistake
-from core.stats.mistakes import TypeMistakes as TypeMistakes
-from core.stats.mistakes import by_type as by_type
+from core.text.sentence import Entity, Sentence
 
-_COLUMNS = (
-    "time",
-    "action",
-    "sentence",
-    "start",
-    "end",
-    "mention",
-    "before",
-    "after",
-    "pvi_entity",
-    "pvi_context",
-    "text",
-)
-_DECIMALS = 6  # of PVI
+FILE = "reviews.jsonl"
+Action = Literal["accept", "fix", "remove", "skip", "undo"]
+CHANGES: tuple[Action, ...] = ("fix", "remove")
 
 
-def suspicious(run_id: str) -> IntArray:
-    """`(k,)` numbers of the mentions that neither name nor context speaks for (no PVI above 0) and one speaks against.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Review:
+    """The decision on one label. mention: its row of `mentions.parquet`. type: the right type, with `fix` only.
 
-    Worst first: by the larger PVI, then by their sum; mentions of types that are too few to be judged are last. A view
-    that calibration found to tell nothing has a PVI of 0 but for rounding, which must not hide what the other one says.
+    time: seconds since 1970. by: the account that decided, "" in logs of older versions.
     """
-    difficulty = measured(run_id)
-    entity, context = np.round(difficulty.entity, _DECIMALS), np.round(difficulty.context, _DECIMALS)
-    best, both = np.maximum(entity, context), entity + context
-    numbers = np.flatnonzero((best <= 0) & (both < 0))
-    few = np.isin(difficulty.types[numbers].astype(str), list(difficulty.few))
-    return numbers[np.lexsort((both[numbers], best[numbers], few))]
+
+    action: Action
+    mention: int
+    type: str
+    time: float
+    by: str = ""
 
 
-def read(run_id: str) -> Reviews:
-    """The reviews of this run's labels: `history`, `latest` {mention: review}, `changes`."""
-    return log.read(store().get(run_id).path)
+@dataclass(frozen=True, kw_only=True)
+class Reviews:
+    """All reviews that were not undone, oldest first; the latest one of each mention counts."""
+
+    history: tuple[Review, ...] = ()
+
+    @cached_property
+    def latest(self) -> Mapping[int, Review]:
+        """{mention: its latest review}."""
+        return {review.mention: review for review in self.history}
+
+    @property
+    def changes(self) -> list[Review]:
+        """Latest reviews that change a label, in the order of the corpus."""
+        return [self.latest[number] for number in sorted(self.latest) if self.latest[number].action in CHANGES]
 
 
-def review(run_id: str, number: int, action: Action, type: str = "", *, seen: float | None = None) -> None:
-    """Accept, fix (to `type`), remove or skip one label; kept at once.
-
-    seen: the time of the review of it that was shown, 0: none was; None: whatever was said of it before.
-    Errors: ConfigError for a mention or a type that there is not; Overtaken where it was reviewed since.
-    """
-    difficulty = measured(run_id)
-    if not 0 <= number < len(difficulty):
-        raise ConfigError(f"review: there is no mention {number}; give one of 0 to {len(difficulty) - 1}.")
-    if action == "fix" and (type not in difficulty.corpus.types or type == difficulty.mentions[number].type):
-        raise ConfigError(f"review: {type!r} is not another type of {difficulty.corpus.name}; choose one that it has.")
-    with journal.changing(home()):
-        journal.refuse_overtaken(read(run_id).latest.get(number), seen, "The label")
-        log.append(store().get(run_id).path, action, number, type)
+_parse: Callable[[object], Review] = TypeAdapter(Review).validate_python
 
 
-def undo(run_id: str, seen: float | None = None) -> None:
-    """Take the last review back; nothing happens where there is none.
-
-    seen: the time of the one that was shown as the last. Errors: Overtaken where another one is.
-    """
-    with journal.changing(home()):
-        if history := read(run_id).history:
-            journal.refuse_overtaken(history[-1], seen, "The last review")
-            log.append(store().get(run_id).path, "undo")
+def append(folder: Path, action: Action, mention: int = -1, type: str = "") -> None:
+    """Append one action. mention: -1 with `undo`, which cancels the last action."""
+    journal.append(folder / FILE, action=action, mention=mention, type=type)
 
 
-@exporting
-def export(run_id: str, path: Path) -> int:
-    """Write the corpus with the reviewed labels as CoNLL (IOB2); how many sentences."""
-    difficulty = measured(run_id)
-    return write_conll(log.corrected(difficulty.corpus, difficulty.mentions, read(run_id).changes), path)
+def read(folder: Path) -> Reviews:
+    """Read the log and apply each `undo`."""
+    return Reviews(history=journal.read(folder / FILE, _parse))
 
 
-def seal(run_id: str) -> Corpus:
-    """The corpus with the reviewed labels, ready to train on."""
-    difficulty = measured(run_id)
-    changes = read(run_id).changes
-    name = f"{difficulty.corpus.name}, {len(changes)} label{'s' if len(changes) != 1 else ''} corrected"
-    origin = {"run": run_id, "from": difficulty.corpus.fingerprint, "changed": len(changes)}
-    rows = log.corrected(difficulty.corpus, difficulty.mentions, changes)
-    return library().seal(rows, name=name, origin=origin, labelled=True)
+def is_spoilt(folder: Path) -> bool:
+    """Return True if a line of the log cannot be read."""
+    return journal.is_spoilt(folder / FILE, _parse)
 
 
-@exporting
-def review_log(run_id: str) -> bytes:
-    """The reviews that count, oldest first, for a spreadsheet: what became of which label, and when (UTC)."""
-    reviews = read(run_id)
-    counting = [review for review in reviews.history if reviews.latest[review.mention] is review]
-    out = io.StringIO()
-    rows = csv.writer(out, lineterminator="\n")
-    rows.writerow(_COLUMNS)
-    mentions = mention_rows(run_id, [review.mention for review in counting])
-    for review, mention in zip(counting, mentions, strict=True):
-        after = {"fix": review.type, "remove": ""}.get(review.action, mention.type)
-        when = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(review.time))
-        row = {**asdict(mention), "time": when, "action": review.action, "before": mention.type, "after": after}
-        rows.writerow([harmless(row[name]) for name in _COLUMNS])
-    return out.getvalue().encode("utf-8-sig")
+def corrected(corpus: Corpus, mentions: Sequence[Mention], changes: Sequence[Review]) -> Iterator[Sentence]:
+    """Yield the sentences of `corpus` in order, with `changes` applied to their labels."""
+    by_row: dict[int, dict[tuple[int, int], Review]] = defaultdict(dict)
+    for review in changes:
+        mention = mentions[review.mention]
+        by_row[mention.row][mention.start, mention.end] = review
+    row = 0
+    for block in corpus.batches():
+        for sentence in block:
+            yield _changed(sentence, by_row[row]) if row in by_row else sentence
+            row += 1
+
+
+def _changed(sentence: Sentence, reviews: Mapping[tuple[int, int], Review]) -> Sentence:
+    """Apply reviews, given by start and end, to the labels of one sentence."""
+    entities: list[Entity] = []
+    for entity in sentence.entities or ():
+        review = reviews.get((entity.start, entity.end))
+        if review is None:
+            entities.append(entity)
+        elif review.action == "fix":
+            entities.append(replace(entity, type=review.type))
+    return replace(sentence, entities=tuple(entities))

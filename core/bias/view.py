@@ -1,50 +1,62 @@
-"""What a finished `difficulty` run says: whether labels teach names or contexts, mention by mention."""
+"""What pages and commands ask of `difficulty`, `rebuild` and `robustness` runs; loads no torch."""
 
 import csv
 import io
+import time
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
+from core.bias import rebuild, result, reviews
 from core.bias.plot import BIN_LOOKS, CeimPanel, ceim_bars
-from core.bias.result import BAND, BINS, Bin, Mention, read_mentions
-from core.bias.result import DifficultyResult as DifficultyResult
-from core.bias.result import mentions_file as mentions_path
+from core.bias.result import BAND, BINS, Bin, Diff, DifficultyResult, Mention, RebuildResult, RobustnessResult
+from core.bias.reviews import Action, Reviews
+from core.bias.robustness import FINDERS
+from core.bias.training_sentences import Training, measures
 from core.corpora.corpus import Corpus
-from core.corpora.writers import harmless
+from core.corpora.name_list import read_names
+from core.corpora.writers import harmless, write_conll
+from core.errors import ConfigError
+from core.importing import splits
+from core.importing.view import roles
 from core.projects.audit import exporting
-from core.projects.home import kept_per_home, library, store
+from core.projects.home import home, kept_per_home, library, store
+from core.projects.titles import run_titles
 from core.results import FloatArray, IntArray
+from core.runs import journal
 from core.runs.result import read
 from core.shown import count
+from core.tagging.scores import labelled
 
-FEW = 20  # mentions of a type; with fewer its numbers are hardly more than chance
-MOST_DRAWN = 10_000  # points of the scatter; what is drawn around is counted on all
-MOST_PANELS = 24  # types with a histogram of their own, the frequent ones
-_COLUMNS = (
-    "number",
+FEW = 20  # mentions of a type; with fewer its means are too uncertain
+MOST_DRAWN = 10_000  # points of the scatter plot
+MOST_PANELS = 24  # types with a histogram of their own, the most frequent ones
+_DECIMALS = 6  # of PVI; the rest is rounding error
+_MENTION = ("number", "sentence", "start", "end", "mention", "type", "pvi_entity", "pvi_context", "ceim", "bin", "text")
+_REVIEW = (
+    "time",
+    "action",
     "sentence",
     "start",
     "end",
     "mention",
-    "type",
+    "before",
+    "after",
     "pvi_entity",
     "pvi_context",
-    "ceim",
-    "bin",
     "text",
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Measured:
-    """A finished `difficulty` run, read. Arrays `(n,)`, one entry a mention; a mention's number is its place here.
+    """Mentions of a finished `difficulty` run. Arrays `(n,)`; the number of a mention is its index.
 
-    few: types with too few mentions to be judged: under `FEW`, or fewer than there are folds.
+    few: types with fewer than `FEW` mentions, or fewer than there are folds: too few to judge.
     """
 
     run: str
@@ -62,16 +74,16 @@ class Measured:
         return len(self.mentions)
 
     def counts(self) -> dict[str, int]:
-        """{type: mentions}, frequent ones first."""
+        """Return {type: mentions}, frequent types first."""
         names, counts = np.unique(self.types.astype(str), return_counts=True)
         return {str(names[i]): int(counts[i]) for i in np.argsort(-counts, kind="stable").tolist()}
 
 
 @kept_per_home(4)
 def measured(run_id: str) -> Measured:
-    """A finished `difficulty` run, read once. Where its corpus was removed, its numbers stay and its text raises."""
+    """Read a finished `difficulty` run, cached. If its corpus was removed, only reading its text raises."""
     run = store().get(run_id)
-    rows = read_mentions(mentions_path(run))
+    rows = _mentions(run_id)
     ceim = np.array([mention.ceim for mention in rows])
     # With fewer mentions than folds, some fold has none of the type.
     enough = max(FEW, 1 + max(mention.fold for mention in rows))
@@ -90,14 +102,24 @@ def measured(run_id: str) -> Measured:
     )
 
 
-def result(run_id: str) -> DifficultyResult:
-    """A finished `difficulty` run's result. Errors: RunError."""
+@kept_per_home(4)
+def _mentions(run_id: str) -> Sequence[Mention]:
+    return result.read_mentions(mentions_file(run_id))
+
+
+def mentions_file(run_id: str) -> Path:
+    """Return the Parquet file of all mentions of a finished `difficulty` run."""
+    return result.mentions_file(store().get(run_id))
+
+
+def difficulty_result(run_id: str) -> DifficultyResult:
+    """Return the result of a finished `difficulty` run. Errors: RunError."""
     return read(store().get(run_id), DifficultyResult)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BinRow:
-    """A bin of CEIM. name: in words. share: of all mentions. entity, context: mean PVI, bits; None in an empty bin."""
+    """A bin of CEIM. share: of all mentions. entity, context: mean PVI, bits; None in an empty bin."""
 
     bin: Bin
     name: str
@@ -108,7 +130,7 @@ class BinRow:
 
 
 def bin_rows(run_id: str) -> list[BinRow]:
-    """One row a bin (Ma et al. 2023, Table 1)."""
+    """Return one row per bin (Ma et al. 2023, Table 1)."""
     difficulty = measured(run_id)
     rows = []
     for kind in BINS:
@@ -128,7 +150,7 @@ def bin_rows(run_id: str) -> list[BinRow]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TypeRow:
-    """A type of entity. few: too few mentions to judge. entity, context, ceim: means, bits. low, high: shares of its
+    """An entity type. few: too few mentions to judge. entity, context, ceim: means, bits. low, high: shares of its
     mentions in these bins of CEIM."""
 
     type: str
@@ -142,7 +164,7 @@ class TypeRow:
 
 
 def type_rows(run_id: str) -> list[TypeRow]:
-    """One row a type, frequent ones first."""
+    """Return one row per type, frequent types first."""
     difficulty = measured(run_id)
     rows = []
     for name, n in difficulty.counts().items():
@@ -163,7 +185,7 @@ def type_rows(run_id: str) -> list[TypeRow]:
 
 
 def panels(run_id: str, by_type: bool) -> list[CeimPanel]:
-    """One panel of all mentions, or one a type, the `MOST_PANELS` frequent ones."""
+    """Return one histogram panel of all mentions, or one for each of the `MOST_PANELS` most frequent types."""
     difficulty = measured(run_id)
     if not by_type:
         return [CeimPanel(name="all mentions", bars=difficulty.bars, bins=difficulty.bins.tolist())]
@@ -179,28 +201,27 @@ def panels(run_id: str, by_type: bool) -> list[CeimPanel]:
 
 
 def in_bar(run_id: str, bar: int, kind: str = "") -> IntArray:
-    """`(k,)` numbers of the mentions in a bar of the histogram, of one type or (kind "") of all; extreme first."""
+    """Return numbers `(k,)` of the mentions in a bar of the histogram, largest |CEIM| first. kind: "" for all types."""
     difficulty = measured(run_id)
     mask = difficulty.bars == bar
-    return _farthest(difficulty, np.flatnonzero(mask & (difficulty.types == kind) if kind else mask))
+    return _extreme_first(difficulty, mask & (difficulty.types == kind) if kind else mask)
 
 
 def in_box(run_id: str, context: tuple[float, float], entity: tuple[float, float]) -> IntArray:
-    """`(k,)` numbers of the mentions with both PVI in these spans, drawn or not; those with the largest CEIM first."""
+    """Return numbers `(k,)` of the mentions with both PVI in these ranges, largest |CEIM| first."""
     difficulty = measured(run_id)
     (x0, x1), (y0, y1) = sorted(context), sorted(entity)
-    inside = (
-        (difficulty.context >= x0) & (difficulty.context <= x1) & (difficulty.entity >= y0) & (difficulty.entity <= y1)
-    )
-    return _farthest(difficulty, np.flatnonzero(inside))
+    inside_x = (difficulty.context >= x0) & (difficulty.context <= x1)
+    return _extreme_first(difficulty, inside_x & (difficulty.entity >= y0) & (difficulty.entity <= y1))
 
 
-def _farthest(difficulty: Measured, numbers: IntArray) -> IntArray:
+def _extreme_first(difficulty: Measured, mask: npt.NDArray[np.bool_]) -> IntArray:
+    numbers = np.flatnonzero(mask)
     return numbers[np.argsort(-np.abs(difficulty.ceim[numbers]), kind="stable")]
 
 
 def drawn(run_id: str, seed: int = 0) -> IntArray:
-    """`(m,)` numbers of the mentions that a scatter draws: all, or a sample of `MOST_DRAWN`."""
+    """Return numbers `(m,)` of the mentions in the scatter plot: all, or a sample of `MOST_DRAWN`."""
     n = len(measured(run_id))
     if n <= MOST_DRAWN:
         return np.arange(n)
@@ -208,61 +229,192 @@ def drawn(run_id: str, seed: int = 0) -> IntArray:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MentionRow:
-    """A mention by its number, with its sentence; see `difficulty.mentions.Mention`. mention: its words. place:
-    file and page, or ""."""
+class MentionRow(Mention):
+    """A mention with its number and its sentence. place: file and page, or ""."""
 
     number: int
-    sentence: str
-    start: int
-    end: int
-    mention: str
-    type: str
-    pvi_entity: float
-    pvi_context: float
-    ceim: float
-    bin: Bin
     text: str
     tokens: Sequence[str]
     place: str
 
 
 def mention_rows(run_id: str, numbers: Sequence[int] | IntArray) -> list[MentionRow]:
-    """Mentions with their sentences, in the order of `numbers`."""
+    """Return mentions with their sentences, in the order of `numbers`."""
     difficulty = measured(run_id)
     picked = [difficulty.mentions[number] for number in numbers]
     sentences = difficulty.corpus.take([mention.row for mention in picked])
     return [
-        MentionRow(
-            number=number,
-            sentence=mention.sentence,
-            start=mention.start,
-            end=mention.end,
-            mention=mention.surface,
-            type=mention.type,
-            pvi_entity=mention.pvi_entity,
-            pvi_context=mention.pvi_context,
-            ceim=mention.ceim,
-            bin=mention.bin,
-            text=sentence.text,
-            tokens=sentence.tokens,
-            place=sentence.place,
-        )
+        MentionRow(**asdict(mention), number=number, text=sentence.text, tokens=sentence.tokens, place=sentence.place)
         for number, mention, sentence in zip(map(int, numbers), picked, sentences, strict=True)
     ]
 
 
 @exporting
 def mentions_csv(run_id: str, numbers: IntArray) -> bytes:
-    """The same for a spreadsheet, with nothing in it that one would compute."""
+    """Return mentions with their sentences as CSV for a spreadsheet."""
+    return _csv(_MENTION, ({**asdict(row), "mention": row.surface} for row in mention_rows(run_id, numbers)))
+
+
+def _csv(columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> bytes:
+    """Write CSV with a byte order mark for Excel; cells that a spreadsheet would run as a formula are escaped."""
     out = io.StringIO()
-    rows = csv.writer(out, lineterminator="\n")
-    rows.writerow(_COLUMNS)
-    for row in mention_rows(run_id, numbers):
-        rows.writerow([harmless(getattr(row, name)) for name in _COLUMNS])
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows([harmless(row[name]) for name in columns] for row in rows)
     return out.getvalue().encode("utf-8-sig")
 
 
-def mentions_file(run_id: str) -> Path:
-    """All mentions of a finished `difficulty` run: Parquet."""
-    return mentions_path(store().get(run_id))
+def suspicious(run_id: str) -> IntArray:
+    """Return numbers `(k,)` of the mentions with no PVI above 0 and at least one below 0.
+
+    Ordered by the larger PVI, then by their sum, lowest first; types with too few mentions come last. A view without
+    information has PVI 0 up to rounding error, which must not hide the other view.
+    """
+    difficulty = measured(run_id)
+    entity, context = np.round(difficulty.entity, _DECIMALS), np.round(difficulty.context, _DECIMALS)
+    best, both = np.maximum(entity, context), entity + context
+    numbers = np.flatnonzero((best <= 0) & (both < 0))
+    few = np.isin(difficulty.types[numbers].astype(str), list(difficulty.few))
+    return numbers[np.lexsort((both[numbers], best[numbers], few))]
+
+
+def read_reviews(run_id: str) -> Reviews:
+    """Return the reviews of this run's labels."""
+    return reviews.read(store().get(run_id).path)
+
+
+def review(run_id: str, number: int, action: Action, type: str = "", *, seen: float | None = None) -> None:
+    """Accept, fix (to `type`), remove or skip one label, and store the review at once.
+
+    seen: time of the review of this label that the page showed, 0 for none; None skips the check.
+    Errors: ConfigError for an unknown mention or type; Overtaken if the label was reviewed after `seen`.
+    """
+    difficulty = measured(run_id)
+    if not 0 <= number < len(difficulty):
+        raise ConfigError(f"review: there is no mention {number}; give one of 0 to {len(difficulty) - 1}.")
+    if action == "fix" and (type not in difficulty.corpus.types or type == difficulty.mentions[number].type):
+        raise ConfigError(f"review: {type!r} is not another type of {difficulty.corpus.name}; choose one that it has.")
+    with journal.changing(home()):
+        journal.refuse_overtaken(read_reviews(run_id).latest.get(number), seen, "The label")
+        reviews.append(store().get(run_id).path, action, number, type)
+
+
+def undo_review(run_id: str, seen: float | None = None) -> None:
+    """Undo the last review, if there is one.
+
+    seen: time of the review that the page showed as the last. Errors: Overtaken if there is a later one.
+    """
+    with journal.changing(home()):
+        if history := read_reviews(run_id).history:
+            journal.refuse_overtaken(history[-1], seen, "The last review")
+            reviews.append(store().get(run_id).path, "undo")
+
+
+@exporting
+def export_corrected(run_id: str, path: Path) -> int:
+    """Write the corpus with the reviewed labels as CoNLL (IOB2); return the number of sentences."""
+    difficulty = measured(run_id)
+    return write_conll(reviews.corrected(difficulty.corpus, difficulty.mentions, read_reviews(run_id).changes), path)
+
+
+def seal_corrected(run_id: str) -> Corpus:
+    """Store the corpus with the reviewed labels as a new corpus."""
+    difficulty = measured(run_id)
+    changes = read_reviews(run_id).changes
+    name = f"{difficulty.corpus.name}, {len(changes)} label{'s' if len(changes) != 1 else ''} corrected"
+    origin = {"run": run_id, "from": difficulty.corpus.fingerprint, "changed": len(changes)}
+    rows = reviews.corrected(difficulty.corpus, difficulty.mentions, changes)
+    return library().seal(rows, name=name, origin=origin, labelled=True)
+
+
+@exporting
+def reviews_csv(run_id: str) -> bytes:
+    """Return the latest review of each label as CSV for a spreadsheet, oldest first; times in UTC."""
+    log = read_reviews(run_id)
+    latest = [review for review in log.history if log.latest[review.mention] is review]
+    rows = []
+    for review, mention in zip(latest, mention_rows(run_id, [one.mention for one in latest]), strict=True):
+        rows.append(
+            {
+                **asdict(mention),
+                "time": time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(review.time)),
+                "action": review.action,
+                "mention": mention.surface,
+                "before": mention.type,
+                "after": {"fix": review.type, "remove": ""}.get(review.action, mention.type),
+            }
+        )
+    return _csv(_REVIEW, rows)
+
+
+def preview(options: Mapping[str, object]) -> rebuild.Preview:
+    """Preview a rebuild. options: of `rebuild`, with `difficulty`. Errors: ConfigError, CorpusError, RunError."""
+    config = rebuild.RebuildConfig.parse(options)
+    training = _training(config.train, config.difficulty, config.holdout)
+    train = library().find(config.train)
+    return rebuild.preview(config, train, _mentions(config.difficulty), training, store())
+
+
+@kept_per_home(2)
+def _training(train: str, run_id: str, holdout: tuple[str, ...]) -> Training:
+    """Read the training sentences with their measurements; cached, because each change of the form needs them."""
+    corpus = library().find(train)
+    sentences = labelled(corpus)
+    held = rebuild.held_out(corpus, sentences, [library().find(name) for name in holdout], note=lambda _: None)
+    return Training.of(sentences, measures(_mentions(run_id)), held)
+
+
+def splits_of(train: str) -> tuple[list[str], str]:
+    """Return the dev and test sets that belong to a training corpus, and the source of this (`importing.splits`)."""
+    return splits.of(library().find(train), roles(), library(), store())
+
+
+def rebuild_result(run_id: str) -> RebuildResult:
+    """Return the result of a finished `rebuild` run. Errors: RunError."""
+    return read(store().get(run_id), RebuildResult)
+
+
+def robustness_result(run_id: str) -> RobustnessResult:
+    """Return the result of a finished `robustness` run. Errors: RunError."""
+    return read(store().get(run_id), RobustnessResult)
+
+
+def new_set(run_id: str) -> str:
+    """Return the fingerprint of the corpus that a finished `rebuild` or `robustness` run made."""
+    rebuilt = store().get(run_id).manifest.kind == "rebuild"
+    return rebuild_result(run_id).corpus if rebuilt else robustness_result(run_id).corpus
+
+
+def changed(run_id: str, start: int = 0, n: int = 20) -> list[Diff]:
+    """Return changed sentences `start` to `start + n` of a finished `rebuild` or `robustness` run, before and after."""
+    run = store().get(run_id)
+    before = library().find(run.manifest.inputs["train" if run.manifest.kind == "rebuild" else "test"])
+    after = library().find(new_set(run_id))
+    return result.diffs(result.read_edits(run), before, after, start, n, slots=result.read_slots(run))
+
+
+def set_file(run_id: str) -> Path:
+    """Return the CoNLL file that a finished `rebuild` or `robustness` run made."""
+    return result.sentences_file(store().get(run_id))
+
+
+def log_files(run_id: str) -> dict[str, Path]:
+    """Return {`edits`, `slots`: JSON lines} of a finished `rebuild` or `robustness` run."""
+    return result.logs(store().get(run_id))
+
+
+def add_names(path: Path) -> str:
+    """Store a list of names, `NAME<tab>TYPE` per line, as a labelled corpus; return its fingerprint for `gazetteer`.
+
+    Errors: PathError, ReadError.
+    """
+    names, origin = read_names(path), {"file": path.name, "format": "names"}
+    return library().seal(iter(names), name=path.stem, origin=origin, labelled=True).fingerprint
+
+
+def finders() -> dict[str, str]:
+    """Return {run: title} of finished runs whose predicted names a robustness set may use, newest first."""
+    names = {corpus.fingerprint: corpus.name for corpus in library().list()}
+    done = sorted(store().list(*FINDERS, state="succeeded"), key=lambda run: run.id, reverse=True)
+    here = [run for run in done if run.manifest.inputs["corpus"] in names]
+    return run_titles(here, lambda run: names[run.manifest.inputs["corpus"]])

@@ -15,8 +15,7 @@ import click
 from core import __version__, errors
 from core import shown_command as commands
 from core.assisting.cli import assist, skl
-from core.bias.cli import difficulty
-from core.bias.cli_rebuild import frontier, rebuild, robustness
+from core.bias.cli import difficulty, frontier, rebuild, robustness
 from core.cli.examples import with_examples
 from core.cli.terminal import echo
 from core.encoders.cli import encoders_group

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 from core import project_list as projects
-from core.bias import review_log as reviews
+from core.bias import reviews
 from core.config import offline
 from core.corpora import roles
 from core.corpora.library import Library

@@ -212,7 +212,7 @@ def _many_sources() -> str:
 def _names_tell_more() -> str:
     for run in runs.of_corpora_in_use(runs.own("difficulty", state="succeeded"))[:1]:
         with suppress(WinnowError):
-            bits = bias.result(run.id).v_information
+            bits = bias.difficulty_result(run.id).v_information
             if bits.entity > bits.context:
                 return "Names reveal entity types better than contexts do."
     return ""

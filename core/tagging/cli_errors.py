@@ -4,13 +4,12 @@ from collections.abc import Sequence
 
 import click
 
-from core.bias import reviews
-from core.bias.reviews import Mistake, TypeMistakes
 from core.cli.options import several
 from core.cli.terminal import json_option, report
 from core.errors import ConfigError
 from core.experiment import results
 from core.projects.audit import note_look
+from core.stats.mistakes import KINDS, Mistake, TypeMistakes, by_type
 from core.tagging.result import TwoReadings
 
 WIDTH = 12
@@ -19,7 +18,7 @@ WIDTH = 12
 @click.command("errors")
 @click.argument("run_id")
 @click.option("--seed", type=int, help="Whose tagger of a `finetune` run; the first if left out.")
-@click.option("--kind", "kinds", multiple=True, callback=several, help=f"Only mistakes of {', '.join(reviews.KINDS)}.")
+@click.option("--kind", "kinds", multiple=True, callback=several, help=f"Only mistakes of {', '.join(KINDS)}.")
 @click.option("--type", "types", multiple=True, callback=several, help="Only mistakes of this type, labelled or read.")
 @click.option("--show", type=click.IntRange(min=0), default=10, show_default=True, help="Sentences to show.")
 @json_option
@@ -27,10 +26,10 @@ def list_errors(
     run_id: str, *, seed: int | None, kinds: Sequence[str], types: Sequence[str], show: int, as_json: bool
 ) -> None:
     """List what a tagger missed, invented, or read with a wrong type or border: a `finetune` or an `evaluate` run's."""
-    if unknown := set(kinds) - set(reviews.KINDS):
-        raise ConfigError(f"kind: {', '.join(sorted(unknown))} is none; choose of {', '.join(reviews.KINDS)}.")
+    if unknown := set(kinds) - set(KINDS):
+        raise ConfigError(f"kind: {', '.join(sorted(unknown))} is none; choose of {', '.join(KINDS)}.")
     readings = results.own_readings(run_id, seed)
-    counts = reviews.by_type((row.sentence.entities or (), row.wrong_a) for row in readings)
+    counts = by_type((row.sentence.entities or (), row.wrong_a) for row in readings)
     wrong = [(row, some) for row in readings if (some := [one for one in row.wrong_a if _asked(one, kinds, types)])]
     if show:
         note_look(results.tested_on(run_id))
@@ -45,7 +44,7 @@ def _asked(mistake: Mistake, kinds: Sequence[str], types: Sequence[str]) -> bool
 
 
 def _row(row: TypeMistakes) -> dict[str, object]:
-    kinds: dict[str, object] = {kind: row.kinds[kind] for kind in reviews.KINDS}
+    kinds: dict[str, object] = {kind: row.kinds[kind] for kind in KINDS}
     return {"type": row.type, "labelled": row.mentions, "right": row.right, **kinds, "read as": dict(row.read_as)}
 
 
@@ -66,7 +65,7 @@ def _text(row: TwoReadings, start: int, end: int) -> str:
 
 
 def _table(rows: Sequence[dict[str, object]]) -> list[str]:
-    heads = ["labelled", "right", *reviews.KINDS]
+    heads = ["labelled", "right", *KINDS]
     widest = max((len(str(row["type"])) for row in rows), default=4)
     lines = ["type".ljust(widest) + "".join(f"{head:>{WIDTH + 2}}" for head in heads) + "  read as"]
     for row in rows:

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.bias.result import Mention
-from core.bias.review_log import FILE, append, corrected, read
+from core.bias.reviews import FILE, append, corrected, read
 from tests.conftest import Seal, sentence
 
 ACTION = st.tuples(st.sampled_from(["accept", "fix", "remove", "skip", "undo"]), st.integers(0, 4))

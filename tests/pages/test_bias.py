@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core.bias import rebuilding, reviews
 from core.bias import view as bias
 from core.bias.result import read_mentions, write_mentions
 from core.corpora.corpus import Corpus
@@ -147,11 +146,11 @@ def test_labels_look_wrong_by_either_view_and_types_with_few_mentions_come_last(
         return against.get(row, (1.0, 1.0)) if kind == "PARTY" else (-9.0, 0.3)
 
     run = measured(home, corpus, rule).id
-    assert [bias.measured(run).mentions[number].row for number in reviews.suspicious(run)] == [8, 7, 10, 5]
+    assert [bias.measured(run).mentions[number].row for number in bias.suspicious(run)] == [8, 7, 10, 5]
     against = measured(
         home, corpus, lambda row, kind: (-9, -9) if kind.startswith("<b>") or row == 30 else (1, 1), seed=2
     ).id
-    kinds = [bias.measured(against).mentions[number].type for number in reviews.suspicious(against)]
+    kinds = [bias.measured(against).mentions[number].type for number in bias.suspicious(against)]
     assert kinds == ["PARTY", "DATE", *["<b>RARE</b>"] * 3]
     rows = [sentence(f"Acme{i} pays .", [(0, 1, "LAW" if i < 25 else "PARTY")]) for i in range(60)]
     two = Library(home).seal(rows, name="two types", origin={}, labelled=True)
@@ -183,7 +182,7 @@ def test_labels_get_a_clean_bill_only_if_something_was_measured(
 
 
 def test_labels_are_reviewed_undone_and_exported(run: str, home: Path) -> None:
-    numbers = reviews.suspicious(run).tolist()
+    numbers = bias.suspicious(run).tolist()
     found = bias.measured(run)
     doubts = [max(found.entity[number], found.context[number]) for number in numbers]
     assert len(numbers) == 6
@@ -191,41 +190,41 @@ def test_labels_are_reviewed_undone_and_exported(run: str, home: Path) -> None:
     app, another = opened(PAGE), opened(PAGE)
     press(app, "bias.accept")
     press(another, "bias.skip")  # of the first label, which another window has reviewed meanwhile
-    assert [(each.mention, each.action) for each in reviews.read(run).history] == [(numbers[0], "accept")]
+    assert [(each.mention, each.action) for each in bias.read_reviews(run).history] == [(numbers[0], "accept")]
     assert another.warning
     press(another, "bias.skip")  # of the second, which it shows now
     press(app, "bias.undo")  # which spoke of the first
     assert app.warning
-    assert len(reviews.read(run).history) == 2
+    assert len(bias.read_reviews(run).history) == 2
     app.selectbox(key=f"bias.right.{run}.{numbers[2]}").select("DATE").run()
     press(app, "bias.fix")
-    reviews.review(run, numbers[3], "remove")
+    bias.review(run, numbers[3], "remove")
     app.run()
     press(app, "bias.accept")
     press(app, "bias.undo")
-    assert [one.action for one in reviews.read(run).history] == ["accept", "skip", "fix", "remove"]
+    assert [one.action for one in bias.read_reviews(run).history] == ["accept", "skip", "fix", "remove"]
     assert "3 of 6 reviewed" in str(opened(PAGE).get("progress")[0].proto.text)  # another day, another session
 
     path = home / "corrected.conll"
-    reviews.export(run, path)
+    bias.export_corrected(run, path)
     blocks = [block.splitlines() for block in path.read_text(encoding="utf-8").strip().split("\n\n")]
     tags = [[line.rsplit("\t", 1)[1] for line in block] for block in blocks]
     for number, wanted in ((numbers[2], "DATE"), (numbers[3], None), (numbers[0], "PARTY")):
         mention = found.mentions[number]
         types = {entity.start: entity.type for entity in decode(tags[mention.row], "iob2")[0]}
         assert types.get(mention.start) == wanted
-    log = reviews.review_log(run).decode("utf-8-sig").splitlines()
+    log = bias.reviews_csv(run).decode("utf-8-sig").splitlines()
     assert [line.split(",")[1] for line in log[1:]] == ["accept", "skip", "fix", "remove"]
     press(app, "bias.seal")
     assert "2 labels corrected" in corpora.listed()[-1].name
-    reviews.review(run, numbers[4], "skip")
-    todo, skipped = _left(numbers, reviews.read(run))  # a skipped one comes back once the others are done
+    bias.review(run, numbers[4], "skip")
+    todo, skipped = _left(numbers, bias.read_reviews(run))  # a skipped one comes back once the others are done
     assert (todo, skipped) == ([numbers[5]], [numbers[1], numbers[4]])
-    reviews.review(run, numbers[1], "skip")
-    assert _left(numbers, reviews.read(run))[1] == [numbers[4], numbers[1]]
+    bias.review(run, numbers[1], "skip")
+    assert _left(numbers, bias.read_reviews(run))[1] == [numbers[4], numbers[1]]
     for told in ((numbers[0], "fix", "PARTY"), (numbers[0], "fix", "nothing"), (10_000, "accept", "")):
         with pytest.raises(ConfigError):
-            reviews.review(run, *told)
+            bias.review(run, *told)
 
 
 def test_a_rebuild_shows_its_pools_and_what_changed_and_an_earlier_one_can_be_shown(run: str, corpus: Corpus) -> None:
@@ -260,7 +259,7 @@ def test_low_share_cannot_start_without_enough_sentences_or_without_its_own_test
     [none] = [box for box in app.checkbox if (box.key or "").startswith("bias.holdout")]
     none.check().run()
     assert not app.button(key="bias.rebuild.start").disabled
-    told = rebuilding.preview({"train": "my labels", "difficulty": run, "method": "low-share", "size": 3, "rate": 0.9})
+    told = bias.preview({"train": "my labels", "difficulty": run, "method": "low-share", "size": 3, "rate": 0.9})
     assert f"{told.drawn} measured mentions" in texts(app)
 
 
@@ -271,17 +270,17 @@ def test_a_rebuild_holds_out_the_dev_and_test_sets_of_the_corpus_that_was_measur
     for role, corpus in other.items():
         corpora.set_role(role, corpus.fingerprint)
     app = opened_on(PAGE, run.id)
-    assert rebuilding.splits_of(mine.fingerprint)[0] == []  # unknown: it asks
+    assert bias.splits_of(mine.fingerprint)[0] == []  # unknown: it asks
     assert app.button(key="bias.rebuild.start").disabled
     named = [labels(home, f"legal-{part}", n) for n, part in enumerate(("dev", "test"), 8)]
-    assert set(rebuilding.splits_of(mine.fingerprint)[0]) == {corpus.fingerprint for corpus in named}
+    assert set(bias.splits_of(mine.fingerprint)[0]) == {corpus.fingerprint for corpus in named}
     trained = {"train": mine, "dev": labels(home, "choices", 12), "test": labels(home, "final", 13)}
     tuned(home, trained, "tiny", 0.5)
     held = [trained[part].fingerprint for part in ("dev", "test")]
-    assert sorted(rebuilding.splits_of(mine.fingerprint)[0]) == sorted(held)
+    assert sorted(bias.splits_of(mine.fingerprint)[0]) == sorted(held)
     rows = next(other["train"].batches())[:2]
     half = Library(home).seal(rows, name="half", origin={"from": other["train"].fingerprint}, labelled=True)
-    assert rebuilding.splits_of(half.fingerprint)[0] == [other[part].fingerprint for part in ("dev", "test")]
+    assert bias.splits_of(half.fingerprint)[0] == [other[part].fingerprint for part in ("dev", "test")]
     app = opened_on(PAGE, run.id)
     [field] = [field for field in app.multiselect if (field.key or "").startswith("bias.holdout")]
     assert sorted(field.value) == sorted(held)
@@ -321,7 +320,7 @@ def test_harder_test_sets_are_shown_with_their_edits_and_a_frontier_of_taggers(h
         )
         for kind in of
     )
-    (diff,) = rebuilding.changed(typos.id)
+    (diff,) = bias.changed(typos.id)
     assert diff.unsure == {edit.start for edit in diff.edits} == {0, 1}
     hard = Library(home).find(oov.result()["corpus"])
     runs = [tuned_on_both(home, made, hard, init, skill) for init, skill in (("tiny", 0.4), ("minilm", 0.6))]

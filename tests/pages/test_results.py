@@ -16,7 +16,6 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core import charts
-from core.bias import reviews
 from core.corpora.corpus import Corpus
 from core.corpora.library import Library
 from core.errors import ConfigError, CorpusError
@@ -27,6 +26,7 @@ from core.kind import register
 from core.projects import preferences, runs
 from core.projects.home import home
 from core.runs.store import RunStore
+from core.stats import mistakes
 from core.tagging.evaluations import TrainInTest
 from core.tagging.result import by_novelty
 from pages.ui.widgets import plain
@@ -264,18 +264,18 @@ def test_sentences_are_shown_beside_each_other_with_their_mistakes_counted_and_f
         assert raw not in said
     assert "&lt;img src=x" in said
     assert "test1.pdf, page 1<" in said
-    for kind in reviews.KINDS:
+    for kind in mistakes.KINDS:
         n, m = (sum(one.kind == kind for row in every for one in getattr(row, side)) for side in ("wrong_a", "wrong_b"))
         assert re.search(f'>{kind}</td><td>[^<]*</td><td class="w-number">{n}</td><td class="w-number">{m}<', said)
     for css in ("w-missed", "w-wrong-type"):
         assert re.search(f'<mark class="w-entity {css}"[^>]*>[^<]* <small>', said)
     of_a, of_b = (
-        {row.type: row for row in reviews.by_type((row.sentence.entities or (), getattr(row, side)) for row in every)}
+        {row.type: row for row in mistakes.by_type((row.sentence.entities or (), getattr(row, side)) for row in every)}
         for side in ("wrong_a", "wrong_b")
     )
     for name in finished.TYPES:
         cells = [f"{of_a[name].right:,} / {of_b[name].right:,}"]
-        cells += [f"{of_a[name].kinds[kind]:,} / {of_b[name].kinds[kind]:,}" for kind in reviews.KINDS]
+        cells += [f"{of_a[name].kinds[kind]:,} / {of_b[name].kinds[kind]:,}" for kind in mistakes.KINDS]
         assert re.search("</td>[^\n]*?".join(re.escape(cell) for cell in cells), said), name
     app.multiselect(key="results.beside.kinds").select("wrong type")
     app.multiselect(key="results.beside.types").select("DATE").run()

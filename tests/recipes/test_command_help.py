@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 
 from core import __version__
-from core.bias import reviews
 from core.cli.examples import CORE
 from core.cli.main import _own_first, main, run_main
 from core.cli.terminal import in_words
@@ -30,6 +29,7 @@ from core.projects import run_labels as labels
 from core.projects.audit import lines
 from core.runs.context import RunContext
 from core.runs.store import Run
+from core.stats import mistakes
 from core.tagging import evaluations
 from core.tagging import training_view as training
 from tests import finished
@@ -229,11 +229,11 @@ def test_errors_are_counted_by_type_and_shown(tuned: Run, command: Command) -> N
     answer = json.loads(run_words(command, "errors", tuned.id, "--seed", 2, "--show", 3, "--json"))
     readings = results.side_by_side(tuned.id, 2, tuned.id, 2)
     counts = Counter(one.kind for row in readings for one in row.wrong_a)
-    assert [sum(row[kind] for row in answer["types"]) for kind in reviews.KINDS] == [counts[k] for k in reviews.KINDS]
+    assert [sum(row[kind] for row in answer["types"]) for kind in mistakes.KINDS] == [counts[k] for k in mistakes.KINDS]
     assert answer["wrong"] == sum(bool(row.wrong_a) for row in readings)
     assert len(answer["shown"]) == 3
     first = answer["shown"][0]["mistakes"][0]
-    assert first["kind"] in reviews.KINDS
+    assert first["kind"] in mistakes.KINDS
     assert (first.get("labelled") or first["read"])["text"] in answer["shown"][0]["text"]
 
 

@@ -8,7 +8,7 @@ from typing import NotRequired, TypedDict
 import numpy as np
 import pytest
 
-from core.bias import rebuilding
+from core.bias import view
 from core.bias.result import Slot, read_edits, read_mentions, read_slots
 from core.corpora import readers
 from core.corpora.corpus import Corpus
@@ -71,14 +71,14 @@ def test_every_method_leaves_a_corpus_a_file_and_a_log(made: Given, home: Path) 
         assert len(read_edits(run)) == result["changed"] > 0
         assert corpus.labelled
         assert corpus.origin["run"] == run.id
-        diff = rebuilding.changed(run.id, 1, 2)
+        diff = view.changed(run.id, 1, 2)
         assert len(diff) == 2
         for one in diff:
             assert one.before.tokens != one.after.tokens
             whole = all(edit.context_of == edit.copy_of for edit in one.edits)
             assert (one.gone is not None) == (method in ("random2high", "low2high") and whole)
         if method != "dataaug":
-            told = rebuilding.preview(dict(run.manifest.config))
+            told = view.preview(dict(run.manifest.config))
             assert told.pools == result["pools"]
             assert (told.wanted, told.of) == (result["wanted"], result["of"])
             assert (told.able, told.reached) == (result["changed"], result["reached"])
@@ -108,7 +108,7 @@ def test_the_preview_counts_all_mentions_where_some_were_measured(home: Path, se
     total = sum(train.types.values())
     for method in ("random2low", "low2high", "random2high"):
         run = rebuilt(made, method, rate=0.4)
-        told = rebuilding.preview(dict(run.manifest.config))
+        told = view.preview(dict(run.manifest.config))
         assert (told.wanted, told.of) == (run.result()["wanted"], total) == (round(0.4 * total), total)
         assert told.measured == -(-total // 2)
         assert run.result()["changed"] == told.able > 0
@@ -119,10 +119,10 @@ def test_shares_are_drawn_from_the_pools_that_the_preview_counts(made: Given, op
     rows = list(next(made["train"].batches()))
     mentions = read_mentions(made["run"].artifacts / "mentions.parquet")
     given = {"train": "train", "method": "low-share", "difficulty": made["run"].id, **options}
-    told = rebuilding.preview({**given, "size": 5})
+    told = view.preview({**given, "size": 5})
     for name, n in told.bins.items():
         assert n == sum(any(m.row == row and m.bin == name for m in mentions) for row in range(len(rows)))
-    empty = {size: rebuilding.preview({**given, "size": size}).empty for size in range(5, 60, 3)}
+    empty = {size: view.preview({**given, "size": size}).empty for size in range(5, 60, 3)}
     assert {bool(said) for said in empty.values()} == {True, False}
     largest = max(size for size, said in empty.items() if not said)
     smallest = min(size for size, said in empty.items() if said)
@@ -140,21 +140,21 @@ def test_shares_are_drawn_from_the_pools_that_the_preview_counts(made: Given, op
 def test_a_robustness_set_and_a_test_split_of_any_run_are_refused(made: Given, home: Path) -> None:
     def refused(corpus: str, match: str) -> None:
         given = {"train": corpus, "method": "dataaug", "encoder": "tiny", "difficulty": made["run"].id}
-        assert match in rebuilding.preview(given).empty
+        assert match in view.preview(given).empty
         with pytest.raises(ConfigError, match=match):
             rebuilt(made, "dataaug", train=corpus, encoder="tiny", difficulty="")
 
     test, store = made["test"].fingerprint, RunStore(home)
     hard = robust("typos").result()["corpus"]
     refused(hard, "is a robustness set")
-    assert not rebuilding.preview({"train": test, "method": "dataaug", "difficulty": made["run"].id}).empty
+    assert not view.preview({"train": test, "method": "dataaug", "difficulty": made["run"].id}).empty
     for kind, role in (("finetune", "test.1"), ("experiment", "also_test.0"), ("assist", "test"), ("evaluate", "test")):
         run = store.create(kind, {"seed": 1}, {"train": made["train"].fingerprint, role: test}, versions={}, key=kind)
         refused(test, f"is a test split of the run {run.id}")
         removals.remove_run(run.id)
     store.create("robustness", {"test": test}, {"test": test}, versions={}, key="r")
     store.create("finetune", {"train": test}, {"train": test, "dev": test}, versions={}, key="f")
-    assert not rebuilding.preview({"train": test, "method": "dataaug", "difficulty": made["run"].id}).empty
+    assert not view.preview({"train": test, "method": "dataaug", "difficulty": made["run"].id}).empty
 
 
 def numbered(first: int, n: int) -> list[Sentence]:
@@ -235,7 +235,7 @@ def test_wrong_input_is_one_sentence(made: Given, seal: Seal, home: Path, biased
         with pytest.raises((ConfigError, CorpusError), match=words):
             rebuilt(made, method, **options)
     given = {"train": "train", "method": "random2low", "difficulty": made["run"].id, "entity_low": "-99"}
-    assert "entity_low" in rebuilding.preview(given).empty
+    assert "entity_low" in view.preview(given).empty
     with pytest.raises(CorpusError, match="bare: holds no entity"):
         robust("oov", train=bare)
     train = seal(sentences(20, 1, ("PER",)), "one", labelled=True)

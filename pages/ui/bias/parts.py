@@ -7,9 +7,9 @@ from typing import Any
 import streamlit as st
 
 from core import charts
-from core.bias import plot, rebuilding
+from core.bias import plot
 from core.bias import view as bias
-from core.bias.rebuilding import Diff
+from core.bias.result import Diff
 from core.bias.view import MentionRow
 from core.results import IntArray
 from core.tagging import view as taggers
@@ -33,7 +33,7 @@ def bits(value: float) -> str:
 
 def notes(run_id: str) -> None:
     """Draw what a reader of a finished `difficulty` run should know first, such as what could not be judged."""
-    if remarks := bias.result(run_id).notes:
+    if remarks := bias.difficulty_result(run_id).notes:
         st.info("\n\n".join(map(plain, remarks)), icon=":material/info:")
 
 
@@ -78,7 +78,7 @@ def download(run_id: str, numbers: IntArray, key: str) -> None:
 def mention_table(rows: Sequence[MentionRow], key: str) -> MentionRow | None:
     """A row a mention; the one that is ticked."""
     heads = {
-        "mention": "Mention",
+        "surface": "Mention",
         "type": "Type",
         "pvi_entity": "Name",
         "pvi_context": "Context",
@@ -114,12 +114,12 @@ def _unsigned(value: Any) -> Any:
 def changes(run_id: str, key: str) -> None:
     """Sentences of a `rebuild` or `robustness` run before and after, a page at a time."""
     with guard(), where_text_is_here():
-        looked(rebuilding.new_set(run_id))
+        looked(bias.new_set(run_id))
         n = taggers.changed_sentences(run_id)
         pages = max(-(-n // PAGE), 1)
         st.markdown(f"**{n:,} changed sentences**, before and after")
         page = st.number_input("Page", 1, pages, 1, key=f"{key}.page.{run_id}", width=120) if pages > 1 else 1
-        items = "".join(f"<li>{_diff(diff)}</li>" for diff in rebuilding.changed(run_id, (page - 1) * PAGE, PAGE))
+        items = "".join(f"<li>{_diff(diff)}</li>" for diff in bias.changed(run_id, (page - 1) * PAGE, PAGE))
         st.html(f'<ol class="w-sentences" start="{(page - 1) * PAGE + 1}" aria-label="Changes">{items}</ol>')
 
 

@@ -8,8 +8,9 @@ from typing import Any
 import streamlit as st
 
 from core import shown_command as commands
-from core.bias import plot, rebuilding
-from core.bias.rebuilding import Preview
+from core.bias import plot
+from core.bias import view as bias
+from core.bias.rebuild import Preview
 from core.experiment import deliver, results
 from core.importing import view as corpora
 from core.projects import runs
@@ -81,7 +82,7 @@ def _setup(run_id: str, own: str) -> None:
             " Test splits are never touched."
         )
         options = {"train": own, "difficulty": run_id, **_options(own)}
-        drawn = rebuilding.preview(options)
+        drawn = bias.preview(options)
         _pools(options, drawn)
         unknown = not options["holdout"] and not _none_held_out(own)
         if pressed(
@@ -122,7 +123,7 @@ def _holdout(place: Any, own: str) -> list[str]:
     A corpus that is one of them is refused by the recipe, in its words.
     """
     known = corpus_labels(corpus for corpus in corpora.listed() if corpus.types)
-    splits, source = rebuilding.splits_of(own)
+    splits, source = bias.splits_of(own)
     # In the key too: splits that are imported since are then picked by themselves.
     usual = [name for name in splits if name in known]
     picked: list[str] = place.multiselect(
@@ -205,7 +206,7 @@ def _label(run: Run) -> str:
 
 
 def _outcome(run_id: str) -> None:
-    rebuilt = rebuilding.rebuild_result(run_id)
+    rebuilt = bias.rebuild_result(run_id)
     name = results.corpus_name(rebuilt.corpus)
     st.success(
         f"**{plain(name)}**: {count(rebuilt.sentences, 'sentence')}, {count(rebuilt.mentions, 'mention')},"

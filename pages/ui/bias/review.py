@@ -9,7 +9,6 @@ from typing import Any
 
 import streamlit as st
 
-from core.bias import reviews
 from core.bias import view as bias
 from core.bias.reviews import Action, Reviews
 from core.errors import Overtaken
@@ -31,7 +30,7 @@ ROUNDING = 1e-6  # bits
 def review(run_id: str) -> None:
     """Whatever is said goes to the log beside the run, so a reload or another day changes nothing."""
     with guard(buttons="bias.seal"):
-        numbers, log = reviews.suspicious(run_id), reviews.read(run_id)
+        numbers, log = bias.suspicious(run_id), bias.read_reviews(run_id)
         if not len(numbers) and not log.history:
             _none(run_id)
             return
@@ -96,7 +95,7 @@ def _one(run_id: str, number: int, log: Reviews) -> None:
 
 
 def _answers(run_id: str, number: int, others: Sequence[str], seen: float) -> None:
-    """The buttons under a label in question. others: the types that it does not have. seen: see `reviews.review`."""
+    """The buttons under a label in question. others: the types that it does not have. seen: see `bias.view.review`."""
     say = partial(_say, run_id, number, seen)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         accept = ("accept",)
@@ -125,12 +124,12 @@ def _answers(run_id: str, number: int, others: Sequence[str], seen: float) -> No
 
 def _say(run_id: str, number: int, seen: float, action: Action, type: str = "") -> None:
     with _kept_of_others():
-        reviews.review(run_id, number, action, type, seen=seen)
+        bias.review(run_id, number, action, type, seen=seen)
 
 
 def _take_back(run_id: str, seen: float) -> None:
     with _kept_of_others():
-        reviews.undo(run_id, seen)
+        bias.undo_review(run_id, seen)
 
 
 @contextmanager
@@ -173,21 +172,21 @@ def _take_away(run_id: str, log: Reviews) -> None:
         )
         st.download_button(
             "Log of the reviews as CSV",
-            later(partial(reviews.review_log, run_id)),
+            later(partial(bias.reviews_csv, run_id)),
             f"{name}-log.csv",
             on_click="ignore",
             key="bias.log",
             icon=":material/download:",
         )
         if pressed("Keep as a corpus", "bias.seal", icon=":material/library_add:", disabled=not log.changes):
-            sealed = reviews.seal(run_id)
+            sealed = bias.seal_corrected(run_id)
             st.success(f"{plain(sealed.name)}: {count(len(sealed), 'sentence')}, ready to train on.")
 
 
 def _conll(run_id: str) -> bytes:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "corrected.conll"
-        reviews.export(run_id, path)
+        bias.export_corrected(run_id, path)
         return path.read_bytes()
 
 
@@ -197,7 +196,7 @@ def _history(run_id: str, log: Reviews) -> None:
         return
     rows: list[dict[str, Any]] = [
         {
-            "mention": row.mention,
+            "mention": row.surface,
             "type": row.type,
             "action": f"{ACTION_WORDS[one.action]} {one.type}",
             "text": row.text,

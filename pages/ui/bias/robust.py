@@ -8,7 +8,8 @@ from typing import Any
 import streamlit as st
 
 from core import shown_command as commands
-from core.bias import plot, rebuilding
+from core.bias import plot
+from core.bias import view as bias
 from core.experiment import deliver, results
 from core.importing import view as corpora
 from core.projects import runs
@@ -104,7 +105,7 @@ def _names() -> dict[str, dict[str, Any]]:
             key="bias.gazetteer",
             placeholder="generate them",
         )
-        tagged = rebuilding.finders()
+        tagged = bias.finders()
         finds = st.selectbox(
             "First of all, names that a tagger found in this text",
             ["", *tagged],
@@ -126,7 +127,7 @@ def _names() -> dict[str, dict[str, Any]]:
 def _harder_sets(runs: Sequence[Run]) -> None:
     rows = []
     for run in runs:
-        result = rebuilding.robustness_result(run.id)
+        result = bias.robustness_result(run.id)
         name, promise = results.corpus_name(result.corpus), PROMISES[run.manifest.config["kind"]]
         origins = ", ".join(f"{n:,} {ORIGINS.get(source, source)}" for source, n in result.sources.items() if n)
         rows.append({**asdict(result), "name": name, "promise": promise, "origins": origins})
@@ -144,9 +145,9 @@ def _harder_sets(runs: Sequence[Run]) -> None:
 
 def _files(run_id: str, name: str) -> None:
     """The set, what was changed, and every slot with whether it is ambiguous."""
-    logs = rebuilding.log_files(run_id)
+    logs = bias.log_files(run_id)
     files = {
-        "conll": ("CoNLL", rebuilding.set_file(run_id), "conll"),
+        "conll": ("CoNLL", bias.set_file(run_id), "conll"),
         "log": ("Log of the edits", logs["edits"], "edits.jsonl"),
         "slots": ("All names, the ambiguous marked", logs["slots"], "slots.jsonl"),
     }

@@ -6,7 +6,8 @@ import streamlit as st
 
 from core.bias import plot
 from core.bias import view as bias
-from core.bias.view import BinRow, DifficultyResult, TypeRow
+from core.bias.result import DifficultyResult
+from core.bias.view import BinRow, TypeRow
 from core.experiment import results
 from core.projects import runs
 from core.projects.runs import Run
@@ -37,7 +38,7 @@ TYPE_HEADS = {
 
 def views(run_id: str) -> None:
     """Everything but the scatter."""
-    information = bias.result(run_id)
+    information = bias.difficulty_result(run_id)
     st.subheader(_answer(information), anchor=False)
     name = _span(information.v_information.entity, information.intervals.entity)
     context = _span(information.v_information.context, information.intervals.context)
@@ -98,8 +99,8 @@ def _data_sets(run_id: str) -> None:
         rows = [
             plot.Informed(
                 name=called[run],
-                bits=bias.result(run).v_information,
-                intervals=bias.result(run).intervals,
+                bits=bias.difficulty_result(run).v_information,
+                intervals=bias.difficulty_result(run).intervals,
             )
             for run in shown
         ]

@@ -7,10 +7,9 @@ from html import escape
 import streamlit as st
 
 from core import charts
-from core.bias import reviews
-from core.bias.reviews import Kind, Mistake, TypeMistakes
 from core.experiment import plot, results
 from core.projects import runs
+from core.stats.mistakes import KINDS, Kind, Mistake, TypeMistakes, by_type
 from core.tagging.result import TwoReadings
 from core.text.sentence import Entity, Sentence
 from pages.ui.frame import looked
@@ -64,9 +63,7 @@ def _filters(readings: Sequence[TwoReadings], shown: Mapping[str, str]) -> tuple
     left, middle, right = st.columns(3)
     key = f"results.beside.show{'.alone' * (shown is SHOWN_ALONE)}"
     which = left.selectbox("Show", list(shown), format_func=shown.__getitem__, key=key)
-    kinds = middle.multiselect(
-        "With a mistake of", reviews.KINDS, key="results.beside.kinds", placeholder="any or none"
-    )
+    kinds = middle.multiselect("With a mistake of", KINDS, key="results.beside.kinds", placeholder="any or none")
     types = right.multiselect("Of the type", known, key="results.beside.types", placeholder="any")
     return which, kinds, types
 
@@ -99,26 +96,26 @@ def _counts(readings: Sequence[TwoReadings], types: Collection[str], *, alone: b
 
     a = sum((counted(row.wrong_a) for row in readings), Counter[str]())
     b = sum((counted(row.wrong_b) for row in readings), Counter[str]())
-    rows = [{"kind": kind, "means": MEANING[kind], "a": a[kind], "b": b[kind]} for kind in reviews.KINDS]
+    rows = [{"kind": kind, "means": MEANING[kind], "a": a[kind], "b": b[kind]} for kind in KINDS]
     columns = {"kind": "Mistake", "means": "What it is", **({"a": "Times"} if alone else {"a": "A", "b": "B"})}
     whose = "Mistakes" if alone else "Mistakes of A and B"
     name = f"{whose} in {len(readings):,} test sentences" + (f", {', '.join(types)}" if types else "")
     table(rows, columns, name, wrapped=("means",))
     _by_type(readings, types, alone=alone)
-    shapes = " ".join(f'<mark class="{_shape(kind)}" style="--c:#8F8F8F">{kind}</mark>' for kind in reviews.KINDS)
+    shapes = " ".join(f'<mark class="{_shape(kind)}" style="--c:#8F8F8F">{kind}</mark>' for kind in KINDS)
     st.html(f'<p>How they are marked: <mark class="w-entity" style="--c:#8F8F8F">right</mark> {shapes}</p>')
 
 
 def _by_type(readings: Sequence[TwoReadings], types: Collection[str], *, alone: bool) -> None:
     """Show the mistakes on each type's mentions, and the types that it is taken for."""
     gold = [row.sentence.entities or () for row in readings]
-    a = reviews.by_type(zip(gold, (row.wrong_a for row in readings), strict=True))
-    b = a if alone else reviews.by_type(zip(gold, (row.wrong_b for row in readings), strict=True))
+    a = by_type(zip(gold, (row.wrong_a for row in readings), strict=True))
+    b = a if alone else by_type(zip(gold, (row.wrong_b for row in readings), strict=True))
     of_b = {row.type: row for row in b}
     nothing = {row.type: TypeMistakes(type=row.type, mentions=0, kinds=Counter(), read_as={}) for row in (*a, *b)}
     pairs = [(row, of_b.get(name, nothing[name])) for name, row in (nothing | {row.type: row for row in a}).items()]
     rows = [_type_line(*pair, alone=alone) for pair in pairs if not types or pair[0].type in types]
-    heads = {kind: kind.capitalize() for kind in ("right", *reviews.KINDS)}
+    heads = {kind: kind.capitalize() for kind in ("right", *KINDS)}
     columns = {"type": "Type", "mentions": "Labelled", **heads, "read_as": "Taken for"}
     with st.expander("Mistakes by type", icon=":material/table:"):
         table(rows, columns, "Mistakes of each type" + ("" if alone else ", A / B"), wrapped=("type", "read_as"))
@@ -127,7 +124,7 @@ def _by_type(readings: Sequence[TwoReadings], types: Collection[str], *, alone: 
 
 def _type_line(a: TypeMistakes, b: TypeMistakes, *, alone: bool) -> dict[str, object]:
     """Return a row of the table by type; with two taggers a cell has both numbers."""
-    counts = {"right": (a.right, b.right)} | {kind: (a.kinds[kind], b.kinds[kind]) for kind in reviews.KINDS}
+    counts = {"right": (a.right, b.right)} | {kind: (a.kinds[kind], b.kinds[kind]) for kind in KINDS}
     cells = {name: both[0] if alone else f"{both[0]:,} / {both[1]:,}" for name, both in counts.items()}
     taken = [
         ", ".join(f"{name} {n:,}" for name, n in row.read_as.items()) or "-" for row in ((a,) if alone else (a, b))

@@ -10,7 +10,6 @@ from random import Random
 
 from core import shown_command as commands
 from core.assisting import view as assisting
-from core.bias import reviews
 from core.bias import view as bias
 from core.corpora.library import Library
 from core.corpora.name_list import read_names
@@ -222,11 +221,18 @@ def another_choice(run_id: str) -> None:
 
 OF_RUNS: Mapping[str, Sequence[Callable[[str], object]]] = {
     "select": (
-        *(selections.result, selections.kept_budget, selections.edits, reviews.read, regions.kept_region),
+        *(selections.result, selections.kept_budget, selections.edits, bias.read_reviews, regions.kept_region),
         another_choice,
         lambda run_id: scored(run_id) and (selections.kept(run_id), selections.chosen(run_id)),
     ),
-    "difficulty": (bias.result, bias.measured, bias.bin_rows, bias.type_rows, reviews.read, reviews.suspicious),
+    "difficulty": (
+        bias.difficulty_result,
+        bias.measured,
+        bias.bin_rows,
+        bias.type_rows,
+        bias.read_reviews,
+        bias.suspicious,
+    ),
     "finetune": (results.tuned, results.macro_f1),
     "experiment": (results.board, results.missing, deliver.report, deliver.board_csv),
     "map": (maps.result, of_map, regions.kept_region),
