@@ -1,4 +1,4 @@
-"""Similarity: which source is closest to T_C, whether the measures agree, and what they are worth."""
+"""Similarity: which source is closest to the task corpus, if the measures agree, and what they predict."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,6 +11,7 @@ from core.importing import checks
 from core.importing import view as corpora
 from core.projects import runs
 from core.similarity import view as similarity
+from core.similarity.measures import MEASURES
 from pages.ui import checks as data_check
 from pages.ui.empty import empty
 from pages.ui.frame import page
@@ -47,7 +48,7 @@ def main() -> None:
     """The page."""
     with page(
         "Similarity",
-        "Which corpus is closest to the task corpus: by its words, its word sequences, its contexts.",
+        "Find the corpus closest to the task corpus by words, word sequences and contexts.",
         WORDS,
     ):
         run_id = attached("similarity", RUN)
@@ -80,8 +81,8 @@ def _setup() -> None:
             "source": _pick("Sources: what you might pre-train on", known, own[:8], "source"),
             "measure": st.multiselect(
                 "Measures",
-                list(similarity.MEASURES),
-                list(similarity.MEASURES),
+                list(MEASURES),
+                list(MEASURES),
                 format_func=named,
                 key="similarity.measure",
             ),
@@ -90,7 +91,7 @@ def _setup() -> None:
         if expert():
             config = runs.KINDS["similarity"].config
             with st.expander("Sample and details", icon=":material/settings:"):
-                joined = _pick("Sources that count as one", known, [], "together")
+                joined = _pick("Sources to join into one", known, [], "together")
                 options |= config_form(config, SAMPLING, "similarity")
                 options |= config_form(config, FINE, "similarity")
         data_check.show(checks.of_run("similarity", options), "similarity")
@@ -114,7 +115,7 @@ def _pick(label: str, known: dict[str, Corpus], chosen: Sequence[str | None], na
 
 
 def _together(sources: list[str], joined: list[str]) -> list[str]:
-    """The picked ones by their places among the sources."""
+    """Return the joined sources by their positions among the sources."""
     places = [str(sources.index(mark) + 1) for mark in joined if mark in sources]
     return ["+".join(places)] if len(places) > 1 else []
 

@@ -1,4 +1,4 @@
-"""The commands `similarity`, `predictiveness` and `survey`: which source is closest, what measures and people say."""
+"""The commands `similarity`, `predictiveness` and `survey`: which source is closest, by measures and by people."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -12,8 +12,12 @@ from core.projects import runs
 from core.projects.runs import Run
 from core.shown import count
 from core.similarity import view as similarity
+from core.similarity.agreement import Agreement
+from core.similarity.measures import symbol, title
+from core.similarity.predictive import Rule
+from core.similarity.result import SimilarityRow, best_values
 from core.similarity.survey import opinions_in
-from core.similarity.view import Agreement, Judgement, Rule, SimilarityRow
+from core.similarity.worth import Judgement
 
 CONFIG = runs.KINDS["similarity"].config
 
@@ -41,12 +45,12 @@ def _write(run: Run, output: str) -> Mapping[str, str]:
 
 @click.command()
 @click.argument("table", metavar="TABLE")
-@click.option("--measure", multiple=True, callback=several, metavar="NAME,...", help="Of these alone; else of all.")
+@click.option("--measure", multiple=True, callback=several, metavar="NAME,...", help="Measures to judge; default: all.")
 @json_option
 def predictiveness(table: str, measure: tuple[str, ...], as_json: bool) -> None:
-    """Did the measures predict the score (F1)? Correlations, regret; does a close source want its language model?
+    """Did the measures predict the score (F1)? Correlation, regret, and which model suits a close source.
 
-    TABLE: a .csv with target, source, measures and F1; or the id of a similarity run, for your experiments on it.
+    TABLE: a .csv with target, source, measures and F1; or the id of a similarity run, to use your experiments.
     """
     judgement = similarity.judge_named(table, measure)
     report(asdict(judgement), as_json, worth_in_words(judgement))
@@ -56,7 +60,7 @@ def predictiveness(table: str, measure: tuple[str, ...], as_json: bool) -> None:
 @click.argument("answers", type=click.Path(dir_okay=False))
 @json_option
 def survey(answers: str, as_json: bool) -> None:
-    """Test which source people think is closer. ANSWERS.csv has target, a, b, answer and, if you like, person.
+    """Test which source people think is closer. ANSWERS.csv has target, a, b, answer and optionally person.
 
     answer: 1 (strongly disagree) to 5 (strongly agree) that a is closer to the target than b.
     """
@@ -65,7 +69,7 @@ def survey(answers: str, as_json: bool) -> None:
 
 
 def in_words(run_id: str) -> list[str]:
-    """The tables, the closest source of a measure marked, and what to take."""
+    """Return the tables, the closest source per measure marked, and the recommendation."""
     lines, result = [], similarity.result(run_id)
     for target, sentence in result.recommendation.items():
         lines += ["", *_matrix(target, similarity.rows(run_id, target)), sentence]
@@ -73,7 +77,7 @@ def in_words(run_id: str) -> list[str]:
 
 
 def _agreement(kappa: Agreement) -> list[str]:
-    """Dai et al. 2019, 7.1; nothing where there is no pair that all measures order."""
+    """Say how far the measures agree (Dai et al. 2019, 7.1); empty if no pair is ordered by all measures."""
     if not kappa.items:
         return []
     return [
@@ -85,14 +89,14 @@ def _agreement(kappa: Agreement) -> list[str]:
 
 def _matrix(target: str, rows: Sequence[SimilarityRow]) -> list[str]:
     measures = list(dict.fromkeys(row.measure for row in rows))
-    best = {m: similarity.best_value([row for row in rows if row.measure == m]) for m in measures}
+    best = best_values(rows)
     wide = max(len(target), *(len(row.source) for row in rows))
     ends = {row.measure: row.prefer for row in rows}
-    words = [similarity.title(measure) for measure in measures]
+    words = [title(measure) for measure in measures]
     widths = {measure: max(16, len(word) + 2) for measure, word in zip(measures, words, strict=True)}
     lines = [
         f"{target:<{wide}} " + "".join(f"{word:>{widths[m]}}" for m, word in zip(measures, words, strict=True)),
-        f"{'':<{wide}} " + "".join(f"{f'{similarity.symbol(m)} ({ends[m]})':>{widths[m]}}" for m in measures),
+        f"{'':<{wide}} " + "".join(f"{f'{symbol(m)} ({ends[m]})':>{widths[m]}}" for m in measures),
     ]
     for source in dict.fromkeys(row.source for row in rows):
         cells = [row for row in rows if row.source == source]
@@ -106,21 +110,21 @@ def _matrix(target: str, rows: Sequence[SimilarityRow]) -> list[str]:
 
 
 def worth_in_words(judgement: Judgement) -> list[str]:
-    """Dai et al. 2019, Table 4, its other readings, and what following each measure would have cost."""
+    """Return Table 4 of Dai et al. 2019, other conventions, and the cost of following each measure."""
     lines = []
     for effect in judgement.effects:
-        wide = max(12, *(len(similarity.title(measure)) + 2 for measure in effect.correlations))
+        wide = max(12, *(len(title(measure)) + 2 for measure in effect.correlations))
         lines += ["", effect.name, f"{'':<{wide}}" + "".join(f"{name:>10}" for name in (*judgement.conventions, "p"))]
         chances = effect.chance.by_measure if effect.chance else {}
         for measure, row in effect.correlations.items():
             cells = "".join(f"{_number(row[name].value):>10}" for name in judgement.conventions)
-            lines.append(f"{similarity.title(measure):<{wide}}{cells}{_number(chances.get(measure)):>10}")
+            lines.append(f"{title(measure):<{wide}}{cells}{_number(chances.get(measure)):>10}")
         lines.append(effect.sentence)
     return [*lines, *_rule(judgement.rule), *_agreement(judgement.agreement)]
 
 
 def _rule(rule: Rule | None) -> list[str]:
-    """Dai et al. 2019, 7.2: what is better of each source, the closest first, and what the rule says."""
+    """Return the better model per source, the closest first, and the advice of the rule (Dai et al. 2019, 7.2)."""
     if rule is None:
         return []
     wide = max(len(f"{row.target} {row.source}") for row in rule.rows)

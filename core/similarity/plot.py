@@ -1,4 +1,4 @@
-"""Figures of `2_Similarity`."""
+"""Figures of the page Similarity."""
 
 from collections.abc import Mapping, Sequence
 
@@ -16,9 +16,9 @@ _ENDS = {"high": "higher is closer", "low": "lower is closer"}
 def similarity_bars(
     rows: Sequence[SimilarityRow], titles: Mapping[str, str], best: Mapping[str, float | None]
 ) -> go.Figure:
-    """One small figure a measure, one bar a source, the closest in colour; whiskers from lowest to highest draw.
+    """One panel per measure, one bar per source, the closest in colour; whiskers span the draws.
 
-    rows: `measurements` of one target. titles: {measure: how people write it}. best: {measure: the closest value}.
+    rows: `measurements` of one target. titles: {measure: heading}. best: {measure: the closest value}.
     """
     measures = list(dict.fromkeys(row.measure for row in rows))
     sources = labels(row.source for row in rows)
@@ -41,7 +41,7 @@ def similarity_bars(
                 "array": [high - value for value, (_, high) in zip(values, ends, strict=True)],
                 "arrayminus": [value - low for value, (low, _) in zip(values, ends, strict=True)],
             },
-            customdata=[[*map(_number, span), row.unit] for row, span in zip(valued, ends, strict=True)],
+            customdata=[[*(f"{end:.4g}" for end in span), row.unit] for row, span in zip(valued, ends, strict=True)],
             hovertemplate="%{y}: %{x:.4g} %{customdata[2]}<br>%{customdata[0]} to %{customdata[1]}<extra></extra>",
             showlegend=False,
             row=1,
@@ -53,7 +53,7 @@ def similarity_bars(
 def _columns(
     rows: Sequence[SimilarityRow], measures: Sequence[str], titles: Mapping[str, str], height: int
 ) -> go.Figure:
-    """Empty panels side by side, sources down the left, one heading each that says the direction in words."""
+    """Return empty panels side by side, sources on the left; each heading names the direction."""
     ends = {row.measure: _ENDS[row.prefer] for row in rows}
     headings = [f"<b>{plain(titles[m])}</b><br>{ends[m]}" for m in measures]
     fig = make_subplots(1, len(measures), shared_yaxes=True, subplot_titles=headings, horizontal_spacing=0.03)
@@ -67,12 +67,8 @@ def _columns(
     return fig
 
 
-def _number(value: float) -> str:
-    return f"{value:.4g}"
-
-
 def size_curve(points: Sequence[CurvePoint], title: str) -> go.Figure:
-    """One measure against the tokens of the source, a line a source. points: `curve` of one target and measure."""
+    """Plot a measure against the tokens of the source, a line per source. points: of one target and measure."""
     fig = figure(300, x="tokens of the source", y=plain(title))
     for number, (source, label) in enumerate(labels(point.source for point in points).items()):
         valued = [point for point in points if point.source == source and point.value is not None]

@@ -173,12 +173,15 @@ def _past(past: Sequence[Regret]) -> str:
     return f"; {runs} the closest source lost {mean:.1f} points on average against the best"
 
 
-def best_value(rows: Sequence[SimilarityRow]) -> float | None:
-    """Return the closest value of one target and measure; None if no value is ahead of the rest."""
-    values = [row.value for row in rows if row.value is not None]
-    if len(set(values)) < 2:
-        return None
-    return float(max(values) if rows[0].prefer == "high" else min(values))
+def best_values(rows: Sequence[SimilarityRow]) -> dict[str, float | None]:
+    """Return {measure: its closest value} for rows of one target; None if no value is ahead of the rest."""
+    best: dict[str, float | None] = {}
+    for measure in dict.fromkeys(row.measure for row in rows):
+        of_measure = [row for row in rows if row.measure == measure]
+        values = [row.value for row in of_measure if row.value is not None]
+        closest = max if of_measure[0].prefer == "high" else min
+        best[measure] = closest(values) if len(set(values)) > 1 else None
+    return best
 
 
 def as_csv(rows: Sequence[SimilarityRow]) -> str:

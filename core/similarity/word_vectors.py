@@ -1,4 +1,4 @@
-"""`vectors`: skip-gram word vectors of a corpus, for the taggers that begin with them (Dai et al. 2019, 6)."""
+"""`vectors`: skip-gram word vectors of a corpus, for taggers that start from them (Dai et al. 2019, 6)."""
 
 from core.config import option
 from core.encoders import vectors
@@ -10,15 +10,15 @@ from core.text.words import Tokens
 
 
 class VectorsConfig(WvvOptions):
-    """Options: of which corpus, and how long they are."""
+    """Options: the corpus, and the training of its vectors."""
 
-    corpus: str = option(..., "The text to learn word vectors from.", corpus=True)
-    cap_tokens: int = option(0, "Only so much of it; 0: all.", unit="tokens", ge=0)
+    corpus: str = option(..., "Corpus to learn word vectors from.", corpus=True)
+    cap_tokens: int = option(0, "Most tokens to use; 0: all.", unit="tokens", ge=0)
     seed: int = option(0, "Seed of the draw and of the vectors.", ge=0)
 
 
 def run(config: VectorsConfig, job: Job) -> VectorsResult:
-    """Artifacts: `words.txt`, one a line, the most frequent first; `vectors.npy` `(n, d)` float32."""
+    """Write `words.txt`, one word per line, the most frequent first, and `vectors.npy`, `(n, d)` float32."""
     corpus = job.corpus(config.corpus)
     cut: Tokens = "blanks" if corpus.labelled else corpus.tokens
     sample = draw(

@@ -104,7 +104,7 @@ def test_a_source_that_cannot_be_compared_says_why(case: str, seal: Seal) -> Non
 
 
 def test_a_pasted_table_is_correlated_or_its_wrong_line_named() -> None:
-    app = press(opened(PAGE), "Put in Table 3 of Dai et al. 2019")
+    app = press(opened(PAGE), "Insert Table 3 of Dai et al. 2019")
     said = texts(app)
     for r in ("-0.618", "-0.748", "0.667", "0.739", "**48 of 60**", "6 of 6", "+3.42 [+3.02, +3.82]"):
         assert r in said

@@ -18,6 +18,7 @@ from core.projects import removals, runs
 from core.runs.context import RunContext
 from core.similarity import view as similarity
 from core.similarity.kind import SimilarityConfig, grouped
+from core.similarity.measures import MEASURES
 from core.similarity.result import closest_first, grid_of
 from core.similarity.worth import Trained, own_outcomes
 from tests.conftest import Command, Seal, sentence
@@ -190,7 +191,7 @@ def test_stopped_and_resumed_equals_undisturbed(piles: dict[str, str], monkeypat
     for row in rows(calm, target="fruit-task"):
         assert row["low"] <= row["value"] <= row["high"]
         assert f"{row['sample_tokens']:,} tokens of the source, 600 of the target, seed 0, 1" in row["convention"]
-        assert row["prefer"] == similarity.MEASURES[row["measure"]].prefer
+        assert row["prefer"] == MEASURES[row["measure"]].prefer
     json.dumps(calm, allow_nan=False)
     removals.remove_run(undisturbed.id)
     looks, check = 0, RunContext.check

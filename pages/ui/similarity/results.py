@@ -1,4 +1,4 @@
-"""A finished comparison, looked at: what to take, the matrix, bars, agreement, size curve, how it was made, export."""
+"""A finished comparison: recommendation, matrix, bars, agreement, size curve, how it was measured, export."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -12,7 +12,10 @@ from core.experiment import deliver
 from core.projects import runs
 from core.similarity import plot
 from core.similarity import view as similarity
-from core.similarity.view import Agreement, CurvePoint, Lead, SimilarityRow, Split
+from core.similarity.agreement import Agreement, Split
+from core.similarity.grid import Lead, number
+from core.similarity.measures import MEASURES, symbol, title
+from core.similarity.result import CurvePoint, SimilarityRow, best_values
 from pages.ui.project import later
 from pages.ui.widgets import chart, plain, same_command, table
 
@@ -21,7 +24,7 @@ ENDS = {"high": "higher is closer", "low": "lower is closer"}
 
 
 def results(run_id: str, target: str) -> None:
-    """Everything that a finished comparison says about one target."""
+    """Show everything that a finished comparison says about one target."""
     compared = similarity.result(run_id)
     rows = similarity.rows(run_id, target)
     sentence = plain(similarity.recommendation(run_id, target))
@@ -41,15 +44,15 @@ def results(run_id: str, target: str) -> None:
 
 
 def matrix(rows: Sequence[SimilarityRow], name: str, too_small: Mapping[str, int]) -> None:
-    """Sources down, the closest first, measures across, the closest of each marked in words and colour.
+    """Draw the table: a line per source, the closest first, a column per measure, its closest source marked.
 
-    The range of the draws stands below a number. too_small: {source that was left out: its tokens}.
+    The range of the draws is below each number. too_small: {source that was left out: its tokens}.
     """
     measures = {row.measure: row.prefer for row in rows}
-    best = {m: similarity.best_value([row for row in rows if row.measure == m]) for m in measures}
+    best = best_values(rows)
     head = "".join(
         f'<th scope="col" class="w-number w-wrapped">{escape(heading(m))} '
-        f'<small class="w-symbol">{escape(similarity.symbol(m))}</small><br><small>{ENDS[end]}</small></th>'
+        f'<small class="w-symbol">{escape(symbol(m))}</small><br><small>{ENDS[end]}</small></th>'
         for m, end in measures.items()
     )
     body = ""
@@ -69,14 +72,13 @@ def matrix(rows: Sequence[SimilarityRow], name: str, too_small: Mapping[str, int
 
 
 def heading(measure: str) -> str:
-    """A measure's word as a heading opens with it."""
-    return similarity.title(measure)[:1].upper() + similarity.title(measure)[1:]
+    """Return a measure's name with a capital letter."""
+    return title(measure)[:1].upper() + title(measure)[1:]
 
 
 def named(measure: str) -> str:
-    """The same with its symbol behind it, for a place that knows no grey."""
-    symbol = similarity.symbol(measure)
-    return f"{heading(measure)} ({symbol})" if symbol != similarity.title(measure) else heading(measure)
+    """Return a measure's name with its symbol in brackets, for labels without Markdown."""
+    return heading(measure) if symbol(measure) == title(measure) else f"{heading(measure)} ({symbol(measure)})"
 
 
 def _source(name: str) -> str:
@@ -87,17 +89,12 @@ def _cell(row: SimilarityRow, best: float | None) -> str:
     if row.value is None:
         return '<td class="w-number">not measured</td>'
     unit = "%" if row.unit == "%" else ""
-    text = f"{_number(row.value)}{unit}"
+    text = f"{number(row.value)}{unit}"
     low, high = min(row.draws), max(row.draws)
-    spread = "" if low == high else f"<br><small>{_number(low)} to {_number(high)}</small>"
+    spread = "" if low == high else f"<br><small>{number(low)} to {number(high)}</small>"
     if row.value == best:
         return f'<td class="w-number w-best"><strong>{text}</strong> <small>closest</small>{spread}</td>'
     return f'<td class="w-number">{text}{spread}</td>'
-
-
-def _number(value: float) -> str:
-    # Perplexities get that large, which `g` would write with an exponent.
-    return f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:.4g}"
 
 
 def _leads(ahead: Sequence[Lead], target: str) -> None:
@@ -114,22 +111,22 @@ def _leads(ahead: Sequence[Lead], target: str) -> None:
     with st.expander("Could a lead be chance?", icon=":material/casino:"):
         table([_lead(lead) for lead in ahead], columns, f"Leads of the closest source over the next for {target}")
         st.caption(
-            "The task corpus and the sources are cut into parts that share no sentence, and each part is measured by "
-            "itself: how the lead varies over them is how it would vary with other text. Documents that follow one "
-            "another stay in one part; text that all comes from a few long documents says less than its parts count."
+            "The task corpus and the sources are cut into parts that share no sentence, and each part is measured "
+            "separately. The lead varies over the parts as it would with other text. Consecutive documents stay in one "
+            "part. Text from a few long documents gives less certainty than the number of parts suggests."
         )
 
 
 def _lead(lead: Lead) -> dict[str, str]:
-    """One line of that table."""
+    """Return one line of the table of leads."""
     bounds = None if lead.low is None or lead.high is None else (lead.low, lead.high)
     return {
         "measure": named(lead.measure),
         "holds": "too little text" if lead.p is None else "beyond chance" if lead.holds else "may be chance",
         "of": f"{lead.first} over {lead.second}",
-        "whole": _number(lead.whole),
+        "whole": number(lead.whole),
         "parts": _reading(lead.on_parts),
-        "interval": " to ".join(map(_number, bounds)) if bounds else "–",
+        "interval": " to ".join(map(number, bounds)) if bounds else "–",
     }
 
 
@@ -141,9 +138,8 @@ def _bars(rows: Sequence[SimilarityRow], target: str) -> None:
 
 
 def _figure(rows: Sequence[SimilarityRow]) -> Figure:
-    measures = list(dict.fromkeys(row.measure for row in rows))
-    best = {m: similarity.best_value([row for row in rows if row.measure == m]) for m in measures}
-    return plot.similarity_bars(rows, {m: heading(m) for m in measures}, best)
+    best = best_values(rows)
+    return plot.similarity_bars(rows, {measure: heading(measure) for measure in best}, best)
 
 
 def _agreement(agreement: Agreement, target: str) -> None:
@@ -158,7 +154,7 @@ def _agreement(agreement: Agreement, target: str) -> None:
 
 
 def agreement_text(agreement: Agreement) -> str:
-    """Kappa in words, with what it does not say."""
+    """Describe the agreement, and its limits."""
     kappas = [
         f"{name} kappa **{kappa:z.3f}**"
         for name, kappa in (("Fleiss'", agreement.fleiss_kappa), ("Randolph's", agreement.randolph_kappa))
@@ -166,16 +162,16 @@ def agreement_text(agreement: Agreement) -> str:
     ]
     out = f", {agreement.left_out} left out for ties or missing values" if agreement.left_out else ""
     return (
-        "Asked of every target which of two sources is closer, the measures answer alike in "
+        "Which of two sources is closer? The measures agree on "
         f"**{agreement.unanimous} of {agreement.items}** pairs{out}: "
         f"{', '.join(kappas) or 'kappa is not defined here'}. "
-        "TVC and TVcC read one vocabulary and have one vote, that of TVC. Measures "
-        "that look at much the same thing may agree and still be wrong."
+        "TVC and TVcC compare the same vocabulary, so they have one vote, that of TVC. Measures "
+        "that compare similar things may agree and still be wrong."
     )
 
 
 def split_table(splits: Sequence[Split], name: str, *, target: bool = True) -> None:
-    """Show which pairs split, and why. target: with a column that names it."""
+    """Show the pairs that the measures order differently, and why. target: add a column with the target."""
     rows = [
         {
             "target": split.target,
@@ -190,7 +186,7 @@ def split_table(splits: Sequence[Split], name: str, *, target: bool = True) -> N
 
 
 def _titles(measures: Sequence[str]) -> str:
-    return ", ".join(map(similarity.title, measures))
+    return ", ".join(map(title, measures))
 
 
 def _curve(curve: Sequence[CurvePoint], target: str) -> None:
@@ -208,22 +204,22 @@ def _curve(curve: Sequence[CurvePoint], target: str) -> None:
         key="similarity.curve.measure",
     )
     of_measure = [point for point in points if point.measure == picked]
-    title = named(picked)
-    chart(plot.size_curve(of_measure, title), "similarity.curve", f"{title} by tokens of the source, first draw")
+    name = named(picked)
+    chart(plot.size_curve(of_measure, name), "similarity.curve", f"{name} by tokens of the source, first draw")
     with st.expander("In numbers", icon=":material/table:"):
         shown = [{**asdict(at), "value": "not measured" if at.value is None else at.value} for at in of_measure]
-        table(shown, {"source": "Source", "tokens": "Tokens", "value": title}, f"{title} by tokens of the source")
+        table(shown, {"source": "Source", "tokens": "Tokens", "value": name}, f"{name} by tokens of the source")
 
 
 def _measuring(rows: Sequence[SimilarityRow], notes: Sequence[str]) -> None:
     for note in notes:
         st.caption(f":material/info: {plain(note)}")
-    with st.expander("How each number was made, and its other readings", icon=":material/science:"):
+    with st.expander("How each number was measured, and further readings", icon=":material/science:"):
         for measure in dict.fromkeys(row.measure for row in rows):
             of_measure = [row for row in rows if row.measure == measure]
-            grey = f":gray[{plain(similarity.symbol(measure))}]"
-            st.markdown(f"**{plain(heading(measure))}** {grey}. {plain(similarity.MEASURES[measure].summary)}")
-            meaning = similarity.MEASURES[measure].columns
+            grey = f":gray[{plain(symbol(measure))}]"
+            st.markdown(f"**{plain(heading(measure))}** {grey}. {plain(MEASURES[measure].summary)}")
+            meaning = MEASURES[measure].columns
             shown = [
                 {
                     "source": row.source,
@@ -242,11 +238,11 @@ def _measuring(rows: Sequence[SimilarityRow], notes: Sequence[str]) -> None:
 
 
 def _reading(value: float | None) -> str:
-    return "–" if value is None else _number(value)
+    return "–" if value is None else number(value)
 
 
 def _export(run_id: str, rows: Sequence[SimilarityRow], target: str) -> None:
-    st.subheader("Take it away", anchor=False)
+    st.subheader("Export", anchor=False)
     with st.container(horizontal=True):
         st.download_button(
             "Table (.csv)",

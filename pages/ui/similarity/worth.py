@@ -1,5 +1,4 @@
-"""What the measures predict: what following each cost, and its correlation with the score, for runs or a pasted table
-(Dai et al. 2019, 7.2)."""
+"""What the measures predict: the cost of following each, and its correlation with the score (Dai et al. 2019, 7.2)."""
 
 from collections.abc import Mapping, Sequence
 
@@ -7,7 +6,8 @@ import streamlit as st
 
 from core.projects import runs
 from core.similarity import view as similarity
-from core.similarity.view import Advised, Choice, Coefficient, Effect, Judgement, Rule
+from core.similarity.predictive import Advised, Choice, Rule
+from core.similarity.worth import Coefficient, Effect, Judgement, judge_table
 from pages.ui.presses import submitted
 from pages.ui.similarity.results import agreement_text, named, split_table
 from pages.ui.widgets import plain, table
@@ -17,20 +17,20 @@ ASKED = "similarity.judged"
 
 
 def worth(run_id: str | None) -> None:
-    """Own experiments first, where there are some; then the place to paste."""
+    """Show the user's experiments, if there are any, then a form for a pasted table."""
     own = similarity.judge_own(run_id) if run_id and runs.state(run_id).state == "succeeded" else None
     if own:
         st.subheader("Your own experiments", anchor=False)
         _judged(own)
     st.subheader("A table of measures and scores", anchor=False)
     st.markdown(
-        "Paste lines with commas, semicolons or tabs between `target`, `source`, the measures (`ppl`, `wvv`, `tvc`, "
-        "`tvcc`, or another one as `name:low` or `name:high`) and the score in percent (`F1`: `70.08`, or "
-        "`70.08 (± 0.43)`); the source `None` is the score without any. A column `runs` says how many runs a mean is "
-        "of."
+        "Paste a table separated by commas, semicolons or tabs. Columns: `target`, `source`, the measures (`ppl`, "
+        "`wvv`, `tvc`, `tvcc`, or another one as `name:low` or `name:high`) and the score in percent (`F1`: `70.08`, "
+        "or `70.08 (± 0.43)`). The source `None` is the score without a source. A column `runs` gives the number of "
+        "runs of each mean."
     )
     st.button(
-        "Put in Table 3 of Dai et al. 2019",
+        "Insert Table 3 of Dai et al. 2019",
         key="similarity.example",
         icon=":material/content_paste:",
         on_click=_example,
@@ -38,10 +38,10 @@ def worth(run_id: str | None) -> None:
     with st.form("similarity.paste"):
         text = st.text_area("The table", key=TEXT, height=220)
         if submitted("Correlate", "similarity.judge", type="primary", icon=":material/query_stats:"):
-            # A form's button counts for one run of the page; what it asked for is to stay.
+            # A form's button is true for one rerun only; the state keeps the table on the page.
             st.session_state[ASKED] = text
     if asked := st.session_state.get(ASKED):
-        _judged(similarity.judge_table(asked))
+        _judged(judge_table(asked))
 
 
 def _example() -> None:
@@ -55,7 +55,7 @@ def _judged(judgement: Judgement) -> None:
         st.markdown(f"#### {plain(_score_named(effect.name))}")
         (st.success if effect.shown else st.info)(plain(effect.sentence), icon=":material/insights:")
         _regrets(effect)
-        with st.expander("How closely each goes with the score (correlation)", icon=":material/query_stats:"):
+        with st.expander("Correlation of each measure with the score", icon=":material/query_stats:"):
             _correlations(effect, judgement.conventions)
     if judgement.rule:
         _rule(judgement.rule)
@@ -68,13 +68,13 @@ def _judged(judgement: Judgement) -> None:
 
 
 def _score_named(name: str) -> str:
-    """A column of scores in words: `LM F1` is the score of LM."""
+    """Return a heading for a column of scores: `LM F1` is the score of LM."""
     of = name.removesuffix("F1").strip()
     return name if of == name else f"Score (F1), {of}" if of else "Score (F1)"
 
 
 def _rule(rule: Rule) -> None:
-    """Dai et al. 2019, 7.2: close source, language model; distant source, word vectors."""
+    """Show the rule: close source, language model; distant source, word vectors (Dai et al. 2019, 7.2)."""
     st.markdown("#### Word vectors or language model?")
     shown = rule.p is not None and rule.p <= 0.05
     (st.success if shown else st.info)(plain(rule.sentence), icon=":material/alt_route:")
@@ -90,15 +90,15 @@ def _rule(rule: Rule) -> None:
     }
     table(rows, columns, "Word vectors or language model of each source, and what the rule says")
     st.caption(
-        "Sources are placed by their mean rank over the measures; the closer half is said to want its language model, "
-        "the farther half its word vectors. Brackets: 95% by Welch over the runs, on this one test set. Chance: the "
-        "same advice dealt to a target's sources by lot."
+        "Sources are ordered by mean rank over the measures. The rule advises the language model for the closer half "
+        "and word vectors for the farther half. Brackets: 95% interval by Welch over the runs, on this test set. "
+        "Chance: the same advice shuffled over a target's sources."
     )
 
 
 def _advised(row: Advised) -> dict[str, str]:
     low, high = row.interval or (0.0, 0.0)
-    better = row.better or "level"
+    better = row.better or "equal"
     return {
         "target": row.target,
         "source": row.source,
@@ -125,9 +125,9 @@ def _correlations(effect: Effect, conventions: Mapping[str, str]) -> None:
     meanings = "; ".join(f"{name}: {text}" for name, text in conventions.items())
     st.caption(
         plain(
-            f"Pearson's r, in brackets its 95% interval over targets, from four of them on. {meanings}. p: how often "
-            "the r over runs of that measure alone is as high when the sources of each target are shuffled; a measure "
-            "that was picked for being the best of several has the p of the sentence above."
+            f"Pearson's r, in brackets its 95% interval over targets, from four targets on. {meanings}. p: share of "
+            "shuffles of each target's sources in which r over runs of that measure is at least as high. The best of "
+            "several measures has the p of the sentence above."
         )
     )
 

@@ -21,6 +21,8 @@ from core.experiment import view as experiments
 from core.importing import view as corpora
 from core.projects import runs
 from core.similarity import view as similarity
+from core.similarity.measures import title
+from core.similarity.worth import Coefficient
 from tests.lab.benchmarks.bench_assist import added
 from tests.lab.benchmarks.data import DATA
 
@@ -64,7 +66,7 @@ def show(targets: Mapping[str, Mapping[str, Any]], run_id: str) -> None:
     heads = (
         "target",
         "source",
-        *map(similarity.title, MEASURES),
+        *map(title, MEASURES),
         "test F1 a seed",
         "mean ± sd",
         "ΔF1 [interval]",
@@ -97,10 +99,10 @@ def judged(run_id: str) -> None:
         for measure, row in effect.correlations.items():
             values = [_r(row[convention]) for convention in told.conventions]
             lost = next(regret.mean for regret in effect.regrets if regret.measure == measure)
-            print(f"| {similarity.title(measure)} | {' | '.join(values)} | {'' if lost is None else f'{lost:.2f}'} |")
+            print(f"| {title(measure)} | {' | '.join(values)} | {'' if lost is None else f'{lost:.2f}'} |")
 
 
-def _r(r: similarity.Coefficient) -> str:
+def _r(r: Coefficient) -> str:
     if r.value is None:
         return ""
     return f"{r.value:.2f}" + (f" [{r.interval[0]:.2f}, {r.interval[1]:.2f}]" if r.interval else "")

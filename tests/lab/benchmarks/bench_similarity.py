@@ -42,8 +42,8 @@ def main() -> None:
 
 def measure(options: argparse.Namespace) -> None:
     from core.projects import runs
-    from core.similarity import view as similarity
     from core.similarity.cli import in_words
+    from core.similarity.measures import title
 
     begin = time.perf_counter()
     sources = tuple(added(options.data / "unlabeled" / f"{name}.txt.gz", name) for name in SOURCES)
@@ -62,9 +62,7 @@ def measure(options: argparse.Namespace) -> None:
     )
     for (target, name), source in EXPECTED.items():
         found = result["closest"][target].get(name, "a tie")
-        print(
-            f"{target} by {similarity.title(name)}: {found}" + ("" if found == source else f", {source} was expected")
-        )
+        print(f"{target} by {title(name)}: {found}" + ("" if found == source else f", {source} was expected"))
 
 
 def added(path: Path, name: str) -> str:
