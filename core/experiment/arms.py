@@ -298,7 +298,7 @@ FIXED_NAMES = tuple(_FIXED)
 ARM_NAMES = (*FIXED_NAMES, *STRATEGIES)
 # `complete` adds these controls, so the help explains them but does not offer them.
 COPIES_HELP = (
-    "A variant (arm) that adds labelled sentences is joined by copies:ARM, as many unchanged copies, to be beaten."
+    "A variant (arm) that adds labelled sentences gets the control copies:ARM, as many unchanged copies to beat."
 )
 ARM_SHAPES = tuple(f"{head}:{value}" for head, (value, _) in _NAMED.items() if head not in (PART, COPIES))
 

@@ -67,7 +67,7 @@ def demo(as_json: bool) -> None:
     echo("so that the effect of the seed shows. It takes 15 minutes or less on two cores of this machine.", err=True)
     run = run_experiment(experiments.demo(), as_json=as_json)
     if run and not as_json:
-        echo("Look at it: `make app`, page Results; the whole table lies in the run's folder.")
+        echo("See it with `make app` on the page Results; the whole table is in the run's folder.")
 
 
 def run_experiment(

@@ -100,15 +100,15 @@ class ExperimentConfig(Config):
     """Options of an experiment: what is compared, on which corpora."""
 
     task: str = option("", "Task corpus (T_C), without labels; for variants that are pre-trained.", corpus=True)
-    domain: str = option("", "Domain corpus (D_C): what to select from.", corpus=True)
+    domain: str = option("", "Domain corpus (D_C): the text to select from.", corpus=True)
     train: str = option(..., "Training set: labelled sentences (L_C).", corpus=True)
     dev: str = option(..., "Dev set: settings and epochs are chosen on it.", corpus=True)
     test: str = option(..., "Test set: read once per variant.", corpus=True)
     holdout: tuple[str, ...] = option((), "Further labelled splits whose sentences count as leaks.", corpus=True)
     arms: tuple[str, ...] = option(
         ("none", "random", "classifier"),
-        f"Variants to compare with `none`, the baseline: {', '.join(arms.FIXED_NAMES)}, a strategy, or with a value: "
-        f"{', '.join(arms.ARM_SHAPES)}. {arms.COPIES_HELP}",
+        f"Variants to compare with `none`, the baseline: {', '.join(arms.FIXED_NAMES)}, a strategy, or a name with a "
+        f"value: {', '.join(arms.ARM_SHAPES)}. {arms.COPIES_HELP}",
     )
     budgets: tuple[str, ...] = option(("10%",), "Budget of each strategy: 1000 (sentences), 50000tokens or 20%.")
     claim: str = option("", "Variant that the claim is about, by default the first strategy; others are exploratory.")
@@ -132,7 +132,7 @@ class ExperimentConfig(Config):
         (), "Numbers of replicates at which the experiment may end early, such as 2,4,6; by default only at the end."
     )
     effect: float = option(1.0, "Gain to detect, in points of F1; early ends and chances depend on it.", gt=0)
-    encoder: str = option("minilm", "What variants start from: a Hugging Face name, a folder, or minilm (bundled).")
+    encoder: str = option("minilm", "Encoder of all variants: a Hugging Face name, a folder, or minilm (bundled).")
     axis: tuple[str, ...] = option(
         (), "encoder:NAME also runs every variant from that encoder, on the same selection and labels."
     )
@@ -173,7 +173,7 @@ class ExperimentConfig(Config):
     type_map: tuple[str, ...] = option(
         (), "OLD=NEW, a type's name where the labels and the assisting corpus differ (PER=person); OLD= leaves it out."
     )
-    gazetteer: str = option("", "Names that the variant gazetteer looks for in place of the labels'.", corpus=True)
+    gazetteer: str = option("", "Corpus whose names the variant gazetteer looks for, instead of train.", corpus=True)
     difficulty_encoder: str = option(
         "", "Encoder that measures pointwise V-information (PVI), if not the fine-tuned one."
     )

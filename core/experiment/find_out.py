@@ -142,7 +142,7 @@ def plan(asked: Mapping[str, object]) -> Plan:
     with suppress(RunError):
         time = f"It takes about {duration(view.cost(asked).seconds)} on this machine."
         if view.timed(config).busy:
-            time += " It had other work when it was timed: when it is quiet, it takes less."
+            time += " The machine was busy when it was timed; it takes less when idle."
     return Plan(
         options=asked,
         compared=f"Your tagger as it is; after reading {amount} of {corpus_name(config.domain)} at random; after "

@@ -34,7 +34,7 @@ def run(config: ExperimentConfig, job: Job) -> ExperimentResult:
     if added := [name for name in dict.fromkeys(cell.arm.plain_name for cell in cells) if name not in config.arms]:
         job.context.note(f"Added {' and '.join(added)}: a variant can only be judged against them.")
     with helpers(job) as helping:
-        stages, finished, test = _finished(config, job, helping)
+        stages, finished, test = _make_runs(config, job, helping)
     if test:
         job.context.note(test.why)
     job.context.stage("comparing the variants")
@@ -64,11 +64,11 @@ def _check_budgets(config: ExperimentConfig, job: Job) -> None:
 def help_along(config: ExperimentConfig, job: Job) -> None:
     """Make free steps next to the process that runs the experiment. Errors: Over when all steps are done."""
     with helpers(job) as helping:
-        _finished(config, job, helping)
+        _make_runs(config, job, helping)
     raise Over
 
 
-def _finished(
+def _make_runs(
     config: ExperimentConfig, job: Job, helping: Helpers
 ) -> tuple[Stages, list[FinishedLine], PlannedTest | None]:
     """Make or find the runs, block by block, until the planned test ends the experiment; other processes may help."""

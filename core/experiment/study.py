@@ -71,7 +71,7 @@ class StudyConfig(Config):
     domain: tuple[str, ...] = option(
         (), "Domain corpus (D_C): one that all tasks select from, or one for each.", corpus=True
     )
-    names: tuple[str, ...] = option((), "What the tasks are called; else as their test splits are.")
+    names: tuple[str, ...] = option((), "Names of the tasks; by default those of their test sets.")
     arms: tuple[str, ...] = _same("arms")
     budgets: tuple[str, ...] = _same("budgets")
     claim: str = _same("claim")
@@ -121,7 +121,7 @@ class StudyConfig(Config):
                     f"train{' (or one domain for all)' if name == 'domain' else ''}."
                 )
         if len(set(self.test)) < n:
-            raise ConfigError("test: a corpus is there twice, and would count twice; name each task once.")
+            raise ConfigError("test: a corpus is given twice and would count twice; name each task once.")
         if self.names and len(set(self.names)) != n:
             raise ConfigError(f"names: give a different one for each of the {n} tasks, or none.")
         experiments = [self.experiment(number) for number in range(n)]

@@ -237,7 +237,8 @@ def demo() -> Options:
 def study_calibrations(options: Mapping[str, object]) -> list[Options]:
     """Return the options of the `calibrate` runs that `study_cost` needs, one per task."""
     config = StudyConfig.parse(dict(options))
-    return [calibration_options(config.experiment(number)) for number in range(len(config.train))]
+    experiments = [config.experiment(number) for number in range(len(config.train))]
+    return [calibration(experiment.model_dump(exclude={"weights"})) for experiment in experiments]
 
 
 def study_cost(options: Mapping[str, object]) -> StudyCost:

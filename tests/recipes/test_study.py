@@ -129,7 +129,7 @@ def test_it_tells_cost_and_chances_and_reports(done: Names, tmp_path: Path, caps
     ("change", "words"),
     [
         ({"dev": ("dev",)}, "dev: 1 corpora for 2 tasks"),
-        ({"test": ("test", "test")}, "test: a corpus is there twice"),
+        ({"test": ("test", "test")}, "test: a corpus is given twice"),
         ({"names": ("deeds",)}, "names: give a different one"),
         ({"arms": ("none", "random")}, "arms: none of them is judged"),
         ({"looks": (1, 2)}, "looks: "),
