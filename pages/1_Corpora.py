@@ -8,7 +8,7 @@ from core import terms
 from core.corpora.corpus import Corpus
 from core.errors import CorpusError
 from core.experiment import results
-from core.importing import checks, plot, ratios
+from core.importing import plot
 from core.importing import view as corpora
 from core.importing.result import ROLES
 from core.projects import runs
@@ -71,7 +71,7 @@ def main() -> None:
         else:
             with st.container():  # what it draws comes and goes, and must not move what is opened below
                 _check()
-            data_check.show(checks.of_project(), "corpora", here=CORPORA)
+            data_check.show(corpora.check_project(), "corpora", here=CORPORA)
             _undo()
             for term, roles in CARDS:
                 _card(term, roles)
@@ -208,7 +208,7 @@ def _numbers(corpus: Corpus) -> None:
         st.metric("Tokens", f"{corpus.n_tokens:,}", width="content")
         if corpus.labelled:
             st.metric("Entities", f"{sum(corpus.types.values()):,}", width="content")
-            density = ratios.density(corpus)["entities_per_sentence"]
+            density = corpora.density(corpus)["entities_per_sentence"]
             st.metric("Entities per sentence", f"{density:.2f}", width="content")
 
 

@@ -7,7 +7,6 @@ import streamlit as st
 
 from core import terms
 from core.corpora.corpus import Corpus
-from core.importing import checks
 from core.importing import view as corpora
 from core.projects import runs
 from core.similarity import view as similarity
@@ -94,7 +93,7 @@ def _setup() -> None:
                 joined = _pick("Sources to join into one", known, [], "together")
                 options |= config_form(config, SAMPLING, "similarity")
                 options |= config_form(config, FINE, "similarity")
-        data_check.show(checks.of_run("similarity", options), "similarity")
+        data_check.show(corpora.check_run("similarity", options), "similarity")
         st.caption(plain(last_duration("similarity")))
         sent = submitted("Compare", "similarity.start", type="primary", icon=":material/balance:")
     if sent:

@@ -8,7 +8,6 @@ import streamlit as st
 from core import terms
 from core.corpora.hygiene import FLAGS
 from core.errors import ConfigError
-from core.importing import checks
 from core.importing import view as corpora
 from core.importing.result import ROLES
 from core.projects import runs
@@ -109,7 +108,7 @@ def _form() -> None:
 def _checked(options: Mapping[str, object]) -> tuple[bool, bool]:
     """Show the data check, with a button that sets a budget that fits. Return (may start, runs anyway)."""
     try:
-        found = checks.of_run("select", options)
+        found = corpora.check_run("select", options)
     except ConfigError as error:
         st.error(plain(str(error)), icon=":material/error:")
         return False, False

@@ -4,7 +4,6 @@ import streamlit as st
 
 from core import shown_command as commands
 from core import terms
-from core.importing import checks
 from core.importing import view as corpora
 from core.projects import runs
 from core.tagging import training_view as training
@@ -85,7 +84,7 @@ def _setup() -> None:
     if kind == "experiment":
         options = fewer_labels(options, "training.labels")
     may_start, anyway = data_check.gate(
-        checks.of_run(kind, options), "training", here=TRAINING, cures=data_check.fitting_budget(BUDGETS)
+        corpora.check_run(kind, options), "training", here=TRAINING, cures=data_check.fitting_budget(BUDGETS)
     )
     preflight.show(kind, options)
     on = where("training") if kind == "experiment" else ""

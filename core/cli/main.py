@@ -22,8 +22,7 @@ from core.encoders.cli import encoders_group
 from core.errors import Cancelled, ConfigError, OptionsError, ProjectError, WinnowError
 from core.experiment.cli import demo, experiment, study, write_report
 from core.explore.cli import write_atlas
-from core.importing.cli import corpus, samples
-from core.importing.cli_check import check
+from core.importing.cli import check, corpus, samples
 from core.projects import machine
 from core.projects import view as projects
 from core.projects.audit import asked_by

@@ -10,8 +10,8 @@ from pydantic.fields import FieldInfo
 
 from core import shown_command as commands
 from core.cli.terminal import progress
+from core.corpora import remote
 from core.errors import ConfigError
-from core.importing import addresses
 from core.importing import view as corpora
 from core.projects import runs
 from core.projects.runs import Config
@@ -32,9 +32,9 @@ class _Here(click.Path):
     """Path that is written on this machine. Errors: ConfigError for an address, before anything is computed."""
 
     def convert(self, value: Any, param: click.Parameter | None, context: click.Context | None) -> Any:
-        if addresses.is_address(str(value)):
+        if remote.is_address(str(value)):
             raise ConfigError(
-                f"{param.name if param else 'output'}: {addresses.named(str(value))} is an address, to which select "
+                f"{param.name if param else 'output'}: {remote.named(str(value))} is an address, to which select "
                 "and export alone write; give a path, and copy what lies there afterwards."
             )
         return super().convert(value, param, context)

@@ -14,7 +14,7 @@ from core.experiment import deliver, results, view
 from core.experiment import view as experiments
 from core.experiment.cost import Cost
 from core.experiment.view import Shorter
-from core.importing.cli_check import run_anyway_option
+from core.importing.cli import run_anyway_option
 from core.projects import removals, runs
 from core.projects.runs import Event, Run
 from core.shown import duration

@@ -1,6 +1,6 @@
-"""The commands `corpus add`, `propose`, `list`, `show`, `audit`, `split`, `rename`, `export`, `remove`; `samples`."""
+"""The commands `corpus ...` (add, list, show, audit, split, export, remove and others), `samples`, and `check`."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -9,16 +9,21 @@ import click
 
 from core.cli.options import CORPUS, config_options, given, several
 from core.cli.terminal import echo, echo_json, finish, json_option, note_spoilt, progress, remove_everything, report
+from core.corpora import remote
+from core.corpora.checks import LEVELS, Check, worst
 from core.errors import ConfigError
-from core.importing import addresses, checks, ratios
 from core.importing import intake_view as intake
+from core.importing import uploads
 from core.importing import view as corpora
-from core.importing.cli_check import in_lines, warn
 from core.importing.result import parts_in_words
 from core.projects import runs
 from core.shown import count
 
-PROBLEMS = 5  # rows that could not be used, of which the reason is printed
+PROBLEMS = 5  # rejected rows whose reason is printed
+RED = 2  # exit status, the same as for input that cannot be used
+run_anyway_option = click.option(
+    "--run-anyway", is_flag=True, help="Start although the data check has red items; the run notes them."
+)
 
 
 @click.group()
@@ -38,10 +43,10 @@ def corpus_add(paths: tuple[str, ...], as_json: bool, **values: object) -> None:
     A file or a folder may be elsewhere: s3://, gs:// or hdfs://, with the keys of your environment.
     """
     options = {name: value for name, value in values.items() if value not in (None, ())}
-    if elsewhere := [path for path in paths if addresses.is_address(path)]:
+    if elsewhere := [path for path in paths if remote.is_address(path)]:
         if len(elsewhere) < len(paths):
             raise ConfigError("FILES: give addresses or files, not both in one corpus.")
-        paths, options["move"] = (str(addresses.fetched(elsewhere, partial(echo, err=True))),), True
+        paths, options["move"] = (str(uploads.fetched(elsewhere, partial(echo, err=True))),), True
     first, *others = (str(Path(path).absolute()) for path in paths)
     run = runs.execute("add", {"path": first, "others": tuple(others), **options}, progress)
     finish(run, as_json, plain=lambda _: _added(run.id))
@@ -78,7 +83,7 @@ def _added(run_id: str) -> list[str]:
     if len(added.problems) > PROBLEMS:
         lines.append(f"  and {len(added.problems) - PROBLEMS:,} more; --json shows them")
     lines += [f"check        {text}" for text in added.of_labels]
-    lines += in_lines([one for one in checks.of_corpus(added.corpus) if one.level != "green"])
+    lines += in_lines([one for one in corpora.check_corpus(added.corpus) if one.level != "green"])
     return [*lines, f"fingerprint  {added.corpus}"]
 
 
@@ -104,7 +109,7 @@ def corpus_propose(paths: tuple[str, ...], like: tuple[str, ...], use: bool, as_
         options = {"path": options["path"], "others": options["others"], **typed}
     if use:
         finish(runs.execute("intake", options, progress), as_json, plain=_taken)
-        warn(checks.of_project())
+        warn(corpora.check_project())
         return
     rows = [asdict(row) for row in proposed.rows]
     lines = [
@@ -149,8 +154,8 @@ def corpus_list(as_json: bool) -> None:
 def corpus_show(reference: str, as_json: bool) -> None:
     """One corpus, by name, fingerprint or path: its counts, its density, its size against the others in use."""
     corpus = corpora.find(runs.fingerprint_of(reference, progress))
-    against = {f"{each.name} {each.of} of {each.to}": round(each.value, 4) for each in ratios.ratios(corpus)}
-    report({**corpora.describe(corpus), **ratios.density(corpus), "ratios": against}, as_json)
+    against = {f"{each.name} {each.of} of {each.to}": round(each.value, 4) for each in corpora.ratios(corpus)}
+    report({**corpora.describe(corpus), **corpora.density(corpus), "ratios": against}, as_json)
 
 
 @corpus.command("audit")
@@ -217,8 +222,8 @@ def corpus_rename(reference: str, name: str, as_json: bool) -> None:
 @json_option
 def corpus_export(reference: str, output: str, as_json: bool) -> None:
     """Write a corpus with its labels, documents, groups and further columns; .txt holds the text, .conll the labels."""
-    named, written = corpora.find(reference).fingerprint, addresses.named(output)
-    with addresses.outgoing(output) as path:
+    named, written = corpora.find(reference).fingerprint, remote.named(output)
+    with remote.outgoing(output) as path:
         count = corpora.export(named, path)
     report({"corpus": named, "sentences": count, "output": written}, as_json, written)
 
@@ -261,3 +266,39 @@ def samples(as_json: bool) -> None:
     corpora.open_sample(added[-1].name)  # one change of roles, so there is no earlier one to go back to
     rows = [{"name": sample.name, "title": sample.title} for sample in added]
     report({"samples": rows}, as_json, [f"{row['name']}: {row['title']}" for row in rows])
+
+
+@click.command()
+@config_options(corpora.CheckConfig)
+@json_option
+@click.pass_context
+def check(context: click.Context, /, as_json: bool, **values: object) -> None:
+    """Check the data of the project before anything runs: one line per item, green, amber or red.
+
+    Ends with status 2 if an item is red.
+
+    \b
+    python -m core check --task T.txt --domain D.txt --budget 20%
+    """
+    found = corpora.check_project(given(values, corpora.CheckConfig))
+    level = worst(found)
+    result = {"level": level, "checks": [asdict(one) for one in found]}
+    report(result, as_json, in_lines(found) or ["Nothing to check: the project has no corpora in use."])
+    if level == "red":
+        context.exit(RED)
+
+
+def in_lines(found: Sequence[Check]) -> list[str]:
+    """One line per item, red first, with the cure below an amber or a red one."""
+    lines = []
+    for one in sorted(found, key=lambda one: -LEVELS.index(one.level)):
+        lines.append(f"{one.level:<6} {one.sentence}")
+        if one.level != "green":
+            lines.append(f"       {one.cure}: {one.command}")
+    return lines
+
+
+def warn(found: Sequence[Check]) -> None:
+    """Print the amber and red items on stderr."""
+    if lines := in_lines([one for one in found if one.level != "green"]):
+        echo(*lines, err=True)

@@ -18,7 +18,6 @@ from core.results import Role
 from core.runs.store import is_run_id
 from core.selection import DEFAULT_STRATEGY, STRATEGIES, strategy_options
 
-DEFAULT_ENCODER = BUNDLED
 BARELY, HARDLY = unknown.MOST, 0.5  # share of unknown pieces: amber above the first, red from the second on
 BYTES = 1.0  # pieces per character: above, letters fall into bytes
 

@@ -1,13 +1,13 @@
-"""Files that a browser sent: on disk until they are imported or left."""
+"""Uploaded and downloaded files: kept on disk until they are imported or discarded."""
 
 import os
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
-from core.corpora import uploads
+from core.corpora import remote, uploads
 from core.corpora.formats.source import refuse_known
 from core.errors import PathError, ReadError, ResourceError
 from core.projects.home import home, store
@@ -17,9 +17,10 @@ _DEEPEST = 8  # folders of a dropped folder that are kept: all of them must fit 
 
 
 def spool(name: str, stream: BinaryIO) -> str:
-    """Copy an upload to disk, so that the server need not hold it; its token. `add` deletes the copy when sealed.
+    """Copy an upload to disk, so that the server need not hold it in memory. Return its token.
 
-    Errors: ReadError for what is no text in any encoding (Office, PDF, zip), ResourceError if the disk is full.
+    `add` deletes the copy once the corpus is sealed.
+    Errors: ReadError for a known format that cannot be read, ResourceError if the disk is full.
     """
     return spool_all([(name, stream)])
 
@@ -27,11 +28,11 @@ def spool(name: str, stream: BinaryIO) -> str:
 def spool_all(files: Sequence[tuple[str, BinaryIO]]) -> str:
     """Copy several uploads to disk; return one token for all. Files of a dropped folder keep its inner folders.
 
-    A name that comes twice is numbered. Errors: as of `spool`, of the first file, if none of them is text; the listing
-    of the copies gives the reason for each file that is not read.
+    Equal names are numbered. Errors: those of `spool` for the first file, if none can be read; otherwise the listing of
+    the copies gives the reason for each file that is not read.
     """
     refusals = [refusal for name, stream in files if (refusal := _refusal(name, stream))]
-    if refusals and len(refusals) == len(files):  # before any is copied, because that takes long
+    if refusals and len(refusals) == len(files):  # checked before copying, which takes long
         raise refusals[0]
     folder = home() / "uploads" / os.urandom(6).hex()
     name = ""
@@ -51,7 +52,7 @@ def spool_all(files: Sequence[tuple[str, BinaryIO]]) -> str:
 
 
 def _refusal(name: str, stream: BinaryIO) -> ReadError | None:
-    """Reason that an upload is not taken; None for text, and for a file of a folder, which nobody picked alone."""
+    """Return the reason to refuse an upload; None if it can be read, or came inside a dropped folder."""
     if "/" in name:
         return None
     try:
@@ -64,7 +65,7 @@ def _refusal(name: str, stream: BinaryIO) -> ReadError | None:
 
 
 def free_name(folder: Path, name: str) -> str:
-    """`name`, or numbered before its ending where the folder has one of that name."""
+    """Return `name`, numbered before its ending if the folder has a file of that name."""
     path, n = Path(name), 2
     while (folder / name).exists():
         name, n = str(path.with_stem(f"{path.stem} ({n})")), n + 1
@@ -72,24 +73,24 @@ def free_name(folder: Path, name: str) -> str:
 
 
 def inner_name(name: str) -> str:
-    """The same of a dropped folder's file, with the folders that it lies in; never a way out of them."""
+    """Return a safe relative path for a file of a dropped folder; it never leads out of the upload's folder."""
     parts = [file_name(part) for part in PurePosixPath(name).parts if part.strip("/")]
-    inside = [part for part in parts if part not in (".", "..")]  # cleaned before: `.`, a control and `.` make one
+    inside = [part for part in parts if part not in (".", "..")]  # after cleaning, which can make ".." of ".\x00."
     return "/".join(inside[-_DEEPEST - 1 :]) or file_name("")
 
 
 def file_name(name: str) -> str:
-    """An upload's name as a file's: no folder, nothing unprintable, cut where a file system would not take it."""
+    """Return an upload's name as a safe file name: no folder, only printable characters, at most 240 bytes."""
     name = "".join(char for char in Path(name).name if char.isprintable()) or "upload"
     if len(name.encode()) <= _LONGEST_NAME:
         return name
-    # Two of them, as of .csv.gz.
+    # Keep two endings, for names such as x.csv.gz.
     endings = "".join(Path(name).suffixes[-2:])[-20:].encode()
     return (name.encode()[: _LONGEST_NAME - len(endings)] + endings).decode("utf-8", "ignore")
 
 
 def spooled(token: str) -> Path:
-    """An upload on disk by its token: its file or folder, or the folder of several. Errors: PathError if it is gone."""
+    """Return an upload's file or folder by its token. Errors: PathError if it is gone."""
     folder = home() / "uploads" / token
     files = list(folder.iterdir()) if re.fullmatch(r"[0-9a-f]{12}", token) and folder.is_dir() else []
     if not files:
@@ -97,14 +98,33 @@ def spooled(token: str) -> Path:
     return files[0] if len(files) == 1 else folder
 
 
+def fetched(addresses: Sequence[str], say: Callable[[str], None]) -> Path:
+    """Download addresses that the user named, as an upload. Return its file, or the folder of several files.
+
+    say: called with the name of each file. Errors: PathError, ResourceError; the upload is then deleted.
+    """
+    folder = home() / "uploads" / os.urandom(6).hex()
+    try:
+        folder.mkdir(parents=True)
+        for number, address in enumerate(addresses):
+            part = folder / f".{number}"
+            for file in remote.fetch(address, part, say):
+                file.rename(folder / free_name(folder, file_name(file.name)))
+            part.rmdir()
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    return spooled(folder.name)
+
+
 def called(path: Path) -> str:
-    """Name of an upload: its file's name, or the first's and how many more."""
+    """Return the name of an upload: its file's name, or the first file's name and the number of others."""
     files = uploads.uploaded(path) or [path]
     return files[0].name + (f" and {len(files) - 1} more" if len(files) > 1 else "")
 
 
 def waiting() -> dict[str, str]:
-    """{token: its file's name, or the first's} of the uploads that no import reads, the newest first."""
+    """Return {token: name} of the uploads that no import reads, newest first."""
     reads = {run.manifest.config.get("path") for run in store().list("add", "intake") if run.state().active}
     folders = sorted((home() / "uploads").glob("*"), key=lambda folder: folder.stat().st_mtime, reverse=True)
     held = {folder: sorted(folder.glob("*")) for folder in folders}
@@ -116,7 +136,7 @@ def waiting() -> dict[str, str]:
 
 
 def discard(token: str) -> None:
-    """Delete an upload that shall not be imported, and those of days past that nobody came back for."""
+    """Delete an upload, and all uploads that were abandoned a day ago or more."""
     uploads.forget_unpacked(spooled(token))
     shutil.rmtree(home() / "uploads" / token)
     uploads.sweep(home())

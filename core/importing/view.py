@@ -1,7 +1,8 @@
-"""Corpora: adding, looking at, giving roles."""
+"""Corpora for pages and commands: list, preview, check, export, remove, roles, and results of imports."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import wraps
 from itertools import islice
 from pathlib import Path
@@ -9,18 +10,22 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
+from core.config import Config, option
 from core.corpora import preview as previews
 from core.corpora import readers
 from core.corpora import roles as parts
+from core.corpora.checks import Check
 from core.corpora.columns import kept_names, value_names
 from core.corpora.corpus import Corpus
 from core.corpora.formats.folders import listing
 from core.corpora.formats.source import DOCUMENTS
 from core.corpora.hygiene import FLAGS
 from core.corpora.writers import write_corpus
-from core.errors import CorpusError, PathError
+from core.errors import ConfigError, CorpusError, MissingCorpus, PathError
 from core.importing.add import LONGEST_NAME
+from core.importing.data_checks import Subject, checked, needed, subject
 from core.importing.result import ROLES, AddResult, AuditResult, SplitResult, read_audit, rejects_path
+from core.models.hub import BUNDLED
 from core.paths import allowed_path, allowed_roots
 from core.projects.audit import noted
 from core.projects.home import home, library, store
@@ -29,6 +34,7 @@ from core.results import IntArray
 from core.runs.result import read as read_result
 from core.runs.run import holders
 from core.samples.sets import SampleSet, sample_sets
+from core.selection import DEFAULT_STRATEGY, STRATEGIES
 from core.terms import plainly
 from core.text.sentence import Sentence
 
@@ -36,6 +42,8 @@ P = ParamSpec("P")
 T = TypeVar("T")
 warm_preview = previews.ready  # starts what makes the next `preview` quick, and returns at once
 CUT_ANYWAY = frozenset(format for format, _ in DOCUMENTS.values()) - {"xlsx"}  # formats whose text has no rows
+SELECTED = "N_S/N_D"
+_AGAINST = {"N_T/N_D": ("task", "domain"), "N_L/N_T": ("train", "task"), "N_L/N_D": ("train", "domain")}
 _SAMPLES = Path(__file__).resolve().parents[2] / "assets" / "samples"
 
 
@@ -285,3 +293,95 @@ def rejects_file(run_id: str) -> Path | None:
     """The rows that an `add` run could not use, as JSON lines; None where it used all."""
     file = rejects_path(store().get(run_id))
     return file if file.exists() else None
+
+
+class CheckConfig(Config):
+    """Options of the data check. A corpus that is not given is the project's."""
+
+    task: str = option("", "Task corpus (T_C).", corpus=True)
+    domain: str = option("", "Domain corpus (D_C).", corpus=True)
+    train: str = option("", "Training set: labelled sentences that a tagger is trained on.", corpus=True)
+    dev: str = option("", "Dev set: labelled sentences that decide when training stops.", corpus=True)
+    test: str = option("", "Test set: labelled sentences for the final score.", corpus=True)
+    budget: str = option("", "Budget to check against the domain corpus: 1000, 50000tokens or 20%.")
+    strategy: str = option(DEFAULT_STRATEGY, "Strategy that the size of the task corpus is checked for.")
+    encoder: str = option(BUNDLED, "Encoder whose vocabulary is compared with the text.")
+
+
+def check_project(options: Mapping[str, object] | None = None) -> Sequence[Check]:
+    """Check the corpora of the project. options: fields of `CheckConfig` that replace the project's own.
+
+    Errors: ConfigError, CorpusError.
+    """
+    asked = CheckConfig.parse(dict(options or {}))
+    if asked.strategy not in STRATEGIES:
+        raise ConfigError(f"strategy: {asked.strategy!r} is unknown; choose among {', '.join(STRATEGIES)}.")
+    given = {**roles(), **{role: mark for role in ROLES if (mark := getattr(asked, role))}}
+    return checked(
+        Subject(
+            parts={role: library().find(given[role]) for role in ROLES if role in given},
+            budgets=(asked.budget,) if asked.budget else (),
+            encoder=asked.encoder,
+            strategies={asked.strategy: needed(asked.strategy, {})},
+        )
+    )
+
+
+def check_run(kind: str, options: Mapping[str, object]) -> Sequence[Check]:
+    """Check the corpora that a run of `kind` with these options would read, as far as they are chosen."""
+    return checked(subject(kind, options, library()))
+
+
+def check_corpus(reference: str) -> Sequence[Check]:
+    """Check one corpus by itself, in its role; return no items if it was removed.
+
+    Contradictory labels are left out because the report of an import counts them itself.
+    """
+    try:
+        corpus = library().find(reference)
+    except MissingCorpus:
+        return ()
+    role = next((role for role, mark in roles().items() if mark == corpus.fingerprint), corpus.name)
+    found = checked(Subject(parts={role: corpus}, encoder=BUNDLED, labels=True))
+    return [one for one in found if one.name != "contradictions"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ratio:
+    """Ratio of two numbers of sentences. name: the paper's symbol ("N_S/N_D"). of, to: names of the corpora."""
+
+    name: str
+    of: str
+    to: str
+    value: float
+
+
+def density(corpus: Corpus) -> dict[str, float]:
+    """Return tokens per sentence and, for a labelled corpus, entities per sentence and per 100 tokens."""
+    means = {"tokens_per_sentence": corpus.n_tokens / len(corpus)}
+    if corpus.labelled:
+        entities = sum(corpus.types.values())
+        means |= {
+            "entities_per_sentence": entities / len(corpus),
+            "entities_per_100_tokens": 100 * entities / corpus.n_tokens,
+        }
+    return {name: round(value, 4) for name, value in means.items()}
+
+
+def ratios(corpus: Corpus | None = None) -> Sequence[Ratio]:
+    """Return the size ratios of the corpora in use, then those of the selected corpora to D_C, newest first.
+
+    corpus: return only its ratios; if it was made from another corpus, also its share of that corpus.
+    """
+    given = roles()
+    named = {role: library().find(mark) for role, mark in given.items() if role in ROLES}
+    pairs = [(name, named[one], named[other]) for name, (one, other) in _AGAINST.items() if {one, other} <= set(named)]
+    domain = named.get("domain")
+    selected = [each for each in library().list() if domain and each.parent == domain.fingerprint]
+    pairs += [(SELECTED, each, domain) for each in selected if domain and each.fingerprint not in given.values()]
+    if corpus is not None:
+        pairs = [pair for pair in pairs if corpus in pair[1:]]
+        with suppress(CorpusError):  # the corpus it was made from may have been removed
+            if corpus.parent and not any(of == corpus and to.fingerprint == corpus.parent for _, of, to in pairs):
+                pairs.append(("N/N of what it is from", corpus, library().find(corpus.parent)))
+    return [Ratio(name=name, of=of.name, to=to.name, value=len(of) / len(to)) for name, of, to in pairs]

@@ -7,10 +7,10 @@ import click
 
 from core.cli.options import FILE, config_options, given
 from core.cli.terminal import artifact, finish, json_option, progress, report
+from core.corpora import remote
 from core.explore import regions
 from core.explore import view as maps
-from core.importing import addresses
-from core.importing.cli_check import run_anyway_option
+from core.importing.cli import run_anyway_option
 from core.projects import runs
 from core.projects.runs import Run
 from core.selection import choices
@@ -54,15 +54,16 @@ def select(output: str | None, format: Format | None, run_anyway: bool, as_json:
     --option NAME=VALUE sets a strategy's own option (`--option query=k-means`).
     """
     if output and not format:  # what cannot be written is refused before hours of work, not after them
-        selections.format_of(Path(addresses.named(output)))
-    addresses.try_output(output or "")
+        selections.format_of(Path(remote.named(output)))
+    if output and remote.is_address(output):
+        remote.reach(output)
     options = given(values, runs.KINDS["select"].config)
 
     def write(run: Run, output: str) -> Mapping[str, str]:
         config = run.manifest.config
-        with addresses.outgoing(output) as path:
+        with remote.outgoing(output) as path:
             selections.export(run.id, config["budget"], config["keep"], path, format)
-        return {"output": addresses.named(output)}
+        return {"output": remote.named(output)}
 
     finish(runs.execute("select", options, progress, run_anyway=run_anyway), as_json, output, write)
 
@@ -94,9 +95,9 @@ def export(
     choice: str, *, output: str, format: Format | None, budget: str | None, region: str | None, as_json: bool
 ) -> None:
     """Write a selection, its hand edits counted: by its id, its name, or the id of its `select` run."""
-    wanted, written = choices.find(choice), addresses.named(output)
+    wanted, written = choices.find(choice), remote.named(output)
     keep, budget = runs.get(wanted.run).manifest.config["keep"], budget or wanted.budget
-    with addresses.outgoing(output) as path:
+    with remote.outgoing(output) as path:
         if region:
             regions.write_region(wanted.id, region, path, format, budget)
         else:

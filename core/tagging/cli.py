@@ -12,7 +12,7 @@ from core.cli.terminal import Write, artifact, echo, echo_json, finish, json_opt
 from core.errors import ConfigError
 from core.experiment import deliver, results
 from core.importing import view as corpora
-from core.importing.cli_check import run_anyway_option
+from core.importing.cli import run_anyway_option
 from core.projects import runs
 from core.projects.runs import Run
 from core.selection import choices

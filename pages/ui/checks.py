@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import streamlit as st
 
-from core.importing.checks import Check
+from core.corpora.checks import Check
 from pages.ui.project import page_link
 from pages.ui.runs.links import CORPORA, SELECTION, TRAINING
 from pages.ui.widgets import plain

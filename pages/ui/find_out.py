@@ -4,7 +4,7 @@ import streamlit as st
 
 from core.experiment import find_out
 from core.experiment import view as experiments
-from core.importing import checks
+from core.importing import view as corpora
 from core.projects import machine, runs
 from pages.ui import checks as data_check
 from pages.ui.presses import pressed
@@ -54,7 +54,7 @@ def plan(run_id: str = "") -> None:
             st.caption("Hand edits are not repeated: the experiment tests the strategy.")
         if reason := machine.hindrance():
             st.warning(plain(reason), icon=":material/memory:")
-        may_start, anyway = data_check.gate(checks.of_run("experiment", plan.options), "home.find")
+        may_start, anyway = data_check.gate(corpora.check_run("experiment", plan.options), "home.find")
         on = where("home.find")
         with st.container(horizontal=True, vertical_alignment="center"):
             play = ":material/play_arrow:"

@@ -8,9 +8,9 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from core import terms
+from core.corpora.checks import worst
 from core.experiment import deliver
 from core.experiment.find_out import outlook
-from core.importing import checks
 from core.importing import view as corpora
 from core.projects import road
 from core.projects.road import Closer, Stop
@@ -71,8 +71,8 @@ def _stop(number: int, stop: Stop, *, turn: bool) -> DeltaGenerator:
     look: Any = {"border": True, "vertical_alignment": "center", "horizontal_alignment": "distribute"}
     with st.container(horizontal=True, key=f"road.{stop.name}", **look):
         with st.container(width="stretch"):
-            found = checks.of_project() if stop.name == "texts" else ()
-            done = data_check.ICONS[checks.worst(found)] if stop.ready else ":material/radio_button_unchecked:"
+            found = corpora.check_project() if stop.name == "texts" else ()
+            done = data_check.ICONS[worst(found)] if stop.ready else ":material/radio_button_unchecked:"
             words = f"{done} **{number} · {stop.title}**  \n{plain(stop.known)}"
             st.markdown(words, help=_meanings(stop.name))
             place = st.empty()

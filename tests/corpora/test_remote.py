@@ -12,7 +12,7 @@ from core.cli.main import main
 from core.corpora.library import Library
 from core.corpora.remote import fetch, is_address, named, outgoing
 from core.errors import ConfigError, PathError
-from core.importing.addresses import fetched
+from core.importing.uploads import fetched
 from core.projects import runs
 from tests.corpora.bucket import serving
 from tests.planted import contracts, kitchen

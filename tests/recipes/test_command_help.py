@@ -22,7 +22,6 @@ from core.corpora.library import Library
 from core.errors import ConfigError
 from core.experiment import results
 from core.experiment.config import ExperimentConfig
-from core.importing import ratios
 from core.importing import view as corpora
 from core.projects import removals, run_comparison, runs
 from core.projects import run_labels as labels
@@ -282,7 +281,7 @@ def test_ratios_of_sizes_are_those_of_the_papers(home: Path, command: Command) -
         corpora.set_role(role, made[role].fingerprint)
     origin = {"from": made["domain"].fingerprint}
     chosen = Library(home).subset(made["domain"], np.arange(12), name="S_C", origin=origin)
-    said = {each.name: each.value for each in ratios.ratios()}
+    said = {each.name: each.value for each in corpora.ratios()}
     assert said == {"N_T/N_D": 37 / 114, "N_L/N_T": 24 / 37, "N_L/N_D": 24 / 114, "N_S/N_D": 12 / 114}
     page = texts(opened("pages/1_Corpora.py"))
     for words in ("Task corpus to domain corpus (N_T/N_D)", "Selection to domain corpus (N_S/N_D)"):
@@ -292,5 +291,5 @@ def test_ratios_of_sizes_are_those_of_the_papers(home: Path, command: Command) -
     assert (told["entities_per_sentence"], told["tokens_per_sentence"]) == (1.0, round(made["train"].n_tokens / 24, 4))
     assert told["entities_per_100_tokens"] == round(100 * 24 / made["train"].n_tokens, 4)
     corpora.set_role("domain", None)
-    [alone] = ratios.ratios(chosen)
+    [alone] = corpora.ratios(chosen)
     assert (alone.of, alone.to, alone.value) == ("S_C", "domain", 12 / 114)

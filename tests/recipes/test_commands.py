@@ -18,7 +18,6 @@ from core.config import fields_with
 from core.corpora.library import Library
 from core.errors import Cancelled
 from core.experiment import view as experiments
-from core.importing import checks
 from core.importing import view as corpora
 from core.kind import as_json
 from core.projects import removals, runs
@@ -222,7 +221,7 @@ def test_a_corpus_goes_by_its_file_or_its_name(
     monkeypatch.setattr(taggers, "frontier", instead)
     monkeypatch.setattr(experiments, "calibration", instead)
     monkeypatch.setattr(runs, "refuse_red", lambda kind, options, **others: ())
-    monkeypatch.setattr(checks, "of_project", instead)
+    monkeypatch.setattr(corpora, "check_project", instead)
     monkeypatch.setattr(sys, "argv", ["core", *words])
     code = run_main()
     out, err = capsys.readouterr()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from core.errors import ConfigError
-from core.importing import checks, data_checks
+from core.importing import data_checks
 from core.importing import view as corpora
 from core.kind import plan, register, work_of
 from core.kinds import KINDS
@@ -73,7 +73,7 @@ def test_a_red_item_stops_a_run_unless_it_is_overruled_and_the_run_notes_it(
 
 
 def test_amber_items_stop_nothing_and_overruling_changes_no_key(piles: dict[str, str]) -> None:
-    assert [one.name for one in checks.of_run("select", piles) if one.level == "amber"] == ["task size"]
+    assert [one.name for one in corpora.check_run("select", piles) if one.level == "amber"] == ["task size"]
     assert runs.refuse_red("select", {**piles, "encoder": "tiny"}) == []
     options = {**piles, "strategy": "random", "budget": "10"}
     made = execute("select", options, run_anyway=True)

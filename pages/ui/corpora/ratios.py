@@ -3,17 +3,17 @@
 import streamlit as st
 
 from core import terms
-from core.importing import ratios
+from core.importing import view as corpora
 from pages.ui.widgets import table
 
 
 def against(most: int | None) -> None:
     """The ratios that papers print, where two of the corpora are here. most: choices, the newest; None: all of them."""
-    known = ratios.ratios()
-    choices = [each for each in known if each.name == ratios.CHOICE]
+    known = corpora.ratios()
+    choices = [each for each in known if each.name == corpora.SELECTED]
     rows = [
         {"name": _words(each.name), "value": f"{each.value:.4g}", "of": each.of, "to": each.to}
-        for each in (*(each for each in known if each.name != ratios.CHOICE), *choices[:most])
+        for each in (*(each for each in known if each.name != corpora.SELECTED), *choices[:most])
     ]
     if rows:
         st.subheader("Against each other", anchor=False)

@@ -5,7 +5,6 @@ from dataclasses import asdict
 import streamlit as st
 
 from core.experiment import deliver, results
-from core.importing import checks
 from core.importing import view as corpora
 from core.importing.result import ROLES, AddResult
 from core.shown import short
@@ -47,7 +46,7 @@ def _report(run_id: str, result: AddResult) -> None:
             icon=":material/download:",
             key="corpora.rejects",
         )
-    data_check.show(checks.of_corpus(result.corpus), "corpora.import", here=CORPORA)
+    data_check.show(corpora.check_corpus(result.corpus), "corpora.import", here=CORPORA)
     _give_role(result.corpus)
 
 
