@@ -1,7 +1,8 @@
-"""Finished taggers on the plain test set beside the robustness sets (SOURCES.md, Never only an average).
+"""F1 of finished taggers on the plain test set and on robustness sets (SOURCES.md, Never only an average).
 
-Every set has its F1 with and without ambiguous slots, which cannot be told for sure: a slot whose name the training
-sentences know under several types, or beside which no content word stands. What is predicted over one is not counted.
+Each set has F1 with and without ambiguous slots. A slot is ambiguous if the training sentences have its name under
+several types, or if its sentence has no content word outside of names. Predictions that overlap an ambiguous slot are
+not counted in F1 without them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,10 +26,9 @@ PLAIN = "test"
 class FrontierRow:
     """A run on a test set. F1 in percent.
 
-    test: fingerprint. kind: of the set: `test`, `oov`, `cross-category`, `typos`, "" where it is not known. mentions,
-    ambiguous: slots in all, and those that cannot be told for sure. micro_f1: one a seed; certain_f1: without ambiguous
-    slots. mean, sd, certain_mean, certain_sd: of these; sd None for one seed. known: the corpus by which slots are
-    ambiguous.
+    test: fingerprint. kind: `test`, `oov`, `cross-category`, `typos`, or "" if unknown. mentions, ambiguous: slots.
+    micro_f1: per seed; certain_f1: without ambiguous slots. mean, sd, certain_mean, certain_sd: over seeds; sd is None
+    for one seed. known: fingerprint of the corpus whose names decide which slots are ambiguous.
     """
 
     run: str
@@ -47,12 +47,12 @@ class FrontierRow:
 
 
 def frontier(runs: Sequence[Run], library: Library, train: str = "") -> list[FrontierRow]:
-    """A row a run and test set, the plain one first.
+    """Return one row per run and test set, the plain test set first.
 
     runs: finished `finetune` runs with the same tests in the same order. train: the labelled corpus whose names are
-    known, one for all so that they are compared on the same slots; "": `known_train` of the runs.
-    Errors: ConfigError where the tests differ or a run is of another kind, CorpusError where there are no tests or a
-    corpus or file is gone.
+    known, the same for all runs so that they are compared on the same slots; "": `known_train` of the runs.
+    Errors: ConfigError if the tests differ or a run is of another kind; CorpusError if there are no tests, or a corpus
+    or file is missing.
     """
     for run in runs:
         if run.manifest.kind != "finetune" or run.state().state != "succeeded":
@@ -73,11 +73,10 @@ def frontier(runs: Sequence[Run], library: Library, train: str = "") -> list[Fro
 
 
 def known_train(runs: Sequence[Run], library: Library) -> Corpus:
-    """Whose names taggers are taken to know, whatever the order of `runs`: of the training corpora the robustness
-    sets were made against, or else the runs were trained on, the one with most mentions; of a part of a corpus, or of
-    one that was rebuilt, what it was made from.
+    """Return the corpus whose names count as known; it does not depend on the order of `runs`.
 
-    Errors: CorpusError where none is here any more.
+    Candidates are the training sets that the robustness sets were made for, or else those of the runs; of a sample or
+    a rebuilt set, its original. The one with most mentions is taken. Errors: CorpusError if none is left here.
     """
     here = {corpus.fingerprint: corpus for corpus in library.list()}
     tests = [here[test] for run in runs for test in run.manifest.config["test"] if test in here]
@@ -89,8 +88,8 @@ def known_train(runs: Sequence[Run], library: Library) -> Corpus:
 
 
 def _base(corpus: Corpus, here: Mapping[str, Corpus]) -> Corpus:
-    """The first corpus of those that it was made from, one from another, as far as they are here."""
-    seen = {corpus.fingerprint}  # an origin is text in a file: a circle of them must end
+    """Return the original that `corpus` was derived from, over several steps if they are all here."""
+    seen = {corpus.fingerprint}  # origins are read from files, so a cycle must not hang
     while (source := here.get(corpus.parent)) and source.fingerprint not in seen:
         seen.add(source.fingerprint)
         corpus = source
@@ -98,12 +97,12 @@ def _base(corpus: Corpus, here: Mapping[str, Corpus]) -> Corpus:
 
 
 def _mentions(corpus: Corpus) -> tuple[int, str]:
-    # The fingerprint decides between equals, so that the order of the runs does not.
+    # The fingerprint breaks ties, so that the order of the runs does not matter.
     return sum(corpus.types.values()), corpus.fingerprint
 
 
 def averages(rows: Iterable[FrontierRow]) -> dict[str, float]:
-    """{run: plain mean of its sets' mean F1}, as Ma et al. 2023 print; to stand beside the rows, not for them."""
+    """Return {run: mean over its test sets of mean F1}, as in Ma et al. 2023. Show it beside the rows, never alone."""
     f1_by_run: dict[str, list[float]] = {}
     for row in rows:
         f1_by_run.setdefault(row.run, []).append(row.mean)
@@ -111,7 +110,7 @@ def averages(rows: Iterable[FrontierRow]) -> dict[str, float]:
 
 
 class _Split:
-    """A test set, and which of its slots are ambiguous."""
+    """A test set and its ambiguous slots."""
 
     def __init__(self, corpus: Corpus, known: Known) -> None:
         self.corpus = corpus
@@ -122,11 +121,11 @@ class _Split:
         ]
 
     def f1(self, predictions: Sequence[Iterable[Entity]], *, certain: bool) -> float:
-        """Micro F1, percent, of one seed's predictions."""
+        """Return micro F1 of one seed's predictions, percent. certain: leave out ambiguous slots."""
         if not certain:
             return count(self.gold, predictions).f1()
-        # Neither right nor wrong: an ambiguous slot goes from the gold, and what overlaps it from the predictions.
-        gold = [known - unsure for known, unsure in zip(self.gold, self.unsure, strict=True)]
+        # Drop ambiguous slots from the gold labels, and what overlaps them from the predictions.
+        gold = [entities - unsure for entities, unsure in zip(self.gold, self.unsure, strict=True)]
         guess = [
             [e for e in entities if not any(e.start < o.end and o.start < e.end for o in unsure)]
             for unsure, entities in zip(self.unsure, predictions, strict=True)

@@ -1,4 +1,4 @@
-"""Figures of `7_Bias`: CEIM by bar and type, V-information of names and contexts, mentions by both, robustness."""
+"""Figures of the page Bias: CEIM histograms, V-information bars, PVI scatter plot, F1 on plain and harder sets."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,8 +11,8 @@ from core.bias.result import Bits, Intervals
 from core.charts import COLOURS, INK, figure, plain
 from core.results import BoolArray, FloatArray, IntArray
 
-BAR = 0.25  # bits; half a bit, the border of the bins, is a border of bars too
-SIDE = 24  # bars on each side of zero; what lies farther out is in the outermost
+BAR = 0.25  # bits per bar; half a bit, the border of the bins, is a multiple of it
+SIDE = 24  # bars on each side of zero; the outermost hold all values beyond
 BIN_LOOKS: Mapping[str, tuple[str, str, str]] = {  # name, colour, symbol
     "low": ("context tells more", "#0072B2", "triangle-down"),
     "near_zero": ("both tell alike", "#8F8F8F", "circle"),
@@ -23,9 +23,9 @@ _PALE = 0.35
 
 
 def ceim_bars(ceim: FloatArray, band: float = 0.5) -> IntArray:
-    """`(n,)` the bar of each value: bar i spans i to i + 1 quarters of a bit.
+    """Return the bar of each value, `(n,)`: bar i spans i to i + 1 quarters of a bit.
 
-    Borders fall to the outer side, so that a bar never holds two bins (low <= -band, high >= band).
+    A value on a border belongs to the outer bar, so that no bar holds two bins (low <= -band, high >= band).
     """
     outer: FloatArray = np.where(ceim <= -band, np.ceil(ceim / BAR) - 1, np.floor(ceim / BAR))
     bars: IntArray = np.clip(outer, -SIDE, SIDE - 1).astype(np.int64)
@@ -33,7 +33,7 @@ def ceim_bars(ceim: FloatArray, band: float = 0.5) -> IntArray:
 
 
 def bar_words(bar: int) -> str:
-    """A bar's span in bits."""
+    """Return the range of a bar in words."""
     low, high = bar * BAR, (bar + 1) * BAR
     if bar in (-SIDE, SIDE - 1):
         return f"{high:z.2f} bits or less".replace("-", "−") if bar < 0 else f"{low:z.2f} bits or more"
@@ -42,7 +42,7 @@ def bar_words(bar: int) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CeimPanel:
-    """One panel of the histogram: the `bars` `(n,)` of its mentions and their bins `(n,)`; weak: too few to judge."""
+    """One panel of the histogram. bars, bins: of its mentions, `(n,)`. weak: warning if there are too few mentions."""
 
     name: str
     bars: IntArray
@@ -51,7 +51,7 @@ class CeimPanel:
 
 
 def ceim_histogram(panels: Sequence[CeimPanel], band: float = 0.5) -> go.Figure:
-    """Panels one above the other, one axis of bits. `customdata` of a bar: (panel, bar), which a click sends back."""
+    """Draw panels in a column with a shared axis in bits. `customdata` of a bar, sent on a click: (panel, bar)."""
     fig = _stacked(panels)
     for number, panel in enumerate(panels):
         kinds = np.asarray(panel.bins, dtype=object)
@@ -74,7 +74,7 @@ def ceim_histogram(panels: Sequence[CeimPanel], band: float = 0.5) -> go.Figure:
                 hovertemplate="%{hovertext} mentions<extra></extra>",
             )
     widest = max((int(max(-panel.bars.min(), panel.bars.max() + 1)) for panel in panels if len(panel.bars)), default=8)
-    # The same reach on both sides, at least two bits: a lopsided axis would hide which way CEIM leans.
+    # Symmetric, at least two bits on each side, so that the sign of CEIM is visible.
     end = max(widest, 8) * BAR + BAR / 2
     fig.update_xaxes(range=[-end, end], showgrid=False, zeroline=False, fixedrange=True)
     fig.update_xaxes(title="name minus context (CEIM), bits", row=len(panels))
@@ -106,7 +106,7 @@ def _stacked(panels: Sequence[CeimPanel]) -> go.Figure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Informed:
-    """A data set and what its names and contexts tell."""
+    """A data set and the V-information of its names and contexts."""
 
     name: str
     bits: Bits
@@ -114,7 +114,7 @@ class Informed:
 
 
 def v_information_bars(rows: Sequence[Informed]) -> go.Figure:
-    """V-information of names and of contexts, data set by data set, with 95% intervals (Ma et al. 2023, Fig. 3)."""
+    """Draw V-information of names and contexts per data set, with 95% intervals (Ma et al. 2023, Fig. 3)."""
     fig = figure(110 + 74 * len(rows), x="V-information, bits per mention", y="")
     names = [plain(row.name) for row in rows]
     sides = (
@@ -141,9 +141,9 @@ def v_information_bars(rows: Sequence[Informed]) -> go.Figure:
 
 
 def pvi_scatter(context: FloatArray, entity: FloatArray, bins: Sequence[str], numbers: IntArray) -> go.Figure:
-    """Mentions by the PVI of their context (x) and of their name (y), `(m,)` bits; WebGL.
+    """Draw mentions by the PVI of their context (x) and of their name (y), `(m,)` bits, with WebGL.
 
-    numbers: `(m,)` what a click sends back.
+    numbers: `(m,)` of the mentions, sent on a click.
     """
     fig = figure(460, x="information of the context (PVI), bits", y="information of the name (PVI), bits")
     kinds = np.asarray(bins, dtype=object)
@@ -170,7 +170,7 @@ def pvi_scatter(context: FloatArray, entity: FloatArray, bins: Sequence[str], nu
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaggerPoint:
-    """A tagger. plain, hard: F1 of every seed on the plain and on the harder set. best: nobody is better on both."""
+    """A tagger. plain, hard: F1 per seed on the plain and the harder set. best: no other tagger beats it on both."""
 
     name: str
     plain: Sequence[float]
@@ -179,10 +179,10 @@ class TaggerPoint:
 
 
 def frontier(points: Sequence[TaggerPoint], *, x: str, y: str) -> go.Figure:
-    """Plain test F1 against F1 on a harder set, a point a tagger, the mean of its seeds with their spread."""
+    """Draw test F1 against F1 on a harder set, one point per tagger: mean and standard deviation over seeds."""
     fig = figure(380, x=plain(x), y=plain(y))
     means = [float(np.mean(point.plain)) for point in points]
-    middle = (min(means) + max(means)) / 2  # a name leans inwards, so that none is cut off
+    middle = (min(means) + max(means)) / 2  # labels extend inwards, so that none is cut off
     looks = (
         (False, COLOURS["filtered"], "circle-open", "another is better on both"),
         (True, COLOURS["S_C"], "diamond", "no other is better on both"),
@@ -216,8 +216,8 @@ def _spread(f1s: Sequence[float]) -> float:
 
 
 def best_of_both(plain_f1: FloatArray, hard_f1: FloatArray) -> BoolArray:
-    """`(n,)` whether nobody is at least as good on both and better on one."""
-    # Equal points do not beat each other: of two taggers with the same scores both stay.
+    """Return a mask `(n,)` of the Pareto front: no other tagger is at least as good on both and better on one."""
+    # Equal points do not dominate each other, so taggers with the same scores both stay.
     ahead = (plain_f1[None] >= plain_f1[:, None]) & (hard_f1[None] >= hard_f1[:, None])
     better = (plain_f1[None] > plain_f1[:, None]) | (hard_f1[None] > hard_f1[:, None])
     beaten: BoolArray = np.any(ahead & better, axis=1)
@@ -225,5 +225,5 @@ def best_of_both(plain_f1: FloatArray, hard_f1: FloatArray) -> BoolArray:
 
 
 def _short(name: str) -> str:
-    """`name` in at most 24 letters, both ends kept, since an id is at the end."""
+    """Shorten `name` to 24 characters; the end is kept, because ids are there."""
     return plain(name if len(name) <= 24 else f"{name[:15]}…{name[-8:]}")

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from core.bias import rebuild, result, reviews
-from core.bias.plot import BIN_LOOKS, CeimPanel, ceim_bars
-from core.bias.result import BAND, BINS, Bin, Diff, DifficultyResult, Mention, RebuildResult, RobustnessResult
+from core.bias.plot import CeimPanel, ceim_bars
+from core.bias.result import BAND, Diff, DifficultyResult, Mention, RebuildResult, RobustnessResult
 from core.bias.reviews import Action, Reviews
 from core.bias.robustness import FINDERS
 from core.bias.training_sentences import Training, measures
@@ -115,73 +115,6 @@ def mentions_file(run_id: str) -> Path:
 def difficulty_result(run_id: str) -> DifficultyResult:
     """Return the result of a finished `difficulty` run. Errors: RunError."""
     return read(store().get(run_id), DifficultyResult)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BinRow:
-    """A bin of CEIM. share: of all mentions. entity, context: mean PVI, bits; None in an empty bin."""
-
-    bin: Bin
-    name: str
-    mentions: int
-    share: float
-    entity: float | None
-    context: float | None
-
-
-def bin_rows(run_id: str) -> list[BinRow]:
-    """Return one row per bin (Ma et al. 2023, Table 1)."""
-    difficulty = measured(run_id)
-    rows = []
-    for kind in BINS:
-        mask = difficulty.bins == kind
-        rows.append(
-            BinRow(
-                bin=kind,
-                name=BIN_LOOKS[kind][0],
-                mentions=int(mask.sum()),
-                share=float(mask.mean()),
-                entity=float(difficulty.entity[mask].mean()) if mask.any() else None,
-                context=float(difficulty.context[mask].mean()) if mask.any() else None,
-            )
-        )
-    return rows
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TypeRow:
-    """An entity type. few: too few mentions to judge. entity, context, ceim: means, bits. low, high: shares of its
-    mentions in these bins of CEIM."""
-
-    type: str
-    mentions: int
-    few: bool
-    entity: float
-    context: float
-    ceim: float
-    low: float
-    high: float
-
-
-def type_rows(run_id: str) -> list[TypeRow]:
-    """Return one row per type, frequent types first."""
-    difficulty = measured(run_id)
-    rows = []
-    for name, n in difficulty.counts().items():
-        mask = difficulty.types == name
-        rows.append(
-            TypeRow(
-                type=name,
-                mentions=n,
-                few=name in difficulty.few,
-                entity=float(difficulty.entity[mask].mean()),
-                context=float(difficulty.context[mask].mean()),
-                ceim=float(difficulty.ceim[mask].mean()),
-                low=float((difficulty.bins[mask] == "low").mean()),
-                high=float((difficulty.bins[mask] == "high").mean()),
-            )
-        )
-    return rows
 
 
 def panels(run_id: str, by_type: bool) -> list[CeimPanel]:

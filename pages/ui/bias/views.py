@@ -1,4 +1,4 @@
-"""What labels teach: V-information (Ma et al. 2023, Fig. 3), CEIM by bar (clickable), by bin, by type."""
+"""V-information of names and contexts (Ma et al. 2023, Fig. 3), histogram of CEIM, tables by bin and by type."""
 
 from collections.abc import Sequence
 
@@ -6,8 +6,7 @@ import streamlit as st
 
 from core.bias import plot
 from core.bias import view as bias
-from core.bias.result import DifficultyResult
-from core.bias.view import BinRow, TypeRow
+from core.bias.result import BINS, DifficultyResult
 from core.experiment import results
 from core.projects import runs
 from core.projects.runs import Run
@@ -16,7 +15,7 @@ from pages.ui.frame import guard
 from pages.ui.runs.words import run_titles
 from pages.ui.widgets import chart, plain, table
 
-MOST = 8  # data sets beside each other
+MOST = 8  # data sets compared in one figure
 BIN_HEADS = {
     "name": "Name minus context (CEIM)",
     "mentions": "Mentions",
@@ -37,7 +36,7 @@ TYPE_HEADS = {
 
 
 def views(run_id: str) -> None:
-    """Everything but the scatter."""
+    """Draw everything except the scatter plot."""
     information = bias.difficulty_result(run_id)
     st.subheader(_answer(information), anchor=False)
     name = _span(information.v_information.entity, information.intervals.entity)
@@ -50,15 +49,15 @@ def views(run_id: str) -> None:
     _data_sets(run_id)
     _histogram(run_id)
     table(
-        [_bin_line(row) for row in bias.bin_rows(run_id)],
+        _bin_lines(information),
         BIN_HEADS,
         "Mentions and mean information by bin of name minus context",
     )
-    table([_type_line(row) for row in bias.type_rows(run_id)], TYPE_HEADS, "What tells each type", wrapped=("note",))
+    table(_type_lines(run_id), TYPE_HEADS, "What tells each type", wrapped=("note",))
 
 
 def _answer(result: DifficultyResult) -> str:
-    """The answer in words; no difference is claimed where the intervals overlap."""
+    """Return the answer in words. If the intervals overlap, no difference is claimed."""
     if not result.entropy:
         return "There is only one type: nothing for names or contexts to tell"
     entity, context = result.intervals.entity, result.intervals.context
@@ -78,15 +77,15 @@ def _span(bits: float, interval: tuple[float, float]) -> str:
 
 @st.fragment
 def _data_sets(run_id: str) -> None:
-    """Several finished runs beside each other."""
+    """Compare several finished runs in one figure."""
     with guard():
         measured = {run.id: run for run in runs.listed("difficulty", state="succeeded")}
         alike = {name: f"{_corpus(run)}, {run.manifest.config['encoder']}" for name, run in measured.items()}
         names = run_titles(measured.values(), lambda run: alike[run.id])
         shown = [run_id]
         if len(measured) > 1:
-            # From the oldest on: of two of one name the newer stays, and the page's own before any.
-            usual = {alike[name]: name for name in reversed(measured)} | {alike[run_id]: run_id}  # one of each kind
+            # One run per corpus and encoder: the newest, or the run that the page shows.
+            usual = {alike[name]: name for name in reversed(measured)} | {alike[run_id]: run_id}
             shown = st.multiselect(
                 "Data sets beside each other",
                 list(measured),
@@ -115,7 +114,7 @@ def _corpus(run: Run) -> str:
 
 @st.fragment
 def _histogram(run_id: str) -> None:
-    """CEIM, of all mentions or type by type; a click on a bar shows its sentences."""
+    """Draw CEIM of all mentions or per type. A click on a bar lists its sentences."""
     with guard():
         st.subheader("What tells the type, mention by mention", anchor=False)
         by_type = st.segmented_control(
@@ -128,7 +127,7 @@ def _histogram(run_id: str) -> None:
             label_visibility="collapsed",
         )
         panels = bias.panels(run_id, by_type)
-        kinds = [row.type for row in bias.type_rows(run_id)][: len(panels)] if by_type else [""]
+        kinds = list(bias.measured(run_id).counts())[: len(panels)] if by_type else [""]
         picker, key = f"bias.bar.{run_id}.{by_type}", f"bias.ceim.{run_id}.{by_type}"
 
         def clicked() -> None:
@@ -136,14 +135,15 @@ def _histogram(run_id: str) -> None:
             panel, bar = points[0]["customdata"] if points else (0, None)
             st.session_state[picker] = None if bar is None else (kinds[panel], bar)
 
-        bins = ", ".join(f"{row.name} {row.mentions:,}" for row in bias.bin_rows(run_id))
+        counts = bias.difficulty_result(run_id).ceim
+        bins = ", ".join(f"{plot.BIN_LOOKS[kind][0]} {counts[kind]:,}" for kind in BINS)
         alt = f"Histogram of name minus context: {bins}. The sentences of a bar can be listed below."
         chart(plot.ceim_histogram(panels), key, alt, on_select=clicked, selection_mode="points")
         _bar(run_id, panels, kinds, picker)
 
 
 def _bar(run_id: str, panels: Sequence[plot.CeimPanel], kinds: Sequence[str], picker: str) -> None:
-    """The picked bar's sentences; the list of bars is the way without a mouse."""
+    """List the sentences of the picked bar. The select box serves users without a mouse."""
     sizes = {
         (kind, bar): int((panel.bars == bar).sum())
         for kind, panel in zip(kinds, panels, strict=True)
@@ -166,24 +166,34 @@ def _bar(run_id: str, panels: Sequence[plot.CeimPanel], kinds: Sequence[str], pi
     mention_list(run_id, numbers, f"bias.list.{run_id[-4:]}.{picked[0]}.{picked[1]}")
 
 
-def _bin_line(row: BinRow) -> dict[str, object]:
-    return {
-        "name": row.name,
-        "mentions": row.mentions,
-        "share": f"{row.share:.0%}",
-        "entity": "" if row.entity is None else bits(row.entity),
-        "context": "" if row.context is None else bits(row.context),
-    }
+def _bin_lines(result: DifficultyResult) -> list[dict[str, object]]:
+    def mean(value: float | None) -> str:
+        return "" if value is None else bits(value)
+
+    return [
+        {
+            "name": plot.BIN_LOOKS[kind][0],
+            "mentions": result.ceim[kind],
+            "share": f"{result.ceim[kind] / result.mentions:.0%}",
+            "entity": mean(result.mean_pvi[kind].entity),
+            "context": mean(result.mean_pvi[kind].context),
+        }
+        for kind in BINS
+    ]
 
 
-def _type_line(row: TypeRow) -> dict[str, object]:
-    return {
-        "type": row.type,
-        "mentions": row.mentions,
-        "entity": bits(row.entity),
-        "context": bits(row.context),
-        "ceim": bits(row.ceim),
-        "high": f"{row.high:.0%}",
-        "low": f"{row.low:.0%}",
-        "note": "too few to judge" if row.few else "",
-    }
+def _type_lines(run_id: str) -> list[dict[str, object]]:
+    measured, by_type = bias.measured(run_id), bias.difficulty_result(run_id).by_type
+    return [
+        {
+            "type": name,
+            "mentions": n,
+            "entity": bits(by_type[name].entity),
+            "context": bits(by_type[name].context),
+            "ceim": bits(by_type[name].ceim),
+            "high": f"{by_type[name].bins['high'] / n:.0%}",
+            "low": f"{by_type[name].bins['low'] / n:.0%}",
+            "note": "too few to judge" if name in measured.few else "",
+        }
+        for name, n in measured.counts().items()
+    ]

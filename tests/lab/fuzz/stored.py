@@ -228,8 +228,6 @@ OF_RUNS: Mapping[str, Sequence[Callable[[str], object]]] = {
     "difficulty": (
         bias.difficulty_result,
         bias.measured,
-        bias.bin_rows,
-        bias.type_rows,
         bias.read_reviews,
         bias.suspicious,
     ),
