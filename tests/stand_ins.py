@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from core.models import hub
-from core.selection.spans import Spans, flat
+from core.selection.evidence import Spans, flat
 from core.text.sentence import Entity, Prediction, Sentence
 
 

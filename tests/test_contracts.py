@@ -13,8 +13,8 @@ from core.reporter import Silent
 from core.results import FloatArray, Role
 from core.selection import STRATEGIES, make_strategy
 from core.selection.base import Batch, Source, Strategy
+from core.selection.evidence import Spans
 from core.selection.score import ScoreWork
-from core.selection.spans import Spans
 from core.text.sentence import Sentence
 from tests.conftest import Seal, sentence
 from tests.planted import bag_vectors, contracts, kitchen

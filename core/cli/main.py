@@ -30,8 +30,7 @@ from core.projects.cli import project_group
 from core.projects.cli_machine import audit_list, doctor, key
 from core.projects.cli_runs import run_group
 from core.projects.home import given_home, on_disk, private
-from core.selection.cli import count_alike, export, map_selection, select
-from core.selection.cli_choice import choice_group
+from core.selection.cli import choice_group, count_alike, export, map_selection, select
 from core.similarity.cli import measure, predictiveness, survey
 from core.tagging.cli import evaluate, finetune, predict, pretrain
 from core.tagging.cli_errors import list_errors

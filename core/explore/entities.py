@@ -10,8 +10,8 @@ from core.projects.home import kept_per_home, store
 from core.results import FloatArray, IntArray
 from core.runs.result import read
 from core.runs.store import Run
+from core.selection.evidence import Spans
 from core.selection.result import ScoreResult, SelectResult
-from core.selection.spans import Spans
 from core.selection.view import run_of, scored
 from core.tagging.predictions import read_spans
 from core.text.sentence import Sentence

@@ -16,8 +16,7 @@ from core.corpora.corpus import Corpus
 from core.errors import CorpusError
 from core.reporter import Reporter, Silent
 from core.results import BoolArray, FloatArray, IntArray, Prefer, Role, Rows
-from core.selection.parts import Arrays, Evidence, Parts
-from core.selection.spans import Spans
+from core.selection.evidence import Arrays, Evidence, Parts, Spans
 from core.text.sentence import Sentence
 
 Reads = Literal["ids", "text", "vectors", "both", "spans"]

@@ -1,20 +1,28 @@
-"""Health of S_C: lengths, duplicates, variety, coverage of T_C, new names, warnings (SOURCES.md, Health of S_C)."""
+"""Health of S_C: lengths, duplicates, variety, coverage of T_C, new names, warnings (SOURCES.md, Health of S_C).
+
+Measured on bounded samples, so that a page can wait for it.
+"""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import islice
+from dataclasses import dataclass, replace
+from itertools import chain, islice
 
 import numpy as np
+import pyarrow as pa
 
+from core.corpora.columns import stored
+from core.corpora.corpus import Corpus
 from core.results import BoolArray, FloatArray, IntArray, Rows
 from core.selection.near import BLOCK, widened
+from core.selection.result import Scored
 from core.shown import count
+from core.stats.draws import stratified
 from core.terms import plainly
 from core.text.words import fold
 
-TOLERANCE = 0.25  # medians that differ by more are worth a warning
-REPEATED, SAME, HALF, POOR = 0.02, 0.02, 0.5, 0.75  # and so are these: shares, by our own judgement
+TOLERANCE = 0.25  # relative difference of medians above which a warning is shown
+REPEATED, SAME, HALF, POOR = 0.02, 0.02, 0.5, 0.75  # shares at which other warnings are shown, by our judgement
 READ = 5_000  # sentences of each corpus whose words are counted
 WORDS = 50_000  # words of each corpus at most
 VARIED = 2_000  # sentences that the Vendi score is computed on
@@ -24,14 +32,15 @@ _NAME = re.compile(r"(?<=[\w,;:’'] )[^\W\d_a-z]\w*(?: [^\W\d_a-z]\w*)*")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Health:
-    """The health of a selection; None where it could not be measured.
+    """The health of a selection. Values that could not be measured are None.
 
     sentences, tokens: size of S_C. median_tokens: {S_C, D_C, T_C}. duplicates: rows of S_C whose duplicate (exact
     or near) is in S_C too, each cluster's first not counted. type_token: {S_C, D_C, T_C} different words over
-    words, in `type_token_words` of each. variety: effective number of different sentences among `variety_of` drawn
-    (Vendi score). coverage: share of T_C whose nearest S_C sentence is at least as close as the nearest filtered
+    words, in `type_token_words` of each. variety: effective number of different sentences among `variety_of` sampled
+    ones (Vendi score). coverage: share of T_C whose nearest S_C sentence is at least as close as the nearest filtered
     one, 0 to 1, on `coverage_of` sentences of T_C. new_entities: share of the different names in S_C, found by
-    their capital letters alone, that L_C does not have; `new_entities_of` were found. warnings: for people.
+    their capital letters alone, that L_C does not have; `new_entities_of` were found. warnings: sentences that users
+    read.
     """
 
     sentences: int
@@ -50,12 +59,15 @@ class Health:
 
 
 def duplicates_left(cluster: IntArray) -> int:
-    """Number of rows that repeat another's cluster; `cluster` `(k,)` of the selected rows alone."""
+    """Number of rows beyond the first of each cluster. cluster: cluster per selected row, shape (k,)."""
     return len(cluster) - len(np.unique(cluster))
 
 
 def type_token(texts: Mapping[str, Iterable[str]], most: int = WORDS) -> tuple[dict[str, float], int]:
-    """{corpus: different words over words} on equally many words of each, and how many: the ratio falls with length."""
+    """Return {corpus: distinct words / words} and the number of words used.
+
+    The ratio falls with length, so each corpus is cut to the same number of words.
+    """
     words = {name: list(islice(_words(corpus_texts), most)) for name, corpus_texts in texts.items()}
     n = min(map(len, words.values()), default=0)
     return {name: len(set(own_words[:n])) / n if n else 0.0 for name, own_words in words.items()}, n
@@ -66,16 +78,17 @@ def _words(texts: Iterable[str]) -> Iterator[str]:
 
 
 def vendi(vectors: FloatArray) -> float:
-    """exp of the entropy of the eigenvalues of K/n, K the cosines of `(n, d)` rows: 1 if all equal, n if orthogonal.
+    """Vendi score (Friedman and Dieng 2023) of rows (n, d): 1 if all are equal, n if all are orthogonal.
 
-    K/n and the d x d matrix of the same products have the same eigenvalues but for zeros (Friedman and Dieng 2023).
+    It is exp of the entropy of the eigenvalues of K/n, where K holds the cosines. K/n has the same non-zero eigenvalues
+    as the d x d matrix of the same products.
     """
     rows = np.asarray(vectors, dtype=np.float64)
     rows = rows[rows.any(axis=1)]
     if not len(rows):
         return 0.0
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    # Whichever of the two products is smaller: eigenvalues cost the cube of its side.
+    # Take the smaller product, because eigenvalues cost the cube of its side.
     gram = rows.T @ rows if len(rows) > rows.shape[1] else rows @ rows.T
     values = np.linalg.eigvalsh(gram / len(rows))
     # Rounding leaves zeros slightly negative, which have no logarithm.
@@ -84,9 +97,10 @@ def vendi(vectors: FloatArray) -> float:
 
 
 def coverage(task: FloatArray, domain: Rows, selected: BoolArray) -> float | None:
-    """Share of unit rows `task` `(t, d)` whose nearest selected row of `domain` `(n, d)` is as close as any filtered.
+    """Share of T_C's sentences whose nearest selected sentence is at least as close as the nearest filtered one.
 
-    None where either side is empty. A few seconds for a million rows and `COVERED` sentences.
+    task, domain: unit rows (t, d) and (n, d). selected: mask (n,). None if either side is empty. Takes a few seconds
+    for a million rows and `COVERED` sentences.
     """
     if selected.all() or not selected.any() or not len(task):
         return None
@@ -102,10 +116,10 @@ def coverage(task: FloatArray, domain: Rows, selected: BoolArray) -> float | Non
 
 
 def new_entities(texts: Iterable[str], known: Iterable[str]) -> tuple[float | None, int]:
-    """Share of the different names in `texts` that are not among `known`, and how many there are.
+    """Return the share of distinct names in `texts` that are not in `known`, and the number of distinct names.
 
-    A name is a run of capitalised words that does not begin the sentence: no tagger is asked, so names in lower
-    case are missed, German nouns count, and a script without capitals has none.
+    A name is a run of capitalised words that does not begin the sentence. Without a tagger, this misses names in lower
+    case, counts German nouns and finds nothing in scripts without capitals.
     """
     names = {fold(name) for text in texts for name in _NAME.findall(text) if name[0].isupper()} - {""}
     fresh = names - {fold(name) for name in known}
@@ -113,7 +127,7 @@ def new_entities(texts: Iterable[str], known: Iterable[str]) -> tuple[float | No
 
 
 def warnings(health: Health) -> Iterator[str]:
-    """Warnings to people before they train on S_C, a sentence each."""
+    """Yield warnings that users read before they train on S_C, one sentence each."""
     median, selected = health.median_tokens, health.median_tokens["S_C"]
     for other in ("T_C", "D_C"):
         median_other = median.get(other)
@@ -139,8 +153,78 @@ def warnings(health: Health) -> Iterator[str]:
             "try the strategy knn or a larger budget."
         )
     others = {name: ratio for name, ratio in health.type_token.items() if name != "S_C" and ratio}
-    if others and health.type_token["S_C"] < POOR * min(others.values()):  # a task's own text may be as uniform
+    if others and health.type_token["S_C"] < POOR * min(others.values()):
         yield (
             f"The selection uses far fewer different words than the {' and the '.join(map(plainly, others))} in as "
             "many words: it may be boilerplate."
         )
+
+
+def check_up(
+    scored: Scored,
+    rows: IntArray,
+    task: Corpus,
+    *,
+    domain_vectors: Rows | None,
+    task_vectors: Rows | None,
+    labelled: Corpus | None,
+    seed: int,
+) -> Health:
+    """Measure the selection `rows` of D_C.
+
+    domain_vectors, task_vectors: unit rows, shape (n, d), None if the corpus was not embedded. labelled: L_C, or None.
+    seed: seed of the samples.
+    """
+    domain = scored.domain
+    lengths = {"S_C": scored.lengths[rows], "D_C": scored.lengths, "T_C": stored(task, "n_tokens").to_numpy()}
+    some = {"S_C": _some(rows, READ, seed), "D_C": _some(np.arange(len(domain)), READ, seed)}
+    texts = {name: _texts(domain, part) for name, part in some.items()}
+    texts["T_C"] = _texts(task, _some(np.arange(len(task)), READ, seed))
+    ratio, words = type_token(texts)
+    varied = _some(rows, VARIED, seed)
+    covered = _some(np.arange(len(task)), COVERED, seed)
+    fresh, names = (None, 0) if labelled is None else new_entities(texts["S_C"], _names(labelled))
+    result = Health(
+        sentences=len(rows),
+        tokens=int(lengths["S_C"].sum(dtype=np.int64)),
+        median_tokens={name: float(np.median(values)) if len(values) else 0.0 for name, values in lengths.items()},
+        duplicates=duplicates_left(scored.audit.cluster[rows]),
+        type_token=ratio,
+        type_token_words=words,
+        variety=None if domain_vectors is None else vendi(domain_vectors[varied]),
+        variety_of=len(varied),
+        coverage=_coverage(rows, covered, domain_vectors, task_vectors),
+        coverage_of=len(covered),
+        new_entities=fresh,
+        new_entities_of=names,
+        warnings=(),
+    )
+    return replace(result, warnings=tuple(warnings(result)))
+
+
+def _coverage(
+    rows: IntArray, covered: IntArray, domain_vectors: Rows | None, task_vectors: Rows | None
+) -> float | None:
+    """Return the coverage of T_C's rows `covered` by S_C's `rows`; None if either corpus was not embedded."""
+    if domain_vectors is None or task_vectors is None:
+        return None
+    inside = np.zeros(len(domain_vectors), dtype=bool)
+    inside[rows] = True
+    return coverage(task_vectors[covered], domain_vectors, inside)
+
+
+def _some(rows: IntArray, n: int, seed: int) -> IntArray:
+    """Sample up to `n` of `rows`, in ascending order."""
+    return np.sort(rows[stratified(np.zeros(len(rows), dtype=np.int64), n, seed)])
+
+
+def _texts(corpus: Corpus, rows: IntArray) -> list[str]:
+    texts: list[str] = stored(corpus, "text").take(pa.array(rows)).to_pylist()
+    return texts
+
+
+def _names(labelled: Corpus) -> Iterable[str]:
+    """Yield the surface form of each entity of L_C."""
+    for sentence in chain.from_iterable(labelled.batches()):
+        for entity in sentence.entities or ():
+            yield " ".join(sentence.tokens[entity.start : entity.end])

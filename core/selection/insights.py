@@ -16,10 +16,10 @@ from core.projects.home import kept_per_home, library, store
 from core.results import BoolArray, FloatArray, IntArray, Selection
 from core.runs.result import read as read_result
 from core.selection import plot
-from core.selection.checkup import check_up
 from core.selection.choose import ranking
+from core.selection.evidence import Part as Part
 from core.selection.health import Health as Health
-from core.selection.parts import Part as Part
+from core.selection.health import check_up
 from core.selection.result import Scored, ScoreResult, read_rows, read_values, withheld_flags
 from core.selection.result import ScoredRow as ScoredRow
 from core.selection.view import chosen, edits, kept_budget, result, run_of, scored

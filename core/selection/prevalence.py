@@ -1,5 +1,7 @@
-"""`prevalence`: how many sentences of D_C are like T_C's, as a range (SOURCES.md, Prevalence)."""
+"""`prevalence`: estimate how many sentences of D_C resemble T_C, as a range (SOURCES.md, Prevalence)."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from math import ceil, floor
 
 import numpy as np
@@ -9,29 +11,48 @@ from core.errors import CorpusError
 from core.kind import About, Job, Kind
 from core.models.encoder_options import EncoderOptions
 from core.results import FloatArray, IntArray, Role
-from core.selection.prevalence_result import PrevalenceResult
 from core.selection.score import ScoreConfig, scores_of, sources_of
 from core.selection.strategies.classifier import ClassifierOptions
 from core.selection.strategies.cross_fitted import CrossFitted
 from core.shown import count
-from core.stats.prevalence import prevalence
+from core.stats.prevalence import QuantileCount
+from core.stats.prevalence import prevalence as estimate_prevalence
 
-LEAST = 20  # sentences of T_C
-# A tenth of what the strategy has: it is to treat sentences of T_C that it saw and others of their kind alike, where
-# the strategy is to rank well.
+LEAST = 20  # distinct sentences that T_C must have
+# A tenth of the strategy's default: a count needs similar scores for seen and unseen sentences, a ranking a close fit.
 REGULARISATION = 1.0
 
 
 class PrevalenceConfig(EncoderOptions):
-    """Options: what is looked for, and in what."""
+    """Options of a `prevalence` run: both corpora and the seed."""
 
     task: str = option(..., "Task corpus (T_C): sentences like the tagger's, unlabelled.", corpus=True)
     domain: str = option(..., "Domain corpus (D_C), which may have more of the kind.", corpus=True)
     seed: int = option(0, "Seed of the sample of the domain corpus that the task corpus is compared with.", ge=0)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrevalenceResult:
+    """Result of a `prevalence` run.
+
+    low, high: range of the number of D_C's sentences that resemble T_C. about: the point estimate.
+    task, domain: distinct sentences of T_C and D_C that could be scored. quantiles: the count at each quantile of T_C's
+    scores.
+    """
+
+    low: int
+    high: int
+    about: int
+    task: int
+    domain: int
+    quantiles: Sequence[QuantileCount]
+
+
 def run(config: PrevalenceConfig, job: Job) -> PrevalenceResult:
-    """No artifacts."""
+    """Score D_C by a cross-fitted classifier and estimate the count. Writes no artifacts.
+
+    Errors: CorpusError if T_C has fewer than `LEAST` distinct sentences.
+    """
     corpus = job.corpus(config.task)
     if (n := len(np.unique(corpus.ids()))) < LEAST:
         raise CorpusError(
@@ -42,23 +63,23 @@ def run(config: PrevalenceConfig, job: Job) -> PrevalenceResult:
     task = sources[Role.TASK]
     scores, chunks = scores_of(strategy, sources, job)
     own = np.concatenate([strategy.score(batch) for batch in task.batches(strategy.reads)])
-    wanted = _distinct(own, task.corpus.ids())
-    pile = _distinct(scores, sources[Role.DOMAIN].corpus.ids())
-    result = prevalence(wanted, pile)
+    task_scores = _distinct(own, task.corpus.ids())
+    domain_scores = _distinct(scores, sources[Role.DOMAIN].corpus.ids())
+    estimate = estimate_prevalence(task_scores, domain_scores)
     for path in chunks:
         path.unlink()
     return PrevalenceResult(
-        low=floor(result.low),
-        high=ceil(result.high),
-        about=round(result.about),
-        task=len(wanted),
-        domain=len(pile),
-        quantiles=result.quantiles,
+        low=floor(estimate.low),
+        high=ceil(estimate.high),
+        about=round(estimate.about),
+        task=len(task_scores),
+        domain=len(domain_scores),
+        quantiles=estimate.quantiles,
     )
 
 
 def _distinct(scores: FloatArray, ids: IntArray) -> FloatArray:
-    """Scores of each sentence once, without those that could not be scored."""
+    """Return one score per distinct sentence, without NaN."""
     values: FloatArray = scores[np.unique(ids, return_index=True)[1]]
     return values[~np.isnan(values)]
 

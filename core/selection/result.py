@@ -2,7 +2,7 @@
 
 artifacts/ of score   scores.npy  (n,) float64, NaN where a sentence could not be scored
                       order.npy   (m,) int64, rows, best first, the unscored left out
-                      model.npz   what explaining a score needs of the strategy (see `selection.explain`)
+                      model.npz   what explaining a score needs of the strategy (see `selection.why`)
 artifacts/ of select  rows.npy    (k,) int64, rows of D_C in rank order
                       order.npy   as that of score, where diversity changed it
 """
@@ -28,7 +28,7 @@ from core.runs.result import read as read_result
 from core.runs.store import Run
 from core.selection.choose import choose
 from core.selection.edits import Edits
-from core.selection.parts import Arrays
+from core.selection.evidence import Arrays
 from core.shown import count
 
 _SELECTED = "selected.parquet"

@@ -1,4 +1,7 @@
-"""`score`: every sentence of D_C scored by a strategy; knows no budget, so a new budget never rescores."""
+"""`score`: score every sentence of D_C by a strategy. Scores do not depend on the budget, so changing it is free.
+
+Also trains B1 and B2, the models that some strategies need (SOURCES.md, B1 and B2), as child runs.
+"""
 
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
@@ -13,29 +16,32 @@ from pydantic import ValidationInfo, field_validator, model_validator
 from core import cards
 from core.config import option
 from core.corpora.corpus import BLOCK, Corpus
+from core.encoders.vectors import read_joined
 from core.errors import ConfigError, CorpusError
-from core.importing.audit import learnable_rows
+from core.importing.audit import learnable, learnable_rows
 from core.kind import Job, Kind
-from core.models.encoder_options import EncoderOptions
+from core.models.encoder_options import EncoderOptions, encoder_options
 from core.reporter import Reporter
-from core.results import BoolArray, FloatArray, Role
+from core.results import BoolArray, FloatArray, IntArray, Role, Rows
 from core.runs.chunks import About, Opened, Part
 from core.runs.executors import spread
-from core.selection import DEFAULT_STRATEGY, STRATEGIES, make_strategy, strategy_models, strategy_options
+from core.runs.run import Run
+from core.selection import DEFAULT_STRATEGY, STRATEGIES, make_strategy, strategy_options
 from core.selection.base import AdaptedOptions, Batch, Source, Strategy
 from core.selection.choose import ranking
-from core.selection.explain import learned
+from core.selection.evidence import Arrays, Spans
 from core.selection.result import ScoreResult, write
-from core.selection.strategy_models import Adapted
+from core.selection.strategies.predictions import fold
+from core.tagging.predictions import read_spans
 from core.training.on_device import on_device, worker_device
 from core.training.saved_models import folder
 
 CHUNK = 4 * BLOCK  # rows
-SLOW_CHUNK = BLOCK // 8  # rows, where a model reads every sentence: what a kill may cost
+SLOW_CHUNK = BLOCK // 8  # rows, if a model reads every sentence: a killed run repeats at most one chunk
 
 
 class ScoreConfig(EncoderOptions):
-    """Options: the strategy, and what it scores."""
+    """Options of a `score` run: the strategy and its corpora."""
 
     task: str = option(..., "Task corpus (T_C): sentences like the tagger's, unlabelled.", corpus=True)
     domain: str = option(..., "Domain corpus (D_C): what to select from.", corpus=True)
@@ -50,19 +56,19 @@ class ScoreConfig(EncoderOptions):
     seed: int = option(0, "Seed of everything random.", ge=0)
 
     def settled(self) -> Self:
-        """These options with the encoder's hash where the strategy embeds or trains."""
+        """Return these options, with the encoder's hash if the strategy embeds or trains."""
         strategy = STRATEGIES[self.strategy]
         return super().settled() if strategy.models or strategy.reads in ("vectors", "both") else self
 
     @field_validator("options")
     @classmethod
     def _complete(cls, options: dict[str, object], info: ValidationInfo) -> dict[str, object]:
-        """Checked and with every default named, so that equal work has an equal key."""
+        """Validate the options and fill in every default, so that equal work has an equal run key."""
         return strategy_options(info.data.get("strategy", DEFAULT_STRATEGY), options).model_dump(mode="json")
 
     @model_validator(mode="after")
     def _has_what_it_needs(self) -> Self:
-        """Errors: ConfigError, before anything is trained."""
+        """Check the inputs before anything is trained. Errors: ConfigError."""
         strategy = STRATEGIES[self.strategy]
         if Role.LABELLED in strategy.needs and not self.train:
             raise ConfigError(f"strategy {self.strategy}: needs labels; give them with --train.")
@@ -117,12 +123,21 @@ class ScoreWork:
         return np.concatenate(parts)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Adapted:
+    """Runs of B1 and of B2: no tagger, one tagger, or one tagger per fold of L_C."""
+
+    mlm: Run
+    ner: tuple[Run, ...] = ()
+
+
 def run(config: ScoreConfig, job: Job) -> ScoreResult:
-    """Artifacts: see `artifacts.scores`."""
+    """Score D_C. Artifacts: see `selection.result`."""
     strategy = make_strategy(config.strategy, config.options, config.seed)
     sources, made_by = sources_of(config, strategy, job)
     scores, chunks = scores_of(strategy, sources, job)
-    learnt = learned(strategy, sources[Role.TASK].learnable_rows() if sources[Role.TASK].vectors is not None else None)
+    task = sources[Role.TASK]
+    learnt = explanation_arrays(strategy, None if task.vectors is None else task.learnable_rows())
     write(job.context.run, scores, ranking(scores, strategy.prefer), learnt)
     for path in chunks:
         path.unlink()
@@ -131,8 +146,16 @@ def run(config: ScoreConfig, job: Job) -> ScoreResult:
     )
 
 
+def explanation_arrays(strategy: Strategy, task_rows: IntArray | None) -> Arrays:
+    """Return the arrays that `explain` needs of a prepared strategy, which are stored beside the scores.
+
+    task_rows: T_C's rows that the strategy learnt from, if it reads vectors.
+    """
+    return {**({} if task_rows is None else {"task_rows": task_rows}), **strategy.learned()}
+
+
 def scores_of(strategy: Strategy, sources: Mapping[Role, Source], job: Job) -> tuple[FloatArray, list[Path]]:
-    """`(n,)` D_C's scores, and the chunks that they lie in until what is made of them is written."""
+    """Return D_C's scores, shape (n,), and their chunk files. The caller deletes these after writing its result."""
     domain = sources[Role.DOMAIN]
     slow = bool(strategy.models) and strategy.reads == "text"
     if not slow:
@@ -146,7 +169,7 @@ def scores_of(strategy: Strategy, sources: Mapping[Role, Source], job: Job) -> t
 
 
 def sources_of(config: ScoreConfig, strategy: Strategy, job: Job) -> tuple[dict[Role, Source], dict[str, list[str]]]:
-    """Sources that the strategy looks at, and, where models were trained for it, the runs behind it by kind."""
+    """Return the strategy's sources by role, and the ids of the runs that trained models for it, by kind."""
     task, domain = job.corpus(config.task), job.corpus(config.domain)
     _refuse_swapped(task, domain)
     keep = _learnable(config, job)
@@ -158,11 +181,11 @@ def sources_of(config: ScoreConfig, strategy: Strategy, job: Job) -> tuple[dict[
     if strategy.reads in ("vectors", "both"):
         for role, source in sources.items():
             mark = source.corpus.fingerprint
-            vectors, norms, runs = strategy_models.embedded(job, mark, config, models, config.options)
+            vectors, norms, runs = embedded(job, mark, config, models, config.options)
             sources[role] = replace(source, vectors=vectors, norms=norms)
             made_by |= {f"embed {role}": runs} if models else {}
     if models and strategy.reads == "spans":
-        spans, made_by["tag"] = strategy_models.tagged(job, domain.fingerprint, models)
+        spans, made_by["tag"] = tagged(job, domain.fingerprint, models)
         sources[Role.DOMAIN] = replace(sources[Role.DOMAIN], spans=spans)
     if config.train:
         sources[Role.LABELLED] = Source(corpus=job.corpus(config.train))
@@ -178,32 +201,92 @@ def _refuse_swapped(task: Corpus, domain: Corpus) -> None:
 
 
 def _models(config: ScoreConfig, strategy: Strategy, job: Job) -> tuple[Adapted | None, dict[str, list[str]]]:
-    """B1, and B2 where it is asked for, finished; and their runs by kind."""
+    """Train B1, and B2 if the strategy needs it. Return the runs, and their ids by kind."""
     if not strategy.models:
         return None, {}
     options = strategy_options(config.strategy, config.options)
     shared = options.model_dump(mode="json", include=set(AdaptedOptions.model_fields))
-    b1 = strategy_models.language_model(job, config.task, _held_out(config), config, seed=config.seed, **shared)
+    b1 = language_model(job, config.task, _held_out(config), config, seed=config.seed, **shared)
     if "ner" not in strategy.models:
         return Adapted(mlm=b1), {"pretrain": [b1.id]}
     train, dev, folds = job.corpus(config.train), job.corpus(config.dev), getattr(options, "folds", 1)
-    b2 = strategy_models.taggers(job, b1, train=train, dev=dev, folds=folds, seed=config.seed, **shared)
+    b2 = taggers(job, b1, train=train, dev=dev, folds=folds, seed=config.seed, **shared)
     return Adapted(mlm=b1, ner=b2), {"pretrain": [b1.id], "finetune": [run.id for run in b2]}
 
 
 def _held_out(config: ScoreConfig) -> tuple[str, ...]:
-    """Whose sentences T_C may not teach (SOURCES.md, Leaks)."""
+    """Return the corpora whose sentences the strategy must not learn from (SOURCES.md, Leaks)."""
     return () if config.transductive else config.holdout
 
 
 def _learnable(config: ScoreConfig, job: Job) -> BoolArray | None:
-    """T_C's rows that are no held-out sentence."""
+    """Mask of T_C's rows that are not held out, or None if nothing is held out."""
     keep = learnable_rows(config.task, _held_out(config), job)
     if keep is not None and not keep.all():
         job.context.note(
             f"{int((~keep).sum())} sentences of the task corpus are in held-out data and were not learnt from."
         )
     return keep
+
+
+def language_model(job: Job, task: str, held_out: Sequence[str], encoder: EncoderOptions, **training: object) -> Run:
+    """Train B1: continued pre-training on T_C without the sentences of `held_out` (SOURCES.md, Leaks).
+
+    training: further options of `pretrain`. If sentences leak, the others are stored as a corpus of their own, so that
+    the run's inputs name exactly what it has read.
+    """
+    corpus = learnable(task, held_out, job)
+    given = {"init": encoder.encoder, "allow_download": encoder.allow_download, **training}
+    return job.child("pretrain", corpora=(corpus.fingerprint,), **given)
+
+
+def taggers(
+    job: Job, start: Run, *, train: Corpus, dev: Corpus, folds: int, seed: int, **training: object
+) -> tuple[Run, ...]:
+    """Train B2: fine-tune B1 (`start`) on L_C. With more than one fold, train one tagger without each fold.
+
+    training: further options of `finetune`.
+    """
+    parts = [train] if folds == 1 else _without_folds(job, train, folds)
+    given = {"init": start.id, "dev": dev.fingerprint, "seeds": (seed,), **training}
+    return tuple(job.child("finetune", train=part.fingerprint, **given) for part in parts)
+
+
+def _without_folds(job: Job, train: Corpus, folds: int) -> list[Corpus]:
+    """Store and return L_C without fold 0, without fold 1, and so on."""
+    fold_of = fold(train.ids(), folds)
+    if missing := set(range(folds)) - set(fold_of.tolist()):
+        raise CorpusError(
+            f"{train.name}: {len(train)} sentences do not fill {folds} folds (number {min(missing)} is empty); "
+            "give fewer folds."
+        )
+    return [
+        job.library.subset(
+            train,
+            np.flatnonzero(fold_of != k),
+            name=f"{train.name} without fold {k + 1} of {folds}",
+            origin={"from": train.fingerprint, "fold": k, "folds": folds},
+        )
+        for k in range(folds)
+    ]
+
+
+def embedded(
+    job: Job, corpus: str, config: EncoderOptions, models: Adapted | None, options: Mapping[str, object]
+) -> tuple[Rows, FloatArray, list[str]]:
+    """Embed a corpus by the encoder, by B1, or by B1 and B2 concatenated. Return vectors, norms and the run ids."""
+    encoders = [str(folder(run)) for run in (models.mlm, *models.ner)] if models else [config.encoder]
+    runs = [
+        job.child("embed", corpus=corpus, **encoder_options(config) | {"encoder": name, "weights": ""})
+        for name in encoders
+    ]
+    return *read_joined(runs, options), [run.id for run in runs]
+
+
+def tagged(job: Job, corpus: str, models: Adapted) -> tuple[tuple[Spans, ...], list[str]]:
+    """Tag a corpus with each tagger of B2. Return the spans per tagger and the run ids."""
+    runs = [job.child("tag", corpus=corpus, model=str(folder(run))) for run in models.ner]
+    return tuple(read_spans(run) for run in runs), [run.id for run in runs]
 
 
 KIND = Kind("score", ScoreConfig, run, ScoreResult, command=None, helped=run)

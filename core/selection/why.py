@@ -1,4 +1,8 @@
-"""Why a sentence was or was not selected."""
+"""Explain why a sentence was or was not selected.
+
+The arrays that an explanation needs lie beside the scores, so this takes milliseconds and loads neither torch nor a
+model.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,16 +18,17 @@ from core.errors import CorpusError, RunError
 from core.results import FloatArray, Prefer, Role, Rows, Selection
 from core.runs.result import read as read_result
 from core.runs.store import Run, RunStore
+from core.selection import STRATEGIES
+from core.selection.base import Strategy
 from core.selection.edits import Edits
-from core.selection.explain import explain, neighbours
-from core.selection.parts import Evidence, Part
+from core.selection.evidence import Evidence, Part, Parts, Spans
+from core.selection.near import cosines
 from core.selection.result import Scored, ScoredRow, ScoreResult, SelectResult, read_learnt
-from core.selection.spans import Spans
 from core.tagging.predictions import read_spans
 
 
 class Neighbour(TypedDict):
-    """A sentence of T_C. row: its place there. cosine: to the sentence that is explained."""
+    """A sentence of T_C. row: its row there. cosine: similarity to the explained sentence."""
 
     row: int
     cosine: float
@@ -32,19 +37,19 @@ class Neighbour(TypedDict):
 
 
 class Copy(ScoredRow):
-    """A copy or near copy. differs: in which words, `its own -> those of the sentence that is explained`."""
+    """A duplicate or near duplicate. differs: differing words, as `its words -> words of the explained sentence`."""
 
     differs: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Why:
-    """One sentence of D_C.
+    """Explanation of one sentence of D_C.
 
-    rank: 1 is best, None where it could not be scored; `of` sentences were scored. percentile: share of the others
-    that are ranked below it, 0 to 100. parts add up to `total`; `formula` says how that becomes the score.
-    neighbours: nearest T_C sentences. duplicates: rows of the same cluster of exact and near duplicates. verdict,
-    notes: sentences for people.
+    rank: 1 is best, None if it could not be scored; `of` sentences were scored. percentile: share of the other
+    sentences that rank below it, 0 to 100. parts: terms that add up to `total`; `formula` turns the total into the
+    score. neighbours: nearest T_C sentences. duplicates: rows of the same cluster of exact and near duplicates.
+    verdict, notes: sentences that users read.
     """
 
     row: int
@@ -66,7 +71,7 @@ class Why:
 def explain_row(
     select: Run, row: int, *, scored: Scored, chosen: Selection, edits: Edits, drop: Sequence[str], library: Library
 ) -> Why:
-    """Everything that is known of one row. chosen: what the score alone selects; edits: by hand, after it."""
+    """Explain one row of D_C. chosen: the selection without hand edits. Errors: CorpusError for an unknown row."""
     if not 0 <= row < len(scored.domain):
         raise CorpusError(f"row {row}: the domain corpus has rows 0 to {len(scored.domain) - 1:,}; give one of them.")
     task = library.find(select.manifest.inputs["task"])
@@ -97,16 +102,16 @@ def explain_row(
 
 
 def _copies(row: int, scored: Scored) -> list[Copy]:
-    """Rows of the same cluster; each may differ more from this one than from another of them."""
+    """Return the other rows of the same cluster. Clusters are transitive, so two of their rows may differ a lot."""
     (text,) = (sentence.text for sentence in scored.domain.take(np.array([row])))
     copies = scored.table(near_duplicates_of(row, scored.audit))
     return [{**copy, "differs": differing(copy["text"], text)} for copy in copies]
 
 
 def verdict(row: int, rank: int | None, *, scored: Scored, chosen: Selection, edits: Edits, drop: Sequence[str]) -> str:
-    """A sentence: selected and where, or what kept it out."""
+    """Return a sentence that says at which rank the row was selected, or why it was not."""
     at, cut = np.flatnonzero(chosen.rows == row), len(chosen.rows)
-    # Hands come last and so are asked first: what the scores say of such a row does not count.
+    # Hand edits override the scores.
     if row in edits.removed:
         return "Taken out of the selection by hand."
     if len(at):
@@ -129,7 +134,7 @@ def _evidence(select: Run, row: int, scored: Scored, task: Corpus, library: Libr
     config = score_run.manifest.config
     domain_vectors = _vectors(store, score_run, scored.domain, Role.DOMAIN)
     task_vectors = _vectors(store, score_run, task, Role.TASK)
-    # Half of them explain nothing: a cosine needs both sides.
+    # A cosine needs the vectors of both corpora.
     known = domain_vectors is not None and task_vectors is not None
     return Evidence(
         sentence=scored.domain.take([row])[0],
@@ -147,7 +152,7 @@ def _evidence(select: Run, row: int, scored: Scored, task: Corpus, library: Libr
 
 
 def _vectors(store: RunStore, score_run: Run, corpus: Corpus, role: Role) -> tuple[Rows, FloatArray] | None:
-    """The vectors that the score was made from, by models of its own where it has them; None where they are gone."""
+    """Return the vectors and norms behind the score, by B1 or B2 if it used them; None if they were removed."""
     names = read_result(score_run, ScoreResult).made_by.get(f"embed {role}")
     if names is None:
         return vectors.find(store, score_run.manifest.config, corpus)
@@ -158,7 +163,7 @@ def _vectors(store: RunStore, score_run: Run, corpus: Corpus, role: Role) -> tup
 
 
 def predicted(store: RunStore, score_run: Run) -> list[Spans]:
-    """The entities of D_C that a scoring rests on, a tagger each; none where it rests on none, or they are gone."""
+    """Return D_C's entities that the scores were counted from, per tagger; [] if there are none or they are gone."""
     try:
         return [read_spans(store.get(name)) for name in read_result(score_run, ScoreResult).made_by.get("tag", ())]
     except RunError:
@@ -170,3 +175,24 @@ def _labelled(fingerprint: str, library: Library) -> Corpus | None:
         return library.find(fingerprint) if fingerprint else None
     except CorpusError:
         return None
+
+
+def explain(name: str, evidence: Evidence) -> Parts:
+    """Return the parts of a score of strategy `name`. A strategy without parts returns the score as one part."""
+    if np.isnan(evidence.score):
+        return Parts(parts=(), formula="", notes=("This sentence could not be scored: it is empty.",))
+    strategy = STRATEGIES.get(name, Strategy)
+    try:
+        return strategy.explain(evidence)
+    except (KeyError, CorpusError):  # scored by an older version, or its vectors were removed
+        gone = "What this score was made from is gone; score again to see its parts."
+        return Parts(parts=[evidence.whole], notes=(gone,))
+
+
+def neighbours(evidence: Evidence, n: int = 5) -> list[tuple[int, float]]:
+    """Return (row of T_C, cosine) of the nearest `n` sentences, nearest first; [] without vectors."""
+    if evidence.vector is None or evidence.task is None:
+        return []
+    near = cosines(evidence.task, evidence.vector[None])[:, 0]
+    best = np.argsort(-near, kind="stable")[:n]
+    return [(int(row), float(near[row])) for row in best]

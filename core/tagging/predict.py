@@ -18,7 +18,7 @@ from core.runs import chunks
 from core.runs.chunks import Opened
 from core.runs.executors import spread
 from core.runs.store import is_run_id
-from core.selection.spans import flat
+from core.selection.evidence import flat
 from core.shown import count
 from core.tagging import evaluations, predictions
 from core.tagging.evaluations import EvaluateResult, name_of_test_set

@@ -1,6 +1,6 @@
 """Entities that `tag` and `predict` runs found.
 
-artifacts/  spans.npy            of `tag`: (m,) of dtype `selection.spans.SPAN`, sentence by sentence
+artifacts/  spans.npy            of `tag`: (m,) of dtype `selection.evidence.SPAN`, sentence by sentence
             predictions.jsonl    of `predict`: a sentence per line: id, tokens, entities with their confidence
             predictions.conll    of `predict`: the same as IOB2
 """
@@ -19,7 +19,7 @@ from core.corpora.writers import write_conll
 from core.files import read_back, replacing
 from core.runs import result
 from core.runs.run import Run
-from core.selection.spans import Spans
+from core.selection.evidence import Spans
 from core.text.sentence import Entity, Sentence
 
 

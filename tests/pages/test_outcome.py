@@ -24,7 +24,7 @@ from core.runs.result import read
 from core.runs.store import RunStore
 from core.runs.worker import execute
 from core.selection import view as selections
-from core.selection.prevalence_result import PrevalenceResult
+from core.selection.prevalence import PrevalenceResult
 from core.selection.result import ScoreResult, SelectResult
 from core.similarity.result import SimilarityResult
 from core.tagging.evaluations import EvaluateResult, FinetuneResult, OverSeeds

@@ -36,7 +36,8 @@ from core.projects import runs
 from core.reporter import Silent
 from core.results import Evaluation
 from core.runs.context import RunContext
-from core.selection import STRATEGIES, strategy_models
+from core.selection import STRATEGIES
+from core.selection import score as score_module
 from core.similarity import view as similarity
 from core.similarity.base import capped
 from core.tagging import calibrate
@@ -587,7 +588,7 @@ def test_tapt_and_b1_are_one_run_if_their_options_are_equal(home: Path, monkeypa
         keys.append(plan(KINDS[kind], KINDS[kind].config.parse(options), home).key)
 
     monkeypatch.setattr(stages_module, "learnable", learnt)
-    monkeypatch.setattr(strategy_models, "learnable", learnt)
+    monkeypatch.setattr(score_module, "learnable", learnt)
     job: Any = SimpleNamespace(child=child)
     own = experiments.stage_options(["pretrain.heldout_task=", "pretrain.general="])  # as SOURCES.md tells
     config = ExperimentConfig.parse({**PARTS, **own, "task": "task", "encoder": "tiny", "arms": ("tapt",)})
@@ -596,7 +597,7 @@ def test_tapt_and_b1_are_one_run_if_their_options_are_equal(home: Path, monkeypa
     child("pretrain", **Stages(config, job).pretrain(tapt, first, {}, 1.5))
     b1 = {"seed": first.draw, "preset": config.preset, "accumulation": 1}
     held_out = (*config.held_out, config.dev)
-    strategy_models.language_model(job, "task", held_out, EncoderOptions(encoder="tiny"), **b1)
+    score_module.language_model(job, "task", held_out, EncoderOptions(encoder="tiny"), **b1)
     assert keys[0] == keys[1]
     assert held[0] == held[1]
 

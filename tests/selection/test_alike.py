@@ -14,8 +14,8 @@ from core.reporter import Silent
 from core.results import FloatArray, Role
 from core.selection import make_strategy
 from core.selection.base import Batch, Source
-from core.selection.explain import explain
-from core.selection.parts import Evidence, Parts
+from core.selection.evidence import Evidence, Parts
+from core.selection.why import explain
 from core.text.sentence import Entity, Sentence
 from core.text.words import Tokens
 from tests.conftest import sentence

@@ -11,10 +11,10 @@ from core.reporter import Silent
 from core.results import Role
 from core.selection import STRATEGIES, make_strategy, strategy_options
 from core.selection.base import Batch, Source
-from core.selection.explain import explain, learned, neighbours
+from core.selection.evidence import SHOWN, Evidence, Part, Spans, top
 from core.selection.near import cosines, nearest_rows
-from core.selection.parts import SHOWN, Evidence, Part, top
-from core.selection.spans import Spans
+from core.selection.score import explanation_arrays
+from core.selection.why import explain, neighbours
 from tests.conftest import Seal, sentence
 from tests.planted import bag_vectors, contracts, kitchen
 from tests.stand_ins import found_by_list, spans, unigram_mlm
@@ -79,7 +79,7 @@ def test_the_parts_add_up(case: tuple[str, dict[str, object]], sources: dict[Rol
     sources[Role.DOMAIN] = replace(sources[Role.DOMAIN], spans=tagged(DOMAIN, folds))
     strategy.prepare(sources, Silent())
     task = sources[Role.TASK]
-    np.savez(tmp_path / "model.npz", allow_pickle=False, **learned(strategy, task.learnable_rows()))
+    np.savez(tmp_path / "model.npz", allow_pickle=False, **explanation_arrays(strategy, task.learnable_rows()))
     with np.load(tmp_path / "model.npz", allow_pickle=False) as kept:
         model = dict(kept)
     vectors = bag_vectors(ASKED)[0]

@@ -13,7 +13,7 @@ from core.reporter import Silent
 from core.results import FloatArray, Role
 from core.selection import make_strategy
 from core.selection.base import Batch, Source
-from core.selection.spans import SPAN, Spans, flat
+from core.selection.evidence import SPAN, Spans, flat
 from core.selection.strategies.predictions import NerSelected, fold
 from core.text.sentence import Entity, Prediction, Sentence
 from tests.conftest import Seal, sentence

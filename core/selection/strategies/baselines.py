@@ -8,7 +8,7 @@ import numpy as np
 from core.reporter import Reporter
 from core.results import FloatArray, IntArray, Role
 from core.selection.base import Batch, Reads, Source, Strategy
-from core.selection.parts import Arrays, Evidence, Part, Parts
+from core.selection.evidence import Arrays, Evidence, Part, Parts
 from core.stats.draws import uniform
 
 

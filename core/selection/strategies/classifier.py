@@ -11,7 +11,7 @@ from core.errors import CorpusError
 from core.reporter import Reporter
 from core.results import FloatArray, IntArray, Role
 from core.selection.base import Batch, Reads, Source, Strategy
-from core.selection.parts import Arrays, Evidence, Part, Parts, top
+from core.selection.evidence import Arrays, Evidence, Part, Parts, top
 from core.stats.draws import uniform
 from core.text.words import tokenize
 

@@ -10,7 +10,7 @@ from core.models.vectors import cosine
 from core.reporter import Reporter
 from core.results import FloatArray, Role
 from core.selection.base import Batch, Reads, Source, Strategy
-from core.selection.parts import SHOWN, Arrays, Evidence, Part, Parts, top, unit
+from core.selection.evidence import SHOWN, Arrays, Evidence, Part, Parts, top, unit
 from core.selection.topics import Quota, best_k
 
 Query = Literal["raw-mean", "unit-mean", "k-means", "contrastive"]

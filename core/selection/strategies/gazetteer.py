@@ -12,7 +12,7 @@ from core.reporter import Reporter, Silent
 from core.results import FloatArray, Role
 from core.selection.alike import WordsOf, own, retokenized, words_of
 from core.selection.base import Batch, Source, Strategy
-from core.selection.parts import Arrays, Evidence, Part, Parts
+from core.selection.evidence import Arrays, Evidence, Part, Parts
 
 _END = ""  # no token is empty, so the key is free to mark the end of a name
 Trie = dict[str, "Trie"]  # the next word, and what may follow it

@@ -10,7 +10,7 @@ from core.models.vectors import top_k_mean
 from core.reporter import Reporter
 from core.results import FloatArray, Role
 from core.selection.base import Batch, Reads, Source, Strategy
-from core.selection.parts import Evidence, Part, Parts, unit
+from core.selection.evidence import Evidence, Part, Parts, unit
 
 
 class NeighbourOptions(Config):

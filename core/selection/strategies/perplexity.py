@@ -12,7 +12,7 @@ from core.reporter import Reporter
 from core.results import FloatArray, Prefer, Role
 from core.selection.alike import WordsOf, own, retokenized, words_of
 from core.selection.base import Batch, Source, Strategy
-from core.selection.parts import Arrays, Evidence, Part, Parts
+from core.selection.evidence import Arrays, Evidence, Part, Parts
 
 
 class NgramOptions(Config):

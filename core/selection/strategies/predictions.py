@@ -10,8 +10,7 @@ from core.errors import CorpusError
 from core.reporter import Reporter
 from core.results import FloatArray, IntArray, Role
 from core.selection.base import AdaptedOptions, Batch, Model, Reads, Source, Strategy
-from core.selection.parts import Arrays, Evidence, Part, Parts
-from core.selection.spans import Spans
+from core.selection.evidence import Arrays, Evidence, Part, Parts, Spans
 
 Rank = Literal["count", "density", "type-balanced", "rarity"]
 
