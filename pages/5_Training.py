@@ -6,7 +6,7 @@ from core import shown_command as commands
 from core import terms
 from core.importing import view as corpora
 from core.projects import runs
-from core.tagging import training_view as training
+from core.tagging import view as training
 from pages.ui import checks as data_check
 from pages.ui.empty import empty
 from pages.ui.frame import page

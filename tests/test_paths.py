@@ -18,7 +18,7 @@ from core.models.fingerprint import fingerprint
 from core.paths import allowed_path, allowed_roots, confine, opened
 from core.projects import runs
 from core.projects.home import store
-from core.tagging.preflight import _weights_gb
+from core.tagging.estimate import _weights_gb
 from tests.conftest import entities_of
 from tests.pages.test_pages import opened as opened_page
 from tests.patience import until, within

@@ -32,9 +32,7 @@ from core.projects.cli_runs import run_group
 from core.projects.home import given_home, on_disk, private
 from core.selection.cli import choice_group, count_alike, export, map_selection, select
 from core.similarity.cli import measure, predictiveness, survey
-from core.tagging.cli import evaluate, finetune, predict, pretrain
-from core.tagging.cli_errors import list_errors
-from core.tagging.cli_vectors import vectors_group
+from core.tagging.cli import evaluate, finetune, list_errors, predict, pretrain, vectors_group
 
 SHARED = ("pretrain", "finetune")  # commands that several processes of torchrun do together
 COMMANDS = (

@@ -28,7 +28,7 @@ from core.runs.context import RunContext
 from core.runs.store import Run, RunStore
 from core.selection import STRATEGIES, strategy_options
 from core.tagging import estimate
-from core.tagging.calibration import CalibrateResult
+from core.tagging.calibrate import CalibrateResult
 from core.tagging.estimate import START, Read, Speed, Speeds
 from core.training.mlm_settings import MlmSettings
 from core.training.settings import TaggerSettings

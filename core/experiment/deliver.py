@@ -22,7 +22,8 @@ from core.projects.audit import exporting
 from core.projects.home import home, library, store
 from core.projects.removals import remove_run
 from core.projects.runs import start
-from core.tagging import predictions, rare_words
+from core.tagging import predictions
+from core.tagging.card import copy_without_rare_words, count_words
 from core.text.sentence import Sentence, sentence_id
 from core.text.words import clean, tokenize
 from core.training import saved_models as models
@@ -117,7 +118,7 @@ def model_folder(run_id: str) -> Path:
 
 def words_held(run_id: str) -> tuple[int, int]:
     """Count the training words that a model's folder lists, and those that occur once; (0, 0) if it lists none."""
-    return rare_words.held(model_folder(run_id))
+    return count_words(model_folder(run_id))
 
 
 @exporting
@@ -133,7 +134,7 @@ def _copy_model(run_id: str, target: Path, rare: bool) -> None:
     if rare:
         shutil.copytree(model_folder(run_id), target, dirs_exist_ok=True)
     else:
-        rare_words.copy_without(model_folder(run_id), target)
+        copy_without_rare_words(model_folder(run_id), target)
 
 
 @exporting

@@ -24,7 +24,7 @@ from core.runs import result as results
 from core.runs.executors.share import Over
 from core.runs.store import Run, RunStore
 from core.selection.choose import check_budget
-from core.tagging.calibration import CalibrateResult
+from core.tagging.calibrate import CalibrateResult
 
 
 def run(config: ExperimentConfig, job: Job) -> ExperimentResult:

@@ -47,7 +47,7 @@ from core.stats.power import power
 from core.stats.sequential import ALPHA
 from core.stats.spread import Spread
 from core.stats.verdict import ANSWERS, LEVEL, lacking
-from core.tagging.calibration import CalibrateResult
+from core.tagging.calibrate import CalibrateResult
 
 EACH = ("task", "domain", "train", "dev", "test")  # options with one corpus per task
 

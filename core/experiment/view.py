@@ -23,8 +23,8 @@ from core.projects.home import home, kept_per_home, library, store
 from core.projects.runs import with_corpora
 from core.runs import result
 from core.runs.events import Event
-from core.tagging import calibration as calibrate
-from core.tagging.calibration import CalibrateResult
+from core.tagging import calibrate
+from core.tagging.calibrate import CalibrateResult
 
 STAGES = tuple(name for name, field in ExperimentConfig.model_fields.items() if isinstance(field.default, dict))
 DEMO: Mapping[str, object] = {

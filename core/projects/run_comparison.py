@@ -9,7 +9,7 @@ from core.experiment import results
 from core.kinds import KINDS
 from core.projects.audit import exporting
 from core.projects.home import store
-from core.tagging import training_view as training
+from core.tagging import view as training
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,6 @@
-"""`calibrate`: how fast this machine trains and embeds with an encoder, on the data itself, in a few seconds.
+"""`calibrate`: time training and embedding with an encoder on this machine and the user's data, in a few seconds.
 
-A step over n pieces takes t = a + b n seconds (SOURCES.md, Cost): a small and a large batch tell a and b.
+A step over n pieces takes t = a + b n seconds (SOURCES.md, Cost); a small and a large batch determine a and b.
 """
 
 import math
@@ -8,8 +8,9 @@ import os
 import resource
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -22,7 +23,8 @@ from core.models.encoder_options import EncoderOptions
 from core.models.networks import Network
 from core.models.windows import LONGEST
 from core.reporter import Reporter, Silent
-from core.tagging.calibration import CalibrateResult
+from core.runs import result
+from core.runs.store import RunStore
 from core.tagging.network import Borrowed, new_recurrent
 from core.text.sentence import Sentence
 from core.training.on_device import on_device
@@ -38,40 +40,63 @@ if TYPE_CHECKING:
 
 SAMPLE = 512  # sentences of each corpus
 MLM_SIZES, TAGGER_SIZES = (8, 64), (4, 32)  # sentences of a small and of a large step
-SECONDS = 1.5  # of each measurement, begun steps not counted
+SECONDS = 1.5  # per measurement; a started step is finished
 
-Line = tuple[float, float]  # seconds a step, seconds a piece
+Line = tuple[float, float]  # seconds per step, seconds per piece
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CalibrateResult:
+    """Result of a `calibrate` run.
+
+    machine: processor or GPU. busy: True if other work ran meanwhile. device: torch's name. mlm, tagger, embed: seconds
+    per step and per piece. load: seconds to load the encoder. has_head: True if it has a vocabulary head. parameters:
+    of the encoder with its head. dimension: of its states. memory_gb: peak, 10^9 bytes. pieces: per token, by role.
+    """
+
+    machine: str
+    busy: bool
+    device: str
+    mlm: tuple[float, float]
+    tagger: tuple[float, float]
+    embed: tuple[float, float]
+    load: float
+    has_head: bool
+    parameters: int
+    dimension: int
+    memory_gb: float
+    pieces: Mapping[str, float]
 
 
 class CalibrateConfig(Config):
-    """Options of what to time."""
+    """Options: the encoder, the corpora, and the network to time."""
 
     encoder: str = option("minilm", "A Hugging Face name, a local folder, or minilm (bundled).")
-    task: str = option(..., "Task corpus (T_C), which masked language modelling reads.", corpus=True)
-    train: str = option(..., "Labelled data (L_C), which fine-tuning reads.", corpus=True)
-    domain: str = option("", "Domain corpus (D_C), which is embedded.", corpus=True)
+    task: str = option(..., "Task corpus (T_C), used to time masked language modelling.", corpus=True)
+    train: str = option(..., "Labelled data (L_C), used to time fine-tuning.", corpus=True)
+    domain: str = option("", "Domain corpus (D_C), used to time embedding.", corpus=True)
     allow_download: bool = option(False, "Fetch the encoder from the Hugging Face hub if it is not here yet.")
 
-    network: Network = option("encoder", "What is timed as the tagger.")
-    hidden: int | None = option(None, "bilstm, charcnn: LSTM units a direction.", ge=1)
+    network: Network = option("encoder", "Network of the tagger to time.")
+    hidden: int | None = option(None, "bilstm, charcnn: LSTM units per direction.", ge=1)
 
     weights: str = option("", "Hash of the encoder.", hidden=True)
-    machine: str = option("", "The device that is timed, so that another one is timed anew.", hidden=True)
+    machine: str = option("", "The device, so that another device is timed again.", hidden=True)
 
     def settled(self) -> Self:
-        """These options with the encoder's hash and the device. Errors: ModelError if the encoder is not here."""
+        """Return the options with the encoder's hash and the device. Errors: ModelError if the encoder is missing."""
         named = EncoderOptions(encoder=self.encoder, allow_download=self.allow_download).settled()
         return self.model_copy(update={"weights": named.weights, "machine": machine()})
 
 
 def run(config: CalibrateConfig, job: Job) -> CalibrateResult:
-    """Times a small and a large step of each way to train, and the embedding, on samples of the corpora."""
+    """Time a small and a large step of pre-training and fine-tuning, and the embedding, on samples of the corpora."""
     from core.models.encoder import Encoder
     from core.models.mlm import MaskedLM
 
     busy = os.getloadavg()[0] > (os.cpu_count() or 1) + 1
     if busy:
-        job.context.note("This machine is busy with other work, so what it is timed at is too slow.")
+        job.context.note("This machine is busy with other work, so the measured times are too long.")
     names = {name: getattr(config, name) for name in ("task", "train", "domain")}
     samples = {name: _sample(job.corpus(reference)) for name, reference in names.items() if reference}
     with on_device(job):
@@ -104,7 +129,7 @@ def run(config: CalibrateConfig, job: Job) -> CalibrateResult:
 
 
 def _memory_gb(device: str) -> float:
-    """The most that training has taken so far, of the GPU's memory or of the machine's, in GB (10^9 bytes)."""
+    """Return the peak memory so far, of the GPU or the process, in GB (10^9 bytes)."""
     if device == "cuda":
         import torch
 
@@ -115,7 +140,7 @@ def _memory_gb(device: str) -> float:
 
 
 def _sample(corpus: Corpus) -> list[Sentence]:
-    """Some sentences from all over a corpus."""
+    """Return up to `SAMPLE` sentences, evenly spread over a corpus."""
     rows = np.linspace(0, len(corpus) - 1, min(SAMPLE, len(corpus))).astype(np.int64)
     return [sentence for sentence in corpus.take(rows) if sentence.tokens]
 
@@ -130,7 +155,7 @@ def _pieces(lm: "MaskedLM", sample: Sequence[Sentence]) -> int:
 
 
 def _time_mlm(lm: "MaskedLM", sample: Sequence[Sentence], report: Reporter) -> Line:
-    """Forward, backward and update, laid out as `training.pretrain` does: on a CPU a thread for each micro-batch."""
+    """Time forward, backward and update as in `training.pretrain`: on a CPU, one thread per micro-batch."""
     import torch
 
     from core.models.masking import Masking
@@ -144,7 +169,9 @@ def _time_mlm(lm: "MaskedLM", sample: Sequence[Sentence], report: Reporter) -> L
     texts = [sentence.text for sentence in sample]
     examples = tokenised([texts], lm.tokenizer, max_length=128, n=len(texts), report=Silent())
     masking = Masking.of(lm.tokenizer)
-    optimizer = torch.optim.AdamW(lm.model.parameters(), lr=0.0, fused=True)  # as slow, and the model stays
+    optimizer = torch.optim.AdamW(
+        lm.model.parameters(), lr=0.0, fused=True
+    )  # rate 0: the same time, and the model does not change
     lm.model.train()
     stretch = STRETCH if device.type == "cpu" else math.inf
     layout = {"pieces": PIECES.get(device.type, PIECES["cpu"]), "pad": int(lm.tokenizer.pad_token_id or 0), "total": 0}
@@ -156,7 +183,7 @@ def _time_mlm(lm: "MaskedLM", sample: Sequence[Sentence], report: Reporter) -> L
         if threads:
             threads.gradients(loss, batch["micro"], i)
         else:
-            with _precision(device):  # around all of them: the weights are cast once
+            with _precision(device):  # one context for all micro-batches casts the weights once
                 for micro in batch["micro"]:
                     value = loss(micro)
                     with _precision(device, on=False):
@@ -172,7 +199,7 @@ def _time_mlm(lm: "MaskedLM", sample: Sequence[Sentence], report: Reporter) -> L
 
 
 def _mlm_loss(lm: "MaskedLM") -> "Callable[[Micro], torch.Tensor]":
-    """The loss of a micro-batch, in the precision that this device trains in."""
+    """Return the loss of a micro-batch in the training precision of this device."""
     from core.models.transfer import to_device
 
     device = lm.model.device
@@ -197,7 +224,7 @@ def _precision(device: "torch.device", *, on: bool = True) -> "torch.autocast":
 def _new_tagger(config: CalibrateConfig, train: Sequence[Sentence]) -> "Tagger":
     from core.models.taggers import new_span_tagger, new_tagger
 
-    # Without labels any type will do: only the time is asked for.
+    # Without labels any type will do, because only the time matters.
     types = sorted({entity.type for s in train for entity in s.entities or ()}) or ["X"]
     if config.network == "span":
         return new_span_tagger(config.encoder, types, allow_download=config.allow_download)
@@ -217,7 +244,7 @@ def _time_tagger(tagger: "Tagger", sample: Sequence[Sentence], report: Reporter)
 
     optimizer = torch.optim.AdamW(tagger.parameter_groups(0.0, 0.0), fused=True)
     order = np.random.default_rng(0).permutation(len(sample)).tolist()
-    alone = tagger.device.type == "cpu" and hasattr(tagger, "model")  # as `training.finetune` has it
+    alone = tagger.device.type == "cpu" and hasattr(tagger, "model")  # as in `training.finetune`
     tagger.train()
 
     def step(size: int, i: int) -> int:
@@ -239,9 +266,9 @@ def _time_tagger(tagger: "Tagger", sample: Sequence[Sentence], report: Reporter)
 
 
 def _time_embedding(encoder: "Encoder", sample: Sequence[Sentence], lm: "MaskedLM") -> Line:
-    """A whole sample at once: batches are sorted by length, so their size is the encoder's own affair."""
+    """Time the embedding of the whole sample; the encoder chooses its batches."""
     texts = [sentence.text for sentence in sample]
-    # The first call warms up what all others find warm.
+    # Warm up.
     encoder.encode(texts[:64], Silent())
     started = time.perf_counter()
     encoder.encode(texts, Silent())
@@ -249,9 +276,9 @@ def _time_embedding(encoder: "Encoder", sample: Sequence[Sentence], lm: "MaskedL
 
 
 def _line(step: Callable[[int, int], int], sizes: Sequence[int], report: Reporter) -> Line:
-    """a and b through a small and a large step, of each the fastest a piece, which other work disturbed least.
+    """Fit a and b through the fastest small and the fastest large step, which other work disturbed least.
 
-    step: (sentences, number) -> pieces; the first of each size only warms up.
+    step: (sentences, number) -> pieces. The first step of each size is a warm-up.
     """
     points = []
     for size in sizes:
@@ -264,19 +291,34 @@ def _line(step: Callable[[int, int], int], sizes: Sequence[int], report: Reporte
             timings.append((pieces, time.perf_counter() - started))
             if time.perf_counter() > end:
                 break
-        # The fastest: other work can only slow a step down.
+        # Other work can only slow a step down, so take the fastest.
         points.append(min(timings, key=lambda point: point[1] / max(point[0], 1)))
     (n, t), (m, u) = points
-    # Other work may make the small step as slow as the large one: a piece never counts for less than a quarter of the
-    # large step's pace, so b stays above 0.
+    # Other work may make the small step as slow as the large one. At least a quarter of the large step's time per piece
+    # keeps b above 0.
     b = max((u - t) / max(m - n, 1.0), u / m / 4)
     return max(t - b * n, 0.0), b
+
+
+def newest(store: RunStore, machine: str, texts: Collection[str] = (), **asked: object) -> CalibrateResult | None:
+    """Return the newest result of a machine with the options `asked`; None if there is none.
+
+    texts: fingerprints of corpora; a result timed on more of them is preferred to a newer one.
+    """
+    runs = [
+        run
+        for run in store.list("calibrate", state="succeeded")
+        if run.manifest.config["machine"] == machine
+        and all(run.manifest.config.get(name) == value for name, value in asked.items())
+    ]
+    runs.sort(key=lambda run: -len({*texts} & {*run.manifest.inputs.values()}))
+    return result.read(runs[0], CalibrateResult) if runs else None
 
 
 def _outcome(result: CalibrateResult, _: About) -> str:
     pace = 1 / max(result.mlm[1], 1e-9)
     busy = ", while it was busy with other work" if result.busy else ""
-    return f"{result.machine}: pre-training reads about {pace:,.0f} pieces a second{busy}"
+    return f"{result.machine}: pre-training reads about {pace:,.0f} pieces per second{busy}"
 
 
 KIND = Kind(

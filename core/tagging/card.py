@@ -1,14 +1,19 @@
 """The card of a fine-tuned tagger: what it was trained on, how, what it scores under which decoding, how to load it."""
 
 import json
+import shutil
 from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NotRequired, TypedDict
 
+from core.files import read_json
 from core.kind import Job
+from core.models.hub import VOCABULARY, WEIGHTS
 from core.models.networks import MOST, ON_ENCODER
 from core.runs.versions import versions
 from core.tagging.config import FinetuneConfig
 from core.tagging.evaluations import SeedOutcome, TooLong, TrainInTest
-from core.tagging.rare_words import HELD
+from core.training import saved_models as models
 
 _USE = """
 ## Use
@@ -45,6 +50,16 @@ _DECODINGS = ("F1, viterbi", "F1, argmax", "F1, cited_scorer", "F1, constrained"
 _ONCE = (
     "The test split was read once a seed. Macro: the mean over the types that the split holds, of the headline. ECE: "
     "the expected calibration error of the confidences, 0 to 1, before they are tempered and after."
+)
+HELD = (
+    "`vocabulary.json` holds every word of the training text, also those seen once (names among them), and those of "
+    "the word vectors that it began with: whoever is given this folder can read them. Results offers a copy without "
+    "the words seen once, as does `python -m core finetune ... --output FOLDER --without-rare-words`."
+)
+LEFT_OUT = (
+    "`vocabulary.json` holds the words that the training text has at least twice, and those of the word vectors that "
+    "it began with: whoever is given this folder can read them. Words seen once were left out and are read as the "
+    "unknown word, so this copy may score a little less than is said above."
 )
 WORTH_A_WORD = 2.0  # points of F1
 _HEADINGS = ("seed", "best epoch", "split", *_DECODINGS, "F1, unseen", "macro F1", "ECE before", "ECE after")
@@ -244,3 +259,49 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 def _cell(value: object) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
+
+
+class Vocabulary(TypedDict):
+    """Words of one kind of input. The last `rare` are trained as the unknown word; the last `once` were seen once."""
+
+    words: list[str]
+    rare: int
+    once: NotRequired[int]
+
+
+def count_words(folder: Path) -> tuple[int, int]:
+    """Count the words of the training text in a tagger's folder, and those seen once; (0, 0) without a word list."""
+    if not (folder / VOCABULARY).exists():
+        return 0, 0
+    vocabularies = _vocabularies(folder)
+    return sum(len(each["words"]) for each in vocabularies), sum(map(_once, vocabularies))
+
+
+def copy_without_rare_words(folder: Path, target: Path) -> None:
+    """Copy a tagger's folder to `target` without the words seen once, if it has a word list."""
+    shutil.copytree(folder, target, dirs_exist_ok=True)
+    if (folder / VOCABULARY).exists():
+        _drop_rare_words(folder, target)
+        models.write_card(target, models.read_card(folder).replace(HELD, LEFT_OUT))
+
+
+def _drop_rare_words(folder: Path, target: Path) -> None:
+    from safetensors.numpy import load_file, save_file  # the app's process loads no torch
+
+    vocabularies, weights = _vocabularies(folder), load_file(folder / WEIGHTS)
+    for index, vocabulary in enumerate(vocabularies):
+        n = len(vocabulary["words"]) - _once(vocabulary)
+        name = f"towers.{index}.words.trained.weight"
+        weights[name] = weights[name][: 1 + n].copy()  # row 0 is the unknown word
+        vocabulary |= {"words": vocabulary["words"][:n], "rare": 0, "once": 0}
+    (target / VOCABULARY).write_text(json.dumps(vocabularies, ensure_ascii=False), encoding="utf-8")
+    save_file(weights, target / WEIGHTS)
+
+
+def _vocabularies(folder: Path) -> list[Vocabulary]:
+    vocabularies: list[Vocabulary] = read_json(folder / VOCABULARY)
+    return vocabularies
+
+
+def _once(vocabulary: Vocabulary) -> int:
+    return max(int(vocabulary.get("once", 0)), int(vocabulary["rare"]))  # folders of older versions have no `once`

@@ -1,27 +1,32 @@
-"""The commands `pretrain`, `finetune`, `evaluate` and `predict`."""
+"""The commands `pretrain`, `finetune`, `evaluate`, `errors`, `predict`, `vectors add` and `vectors list`."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import cast
 
 import click
 
-from core.cli.options import CORPUS, FILE, FOLDER, config_options, given
+from core.cli.options import CORPUS, FILE, FOLDER, config_options, given, several
 from core.cli.terminal import Write, artifact, echo, echo_json, finish, json_option, progress, report
 from core.errors import ConfigError
 from core.experiment import deliver, results
 from core.importing import view as corpora
 from core.importing.cli import run_anyway_option
 from core.projects import runs
+from core.projects.audit import note_look
 from core.projects.runs import Run
 from core.selection import choices
 from core.selection import view as selections
 from core.shown import count
 from core.stats import scoring
+from core.stats.mistakes import KINDS, Mistake, TypeMistakes, by_type
 from core.tagging import predicted
+from core.tagging import view as taggers
+from core.tagging.result import TwoReadings
 
 NONE = "none"
+_WIDTH = 12  # characters of a column of `errors`
 
 
 @click.command()
@@ -184,3 +189,110 @@ def _scores(run: Run) -> list[str]:
         f"  {row.least:<10.2f} {row.entities:8,} {row.precision:9.2f} {row.recall:6.2f} {row.f1:6.2f}"
         for row in result.abstaining
     ]
+
+
+@click.command("errors")
+@click.argument("run_id")
+@click.option("--seed", type=int, help="Seed of a `finetune` run whose tagger to show; the first by default.")
+@click.option("--kind", "kinds", multiple=True, callback=several, help=f"Only mistakes of {', '.join(KINDS)}.")
+@click.option(
+    "--type", "types", multiple=True, callback=several, help="Only mistakes of this entity type, gold or predicted."
+)
+@click.option("--show", type=click.IntRange(min=0), default=10, show_default=True, help="Sentences to show.")
+@json_option
+def list_errors(
+    run_id: str, *, seed: int | None, kinds: Sequence[str], types: Sequence[str], show: int, as_json: bool
+) -> None:
+    """List what the tagger of a `finetune` or `evaluate` run missed, invented, or found with a wrong type or border."""
+    if unknown := set(kinds) - set(KINDS):
+        raise ConfigError(f"kind: {', '.join(sorted(unknown))} is unknown; choose from {', '.join(KINDS)}.")
+    readings = results.own_readings(run_id, seed)
+    counts = by_type((row.sentence.entities or (), row.wrong_a) for row in readings)
+    wrong = [(row, some) for row in readings if (some := [one for one in row.wrong_a if _asked(one, kinds, types)])]
+    if show:
+        note_look(results.tested_on(run_id))
+    rows = [_row(row) for row in counts if not types or row.type in types]
+    shown = [_shown(row, some) for row, some in wrong[:show]]
+    result = {"run": run_id, "sentences": len(readings), "wrong": len(wrong), "types": rows, "shown": shown}
+    report(result, as_json, [*_table(rows), *_lines(readings, wrong, show)])
+
+
+def _asked(mistake: Mistake, kinds: Sequence[str], types: Sequence[str]) -> bool:
+    return (not kinds or mistake.kind in kinds) and (not types or not mistake.types.isdisjoint(types))
+
+
+def _row(row: TypeMistakes) -> dict[str, object]:
+    kinds: dict[str, object] = {kind: row.kinds[kind] for kind in KINDS}
+    return {"type": row.type, "labelled": row.mentions, "right": row.right, **kinds, "read as": dict(row.read_as)}
+
+
+def _shown(row: TwoReadings, mistakes: Sequence[Mistake]) -> dict[str, object]:
+    def words(mistake: Mistake) -> dict[str, object]:
+        sides = {"labelled": mistake.gold, "read": mistake.guess}
+        spans = {name: side for name, side in sides.items() if side}
+        return {"kind": mistake.kind} | {
+            name: {"type": span.type, "start": span.start, "end": span.end, "text": _text(row, span.start, span.end)}
+            for name, span in spans.items()
+        }
+
+    return {"text": " ".join(row.sentence.tokens), "mistakes": [words(one) for one in mistakes]}
+
+
+def _text(row: TwoReadings, start: int, end: int) -> str:
+    return " ".join(row.sentence.tokens[max(start, 0) : end])
+
+
+def _table(rows: Sequence[dict[str, object]]) -> list[str]:
+    heads = ["labelled", "right", *KINDS]
+    widest = max((len(str(row["type"])) for row in rows), default=4)
+    lines = ["type".ljust(widest) + "".join(f"{head:>{_WIDTH + 2}}" for head in heads) + "  read as"]
+    for row in rows:
+        read_as = row["read as"]
+        others = ", ".join(f"{name} {n}" for name, n in read_as.items()) if isinstance(read_as, dict) else ""
+        numbers = "".join(f"{row[head]:>{_WIDTH + 2}}" for head in heads)
+        lines.append(f"{row['type']!s:<{widest}}{numbers}  {others}".rstrip())
+    return lines
+
+
+def _lines(
+    readings: Sequence[TwoReadings], wrong: Sequence[tuple[TwoReadings, Sequence[Mistake]]], show: int
+) -> list[str]:
+    """Return the number of sentences with such a mistake, and the first of them, as lines."""
+    lines = [f"{len(wrong):,} of {len(readings):,} test sentences have such a mistake."]
+    for row, mistakes in wrong[:show]:
+        lines += ["", " ".join(row.sentence.tokens), *(f"  {_in_words(row, one)}" for one in mistakes)]
+    return lines
+
+
+def _in_words(row: TwoReadings, mistake: Mistake) -> str:
+    gold, guess = (f"{_text(row, e.start, e.end)} ({e.type})" if e else "" for e in (mistake.gold, mistake.guess))
+    if gold and guess:
+        return f"{mistake.kind}: {guess} instead of {gold}"
+    return f"{mistake.kind}: {gold or guess}"
+
+
+@click.group("vectors")
+def vectors_group() -> None:
+    """External word vectors (word2vec, GloVe, fastText) that taggers start from."""
+
+
+@vectors_group.command("add")
+@click.argument("path", type=click.Path())
+@config_options(runs.KINDS["vectors-import"].config, leave_out=("path",))
+@json_option
+def vectors_add(path: str, as_json: bool, **values: object) -> None:
+    """Read a text file of word vectors; `finetune`, `assist` and `experiment` take them as --imported-vectors NAME."""
+    options = {name: value for name, value in values.items() if value is not None}
+    finish(runs.execute("vectors-import", {"path": str(Path(path).absolute()), **options}, progress), as_json)
+
+
+@vectors_group.command("list")
+@json_option
+def vectors_list(as_json: bool) -> None:
+    """List imported word vectors, newest first."""
+    here = taggers.imported_vectors()
+    if as_json:
+        echo_json({"vectors": [{"run": run_id, **asdict(one)} for run_id, one in here.items()]})
+        return
+    for run_id, one in here.items():
+        echo(f"{one.name}: {one.says} ({run_id})")

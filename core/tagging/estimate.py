@@ -1,11 +1,11 @@
-"""How long trainings take on this machine: t = a + b pieces a step, from a measurement (SOURCES.md, Cost).
+"""Estimate time, memory and disk space of trainings on this machine (SOURCES.md, Cost).
 
-One estimator for all that tells a time: the box above Start on the page Training, the plan of an experiment, its clock.
-What they know of this machine's speed they have from `Speeds`, which has one order of sources.
+A step over n pieces takes t = a + b n seconds. The page Training, the plan of an experiment and its clock all use this
+module; `Speeds` decides where the measured speed comes from.
 """
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -16,32 +16,40 @@ from typing import Literal, Self
 from core import cards
 from core.bias.difficulty import DifficultyOptions
 from core.corpora.corpus import Corpus
-from core.errors import RunError
+from core.corpora.library import Library
+from core.errors import ModelError, PathError, RunError
+from core.models import hub
+from core.models.model_files import weights
 from core.models.networks import ON_ENCODER
-from core.pretraining.pretrain import HELD_OUT_MOST
+from core.models.sizes import misfit
+from core.pretraining.pretrain import HELD_OUT, HELD_OUT_MOST, PretrainConfig
 from core.runs.events import read_events
 from core.runs.store import RunStore, is_run_id
-from core.tagging import calibration as calibrate
-from core.tagging.calibration import CalibrateResult
+from core.tagging import calibrate
+from core.tagging.calibrate import CalibrateResult
+from core.tagging.config import FinetuneConfig
 from core.training.classify_settings import preset
 from core.training.mlm_settings import MlmSettings
 from core.training.settings import Settings, TaggerSettings
 
-START = 3.0  # seconds: what a run reads, checks and saves beside weights
+START = 3.0  # seconds to read, check and save everything but weights
 FORWARD = 1 / 3  # of a training step, without the backward pass
 EARLY = 0.7  # share of the epochs that early stopping leaves, as seen on CrossNER and the samples
-PROBED, PROBE_SECONDS = 64, 30.0  # sentences of the pseudo-perplexity before and after MLM, and its limit
-NAME = 8  # pieces of a mention between its marks
-PIECES = 1.3  # a word, where nobody has counted; English in BERT's vocabulary
-# Options of a training that change how long a piece takes; of two that differ in one, neither tells the other's time.
+PROBED, PROBE_SECONDS = 64, 30.0  # sentences of the pseudo-perplexity before and after MLM, and its time limit
+NAME = 8  # pieces per mention with its markers
+PIECES = 1.3  # per word, if not measured; English in BERT's vocabulary
+GB = 1e9
+STATES = 4  # memory of a trained weight in multiples of its size: itself, its gradient, Adam's two moments
+PROCESS_GB = 0.6  # torch and its libraries, without a model
+# Options that change the time per piece. Trainings that differ in one of them are not comparable.
 PACE = ("network", "hidden", "layers", "lora", "checkpointing", "packed", "precision")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Speed:
-    """Speed of a way to train on this machine: a step over n pieces takes `a + b n` seconds, loading a model `load`.
+    """Speed of a kind of training on this machine: a step over n pieces takes `a + b n` seconds.
 
-    pieces: a token has. has_head: whether the encoder comes with a vocabulary head, else one is fitted first.
+    load: seconds to load the model. pieces: per token. has_head: if False, a vocabulary head is fitted first.
     """
 
     a: float
@@ -52,34 +60,34 @@ class Speed:
 
     @classmethod
     def measured(cls, result: CalibrateResult, way: Literal["mlm", "tagger"], text: str) -> Self:
-        """The speed that a `calibrate` run measured. text: whose pieces, `task`, `train` or `domain`."""
+        """Return the speed that a `calibrate` run measured. text: corpus of the pieces, `task`, `train` or `domain`."""
         a, b = result.mlm if way == "mlm" else result.tagger
         return cls(a=a, b=b, load=result.load, pieces=result.pieces.get(text, 1.0), has_head=result.has_head)
 
     def of_network(self, network: str) -> Self:
-        """The speed of a tagger: a recurrent one loads no encoder and reads words."""
+        """Return the speed of a tagger; a recurrent one loads no encoder and reads words."""
         return self if network in ON_ENCODER else replace(self, load=0.0, pieces=1.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
-    """A speed, and what it rests on, a sentence."""
+    """A speed, and its source in a sentence."""
 
     speed: Speed
     basis: str
 
 
 class Speeds:
-    """This machine's speeds as the runs of a home tell them. Keep one a plan: it looks for each way to train once."""
+    """Speeds of this machine, from the runs of a home. Use one object per plan: it caches each lookup."""
 
     def __init__(self, store: RunStore) -> None:
         self._store = store
         self._known: dict[tuple[object, ...], Known | None] = {}
 
     def of(self, settings: MlmSettings | TaggerSettings, encoder: str, texts: Collection[str]) -> Known | None:
-        """The speed of the last training that went alike here, else of a `calibrate` run; None: nothing is guessed.
+        """Return the speed of the last comparable training here, else of a `calibrate` run, else None.
 
-        encoder: see `encoder_of`. texts: fingerprints of what is read, which the speed is of where it can be.
+        encoder: see `encoder_of`. texts: fingerprints of the corpora; a `calibrate` run on these is preferred.
         """
         pace = (getattr(settings, name, None) for name in PACE)
         way = (isinstance(settings, MlmSettings), encoder, frozenset(texts), *pace)
@@ -90,11 +98,11 @@ class Speeds:
     def calibrated(
         self, settings: MlmSettings | TaggerSettings, encoder: str, texts: Collection[str]
     ) -> CalibrateResult | None:
-        """The newest `calibrate` result that timed such a training on this machine, where there is one on its text."""
+        """Return the newest `calibrate` result for such a training on this machine, if possible on these texts."""
         return calibrate.newest(self._store, cards.machine(), texts, **_timed_by(settings, encoder))
 
     def of_classifiers(self, encoder: str, texts: Collection[str]) -> CalibrateResult | None:
-        """The same of an encoder's classifiers, whose steps take as long as its tagger's."""
+        """Return the `calibrate` result for classifiers, whose steps take as long as a tagger's."""
         return self.calibrated(TaggerSettings(), encoder, texts)
 
     def _look(self, settings: MlmSettings | TaggerSettings, encoder: str, texts: Collection[str]) -> Known | None:
@@ -103,16 +111,17 @@ class Speeds:
         speed = Speed.measured(measured, *way) if measured else None
         if rate := self._rate(settings, encoder):
             what = "pre-training" if pretrains else "fine-tuning"
-            basis = f"From your last {what} of this kind on this machine, {rate:,.0f} pieces a second."
+            basis = f"From your last {what} of this kind on this machine, {rate:,.0f} pieces per second."
             usual = speed or Speed(a=0.0, b=0.0, load=0.0, pieces=PIECES)
             return Known(speed=replace(usual, a=0.0, b=1 / rate), basis=basis)
         basis = "A training of this kind was timed on this machine for a few seconds."
         return Known(speed=speed, basis=basis) if speed else None
 
     def _rate(self, settings: MlmSettings | TaggerSettings, encoder: str) -> float | None:
-        """Pieces a second of the newest training of that kind on this machine's device that has told them.
+        """Return pieces per second of the newest comparable training on this machine that recorded them.
 
-        A home may come from another machine: what does not say where it ran is not asked."""
+        Runs that did not record their machine are skipped, because a home may come from another machine.
+        """
         here = cards.machine()
         for run in self._store.list("pretrain" if isinstance(settings, MlmSettings) else "finetune"):
             config = run.manifest.config
@@ -124,14 +133,16 @@ class Speeds:
 
 
 def encoder_of(config: Mapping[str, object], store: RunStore) -> str:
-    """The encoder that a training with these options begins from, or whose frozen states it reads; "" for none. Where
-    it was pre-trained here, the one that this began from, which takes as long."""
+    """Return the encoder that a training starts from, or whose frozen states it reads; "" for none.
+
+    For an encoder pre-trained here, return the original one, which takes as long.
+    """
     begins = config.get("network", "encoder") in ON_ENCODER
     return root(str(config["init"] if begins else config.get("states", "")), store)
 
 
 def root(init: str, store: RunStore) -> str:
-    """The encoder at the bottom of a chain of pre-trainings, named by their ids or their models' folders."""
+    """Return the encoder at the start of a chain of pre-trainings, named by run id or model folder."""
     with suppress(RunError):  # removed since
         while is_run_id(run_id := init.removesuffix("/artifacts/model").rpartition("/")[2]):
             init = str(store.get(run_id).manifest.config["init"])
@@ -139,7 +150,7 @@ def root(init: str, store: RunStore) -> str:
 
 
 def _timed_by(settings: MlmSettings | TaggerSettings, encoder: str) -> dict[str, object]:
-    """Options of `calibrate` that its speed of such a training depends on."""
+    """Return the options of `calibrate` that determine the speed of such a training."""
     if isinstance(settings, MlmSettings):
         return {"encoder": encoder}
     if settings.network in ON_ENCODER:
@@ -148,20 +159,20 @@ def _timed_by(settings: MlmSettings | TaggerSettings, encoder: str) -> dict[str,
 
 
 def _alike(settings: MlmSettings | TaggerSettings, config: Mapping[str, object]) -> bool:
-    """Whether a training with these options takes as long for a piece as one with `settings`."""
+    """Return True if a training with options `config` takes as long per piece as one with `settings`."""
     fields = type(settings).model_fields
     asked = {name: (getattr(settings, name), config.get(name, fields[name].default)) for name in PACE if name in fields}
     return all(_precise(ours) == _precise(others) for ours, others in asked.values())
 
 
 def _precise(value: object) -> object:
-    """Precision that `auto` comes to here, as a run's options have it; other values as they are."""
+    """Resolve the precision `auto` as runs do; return other values as they are."""
     return cards.precision() if value == "auto" else value
 
 
 @lru_cache(maxsize=256)
 def _pieces_a_second(log: Path, size: int) -> float | None:
-    """size: of the log, which only grows."""
+    """Return the median of the recorded speeds. size: of the log, the cache key; a log only grows."""
     metrics = (event.data for event in read_events(log)[0] if event.kind == "metric")
     rates = [float(data["value"]) for data in metrics if str(data["name"]).startswith("tokens_per_second")]
     return median(rates) if rates else None
@@ -169,20 +180,20 @@ def _pieces_a_second(log: Path, size: int) -> float | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """Seconds: what is to be expected, and what it takes at most, no training stopping early."""
+    """Estimated seconds. most: if no training stops early."""
 
     expected: float
     most: float
 
 
 def mlm(speed: Speed, settings: MlmSettings, *, sentences: int, tokens: float, held_out: int) -> Estimate:
-    """Masked language modelling. sentences, tokens: of all that is read. held_out: sentences an epoch is judged by."""
+    """Estimate masked language modelling. sentences, tokens: per epoch. held_out: sentences for the held-out loss."""
     epochs, steps = settings.n_epochs, settings.steps(sentences)
     pieces = epochs * tokens * speed.pieces * steps / max(settings.full_steps(sentences), 1)
     trained = steps * speed.a + pieces * speed.b
     head = 0 if speed.has_head else trained / epochs * FORWARD
     mean = pieces / max(epochs * sentences, 1)
-    # A pass of the whole sentence for each of its pieces, hence the square.
+    # One pass over the whole sentence per piece, hence the square.
     probe = min(PROBED * mean**2 * speed.b * FORWARD, PROBE_SECONDS)
     held = min(held_out, HELD_OUT_MOST) * mean * speed.b * FORWARD
     seconds = START + speed.load + trained + head + 2 * probe + (epochs + 1) * held
@@ -191,21 +202,21 @@ def mlm(speed: Speed, settings: MlmSettings, *, sentences: int, tokens: float, h
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Read:
-    """Labelled text. pieces: that a tagger reads of it."""
+    """Labelled text. pieces: number that a tagger reads."""
 
     sentences: int
     pieces: float
 
     @property
     def with_copies(self) -> "Read":
-        """The same where every sentence is read with a copy of it, in as many steps."""
+        """Twice the pieces in as many steps, because every sentence is read with a copy."""
         return replace(self, pieces=2 * self.pieces)
 
 
 def tagger(
     speed: Speed, settings: Settings, seeds: int, *, train: Read, dev: Read, tests: Sequence[Read], stages: int = 1
 ) -> Estimate:
-    """Taggers, one a seed. settings: as planned for these sentences. stages: 2 where the encoder is frozen first."""
+    """Estimate taggers, one per seed. settings: planned for this text. stages: 2 if the encoder is frozen first."""
     epoch = math.ceil(train.sentences / settings.batch_size) * speed.a + train.pieces * speed.b
     whole = dev.pieces * speed.b * FORWARD
     judged = whole * min(1.0, (settings.dev_sentences or math.inf) / dev.sentences)
@@ -214,7 +225,7 @@ def tagger(
     def seconds(epochs: float) -> float:
         return START + seeds * (speed.load + stages * epochs * (epoch + judged) + whole + test)
 
-    # Patience mostly ends it early, though never before `min_epochs`.
+    # Patience usually ends training early, but not before `min_epochs`.
     usual = max(settings.epochs * EARLY, min(settings.epochs, settings.min_epochs))
     return Estimate(expected=seconds(usual), most=seconds(settings.epochs))
 
@@ -222,7 +233,7 @@ def tagger(
 def difficulty(
     config: DifficultyOptions, train: Corpus, measured: CalibrateResult, *, pieces: float, share: float = 1.0
 ) -> float:
-    """measured: the result of `calibrate`. pieces: that a sentence has. share: of the sentences of `train`."""
+    """Estimate the seconds of a `difficulty` run. pieces: per sentence. share: used part of `train`."""
     mentions = min(share * sum(train.types.values()), config.mentions or math.inf)
     a, b = measured.tagger
     seconds = measured.load
@@ -233,3 +244,111 @@ def difficulty(
         seconds += steps / (config.batch_size or usual.batch_size) * a + steps * read[view] * b
         seconds += mentions / config.folds * read[view] * b * FORWARD
     return START + seconds * config.folds * (config.repeats or (3 if config.preset == "paper" else 1))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preflight:
+    """Estimated cost of a training. GB are 10^9 bytes.
+
+    steps: optimizer steps of all seeds, at most. seconds: expected time; most: time without early stopping; both None
+    if this machine has not been timed. basis: what these rest on, a sentence. memory_gb: None if the encoder is not
+    here; measured: True if it was observed, else it is a lower bound. disk_gb: with checkpoints, at most. problem: why
+    the encoder cannot be used, a sentence, or "".
+    """
+
+    steps: int
+    seconds: float | None
+    most: float | None
+    basis: str
+    memory_gb: float | None
+    measured: bool
+    disk_gb: float | None
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """Size of a training. steps: of all seeds. models: copies of the weights on disk at once; a checkpoint is three.
+
+    texts: fingerprints of the corpora. time: estimates the time at a given speed.
+    """
+
+    steps: int
+    models: int
+    texts: tuple[str, ...]
+    time: Callable[[Speed], Estimate]
+
+
+def preflight(config: PretrainConfig | FinetuneConfig, library: Library, store: RunStore) -> Preflight:
+    """Estimate what a training will take before it starts. Errors: CorpusError for a missing corpus."""
+    work = _pretrain(config, library) if isinstance(config, PretrainConfig) else _finetune(config, library)
+    speeds, encoder = Speeds(store), encoder_of(dict(config), store)
+    known, measured = speeds.of(config, encoder, work.texts), speeds.calibrated(config, encoder, work.texts)
+    time = work.time(known.speed) if known else None
+    weights = _weights_gb(config.init, store)
+    least = None if weights is None else PROCESS_GB + (1 if config.lora else STATES) * weights
+    seen = measured is not None and not (
+        config.lora or config.checkpointing
+    )  # calibrated with all weights and activations
+    return Preflight(
+        steps=work.steps,
+        seconds=time.expected if time else None,
+        most=time.most if time else None,
+        basis=known.basis if known else "",
+        memory_gb=measured.memory_gb if measured and seen else least,
+        measured=seen,
+        disk_gb=None if weights is None else work.models * weights,
+        problem=_problem(config.init, store),
+    )
+
+
+def _pretrain(config: PretrainConfig, library: Library) -> Work:
+    corpora = [library.find(reference) for reference in config.corpora]
+    sentences, tokens = (sum(getattr(c, name) for c in corpora) for name in ("n_sentences", "n_tokens"))
+    held_out = len(library.find(config.heldout_task)) if config.heldout_task else round(HELD_OUT * len(corpora[0]))
+
+    def time(speed: Speed) -> Estimate:
+        return mlm(speed, config, sentences=sentences, tokens=tokens, held_out=held_out)
+
+    texts = tuple(corpus.fingerprint for corpus in corpora)
+    return Work(steps=config.steps(sentences), models=4, texts=texts, time=time)
+
+
+def _finetune(config: FinetuneConfig, library: Library) -> Work:
+    train, dev, *tests = (library.find(reference) for reference in (config.train, config.dev, *config.test))
+    settings = config.training(len(train)).planned(len(train))
+    seeds = len(config.seeds)
+    steps = settings.epochs * math.ceil(len(train) / settings.batch_size)
+
+    def time(speed: Speed) -> Estimate:
+        speed = speed.of_network(config.network)
+
+        def read(corpus: Corpus) -> Read:
+            return Read(sentences=len(corpus), pieces=corpus.n_tokens * speed.pieces + 2 * config.context * len(corpus))
+
+        stages, own = 2 if config.stages == "lpft" else 1, read(train)
+        own = own.with_copies if config.beta or config.gamma else own
+        return tagger(speed, settings, seeds, train=own, dev=read(dev), tests=[*map(read, tests)], stages=stages)
+
+    return Work(steps=steps * seeds, models=5, texts=(train.fingerprint,), time=time)
+
+
+def _problem(init: str, store: RunStore) -> str:
+    name = root(init, store)
+    if name in (hub.TINY, hub.BUNDLED):
+        return ""
+    try:
+        return misfit(name, hub.folder_of(name))
+    except (ModelError, PathError):  # not here; starting the run reports it
+        return ""
+
+
+def _weights_gb(init: str, store: RunStore) -> float | None:
+    """Return the size of an encoder's weights on disk; None if it is not here."""
+    name = root(init, store)
+    if name == hub.TINY:
+        return 0.0
+    try:
+        return sum(file.stat().st_size for file in weights(hub.folder_of(name))) / GB
+    except (ModelError, PathError):
+        return None

@@ -1,43 +1,224 @@
-"""Taggers on several test sets: which finished ones share their tests, what they are called, how they stand."""
+"""What pages and commands ask about trainings and taggers: curves, estimates, models, names, comparable test sets."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
+from statistics import mean
 
 import numpy as np
 
+from core.bias.difficulty import DifficultyConfig
 from core.bias.frontier import FrontierRow as FrontierRow
 from core.bias.frontier import averages as averages
 from core.bias.frontier import frontier as frontier_rows
 from core.bias.frontier import known_train
 from core.bias.plot import TaggerPoint, best_of_both
 from core.bias.result import read_edits
-from core.errors import WinnowError
+from core.encoders.vectors import ImportResult, imports
+from core.errors import RunError, WinnowError
 from core.experiment import result as leaderboard
 from core.experiment.results import corpus_name
 from core.experiment.words import line_name
+from core.kinds import KINDS
+from core.pretraining.pretrain import PretrainConfig
 from core.projects import runs
 from core.projects.home import kept_per_home, library, store
 from core.projects.titles import encoder
+from core.results import FloatArray, IntArray
 from core.runs import result
+from core.runs.curves import Curves
 from core.runs.store import Run, is_run_id
+from core.selection import STRATEGIES
 from core.shown import distinct
-from core.tagging import training_view as training
+from core.shown_command import command
+from core.tagging import estimate as estimates
+from core.tagging import evaluations
+from core.tagging.config import FinetuneConfig
+from core.tagging.estimate import Preflight
+from core.tagging.evaluations import FinetuneResult
 from core.tagging.predictions import PredictResult, TagResult
 from core.training import saved_models as models
+from core.training.saved_models import PretrainResult
+
+TRAININGS = ("pretrain", "finetune", "experiment", "study")
+SMALLEST_BATCH = 16  # sentences, of any preset
+_TRAINING = ("pretrain", "finetune")  # kinds that train a model themselves; an experiment starts these
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Metric:
+    """One curve of a training run.
+
+    name: without type and seed, e.g. `dev_f1`. type: entity type, "" for all. seed: None if the run has only one.
+    steps: number of optimizer steps, `(n,)`, rising. values: `(n,)`.
+    """
+
+    name: str
+    type: str
+    seed: int | None
+    steps: IntArray
+    values: FloatArray
+
+
+def curves(run_id: str) -> list[Metric]:
+    """Return the curves of a training run, ordered by first point; reads only new events since the last call."""
+    history = _history(run_id).read()
+    return [_metric(name, curve.steps, curve.values) for name, curve in history.items()]
+
+
+@kept_per_home(64)
+def _history(run_id: str) -> Curves:
+    return Curves(store().get(run_id))
+
+
+def _metric(name: str, steps: list[int], values: list[float]) -> Metric:
+    """Split a name: `dev_f1/PER@1` is `dev_f1` of PER with seed 1; a type may contain both signs."""
+    head, _, seed = name.rpartition("@")
+    named, of = (head, int(seed)) if head and seed.isdecimal() else (name, None)
+    base, _, kind = named.partition("/")
+    return Metric(name=base, type=kind, seed=of, steps=np.array(steps, np.int64), values=np.array(values, np.float64))
+
+
+def trainings(run_id: str) -> list[Run]:
+    """Return the runs that train a model: `run_id` itself and its children, in the order in which they were needed."""
+    return list({run.id: run for run in _below(run_id)}.values())
+
+
+def _below(run_id: str) -> Iterator[Run]:
+    with suppress(RunError):  # a run removed since
+        run = store().get(run_id)
+        if run.manifest.kind in _TRAINING:
+            yield run
+        for child in _history(run_id).children():
+            yield from _below(child)
+
+
+def preflight(kind: str, options: Mapping[str, object]) -> Preflight:
+    """Estimate time, memory and disk space of a `pretrain` or `finetune` run. Errors: ConfigError, CorpusError."""
+    config = KINDS[kind].config.parse(dict(options))
+    assert isinstance(config, PretrainConfig | FinetuneConfig)
+    return estimates.preflight(config, library(), store())
+
+
+def difficulty_estimate(options: Mapping[str, object]) -> float | None:
+    """Estimate the seconds of a `difficulty` run; None if this machine has not been timed with its encoder."""
+    config = DifficultyConfig.parse(dict(options))
+    train = library().find(config.train)
+    measured = estimates.Speeds(store()).of_classifiers(config.encoder, [train.fingerprint])
+    if measured is None:
+        return None
+    pieces = measured.pieces["train"] * train.n_tokens / len(train)
+    return estimates.difficulty(config, train, measured, pieces=pieces)
+
+
+def root_encoder(init: str) -> str:
+    """Return the encoder from which `init`, perhaps the id of a pre-training, was first trained."""
+    return estimates.root(init, store())
+
+
+def halved(run_id: str) -> tuple[str, dict[str, object]] | None:
+    """Return `(kind, options)` with half the micro-batch and twice the accumulation: same steps, about half the memory.
+
+    None if a micro-batch is one sentence already, or if nothing has started to train.
+    """
+    run = store().get(run_id)
+    begun = trainings(run_id)
+    if not begun:
+        return None
+    kind, config = begun[-1].manifest.kind, begun[-1].manifest.config
+    parts = 2 * (config["accumulation"] or 1)
+    if parts > (config["batch_size"] or SMALLEST_BATCH):
+        return None
+    options = dict(run.manifest.config)
+    if run.manifest.kind == kind:
+        return kind, options | {"accumulation": parts}
+    parent = begun[-1].manifest.parent
+    if parent and store().get(parent).manifest.kind == "score":  # B1 or B2, which strategies train
+        learnt = [name for name in options["arms"] if name in STRATEGIES and STRATEGIES[name].models]
+        own = {name: {**options["strategies"].get(name, {}), "accumulation": parts} for name in learnt}
+        return run.manifest.kind, options | {"strategies": options["strategies"] | own}
+    return run.manifest.kind, options | {kind: {**options[kind], "accumulation": parts}}
+
+
+def left_behind(run_id: str) -> tuple[int | None, Path | None]:
+    """Return what a stopped training left: the step of its last checkpoint, and the folder of the best model so far."""
+    begun = trainings(run_id)
+    if not begun:
+        return None, None
+    written = begun[-1].checkpoints.rglob("checkpoint-*/trainer_state.json")
+    latest = max(written, key=lambda path: path.stat().st_mtime, default=None)
+    step = int(latest.parent.name.rpartition("-")[2]) if latest else None
+    return step, models.folder(begun[-1]) if models.is_here(begun[-1]) else None
+
+
+def pretrained(run_id: str) -> PretrainResult:
+    """Return the result of a finished `pretrain` run. Errors: RunError."""
+    return result.read(store().get(run_id), PretrainResult)
+
+
+def card(run_id: str) -> str:
+    """Return the model card of a finished training, in Markdown."""
+    return models.read_card(models.folder(store().get(run_id)))
+
+
+def model(run_id: str) -> str:
+    """Return the folder of a training's model."""
+    return str(models.folder(store().get(run_id)))
+
+
+def loading(run_id: str) -> Mapping[str, str]:
+    """Return code that loads the model of a finished training, without Winnow and with it, by description."""
+    folder = model(run_id)
+    if store().get(run_id).manifest.kind == "pretrain":
+        return {
+            "With transformers": "from transformers import AutoModelForMaskedLM, AutoTokenizer\n\n"
+            f"model = AutoModelForMaskedLM.from_pretrained({folder!r})\n"
+            f"tokenizer = AutoTokenizer.from_pretrained({folder!r})"
+        }
+    trained = FinetuneConfig.model_validate(store().get(run_id).manifest.config)
+    as_evaluated = "constrained" if trained.within_bioes else "viterbi"
+    dev = result.read(store().get(run_id), FinetuneResult).dev.decodings
+    whole = f"On the command line, as it was evaluated{_on_dev(dev.get(as_evaluated))}"
+    asked = {"model": folder, "corpus": "TEXT.txt", "constrained": trained.within_bioes}
+    by_winnow = {whole: command("predict", asked)}
+    if trained.network != "encoder":  # other software cannot load Winnow's own networks
+        return by_winnow
+    without, f1s = "the CRF's transitions", dev.get("argmax")
+    if trained.layers == "mix":
+        without, f1s = f"{without} and the mix of layers", _of_last_layers(run_id, trained.seeds)
+    aside = ", reading the neighbouring sentences, which a pipeline does not" if trained.context else ""
+    alone = f"With transformers, without {without}{_on_dev(f1s, aside)}"
+    pipeline = (
+        "from transformers import pipeline\n\n"
+        f'tagger = pipeline("token-classification", {folder!r}, aggregation_strategy="first")\n'
+        'print(tagger("A sentence of yours ."))'
+    )
+    return {alone: pipeline, **by_winnow}
+
+
+def _of_last_layers(run_id: str, seeds: Sequence[int]) -> list[float]:
+    """Return the dev F1 per seed of taggers that mix layers, measured without the mix."""
+    outcomes = (evaluations.read_outcome(store().get(run_id), seed) for seed in seeds)
+    return [one.last_layer for one in outcomes if one and one.last_layer is not None]
+
+
+def _on_dev(f1s: Sequence[float] | None, aside: str = "") -> str:
+    """Return the mean over seeds in words; "" for results of older versions without it."""
+    return f" (score {mean(f1s):.1f} on the dev set{aside})" if f1s else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TestedAlike:
-    """Finished `finetune` runs, newest first, that were tested on the same corpora, the plain one first."""
+    """Finished `finetune` runs with the same test sets. tests: the unchanged set first. runs: newest first."""
 
     tests: tuple[str, ...]
     runs: tuple[str, ...]
 
 
 def tested_alike() -> list[TestedAlike]:
-    """Runs with two test sets or more, those with the newest run first; sets that were removed count for nothing."""
+    """Group runs with two or more test sets, the group of the newest run first; skip runs with removed test sets."""
     runs_by_tests: dict[tuple[str, ...], list[str]] = defaultdict(list)
     here = {corpus.fingerprint for corpus in library().list()}
     for run in store().list("finetune", state="succeeded"):
@@ -48,15 +229,15 @@ def tested_alike() -> list[TestedAlike]:
 
 
 def here() -> dict[str, str]:
-    """Finished `finetune` runs whose model is still here, newest first: {run id: what it is called}."""
+    """Return finished `finetune` runs whose model is still here, newest first: {run id: name}."""
     return names([run.id for run in store().list("finetune", state="succeeded") if models.is_here(run)])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retraining:
-    """A tagger to train in place of those whose models are not here. options: of a `finetune` run.
+    """Tagger to train again because its model is not here. options: of a `finetune` run.
 
-    seconds: about how long it takes; None: this machine has not been timed. run: the run, if it has begun.
+    seconds: estimate; None if this machine has not been timed. run: id of the run if it has started, else "".
     """
 
     name: str
@@ -66,20 +247,20 @@ class Retraining:
 
 
 def retraining(run_ids: Mapping[str, str]) -> Retraining | None:
-    """The first of these `finetune` runs that can be trained again here, with one seed; None if none can.
+    """Return the first of these `finetune` runs that can be trained again with one seed; None if none can.
 
-    run_ids: {finetune run: its name}. One that starts from an encoder that was not kept needs its pre-training too.
+    run_ids: {finetune run: its name}. A run whose pre-trained encoder was not kept cannot be trained again.
     """
     for run_id, name in sorted(run_ids.items(), key=lambda item: is_run_id(_begins(item[0]))):
         run = store().get(run_id)
         if is_run_id(_begins(run_id)) and not models.is_here(store().get(_begins(run_id))):
             continue
         seeds = run.manifest.config["seeds"]
-        # A run with the same options is finished already, and would be returned without its model.
+        # With the same options, the finished run without its model would be returned.
         seed = seeds[0] if len(seeds) > 1 else seeds[0] + 1000
         options = {**run.manifest.config, "seeds": (seed,)}
         with suppress(WinnowError):
-            begun, estimate = runs.begun("finetune", options), training.preflight("finetune", options)
+            begun, estimate = runs.begun("finetune", options), preflight("finetune", options)
             return Retraining(
                 name=f"{name}, trained again", options=options, seconds=estimate.seconds, run=begun.id if begun else ""
             )
@@ -87,21 +268,20 @@ def retraining(run_ids: Mapping[str, str]) -> Retraining | None:
 
 
 def _begins(run_id: str) -> str:
-    """What a tagger starts from: the id of a pre-training, or an encoder."""
+    """Return what a tagger starts from: the id of a pre-training, or an encoder."""
     init = str(store().get(run_id).manifest.config["init"])
     return init.removesuffix("/artifacts/model").rsplit("/", 1)[-1]
 
 
 def names(run_ids: Sequence[str]) -> dict[str, str]:
-    """Names of `finetune` runs: the arm of the experiment that they belong to, else encoder and corpus; equal
-    names get their date."""
-    arms: dict[str, str] = {}
+    """Name `finetune` runs by their experiment's variant, else by encoder and corpus; equal names get a date."""
+    variants: dict[str, str] = {}
     for run in store().list("experiment", state="succeeded"):
         for row in leaderboard.read(run).leaderboard:
             for finetune in row.finetunes:
-                # A tagger that experiments share is called as the newest of them calls it.
-                arms.setdefault(finetune, line_name(row))
-    names = {run_id: arms.get(run_id) or _named(store().get(run_id)) for run_id in run_ids}
+                # The newest experiment names a tagger that several share.
+                variants.setdefault(finetune, line_name(row))
+    names = {run_id: variants.get(run_id) or _named(store().get(run_id)) for run_id in run_ids}
     return distinct(names, {run_id: store().get(run_id).began.timestamp() for run_id in run_ids})
 
 
@@ -110,16 +290,16 @@ def _named(run: Run) -> str:
 
 
 def frontier(runs: Sequence[str], train: str = "") -> list[FrontierRow]:
-    """Finished `finetune` runs on the plain and the robustness test sets; see `artifacts.frontier`.
-
-    Errors: RunError.
-    """
+    """Return rows of finished `finetune` runs on the unchanged and the robustness test sets. Errors: RunError."""
     return frontier_rows([store().get(run) for run in runs], library(), train)
 
 
 def standings(run_ids: Sequence[str]) -> list[FrontierRow]:
-    """`frontier`'s rows of runs that were tested alike. Slots are ambiguous by one corpus for all of those, picked or
-    not, so that a tagger's figures do not depend on which others are shown."""
+    """Return `frontier` rows of runs with the same test sets.
+
+    One corpus decides which slots are ambiguous for all runs with these test sets, so that the scores of a tagger do
+    not depend on which others are shown.
+    """
     tests = tuple(store().get(run_ids[0]).manifest.config["test"])
     alike = next((group.runs for group in tested_alike() if group.tests == tests), run_ids)
     return _standings(tuple(run_ids), known_train([store().get(run) for run in alike], library()).fingerprint)
@@ -133,7 +313,7 @@ def _standings(run_ids: tuple[str, ...], train: str) -> list[FrontierRow]:
 def frontier_points(
     rows: Sequence[FrontierRow], test: str, names: Mapping[str, str], *, certain: bool
 ) -> list[TaggerPoint]:
-    """`figures.frontier`'s points of one harder set. rows: of `standings`. certain: without ambiguous slots."""
+    """Return points of one robustness set for the figure. rows: of `standings`. certain: without ambiguous slots."""
     f1s = {(row.run, row.test): row.certain_f1 if certain else row.micro_f1 for row in rows}
     plain = {row.run: f1s[row.run, row.test] for row in rows if row.kind == "test"}
     hard = {row.run: f1s[row.run, row.test] for row in rows if row.test == test}
@@ -145,11 +325,16 @@ def frontier_points(
 
 
 def tagged(run_id: str) -> TagResult | PredictResult:
-    """Result of a finished `tag` or `predict` run. Errors: RunError."""
+    """Return the result of a finished `tag` or `predict` run. Errors: RunError."""
     run = store().get(run_id)
     return result.read(run, TagResult) if run.manifest.kind == "tag" else result.read(run, PredictResult)
 
 
 def changed_sentences(run_id: str) -> int:
-    """The number of sentences that a finished `rebuild` or `robustness` run changed or made."""
+    """Return the number of sentences that a finished `rebuild` or `robustness` run changed or made."""
     return len({edit.row for edit in read_edits(store().get(run_id))})
+
+
+def imported_vectors() -> Mapping[str, ImportResult]:
+    """Return finished imports of word vectors by run id, newest first."""
+    return imports(store())

@@ -14,7 +14,7 @@ from core.models import hub, sizes
 from core.models.fingerprint import fingerprint
 from core.models.tiny import tiny_tokenizer
 from core.projects import runs
-from core.tagging import training_view as training
+from core.tagging import view as training
 
 Typed = Callable[..., tuple[int, str, str]]
 

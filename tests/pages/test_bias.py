@@ -22,8 +22,7 @@ from core.runs.events import EventLog
 from core.runs.store import RunStore
 from core.shown import duration
 from core.tagging import evaluations
-from core.tagging import training_view as training
-from core.tagging import view as taggers
+from core.tagging import view as training
 from core.tagging.evaluations import FinetuneResult
 from core.text.schemes import decode
 from pages.ui.bias.review import _left
@@ -323,11 +322,11 @@ def test_harder_test_sets_are_shown_with_their_edits_and_a_frontier_of_taggers(h
     assert diff.unsure == {edit.start for edit in diff.edits} == {0, 1}
     hard = Library(home).find(oov.result()["corpus"])
     runs = [tuned_on_both(home, made, hard, init, skill) for init, skill in (("tiny", 0.4), ("minilm", 0.6))]
-    (group,) = taggers.tested_alike()
+    (group,) = training.tested_alike()
     assert group.tests == (made["test"].fingerprint, hard.fingerprint)
     assert sorted(group.runs) == sorted(runs)
-    points = taggers.frontier_points(
-        taggers.standings(group.runs), hard.fingerprint, taggers.names(group.runs), certain=False
+    points = training.frontier_points(
+        training.standings(group.runs), hard.fingerprint, training.names(group.runs), certain=False
     )
     assert {one.name: one.best for one in points} == {"tiny on my train": False, "minilm on my train": True}
     app = opened(PAGE)

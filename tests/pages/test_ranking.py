@@ -57,7 +57,7 @@ def test_a_ranking_is_a_table_with_a_proposal_that_one_click_takes_over(
     home: Path, parts: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reason = "m: its tokenizer has 196 entries but its embedding table only 193 rows"
-    monkeypatch.setattr("core.tagging.preflight._problem", lambda *_: reason)
+    monkeypatch.setattr("core.tagging.estimate._problem", lambda *_: reason)
     why = "Within train a linear probe reads 30.5 F1 from layer 2 and 21.5 from the last of 3 (+9.0, +4.0 to +13.0)."
     ranks = [ranked("tiny", Proposal(layers="2", why=why)), ranked("minilm", Proposal(layers="last", why="No layer."))]
     broken = [NotRanked(encoder="m", reason=reason)]

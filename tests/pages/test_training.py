@@ -30,7 +30,7 @@ from core.selection import view as selections
 from core.shown import in_points
 from core.stats.calibration import Abstaining, Calibration
 from core.tagging import evaluations
-from core.tagging import training_view as training
+from core.tagging import view as training
 from core.tagging.config import FinetuneConfig
 from core.text.sentence import Entity, Sentence, sentence_id
 from pages.ui.widgets import plain

@@ -26,11 +26,10 @@ from core.projects import runs
 from core.reporter import Silent
 from core.runs.context import RunContext
 from core.tagging import calibrate
-from core.tagging import training_view as training
-from core.tagging.calibration import CalibrateResult
+from core.tagging import view as training
+from core.tagging.calibrate import CalibrateResult
 from core.tagging.config import FinetuneConfig
-from core.tagging.estimate import Estimate, Speed
-from core.tagging.preflight import _finetune, _pretrain
+from core.tagging.estimate import Estimate, Speed, _finetune, _pretrain
 from core.text.sentence import Sentence
 from tests.finished import TIMED, finish
 from tests.recipes.test_experiment import OPTIONS, fill
@@ -229,7 +228,7 @@ def test_a_training_of_another_kind_says_nothing(home: Path, other: dict[str, An
     trained(home, "finetune", 70.0, preset="paper", batch_size=8)
     known = training.preflight("finetune", asked)
     assert known.seconds
-    assert known.basis == "From your last fine-tuning of this kind on this machine, 70 pieces a second."
+    assert known.basis == "From your last fine-tuning of this kind on this machine, 70 pieces per second."
 
 
 def test_an_experiment_on_new_text_goes_by_what_was_timed_on_other(home: Path) -> None:

@@ -30,7 +30,7 @@ from core.runs.context import RunContext
 from core.runs.store import Run
 from core.stats import mistakes
 from core.tagging import evaluations
-from core.tagging import training_view as training
+from core.tagging import view as training
 from tests import finished
 from tests.conftest import ROOT, Command
 from tests.pages.test_pages import opened, texts
@@ -268,7 +268,7 @@ def test_errors_of_a_run_without_test_sentences_are_refused(tuned: Run, home: Pa
     for words, says in (
         ((other.id,), "has no test sentences"),
         ((untested.id,), "has no test sentences"),
-        ((tuned.id, "--kind", "missed,lost"), "kind: lost is none"),
+        ((tuned.id, "--kind", "missed,lost"), "kind: lost is unknown"),
         ((tuned.id, "--seed", 9), "choose one of 1, 2, 3"),
     ):
         code, _, err = command("errors", *words)

@@ -24,8 +24,7 @@ from core.projects import removals, runs
 from core.projects.home import home as home_of
 from core.runs.events import EventLog
 from core.runs.store import RunStore
-from core.tagging import training_view as training
-from core.tagging import view as taggers
+from core.tagging import view as training
 from tests.conftest import Seal, sentence
 from tests.finished import fine_tuned
 
@@ -218,7 +217,7 @@ def test_a_corpus_goes_by_its_file_or_its_name(
     execute = runs.execute
     monkeypatch.setattr(runs, "execute", instead)
     monkeypatch.setattr(corpora, "audit_result", lambda run_id: SimpleNamespace(flags={}, near_rules={}))
-    monkeypatch.setattr(taggers, "frontier", instead)
+    monkeypatch.setattr(training, "frontier", instead)
     monkeypatch.setattr(experiments, "calibration", instead)
     monkeypatch.setattr(runs, "refuse_red", lambda kind, options, **others: ())
     monkeypatch.setattr(corpora, "check_project", instead)

@@ -26,7 +26,7 @@ from core.results import Evaluation
 from core.runs import Run
 from core.runs.store import RunStore
 from core.tagging import evaluations, predict
-from core.tagging import training_view as training
+from core.tagging import view as training
 from core.tagging.config import FinetuneConfig
 from core.tagging.evaluations import TrainInTest
 from core.tagging.finetune import Overlap, Seeds, Splits, _network, dealt

@@ -27,13 +27,12 @@ from core.projects import removals, runs
 from core.projects.home import home as home_of
 from core.runs import Run
 from core.tagging import calibrate, evaluations
-from core.tagging import training_view as training
+from core.tagging import view as training
 from core.tagging.card import by_others
 from core.tagging.config import FinetuneConfig
-from core.tagging.estimate import Speed
+from core.tagging.estimate import Speed, _finetune
 from core.tagging.evaluations import SplitScores
 from core.tagging.predictions import read_spans
-from core.tagging.preflight import _finetune
 from core.tagging.scores import over_seeds
 from core.text.sentence import Entity, Prediction, Sentence
 from core.training import finetune as training_loop

@@ -25,7 +25,7 @@ from core.models.taggers import load_tagger
 from core.projects import removals, runs
 from core.projects.home import store
 from core.runs import Run, launch
-from core.tagging import training_view as training
+from core.tagging import view as training
 from tests.conftest import ROOT, Seal
 from tests.forge import Forge
 from tests.patience import PATIENCE, until, within

@@ -11,7 +11,7 @@ from core.projects import runs
 from core.projects.runs import Run
 from core.shown import count, duration
 from core.tagging import plot
-from core.tagging import training_view as training
+from core.tagging import view as training
 from pages.ui.frame import guard
 from pages.ui.presses import pressed
 from pages.ui.runs.links import attach, attached

@@ -6,7 +6,7 @@ import streamlit as st
 
 from core import terms
 from core.tagging import plot
-from core.tagging import training_view as training
+from core.tagging import view as training
 from pages.ui.results.pair import note_differences
 from pages.ui.widgets import is_dark
 

@@ -9,7 +9,7 @@ from core.projects import view as projects
 from core.projects.run_labels import RunRow
 from core.projects.runs import Run
 from core.tagging import plot
-from core.tagging import training_view as training
+from core.tagging import view as training
 from pages.ui.frame import guard
 from pages.ui.results.overlay import MOST_TRAININGS, TAGGER_CURVES, lines
 from pages.ui.runs.words import run_titles

@@ -13,7 +13,7 @@ from core.projects import runs
 from core.projects.runs import Run, RunState
 from core.projects.titles import choice_title, corpus_name, encoder, run_titles, selection_titles, title
 from core.shown import duration, when
-from core.tagging import training_view as training
+from core.tagging import view as training
 from pages.ui.widgets import plain
 
 __all__ = [

@@ -11,8 +11,8 @@ from core.projects import runs
 from core.projects.runs import Run, RunState
 from core.shown import count, duration
 from core.tagging import plot
-from core.tagging import training_view as training
-from core.tagging.training_view import Metric
+from core.tagging import view as training
+from core.tagging.view import Metric
 from pages.ui.frame import guard
 from pages.ui.runs.words import run_titles
 from pages.ui.widgets import is_dark, table

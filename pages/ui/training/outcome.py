@@ -11,7 +11,7 @@ from core.experiment.result import baseline_words
 from core.projects import runs
 from core.projects.runs import RunState
 from core.shown import count
-from core.tagging import training_view as training
+from core.tagging import view as training
 from core.tagging.evaluations import FinetuneResult, OverSeeds
 from pages.ui.finding import finding
 from pages.ui.frame import guard

@@ -11,7 +11,7 @@ from core.importing import view as corpora
 from core.importing.result import ROLES
 from core.projects import preferences, runs
 from core.projects.runs import Config
-from core.tagging import vectors_view as vectors
+from core.tagging.config import IMPORTED
 from pages.ui.runs.words import encoder, run_titles
 from pages.ui.terms import expert, term_picker
 from pages.ui.training.word_vectors import picked
@@ -153,7 +153,7 @@ def _option(config: type[Config], name: str, prefix: str) -> dict[str, Any]:
     field = config.model_fields[name]
     extra = field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
     label = name.replace("_", " ").capitalize()
-    if name in vectors.IMPORTED:
+    if name in IMPORTED:
         return {name: picked(name, label, prefix, plain(field.description or ""))}
     if not extra.get("corpus"):
         return config_form(config, (name,), prefix)

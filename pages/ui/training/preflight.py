@@ -10,7 +10,7 @@ from core.importing import view as corpora
 from core.projects import machine, runs
 from core.selection import prevalence_view as prevalence
 from core.shown import duration
-from core.tagging import training_view as training
+from core.tagging import view as training
 from pages.ui.runs.timing import time_machine
 from pages.ui.widgets import plain, size
 

@@ -5,7 +5,7 @@ import streamlit as st
 from core.importing import view as corpora
 from core.paths import allowed_roots
 from core.projects import runs
-from core.tagging import vectors_view as vectors
+from core.tagging import view as training
 from pages.ui.frame import guard
 from pages.ui.presses import submitted
 from pages.ui.runs.panel import run_panel
@@ -18,7 +18,7 @@ HELP = "word2vec, GloVe or fastText (.vec) as text, plain or .gz; read where it 
 def vectors_import() -> None:
     """Draw what was read before, and the form that reads a file; how far the latest reading is."""
     with st.expander("External word vectors (GloVe, word2vec, fastText)", icon=":material/match_word:"):
-        if here := list(vectors.imported().values()):
+        if here := list(training.imported_vectors().values()):
             names = {"name": "Name", "words": "Words", "dimension": "Numbers a word"}
             rows = [{key: getattr(one, key) for key in names} for one in here]
             table(rows, names, "Word vectors that are here", names=("name",))
@@ -52,13 +52,13 @@ def _form() -> None:
 
 def picked(name: str, label: str, key: str, why: str) -> str:
     """A picker for one of what is here, which may be none. name: of the option."""
-    names = ["", *(one.name for one in vectors.imported().values())]
+    names = ["", *(one.name for one in training.imported_vectors().values())]
     return str(st.selectbox(label, names, format_func=lambda name: name or "none", key=f"{key}.{name}", help=why))
 
 
 def several_picked(key: str) -> tuple[str, ...]:
     """The same for several; nothing where nothing is here."""
-    names = [one.name for one in vectors.imported().values()]
+    names = [one.name for one in training.imported_vectors().values()]
     if not names:
         return ()
     why = "A variant vectors:NAME each; all variants' words are as long as these."
