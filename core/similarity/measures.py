@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Collection, Mapping
 from itertools import chain
-from types import MappingProxyType
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -46,15 +45,13 @@ class Ppl:
     prefer: ClassVar[Prefer] = "low"
     summary: ClassVar[str] = "How unexpected the target's sentences are to an n-gram model of the source."
     looks_at: ClassVar[str] = "word sequences"
-    columns: ClassVar[Mapping[str, str]] = MappingProxyType(
-        {
-            "sum": "sum over sentences, the printed formula to the letter",
-            "median": "median over sentences; a few extreme sentences dominate the mean",
-            "corpus": "perplexity of the target as one text",
-            "known": "mean over sentences, unknown words left out",
-            "oov": "tokens of the target that the source does not know, %",
-        }
-    )
+    columns: ClassVar[Mapping[str, str]] = {
+        "sum": "sum over sentences, the printed formula to the letter",
+        "median": "median over sentences; a few extreme sentences dominate the mean",
+        "corpus": "perplexity of the target as one text",
+        "known": "mean over sentences, unknown words left out",
+        "oov": "tokens of the target that the source does not know, %",
+    }
     Options: ClassVar[type[Config]] = PplOptions
 
     def __init__(self, options: PplOptions, *, seed: int, vocabulary_size: int) -> None:
@@ -106,12 +103,10 @@ class Tvc:
     prefer: ClassVar[Prefer] = "high"
     summary: ClassVar[str] = "Share of the target's distinct words that occur in the source at all."
     looks_at: ClassVar[str] = "vocabulary"
-    columns: ClassVar[Mapping[str, str]] = MappingProxyType(
-        {
-            "overlap": f"Jaccard overlap of the two vocabularies without function words, words in at least {FREQUENT} "
-            "sentences, % (near Gururangan et al. 2020)"
-        }
-    )
+    columns: ClassVar[Mapping[str, str]] = {
+        "overlap": f"Jaccard overlap of the two vocabularies without function words, words in at least {FREQUENT} "
+        "sentences, % (near Gururangan et al. 2020)"
+    }
     Options: ClassVar[type[Config]] = Config
 
     def __init__(self, options: Config, *, seed: int, vocabulary_size: int) -> None:
@@ -173,7 +168,7 @@ class Tvcc:
     prefer: ClassVar[Prefer] = "high"
     summary: ClassVar[str] = "The same share for content words only: nouns, verbs and adjectives."
     looks_at: ClassVar[str] = "content words"
-    columns: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    columns: ClassVar[Mapping[str, str]] = {}
     Options: ClassVar[type[Config]] = TvccOptions
 
     def __init__(self, options: TvccOptions, *, seed: int, vocabulary_size: int) -> None:

@@ -1,12 +1,14 @@
-"""Nouns, verbs and adjectives of a text: by spaCy where a model is installed, else NLTK where its data is, else a
-closed list (SOURCES.md, Content words). Nothing is ever downloaded.
+"""Content words of a text: nouns, verbs and adjectives.
+
+Tagged by spaCy if a model is installed, else by NLTK if its data is, else found by a list of function words
+(SOURCES.md, Content words). Nothing is downloaded.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from itertools import chain
-from types import ModuleType
 from typing import Literal
 
 from core.errors import ConfigError
@@ -16,7 +18,7 @@ from core.text.content import content_words
 Choice = Literal["auto", "spacy", "nltk", "built-in"]
 Sentences = Sequence[Sequence[str]]
 
-_BLOCK = 500  # sentences between two reports
+_BLOCK = 500  # sentences between reports
 _NLTK_DATA = ("averaged_perceptron_tagger_eng", "averaged_perceptron_tagger")
 _OPEN = frozenset({"NOUN", "PROPN", "VERB", "ADJ"})
 _PENN = ("NN", "VB", "JJ")
@@ -24,14 +26,14 @@ _PENN = ("NN", "VB", "JJ")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WordTagger:
-    """name: as it is printed beside every value. content: the words tagged as content at least once."""
+    """A tagger. name: printed with every value. content: returns the words tagged as content at least once."""
 
     name: str
     content: Callable[[Sentences, Reporter], frozenset[str]]
 
 
 def settle(choice: Choice) -> Choice:
-    """The tagger that `choice` comes to: for auto the first of the chain that is installed, else itself.
+    """Return the tagger to use; for auto, the first one that is installed.
 
     Errors: ConfigError if it is not installed.
     """
@@ -44,7 +46,7 @@ def settle(choice: Choice) -> Choice:
 
 
 def load_word_tagger(choice: Choice = "auto") -> WordTagger:
-    """The tagger of `choice`. Errors: ConfigError if it is not installed."""
+    """Load the tagger of `choice`. Errors: ConfigError if it is not installed."""
     return {"spacy": _spacy, "nltk": _nltk, "built-in": _built_in}[settle(choice)]()
 
 
@@ -57,25 +59,25 @@ def _built_in() -> WordTagger:
 
 
 def _spacy_model() -> str | None:
-    """The installed model to take, an English one first."""
+    """Return the installed model to use, preferably an English one."""
     try:
         names = import_module("spacy").util.get_installed_models()
     except ImportError:
         return None
-    # English first, then by name: the same model on every call, whatever order the packages are listed in.
+    # Sorted by name, so that the choice does not depend on the order of the packages.
     return min(names, key=lambda name: (not name.startswith("en_core_web"), name), default=None)
 
 
 def _spacy() -> WordTagger:
     model = _spacy_model()
-    # Parser, entities and lemmas are most of the time, and only tags are read.
+    # Only tags are needed; the other components take most of the time.
     pipeline = import_module("spacy").load(model, disable=["parser", "ner", "lemmatizer"])
     document = import_module("spacy.tokens").Doc
 
     def content(sentences: Sentences, report: Reporter) -> frozenset[str]:
         tagged_words: set[str] = set()
         for block in _blocks(sentences, report):
-            # The sample's own tokens: spaCy's tokenizer would make words that the other corpus cannot have.
+            # Use the sample's own tokens: spaCy's tokenizer would make words that the other corpus cannot have.
             texts = (document(pipeline.vocab, words=list(words)) for words in block)
             tagged_words.update(token.text for each in pipeline.pipe(texts) for token in each if token.pos_ in _OPEN)
         return frozenset(tagged_words)
@@ -88,7 +90,11 @@ def _nltk_is_here() -> bool:
         data = import_module("nltk").data
     except ImportError:
         return False
-    return any(_has(data, name) for name in _NLTK_DATA)
+    for name in _NLTK_DATA:
+        with suppress(LookupError):
+            data.find(f"taggers/{name}")
+            return True
+    return False
 
 
 def _nltk() -> WordTagger:
@@ -102,14 +108,6 @@ def _nltk() -> WordTagger:
         return frozenset(tagged_words)
 
     return WordTagger(name="NLTK perceptron tagger", content=content)
-
-
-def _has(data: ModuleType, name: str) -> bool:
-    try:
-        data.find(f"taggers/{name}")
-    except LookupError:
-        return False
-    return True
 
 
 def _blocks(sentences: Sentences, report: Reporter) -> Iterator[Sentences]:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from functools import reduce
 from itertools import groupby, permutations
 from math import factorial, prod
-from types import MappingProxyType
 from typing import Literal
 
 import numpy as np
@@ -19,15 +18,13 @@ from core.results import FloatArray, IntArray
 from core.similarity.grid import Grid
 from core.stats.welch import from_moments, interval
 
-CONVENTIONS: Mapping[str, str] = MappingProxyType(
-    {
-        "runs": "per target over its single runs, mean over targets: what Table 4 of Dai et al. prints",
-        "means": "per target over its sources' means, mean over targets",
-        "pooled": "over all sources and targets at once",
-        "centred": "over all at once, each target's mean taken away first",
-        "spearman": "of ranks, per target over its sources' means, mean over targets",
-    }
-)
+CONVENTIONS: Mapping[str, str] = {
+    "runs": "per target over its single runs, mean over targets: as printed in Table 4 of Dai et al.",
+    "means": "per target over the means of its sources, mean over targets",
+    "pooled": "over all sources and targets at once",
+    "centred": "over all at once, after subtracting each target's mean",
+    "spearman": "of ranks, per target over the means of its sources, mean over targets",
+}
 ENOUGH = 4  # targets for an interval, and sources for a target to count in it
 CLOSEST = 0.9999  # |r| is clipped to it so that Fisher's z stays finite
 ORDERS = 20_000  # orders enumerated or drawn for a chance, limited because a page waits for them

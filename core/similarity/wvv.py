@@ -1,11 +1,13 @@
-"""WVV: how far word vectors of the source move when their training goes on with the target (Dai et al. 2019, 4.3)."""
+"""Word vector variance (WVV): how far word vectors of the source move when training continues on the target.
+
+Dai et al. 2019, 4.3.
+"""
 
 import copy
 import logging
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -20,56 +22,55 @@ from core.terms import SHIFT, Term
 if TYPE_CHECKING:
     from gensim.models import Word2Vec
 
-ALPHA = 0.025  # word2vec's first learning rate; it falls to nearly nothing, and starts again on the target
-FEW = 100  # words in both; below that the mean is not to be trusted
-# Share of the target's words that must have a vector. Vectors that the target hardly touches stay where they are, which
-# reads as "close": Latin digits and marks make an Arabic text the closest of all to English. Between corpora of one
-# language the share is .20 and more from 10,000 tokens on, between English and Portuguese or Spanish at most .10.
+ALPHA = 0.025  # word2vec's initial learning rate; it decays to almost 0, and starts again on the target
+FEW = 100  # shared words below which the mean is unreliable
+# Share of the target's words that must have a vector. Vectors without training on the target do not move, which looks
+# "close": with its Latin digits and punctuation, an Arabic text came out closest to English. Between corpora of one
+# language the share is at least .20 from 10,000 tokens on; between English and Portuguese or Spanish at most .10.
 COVERED = 0.15
-_REPORT_SENTENCES = 200  # sentences; a report costs a read of the clock
+_REPORT_SENTENCES = 200  # sentences between reports, because each report reads the clock
 
 
 class WvvOptions(Config):
-    """Options of `wvv`, defaults of word2vec."""
+    """Options of `wvv`; the defaults are those of word2vec."""
 
     dimension: int = option(100, "Length of a word vector.", ge=2, le=1000)
-    window: int = option(5, "Words on either side that a word is trained on.", unit="words", ge=1, le=50)
-    negative: int = option(5, "Words drawn against each true one.", unit="words", ge=1, le=50)
+    window: int = option(5, "Context words on either side.", unit="words", ge=1, le=50)
+    negative: int = option(5, "Negative samples per positive example.", unit="words", ge=1, le=50)
     min_count: int = option(5, "Rarer words of the source get no vector.", unit="occurrences", ge=1)
-    skipgram_epochs: int = option(5, "Passes over the source, and again over the target.", ge=1, le=100)
-    workers: int = option(1, "Threads; only one gives the same numbers again.", ge=1, le=64)
+    skipgram_epochs: int = option(5, "Epochs over the source, and again over the target.", ge=1, le=100)
+    workers: int = option(1, "Threads; only 1 is repeatable.", ge=1, le=64)
 
 
 class Wvv:
-    """Mean over the words in both of the squared distance that a skip-gram vector moved.
+    """Mean over the shared words of the squared distance that a skip-gram vector moves.
 
-    The printed formula divides by all words of the source and by the dimension; words that the target lacks never
-    move, so that mostly measures the size of a vocabulary, and the printed values cannot come from it (SOURCES.md, Word
-    vector variance): the literal one is the column `wvv_eq`. The same model goes on: vocabulary, output vectors and
-    frequencies stay the source's. It grows with the number of updates, so it compares sources within one target only.
+    The printed formula divides by all words of the source and by the dimension. Words that the target lacks never move,
+    so that formula mostly measures vocabulary size, and the printed values cannot come from it (SOURCES.md, Word vector
+    variance). The column `wvv_eq` holds the literal formula. Training continues with the same model: vocabulary, output
+    vectors and frequencies remain those of the source. WVV grows with the number of updates, so only sources of one
+    target compare.
     """
 
     name: ClassVar[str] = "wvv"
     term: ClassVar[Term] = SHIFT
     unit: ClassVar[str] = "squared distance"
     prefer: ClassVar[Prefer] = "low"
-    summary: ClassVar[str] = "How far the source's word vectors move when they are trained on with the target."
+    summary: ClassVar[str] = "How far the source's word vectors move when training continues on the target."
     looks_at: ClassVar[str] = "contexts of words"
-    columns: ClassVar[Mapping[str, str]] = MappingProxyType(
-        {
-            "wvv_eq": "mean over all words of the source and all dimensions, the printed formula to the letter",
-            "wvv_l2": "mean distance over the words in both",
-            "shared": "words in both",
-            "covered": "share of the target's running words that have a vector of the source",
-        }
-    )
+    columns: ClassVar[Mapping[str, str]] = {
+        "wvv_eq": "mean over all words of the source and all dimensions, the printed formula to the letter",
+        "wvv_l2": "mean distance over the words in both",
+        "shared": "words in both",
+        "covered": "share of the target's running words that have a vector of the source",
+    }
     Options: ClassVar[type[Config]] = WvvOptions
 
     def __init__(self, options: WvvOptions, *, seed: int, vocabulary_size: int) -> None:
         self._options, self._seed = options, seed
 
     def fit(self, source: Sample, report: Reporter) -> "Word2Vec":
-        """Skip-gram vectors of the source. Errors: CorpusError where no word is frequent enough."""
+        """Train skip-gram vectors on the source. Errors: CorpusError if no word is frequent enough."""
         from gensim.models import Word2Vec
 
         o = self._options
@@ -107,16 +108,16 @@ class Wvv:
         covered = coverage(learnt.wv.key_to_index, words)
         if covered < COVERED:
             raise CorpusError(
-                f"{target.name}: only {covered:.0%} of its words have a vector of the source, and vectors that are not "
-                f"trained on do not move, so they would look close; word vector variance needs {COVERED:.0%}, "
-                "that is texts in one language and script, and enough of them."
+                f"{target.name}: only {covered:.0%} of its words have a vector of the source. Vectors without training "
+                f"do not move, so they would look close. Word vector variance needs {COVERED:.0%}: give texts in one "
+                "language and script, and enough of them."
             )
         if len(shared) < FEW:
             report.note(
-                f"word vector variance: only {len(shared)} words are in both the vectors of the source and "
-                f"{target.name}; a mean of so few is unreliable, so give more text."
+                f"word vector variance: only {len(shared)} words of {target.name} have a vector of the source; a mean "
+                "over so few is unreliable, so give more text."
             )
-        # A copy: the source's model serves every target, each from the same start.
+        # Copy the source's model, because every target starts from it.
         moved = copy.deepcopy(learnt)
         self._train(moved, target, report)
         columns = distances(learnt.wv.vectors, moved.wv.vectors, shared) | {"covered": covered}
@@ -144,8 +145,8 @@ class Wvv:
 
 
 def distances(before: FloatArray, after: FloatArray, shared: IntArray) -> dict[str, float]:
-    """{column: how far vectors moved}. before, after: `(v, d)`; shared: rows of the words in both, not empty."""
-    # float64: thousands of small float32 differences squared and added lose digits that tell sources apart.
+    """Return {column: distance moved}. before, after: `(v, d)`; shared: rows of the shared words, not empty."""
+    # float64, because sums of small squared float32 differences lose the digits in which sources differ.
     squares = ((after.astype(np.float64) - before) ** 2).sum(axis=1)
     return {
         "wvv": float(squares[shared].mean()),
@@ -156,16 +157,16 @@ def distances(before: FloatArray, after: FloatArray, shared: IntArray) -> dict[s
 
 
 def coverage(vocabulary: Container[str], counts: Mapping[str, int]) -> float:
-    """Share of the running words of `counts` (token: occurrences) in `vocabulary`; a word has a letter."""
-    # Digits and marks are shared by all languages, so they say nothing of whether two texts are in one.
+    """Return the share of running words of `counts` (token: occurrences) in `vocabulary`; a word has a letter."""
+    # All languages share digits and punctuation, so only words show if two texts are in one language.
     words = {word: n for word, n in counts.items() if any(map(str.isalpha, word))}
     return sum(n for word, n in words.items() if word in vocabulary) / max(sum(words.values()), 1)
 
 
 class _Feed:
-    """Sentences as gensim's reading thread asks for them, pass after pass.
+    """Sentences for gensim's reader thread, epoch after epoch.
 
-    An error in that thread would leave the training waiting for ever: a wish to stop ends the sentences instead.
+    An exception in that thread would block the training for ever, so a cancelled run ends the iteration instead.
     """
 
     def __init__(self, sample: Sample, report: Reporter, epochs: int) -> None:
@@ -182,7 +183,7 @@ class _Feed:
 
     def _continues(self) -> bool:
         if self.stopped:
-            return False  # the passes that were still to come
+            return False  # skip the remaining epochs
         try:
             self._report.progress(self._done, self._total, "tokens")
             self._report.check()
@@ -193,7 +194,7 @@ class _Feed:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without gensim's warnings that a training goes on, or has fewer sentences than promised: both are meant."""
+    """Silence gensim's warnings about continued training and missing sentences; both are intended."""
     logger = logging.getLogger("gensim")
     level = logger.level
     logger.setLevel(logging.ERROR)
