@@ -2,8 +2,8 @@
 
 import streamlit as st
 
-from core.projects import run_labels as labels
-from core.projects.run_labels import RunRow
+from core.projects import labels
+from core.projects.labels import RunRow
 from pages.ui.empty import empty
 from pages.ui.frame import page
 from pages.ui.runs import comparison, one, table

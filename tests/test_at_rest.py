@@ -10,7 +10,8 @@ import pytest
 
 from core.errors import RunError
 from core.importing import view as corpora
-from core.projects.home import private, unreadable
+from core.projects.home import private
+from core.projects.view import unreadable
 from core.runs.store import RunStore
 from tests.conftest import Seal
 from tests.finished import SELECTED, constant, finish

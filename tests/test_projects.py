@@ -20,7 +20,8 @@ from core.project_list import FIRST, LONGEST_NAME, PROJECTS
 from core.projects import runs
 from core.projects import view as facade
 from core.projects.home import home as here
-from core.projects.home import library, machine_home, unreadable
+from core.projects.home import library, machine_home
+from core.projects.view import unreadable
 from core.runs.context import RunContext
 from core.runs.lock import Lock
 from core.runs.shared import device_lock

@@ -15,7 +15,8 @@ from core.corpora.hygiene import Audit
 from core.errors import CorpusError, RunError
 from core.importing import view as corpora
 from core.projects import runs
-from core.projects.home import store_of, unreadable
+from core.projects.home import store_of
+from core.projects.view import unreadable
 from core.results import Evaluation
 from core.runs.store import Run, RunStore
 from tests.conftest import ROOT, Command, Seal

@@ -8,9 +8,8 @@ import click
 from core.cli.options import FILE, several
 from core.cli.terminal import echo, echo_json, in_words, json_option, note_spoilt, progress, remove_everything, report
 from core.experiment import results
-from core.projects import removals, run_comparison, runs, titles
-from core.projects import run_labels as labels
-from core.projects.run_labels import Label
+from core.projects import labels, removals, run_comparison, runs, titles
+from core.projects.labels import Label
 from core.projects.runs import Run, RunState
 
 WIDEST = 160  # characters of a value in `runs show`

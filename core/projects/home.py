@@ -1,36 +1,20 @@
 """Where everything lives."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import lru_cache, wraps
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
-from core import project_list as projects
-from core.bias import reviews
 from core.config import offline
-from core.corpora import roles
 from core.corpora.library import Library
-from core.files import on_disk, read_object
+from core.files import on_disk
 from core.isolated import serving
 from core.kinds import KINDS
 from core.paths import confine, given_home, home, machine_home, private
-from core.projects import labels
 from core.runs.store import RunStore
-from core.selection import choice
 
 P = ParamSpec("P")
 T = TypeVar("T")
-
-
-def unreadable() -> Sequence[Path]:
-    """Files of this home that a failing disk or another program spoilt; what they describe is passed over."""
-    roles_file = home() / roles.FILE
-    spoilt = [roles_file] if roles_file.exists() and read_object(roles_file) is None else []
-    about = [file for file in projects.unreadable(given_home()) if file.parent == home()]
-    choices = [file for run in store().list("select") for file in choice.unreadable(run)]
-    words = [run.path / labels.FILE for run in store().list() if labels.is_spoilt(run)]
-    words += [run.path / reviews.FILE for run in store().list("difficulty") if reviews.is_spoilt(run.path)]
-    return [*library().unreadable(), *store().unreadable(), *choices, *words, *spoilt, *about]
 
 
 def library() -> Library:
@@ -77,5 +61,4 @@ __all__ = [
     "serving",
     "store",
     "store_of",
-    "unreadable",
 ]

@@ -1,11 +1,18 @@
-"""What a person says of a run: a small file beside it, no part of its manifest or of its key.
+"""Names, tags, notes and flags that a user gives to runs, and the table of runs that shows them.
+
+A label is a file beside the run, so that it changes neither the manifest nor the run key:
 
 home/runs/<run_id>/label.json    {"name": "with whitening", "tags": ["march"], "note": "...", "pinned": true, ...}
 """
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
+from pathlib import Path
 
-from core.files import read_object
+from core.files import bytes_in, read_object
+from core.projects.home import home, kept_per_home, store
+from core.runs import journal
+from core.runs.events import State
 from core.runs.run import Run
 from core.selection import choice
 from core.shown import shown
@@ -16,7 +23,7 @@ LONGEST, MOST_TAGS, LONGEST_NOTE = 60, 20, 4_000  # characters of a name or a ta
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Label:
-    """name: in place of the run's title, "" for none. archived: left out of lists that are not asked for it."""
+    """Label of a run. name: replaces the run's title, "" for none. archived: hidden unless a list asks for it."""
 
     name: str = ""
     tags: tuple[str, ...] = ()
@@ -26,7 +33,7 @@ class Label:
 
 
 def read(run: Run) -> Label:
-    """A run's label; what is spoilt of it is as if it had never been said."""
+    """Return a run's label. Fields that cannot be read keep their defaults."""
     kept = choice.read(run.path, FILE)
     if not isinstance(kept, dict):
         return Label()
@@ -41,18 +48,18 @@ def read(run: Run) -> Label:
 
 
 def is_spoilt(run: Run) -> bool:
-    """Whether something was said that cannot be read any more."""
+    """Return True if the run has a label file that cannot be read."""
     return (run.path / FILE).exists() and read_object(run.path / FILE) is None
 
 
 def write(run: Run, label: Label) -> None:
-    """Keep a label in place of the last one; one that says nothing leaves no file."""
-    says = {field.name: getattr(label, field.name) for field in fields(label)}
-    choice.write(run.path, FILE, asdict(label) if any(says.values()) else None)
+    """Replace a run's label. An empty label deletes the file."""
+    values = {field.name: getattr(label, field.name) for field in fields(label)}
+    choice.write(run.path, FILE, asdict(label) if any(values.values()) else None)
 
 
 def label(*, name: str = "", tags: tuple[str, ...] = (), note: str = "", **flags: bool) -> Label:
-    """A label in its form: names and tags of a line each, each tag once, nothing longer than it may be."""
+    """Return a valid label: one line per name and tag, no tag twice, everything cut to its longest length."""
     lines = dict.fromkeys(_line(tag) for tag in tags)
     return Label(
         name=_line(name),
@@ -68,3 +75,81 @@ def _line(text: str) -> str:
 
 def _text(value: object) -> str:
     return value if isinstance(value, str) else ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRow:
+    """Row of the table of runs. part: True if another run started it. size: bytes of its folder."""
+
+    run: Run
+    label: Label
+    state: State
+    seconds: float
+    size: int
+    part: bool
+
+
+def label_of(run_id: str) -> Label:
+    """Return the label of a run by its id. Errors: RunError."""
+    return read(store().get(run_id))
+
+
+def change(
+    run_id: str,
+    *,
+    name: str | None = None,
+    tags: Sequence[str] | None = None,
+    note: str | None = None,
+    pinned: bool | None = None,
+    archived: bool | None = None,
+) -> Label:
+    """Change the given fields of a run's label and return the new label. Text that is too long is cut.
+
+    Errors: RunError, RunBusy.
+    """
+    run = store().get(run_id)
+    with journal.changing(home()):
+        before = read(run)
+        changed = label(
+            name=before.name if name is None else name,
+            tags=before.tags if tags is None else tuple(tags),
+            note=before.note if note is None else note,
+            pinned=before.pinned if pinned is None else pinned,
+            archived=before.archived if archived is None else archived,
+        )
+        write(run, changed)
+    return changed
+
+
+def rows(*, parts: bool = False, archived: bool = False) -> list[RunRow]:
+    """Return the rows of the table of runs: pinned runs first, then the newest.
+
+    parts: include trainings that other runs started. archived: include archived runs.
+    """
+    listed = [row for run in store().list() if (row := _row(run)) and (archived or not row.label.archived)]
+    kept = [row for row in listed if not row.part or (parts and row.run.manifest.kind in ("pretrain", "finetune"))]
+    return sorted(kept, key=lambda row: not row.label.pinned)
+
+
+def _row(run: Run) -> RunRow:
+    state = run.state()
+    return RunRow(
+        run=run,
+        label=read(run),
+        state=state.state,
+        seconds=state.seconds,
+        size=size(run),
+        part=run.manifest.parent is not None,
+    )
+
+
+def size(run: Run) -> int:
+    """Return the number of bytes in a run's folder."""
+    events = run.events_file
+    return _size(run.path, events.stat().st_mtime_ns if events.exists() else 0)
+
+
+@kept_per_home(4_000)
+def _size(folder: Path, changed: int) -> int:
+    """changed: time of the last event. It is only a key of the cache: the folder has its size since then."""
+    return bytes_in(folder)

@@ -1,4 +1,12 @@
-"""A project into one file, whole or not there."""
+"""Pack a project into one file: a zip of its files and a list of them with their sha256 sums.
+
+winnow.json      the list: {"format": "winnow-project", "version": 1, "winnow": ..., "name": ..., "created": ...,
+                 "weights": ..., "files": {name: [bytes, sha256, changed]}}; changed: nanoseconds since 1970
+corpora/..., runs/..., roles.json, cover.json
+
+No entry is a pickle, a folder, a link, or a file of the process that worked on a run. Entries are sorted by name, the
+list comes last, and no entry has a date, so that the same project makes the same bytes.
+"""
 
 import hashlib
 import json
@@ -6,26 +14,54 @@ import zipfile
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from core import __version__
 from core.errors import ProjectError
 from core.files import replacing
 from core.project_list import KEPT, Project
-from core.projects.form import FORMAT, LIST, VERSION, Entry, is_of_the_process, is_pickle
-from core.runs.run import RESULT
+from core.runs import where
+from core.runs.run import BROUGHT, RESULT
 from core.runs.store import RunStore
 
-_STORED = (".npy", ".parquet", ".safetensors")  # packed already, or numbers that hardly shrink
+FORMAT, VERSION = "winnow-project", 1
+LIST = "winnow.json"
+# In a run's folder. Checkpoints hold pickles; the place of a run names machines that a resumed run would use again.
+OF_THE_PROCESS = ("lock", "cancel", "companion", "launched", "claims", "checkpoints", where.FILE, BROUGHT)
+PICKLES = (".bin", ".ckpt", ".joblib", ".pickle", ".pkl", ".pt", ".pth", ".py", ".so")
+_STORED = (".npy", ".parquet", ".safetensors")  # compressed already, or numbers that hardly shrink
 _MODEL = ("artifacts", "model")
 _CHUNK = 1 << 20
 Named = tuple[str, Path]  # name in the file; file
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """A file in the list. size: bytes. changed: nanoseconds since 1970, the order of corpora in lists."""
+
+    size: int
+    sha256: str
+    changed: int
+
+
+def is_pickle(name: str) -> bool:
+    """Return True if loading a file of this name may run code."""
+    return PurePosixPath(name).suffix.casefold() in PICKLES
+
+
+def is_of_the_process(name: str) -> bool:
+    """Return True if a file belongs to the process that works on a run, which no other machine may act on."""
+    room, *within = name.casefold().split("/")
+    return room == "runs" and within[1:2] in [[each] for each in OF_THE_PROCESS]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Packed:
-    """Summary of what was put into a file. left_models, left_vectors: how many models, and runs that embedded a corpus,
-    were left behind, left_bytes: their size; left_runs: runs at work, which were left behind too."""
+    """Summary of a packed project.
+
+    left_models, left_vectors: number of models and of embedded corpora left out; left_bytes: their size. left_runs:
+    active runs, which are left out too.
+    """
 
     file: Path
     size: int
@@ -37,10 +73,10 @@ class Packed:
 
 
 def pack(project: Project, target: Path, *, weights: bool = False) -> Packed:
-    """Write corpora, runs and choices of a project to `target`. weights: models and vectors of sentences too: without
-    them what needs one makes it anew.
+    """Write the corpora, runs and selections of a project to `target`.
 
-    Errors: ProjectError where `target` lies in the project.
+    weights: include models and sentence vectors; without them, a run that needs one computes it again.
+    Errors: ProjectError if `target` is in the project's folder.
     """
     target = target.absolute()
     if any(target.is_relative_to(project.folder / name) for name in KEPT):
@@ -67,13 +103,13 @@ def pack(project: Project, target: Path, *, weights: bool = False) -> Packed:
 
 
 def weights_of(project: Project) -> tuple[int, int]:
-    """The number of models and of embedded corpora in a project, and their bytes."""
+    """Return the number of models and embedded corpora in a project, and their bytes."""
     _, left = _files(project.folder, ())
     return len(_runs(left)), sum(path.stat().st_size for _, path in left)
 
 
 def size_of(project: Project) -> int:
-    """Bytes of all that is taken along without models and vectors."""
+    """Return the bytes of a project without models and vectors."""
     return sum(path.stat().st_size for _, path in _files(project.folder, ())[0])
 
 
@@ -82,12 +118,12 @@ def _runs(files: Iterable[Named]) -> set[str]:
 
 
 def _embeds(run: str) -> bool:
-    """Whether a run, by its id, has vectors of sentences and nothing else."""
+    """Return True if a run, by its id, only computed sentence vectors."""
     return run.split("-")[2:3] == ["embed"]
 
 
 def _still(folder: Path) -> AbstractContextManager[None]:
-    """A moment in which nothing is removed from a project."""
+    """Lock a project's runs, so that none is removed meanwhile."""
     return RunStore(folder).critical() if (folder / "runs").is_dir() else nullcontext()
 
 
@@ -98,7 +134,7 @@ def _active(folder: Path) -> tuple[str, ...]:
 
 
 def _files(folder: Path, active: tuple[str, ...]) -> tuple[list[Named], list[Named]]:
-    """Files to take along, by name, and those of what can be made again."""
+    """Return the files to pack, and the files of models and vectors that can be computed again."""
     files, again = list[Named](), list[Named]()
     for name, path in _all(folder):
         _, _, within = name.partition("/")
@@ -106,13 +142,13 @@ def _files(folder: Path, active: tuple[str, ...]) -> tuple[list[Named], list[Nam
         if is_pickle(name) or is_of_the_process(name) or (run and run in active):
             continue
         if rest[:1] == ["chunks"] and (folder / "runs" / run / RESULT).exists():
-            continue  # what a run goes on from, which one that has ended need not
+            continue  # a finished run does not resume from its chunks
         (again if tuple(rest[:2]) == _MODEL or _embeds(run) else files).append((name, path))
     return files, again
 
 
 def _all(folder: Path) -> Iterator[Named]:
-    """Plain files, in the order of their names; no draft of anybody, no link."""
+    """Yield plain files sorted by name, without links and hidden drafts."""
     paths = [path for name in KEPT for path in (folder / name, *(folder / name).rglob("*"))]
     named = ((path.relative_to(folder).as_posix(), path) for path in paths if path.is_file() and not path.is_symlink())
     yield from sorted((name, path) for name, path in named if not any(part[0] == "." for part in name.split("/")))
@@ -130,11 +166,11 @@ def _put(archive: zipfile.ZipFile, name: str, path: Path) -> Entry:
 
 
 def _info(name: str, size: int) -> zipfile.ZipInfo:
-    # Times stand in the list, to the nanosecond; a zip knows every second second alone.
+    # The list holds the times in nanoseconds, because a zip has a resolution of two seconds.
     info = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
     info.compress_type = zipfile.ZIP_STORED if name.endswith(_STORED) else zipfile.ZIP_DEFLATED
     info.external_attr = 0o600 << 16
-    info.create_system = 3  # Unix, whoever packs
+    info.create_system = 3  # Unix on every system, for equal bytes
     info.file_size = size
     return info
 

@@ -13,9 +13,9 @@ from core.importing.view import forget_roles
 from core.paths import within
 from core.projects.audit import noted
 from core.projects.home import given_home, home, library, store
+from core.projects.labels import size
 from core.projects.removal import Removal as Removal
 from core.projects.removal import alone, everything
-from core.projects.run_labels import size
 from core.runs import launch
 from core.runs.run import holders
 from core.runs.store import Run, is_run_id

@@ -9,8 +9,7 @@ from core.errors import WinnowError
 from core.experiment import results
 from core.kinds import KINDS
 from core.models.networks import ON_ENCODER
-from core.projects import run_labels as labels
-from core.projects import runs
+from core.projects import labels, runs
 from core.runs.result import read
 from core.runs.store import Run
 from core.selection import choices

@@ -1,4 +1,4 @@
-"""A project's file, made by a stranger perhaps, into a project: wholly, or not at all."""
+"""Unpack a project's file, which may be forged, into a project: completely or not at all."""
 
 import errno
 import hashlib
@@ -15,28 +15,31 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from core.errors import ProjectError, ResourceError
+from core.corpora.formats.arrow import look_through
+from core.errors import ProjectError, ReadError, ResourceError
 from core.files import ARTIFACTS, LARGEST_JSON, sync_all
+from core.isolated import Isolated
 from core.project_list import KEPT, LOCK, PROJECTS, Project, free_slug, new_name, read, write
-from core.projects.check import refuse_forged
-from core.projects.form import FORMAT, LIST, VERSION, Entry, is_of_the_process, is_pickle
+from core.projects.pack import FORMAT, LIST, VERSION, Entry, is_of_the_process, is_pickle
 from core.runs.lock import locked
 from core.runs.run import BROUGHT
 from core.runs.store import PARTS
 
 _SAFE = re.compile(r"[^/\\\x00-\x1f\x7f:]{1,255}(/[^/\\\x00-\x1f\x7f:]{1,255}){0,11}")
-_MOST_FILES, _LONGEST_LIST, _LIST_RATIO = 500_000, 64 << 20, 10  # a list is mostly sums, which hardly shrink
-_RATIO, _SMALL = 100, 1 << 30  # above this many bytes nobody's project is so many times larger than its file
+_MOST_FILES, _LONGEST_LIST, _LIST_RATIO = 500_000, 64 << 20, 10  # a list is mostly sha256 sums, which hardly shrink
+_RATIO, _SMALL = 100, 1 << 30  # above 1 GiB, no real project is 100 times larger than its file
 _SMALL_JSON = 1 << 20  # bytes; above, the ratio counts for each JSON file that pages read whole
 _CHUNK = 1 << 20
+_CHECK_SECONDS = 900
+_process = Isolated(__name__, "a project's file that does so was damaged or forged", _CHECK_SECONDS, spare=False)
 _PACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
 def unpack(file: IO[bytes], label: str, root: Path, name: str = "") -> Project:
-    """Make a project of what `pack` wrote. label: the file's name, for sentences. name: "" for the one that it has.
+    """Make a project from a file that `pack` wrote. label: the file's name in errors. name: "" keeps the packed name.
 
-    Errors: ProjectError where the name is taken, and for a file that is damaged, forged or of another program;
-    ResourceError where the disk is too small. Nothing is left of it then.
+    Errors: ProjectError if the name is taken, or the file is damaged, forged or of another program; ResourceError if
+    the disk is too small. The project is deleted then.
     """
     with _opened(file, label) as archive:
         about, entries = _read_list(archive, label)
@@ -46,19 +49,19 @@ def unpack(file: IO[bytes], label: str, root: Path, name: str = "") -> Project:
 
 
 def name_in(file: IO[bytes], label: str) -> str:
-    """The name that the project of a file has. Errors: ProjectError."""
+    """Return the name of the project in a file. Errors: ProjectError."""
     with _opened(file, label) as archive:
         return _read_list(archive, label)[0]["name"]
 
 
 @contextmanager
 def _opened(file: IO[bytes], label: str) -> Iterator[zipfile.ZipFile]:
-    """Errors: ProjectError for all that reading a damaged zip raises, a place before its beginning too."""
+    """Open a zip. Errors: ProjectError for every error that reading a damaged zip can raise."""
     try:
         with zipfile.ZipFile(file) as archive:
             yield archive
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError, OSError) as error:
-        if isinstance(error, OSError) and error.errno != errno.EINVAL:  # the disk's, not the file's
+        if isinstance(error, OSError) and error.errno != errno.EINVAL:  # a fault of the disk, not of the file
             raise
         raise _no_project(label, f"is damaged or no zip ({type(error).__name__})") from error
 
@@ -68,7 +71,7 @@ def _no_project(label: str, problem: str) -> ProjectError:
 
 
 def _read_list(archive: zipfile.ZipFile, label: str) -> tuple[dict[str, str], Mapping[str, Entry]]:
-    """Description of the project in a file, and its list of files, held against what is in it."""
+    """Return a project's description and its list of files, after checking the list against the zip."""
     infos = archive.infolist()
     names = [info.filename for info in infos]
     if LIST not in names:
@@ -109,7 +112,7 @@ def _parsed(written: bytes, label: str) -> tuple[dict[str, str], Mapping[str, En
 
 
 def _refuse_unsafe(info: zipfile.ZipInfo, entry: Entry | None, label: str) -> None:
-    """Errors: ProjectError for what would lie elsewhere, is no plain file, may run, or is not as listed."""
+    """Errors: ProjectError if an entry leads outside, is no plain file, may run code, or differs from the list."""
     parts = info.filename.split("/")
     inside = _SAFE.fullmatch(info.filename) and parts[0] in KEPT and not any(part[0] == "." for part in parts)
     mode = info.external_attr >> 16
@@ -124,7 +127,7 @@ def _refuse_unsafe(info: zipfile.ZipInfo, entry: Entry | None, label: str) -> No
 
 
 def _is_read_whole(name: str) -> bool:
-    """Return True for JSON and for the logs beside a run's manifest; what a run has left is read line by line."""
+    """Return True for JSON and for the logs beside a run's manifest. Artifacts are read line by line."""
     return name.endswith(".json") or (name.endswith(".jsonl") and name.split("/")[2:3] != [ARTIFACTS])
 
 
@@ -178,7 +181,7 @@ def _write(archive: zipfile.ZipFile, name: str, entry: Entry, draft: Path, label
     try:
         target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-    except (FileExistsError, NotADirectoryError) as error:  # a file in a file's place, or a name in capitals too
+    except (FileExistsError, NotADirectoryError) as error:  # a file for a folder, or names that differ only in case
         raise _no_project(label, "holds two files of one name") from error
     with os.fdopen(descriptor, "wb") as written, archive.open(name) as source:
         while (part := source.read(_CHUNK)) and size <= entry.size:
@@ -188,3 +191,21 @@ def _write(archive: zipfile.ZipFile, name: str, entry: Entry, draft: Path, label
     if size != entry.size or digest.hexdigest() != entry.sha256:
         raise _no_project(label, "was damaged or changed: a file's sum is not the listed one")
     os.utime(target, ns=(entry.changed, entry.changed))
+
+
+def refuse_forged(folder: Path, label: str) -> None:
+    """Read every table in a separate process, which a forged table may kill.
+
+    Errors: ProjectError if a table cannot be read; ResourceError if the process dies or takes too long.
+    """
+    if tables := [str(path) for path in sorted(folder.rglob("*.parquet"))]:
+        try:
+            _process.ask(label, paths=tables)
+        except ReadError as error:
+            raise ProjectError(f"{label}: a table in it cannot be read; export the project again.") from error
+
+
+def answer(paths: list[str]) -> None:
+    """Read tables; runs in the separate process."""
+    for path in paths:
+        look_through(Path(path))

@@ -10,21 +10,24 @@ from tempfile import TemporaryDirectory
 from typing import IO, Concatenate, ParamSpec, TypeVar
 
 from core import project_list as projects
-from core.corpora import uploads
+from core.bias import reviews
+from core.corpora import roles, uploads
 from core.corpora.library import Library
 from core.errors import ProjectError, RunBusy
+from core.files import read_object
 from core.importing import view as corpora
 from core.paths import ask_for_project as ask_for_project
 from core.paths import within as within
 from core.project_list import LOCK, PROJECTS
 from core.project_list import LONGEST_NAME as LONGEST_NAME
 from core.project_list import Project as Project
-from core.projects import adopt, pack, unpack
+from core.projects import adopt, labels, pack, unpack
 from core.projects.audit import noted
-from core.projects.home import given_home, home, store_of
+from core.projects.home import given_home, home, library, store, store_of
 from core.projects.pack import Packed as Packed
 from core.runs.lock import locked
 from core.runs.run import holders
+from core.selection import choice
 
 FINISHED_SAMPLE = Path(__file__).resolve().parents[2] / "assets" / "samples" / "legal-finished.zip"
 P = ParamSpec("P")
@@ -278,3 +281,14 @@ def _root() -> Path:
 def _changing(root: Path) -> Iterator[None]:
     with locked(root / LOCK, patience=30):
         yield
+
+
+def unreadable() -> Sequence[Path]:
+    """Return files of this home that cannot be read. Lists leave out what they describe."""
+    roles_file = home() / roles.FILE
+    spoilt = [roles_file] if roles_file.exists() and read_object(roles_file) is None else []
+    about = [file for file in projects.unreadable(given_home()) if file.parent == home()]
+    choices = [file for run in store().list("select") for file in choice.unreadable(run)]
+    words = [run.path / labels.FILE for run in store().list() if labels.is_spoilt(run)]
+    words += [run.path / reviews.FILE for run in store().list("difficulty") if reviews.is_spoilt(run.path)]
+    return [*library().unreadable(), *store().unreadable(), *choices, *words, *spoilt, *about]

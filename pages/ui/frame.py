@@ -10,7 +10,8 @@ import streamlit as st
 from core import errors
 from core.errors import CorpusError, WinnowError
 from core.projects import audit, door, runs
-from core.projects.home import confine, home, machine_home, on_disk, unreadable
+from core.projects.home import confine, home, machine_home, on_disk
+from core.projects.view import unreadable
 from core.terms import Term
 from pages.ui import project
 from pages.ui.presses import forget_presses

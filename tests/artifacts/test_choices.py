@@ -15,10 +15,10 @@ from core.corpora.hygiene import FLAGS
 from core.errors import ConfigError, CorpusError, RunError
 from core.explore import view as maps
 from core.importing import view as corpora
-from core.projects import run_labels as labels
-from core.projects import runs
+from core.projects import labels, runs
 from core.projects import view as projects
-from core.projects.home import store, unreadable
+from core.projects.home import store
+from core.projects.view import unreadable
 from core.selection import choices, insights
 from core.selection import view as selections
 from tests import finished

@@ -21,8 +21,7 @@ from core.explore import view as maps
 from core.importing import uploads
 from core.importing import view as facade_corpora
 from core.importing.result import ROLES
-from core.projects import run_labels as labels
-from core.projects import runs
+from core.projects import labels, runs
 from core.selection import view as selections
 from tests import finished
 from tests.browser.buttons import BUTTONS, BY_WALK, registered

@@ -9,8 +9,7 @@ from streamlit.testing.v1 import AppTest
 from core import shown_command as commands
 from core.corpora.corpus import Corpus
 from core.importing import view as corpora
-from core.projects import removals, runs
-from core.projects import run_labels as labels
+from core.projects import labels, removals, runs
 from core.runs.store import Run
 from pages.ui.widgets import plain, size
 from tests import finished

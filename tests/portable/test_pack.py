@@ -12,7 +12,7 @@ from core.importing import view as corpora
 from core.project_list import FIRST, listed
 from core.projects import runs
 from core.projects import view as projects
-from core.projects.form import LIST
+from core.projects.pack import LIST
 from core.selection import insights
 from tests.conftest import Seal
 from tests.finished import at_work

@@ -16,7 +16,7 @@ from core.errors import ProjectError, ResourceError
 from core.project_list import PROJECTS
 from core.projects import unpack
 from core.projects import view as projects
-from core.projects.form import FORMAT, LIST
+from core.projects.pack import FORMAT, LIST
 
 NAME = "corpora/0123456789abcdef01234567/about.json"
 Files = dict[str | zipfile.ZipInfo, bytes]

@@ -23,8 +23,7 @@ from core.errors import ConfigError
 from core.experiment import results
 from core.experiment.config import ExperimentConfig
 from core.importing import view as corpora
-from core.projects import removals, run_comparison, runs
-from core.projects import run_labels as labels
+from core.projects import labels, removals, run_comparison, runs
 from core.projects.audit import lines
 from core.runs.context import RunContext
 from core.runs.store import Run

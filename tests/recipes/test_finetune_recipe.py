@@ -20,7 +20,7 @@ from core.errors import Cancelled, ConfigError, CorpusError, WinnowError
 from core.models.tagger import Tags, prediction_of
 from core.models.taggers import load_tagger, new_tagger
 from core.projects import removals, runs
-from core.projects.form import OF_THE_PROCESS
+from core.projects.pack import OF_THE_PROCESS
 from core.reporter import Silent
 from core.results import Evaluation
 from core.runs import Run

@@ -6,7 +6,7 @@ import streamlit as st
 
 from core.projects import run_comparison, runs
 from core.projects import view as projects
-from core.projects.run_labels import RunRow
+from core.projects.labels import RunRow
 from core.projects.runs import Run
 from core.tagging import plot
 from core.tagging import view as training

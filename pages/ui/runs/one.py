@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import streamlit as st
 
 from core import shown_command as commands
-from core.projects import run_labels as labels
+from core.projects import labels
 from core.projects import view as projects
-from core.projects.run_labels import RunRow
+from core.projects.labels import RunRow
 from pages.ui.presses import pressed, submitted
 from pages.ui.removal import run_removal
 from pages.ui.runs.links import link

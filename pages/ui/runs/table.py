@@ -7,9 +7,8 @@ from typing import Any
 
 import streamlit as st
 
-from core.projects import run_labels as labels
-from core.projects import runs
-from core.projects.run_labels import RunRow
+from core.projects import labels, runs
+from core.projects.labels import RunRow
 from core.projects.runs import Run
 from core.projects.titles import outcome
 from core.shown import count

@@ -21,9 +21,9 @@ from core.errors import ProjectError, ReadError, WinnowError
 from core.importing import intake_view as intake
 from core.importing import view as corpora
 from core.importing.intake import IntakeConfig
-from core.projects import check, home, runs, unpack
+from core.projects import home, runs, unpack
 from core.projects import view as projects
-from core.projects.form import LIST
+from core.projects.pack import LIST
 from core.selection import choices
 from tests import documents
 from tests.conftest import sentence
@@ -53,7 +53,7 @@ def read_projects(folder: Path) -> None:
     listed = projects.listed()
     assert len(listed) == 3
     assert len({project.slug for project in listed}) == 3
-    each(projects.settle, projects.usual, projects.current, home.unreadable, projects.at_work, projects.several)
+    each(projects.settle, projects.usual, projects.current, projects.unreadable, projects.at_work, projects.several)
     for project in listed:
         with projects.within(project.slug):
             each(
@@ -150,9 +150,9 @@ class Archive:
 
 
 def _looked_through(folder: Path, label: str) -> None:
-    """What `check.refuse_forged` asks of another process, asked of this one."""
+    """What `unpack.refuse_forged` asks of another process, asked of this one."""
     try:
-        check.answer([str(path) for path in sorted(folder.rglob("*.parquet"))])
+        unpack.answer([str(path) for path in sorted(folder.rglob("*.parquet"))])
     except ReadError as error:
         raise ProjectError(f"{label}: a table in it cannot be read; export the project again.") from error
 
@@ -160,7 +160,7 @@ def _looked_through(folder: Path, label: str) -> None:
 def read_project(folder: Path) -> None:
     """What pages show of a project that was brought in."""
     each(
-        home.unreadable,
+        projects.unreadable,
         corpora.roles,
         lambda: [(choices.title(one), choices.proposed_name(one)) for one in choices.in_use()],
         *(lambda corpus=corpus: read_corpus(folder, corpus.fingerprint) for corpus in corpora.listed()),

@@ -22,8 +22,8 @@ from core.importing import view as corpora
 from core.models import hub
 from core.models.fingerprint import answer
 from core.models.taggers import load_tagger, new_span_tagger
-from core.projects import audit, home, runs
-from core.projects import run_labels as labels
+from core.projects import audit, home, labels, runs
+from core.projects import view as projects
 from core.runs import journal
 from core.runs.curves import Curves
 from core.runs.store import Run
@@ -148,7 +148,7 @@ def make_home(folder: Path) -> None:
 
 def read_home(folder: Path) -> None:
     """All that lists, pages and commands ask of it."""
-    home.unreadable()
+    projects.unreadable()
     each(
         *(lambda corpus=corpus: read_corpus(folder, corpus.fingerprint) for corpus in corpora.listed()),
         *(lambda run=run: read_run(run) for run in runs.listed()),
