@@ -1,4 +1,4 @@
-"""Bias: whether labels teach names or contexts, which labels look wrong, how to rebuild them, how taggers stand it."""
+"""Bias: information of names and contexts, suspicious labels, rebuilt training sets, robustness of taggers."""
 
 from collections.abc import Callable
 
@@ -21,16 +21,16 @@ from pages.ui.orphaned import text_gone
 from pages.ui.widgets import same_command
 
 WHAT = (
-    "A tagger can learn that Acme is a company by heart, or that whatever signs a contract is one. Only the second "
-    "helps with a name it has never seen. See which of the two your labels teach."
+    "A tagger can memorise that Acme is a company, or learn that the party that signs a contract is one. Only the "
+    "second helps with a name it has never seen. Measure which of the two your labels teach."
 )
 WORDS = (terms.MENTION, terms.INFORMATION, terms.NAME_OR_CONTEXT, terms.LABELS, terms.TAGGER, terms.SCORE)
-FIRST = "First measure a corpus, in the first tab; this builds on what comes out."
+FIRST = "Measure a corpus first, in the first tab; this tab needs its result."
 NEEDS = "This needs a labelled corpus: sentences in which names are marked with their types."
 
 
 def main() -> None:
-    """The page."""
+    """Draw the page."""
     with page("Bias", WHAT, WORDS):
         if not any(corpus.types for corpus in corpora.listed()) and not runs.listed("difficulty"):
             empty(NEEDS, "bias", "pages/7_Bias.py")

@@ -14,9 +14,9 @@ from core.results import BoolArray, FloatArray, IntArray
 BAR = 0.25  # bits per bar; half a bit, the border of the bins, is a multiple of it
 SIDE = 24  # bars on each side of zero; the outermost hold all values beyond
 BIN_LOOKS: Mapping[str, tuple[str, str, str]] = {  # name, colour, symbol
-    "low": ("context tells more", "#0072B2", "triangle-down"),
-    "near_zero": ("both tell alike", "#8F8F8F", "circle"),
-    "high": ("name tells more", "#D55E00", "triangle-up"),
+    "low": ("context more informative", "#0072B2", "triangle-down"),
+    "near_zero": ("about equal", "#8F8F8F", "circle"),
+    "high": ("name more informative", "#D55E00", "triangle-up"),
 }
 NAME, CONTEXT = "#D55E00", "#0072B2"
 _PALE = 0.35

@@ -541,7 +541,7 @@ def bias_runs(one: Walk) -> None:
     for kind in ("conll", "log"):
         one.download(f"bias.rebuilt.{kind}")
     one.tab("Robustness")
-    one.open("Look at one, take it away")
+    one.open("View and download a set")
     for kind in ("conll", "log", "slots"):
         one.download(f"bias.robust.{kind}")
     one.open("Make harder test sets")

@@ -117,7 +117,7 @@ def test_what_labels_teach_is_shown_in_numbers_bars_and_sentences(run: str) -> N
     assert sorted(numbers) == inside != []
     app = opened(PAGE)
     assert not app.error
-    assert app.subheader[0].value == "Names and contexts tell about as much"
+    assert app.subheader[0].value == "Names and contexts are about equally informative"
     assert len(app.get("plotly_chart")) == 3
     picker = app.selectbox(key=f"bias.bar.{run}.False")
     assert len(picker.options) == len(bars)
@@ -160,9 +160,14 @@ def test_labels_look_wrong_by_either_view_and_types_with_few_mentions_come_last(
     ("types", "bits", "clean", "heading"),
     [
         (("<b>PARTY</b>",), (0.0, 0.0), False, "only one type"),  # a single type: nothing was trained
-        (("PARTY", "DATE"), (0.0, 2e-16), False, "Nothing shows"),  # nothing was found
-        (("PARTY", "DATE"), (-0.001, -0.5), False, "Names tell more"),  # nothing but for rounding has no sign
-        (("PARTY", "DATE"), (1.0, -1.0), True, "Names tell more"),
+        (("PARTY", "DATE"), (0.0, 2e-16), False, "No evidence"),  # nothing was found
+        (
+            ("PARTY", "DATE"),
+            (-0.001, -0.5),
+            False,
+            "Names are more informative",
+        ),  # nothing but for rounding has no sign
+        (("PARTY", "DATE"), (1.0, -1.0), True, "Names are more informative"),
     ],
 )
 def test_labels_get_a_clean_bill_only_if_something_was_measured(

@@ -1,4 +1,4 @@
-"""Measuring the difficulty of a labelled corpus: what to measure, the run at work with its losses, which to look at."""
+"""Measuring a labelled corpus: the form, the running measurement with its losses, and the choice of a finished one."""
 
 from typing import Any
 
@@ -25,8 +25,8 @@ from pages.ui.widgets import config_form, corpus_picker, is_dark, same_command
 RUN = "bias.run"
 POLL = 2.0  # seconds
 MEANING = {
-    "quick": "For a first look.",
-    "paper": "The settings that were published for a corpus of this size, for numbers to report, best on a GPU.",
+    "quick": "For a first impression.",
+    "paper": "The published settings for a corpus of this size, for numbers to report; best on a GPU.",
 }
 OPTIONS = (
     "folds",
@@ -45,23 +45,23 @@ OPTIONS = (
     "precision",
     "allow_download",
 )
-LINES = {"context": "context alone", "entity": "name alone"}  # in the order of their colours
+LINES = {"context": "context alone", "entity": "name alone"}  # the order sets the colours
 MEANT = """
-Two classifiers read every labelled mention, never one that they were trained on. One sees **only the name**, the
-other **only the sentence around it**, with a blank where the name was. Both say which type it is.
+Two classifiers predict the type of every labelled mention; neither has trained on the mentions it predicts. One sees
+**only the name**, the other **only the sentence around it**, with a blank in place of the name.
 
-- **Information** (PVI, pointwise V-information) is how much surer of the right type one of them is than somebody who
-  only knows how common each type is. It is in bits: 1 is twice as sure, 0 no surer, **below 0 misled**.
+- **Information** (PVI, pointwise V-information) compares the probability that a classifier gives the right type with
+  the share of that type. It is in bits: 1 is twice the probability, 0 the same, **below 0 misled**.
 - **V-information** is the mean information of all mentions.
-- **Name minus context** (CEIM) is the name's information less the context's. From +0.5 on **the name** gives the
-  type away; from −0.5 down **the context** does; in between they tell alike.
+- **Name minus context** (CEIM) is the information of the name minus that of the context. From +0.5 on, **the name** is
+  more informative; from −0.5 down, **the context** is; in between, both are about equal.
 
-A tagger trained where names tell nearly everything may read names by heart and miss new ones.
+If names hold nearly all the information, a tagger may memorise names and miss new ones.
 """
 
 
 def measure() -> str | None:
-    """The form, the run at work, and the run to look at."""
+    """Draw the form and the running measurement; return the run to show."""
     run_id = attached("difficulty", RUN)
     with st.expander("What PVI and CEIM mean", icon=":material/help:"):
         st.markdown(MEANT)
@@ -77,7 +77,7 @@ def measure() -> str | None:
 
 
 def finished(run_id: str) -> bool:
-    """Whether there is something to look at."""
+    """Return True if the run has a result to show."""
     return runs.state(run_id).state == "succeeded"
 
 
@@ -89,7 +89,7 @@ def _encoder() -> str:
         lambda name: BUNDLED_SAYS if name == BUNDLED else name,
         key="bias.encoder",
         accept_new_options=True,
-        help="Or type a folder, or a Hugging Face name that is on this machine, such as bert-base-cased.",
+        help="Or type a folder, or a Hugging Face name of an encoder on this machine, such as bert-base-cased.",
     )
 
 
@@ -113,10 +113,10 @@ def _setup() -> None:
 
 
 def _time(options: dict[str, Any]) -> None:
-    """Draw how long it will take, as far as this machine was timed; else the way to know."""
+    """Draw the expected duration; if this machine was not timed yet, a button that times it."""
     seconds = training.difficulty_estimate(options)
     mentions = sum(corpora.find(options["train"]).types.values())
-    # 0 is no limit.
+    # 0 means no limit.
     mentions = min(mentions, options["mentions"] or mentions)
     if seconds is not None:
         st.caption(
@@ -124,7 +124,7 @@ def _time(options: dict[str, Any]) -> None:
             "This encoder was timed here for a few seconds; the run shows a better estimate after its first trainings."
         )
     else:
-        st.caption(f"How long {mentions:,} mentions take on this machine is not known yet.")
+        st.caption(f"The time for {mentions:,} mentions on this machine is not known yet.")
         given: dict[str, Any] = {
             name: options[name] for name in ("train", "encoder", "allow_download") if name in options
         }
@@ -144,7 +144,7 @@ def _settings() -> dict[str, Any]:
             None,
             placeholder="all of them",
             key="bias.mentions",
-            help="A sample of whole sentences with about so many labelled entities takes less time.",
+            help="To save time, measure a sample of whole sentences with about this many labelled entities.",
         )
         options: dict[str, Any] = {"mentions": mentions or 0}
     if preset == "custom":
@@ -159,7 +159,7 @@ def _label(run: Run) -> str:
 
 
 def _losses(run_id: str) -> None:
-    """Outside of the panel, so that a chart's node survives the panel's ticks."""
+    """Draw the losses outside of the run panel, so that its refresh does not redraw the chart."""
     with guard():
         losses = {metric.type: metric for metric in training.curves(run_id) if metric.name == "loss"}
         if not losses:
@@ -168,10 +168,10 @@ def _losses(run_id: str) -> None:
         lines = [
             plot.Line(name=name, part="", steps=losses[side].steps, values=losses[side].values)
             if side in losses
-            else plot.Line(name=name, part="", steps=no_steps, values=none)  # so that no colour changes hands
+            else plot.Line(name=name, part="", steps=no_steps, values=none)  # keeps the colour of the other line
             for side, name in LINES.items()
         ]
         st.markdown("**Training loss of the two classifiers**")
         figure = plot.curves(lines, y="loss", height=220, dark=is_dark())
         st.altair_chart(figure, key="bias.loss", alt="Training loss of both classifiers over all folds")
-        st.caption("It jumps up wherever the next fold's classifier begins, which knows nothing yet.")
+        st.caption("The loss jumps up when the training of the next fold begins.")

@@ -1,4 +1,4 @@
-"""Mentions on a page: read in their sentences, or as a table. Words of a corpus are escaped wherever they are HTML."""
+"""Mentions in their sentences or in a table. Text of a corpus is escaped before it becomes HTML."""
 
 from collections.abc import Collection, Sequence
 from html import escape
@@ -27,24 +27,24 @@ COLOURS = {kind: charts.css_colour(look[1]) for kind, look in plot.BIN_LOOKS.ite
 
 
 def bits(value: float) -> str:
-    """Signed, with a real minus; what is 0 but for rounding has no sign."""
+    """Format bits with a sign and a real minus; 0 after rounding has no sign."""
     return f"{value:+.2f}".replace("-", "−") if round(value, 2) else "0.00"
 
 
 def notes(run_id: str) -> None:
-    """Draw what a reader of a finished `difficulty` run should know first, such as what could not be judged."""
+    """Draw the notes of a finished `difficulty` run, such as mentions that could not be judged."""
     if remarks := bias.difficulty_result(run_id).notes:
         st.info("\n\n".join(map(plain, remarks)), icon=":material/info:")
 
 
 def marked(row: MentionRow) -> str:
-    """A mention's sentence as HTML, the mention highlighted, its place behind it."""
+    """Return the sentence as HTML with the mention highlighted, followed by file and page."""
     mention = Entity(start=row.start, end=row.end, type=row.type)
     return _painted(row.tokens, [mention], COLOURS[row.bin]) + place_html(row.place)
 
 
 def mention_list(run_id: str, numbers: IntArray, key: str) -> None:
-    """Mentions in their sentences, a page at a time; all of them as CSV."""
+    """Draw mentions in their sentences, in pages; offer all of them as CSV."""
     if text_gone(run_id):
         return
     pages = max(-(-len(numbers) // PAGE), 1)
@@ -64,7 +64,7 @@ def _pvi_words(row: MentionRow) -> str:
 
 
 def download(run_id: str, numbers: IntArray, key: str) -> None:
-    """Mentions as CSV, written once somebody asks for it."""
+    """Offer mentions as CSV, which is written when the button is pressed."""
     st.download_button(
         f"These {len(numbers):,} as CSV",
         later(lambda: bias.mentions_csv(run_id, numbers)),
@@ -76,7 +76,7 @@ def download(run_id: str, numbers: IntArray, key: str) -> None:
 
 
 def mention_table(rows: Sequence[MentionRow], key: str) -> MentionRow | None:
-    """A row a mention; the one that is ticked."""
+    """Draw one row per mention; return the ticked row."""
     heads = {
         "surface": "Mention",
         "type": "Type",
@@ -94,7 +94,7 @@ def mention_table(rows: Sequence[MentionRow], key: str) -> MentionRow | None:
         height=330,
         on_select="rerun",
         selection_mode="single-row",
-        alt="Mentions with their type, what name and context tell of it in bits, and their sentence",
+        alt="Mentions with their type, the information of name and context in bits, and their sentence",
         column_config={
             **{name: st.column_config.TextColumn(head) for name, head in heads.items()},
             **{name: number(heads[name], format="%.2f", width=80) for name in ("pvi_entity", "pvi_context", "ceim")},
@@ -106,13 +106,13 @@ def mention_table(rows: Sequence[MentionRow], key: str) -> MentionRow | None:
 
 
 def _unsigned(value: Any) -> Any:
-    """Value without the sign of what is 0 but for rounding."""
+    """Return 0.0 for a number that rounds to 0, which drops its sign."""
     return 0.0 if isinstance(value, float) and not round(value, 2) else value
 
 
 @st.fragment
 def changes(run_id: str, key: str) -> None:
-    """Sentences of a `rebuild` or `robustness` run before and after, a page at a time."""
+    """Draw changed sentences of a `rebuild` or `robustness` run, before and after, in pages."""
     with guard(), where_text_is_here():
         looked(bias.new_set(run_id))
         n = taggers.changed_sentences(run_id)
@@ -124,7 +124,7 @@ def changes(run_id: str, key: str) -> None:
 
 
 def _diff(diff: Diff) -> str:
-    """A name's place among the entities of its sentence is the same before and after."""
+    """Return a changed sentence as HTML. Old and new entities are matched by their index, which does not change."""
     old, new = (sorted(sentence.entities or ()) for sentence in (diff.before, diff.after))
     starts = {edit.start for edit in diff.edits}
     places = [place for place, entity in enumerate(new) if entity.start in starts]
@@ -139,7 +139,7 @@ def _diff(diff: Diff) -> str:
 
 
 def _painted(tokens: Sequence[str], entities: Sequence[Entity], colour: str, unsure: Collection[int] = ()) -> str:
-    """Words as HTML, entities highlighted. unsure: where ambiguous ones start."""
+    """Return words as HTML with entities highlighted. unsure: start offsets of ambiguous ones."""
     words = [escape(token) for token in tokens]
     for entity in entities:
         words[entity.start] = f'<mark class="w-entity" style="--c:{colour}">{words[entity.start]}'

@@ -1,4 +1,4 @@
-"""Rebuilding a training set: how, what it would draw from, the run, what became of which sentence, the way out."""
+"""Rebuilding a training set: method and preview, the run, the changed sentences, and downloads."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -28,36 +28,36 @@ from pages.ui.widgets import config_form, corpus_labels, plain, same_command, ta
 RUN = "bias.rebuild"
 METHODS = {
     "highc2low": (
-        "Harder names where the context tells",
-        "Adds copies of sentences whose name and context both tell"
-        " the type, the name replaced by one of the type that tells little.",
+        "Harder names in informative contexts",
+        "Adds copies of sentences whose name and context are both informative, with a less informative name of the"
+        " same type.",
     ),
-    "random2low": ("Harder names anywhere", "The same for any sentence whose name tells the type."),
+    "random2low": ("Harder names anywhere", "The same for any sentence whose name is informative."),
     "redundant2low": (
         "Harder names for repeated ones",
-        "Keeps a name once and replaces its repetitions, in place, by names of the type that tell little.",
+        "Keeps one mention of a repeated name; replaces the others, in place, by less informative names of the type.",
     ),
     "low2high": (
-        "Better sentences for the poorest ones",
-        "Deletes the sentences that tell least and puts their names into copies of sentences that tell much.",
+        "Better sentences in place of the poorest",
+        "Deletes the least informative sentences and puts their names into copies of informative ones.",
     ),
     "random2high": ("Better sentences anywhere", "The same, but the sentences to delete are drawn at random."),
     "low-share": (
         "A fixed share of low-CEIM sentences",
-        "Draws a set of a fixed size in which this share of sentences holds a mention whose context tells more than its"
-        " name (low CEIM); the other sentences hold none.",
+        "Draws a set of a fixed size. This share of its sentences holds a mention whose context is more informative"
+        " than its name (low CEIM); the other sentences hold none.",
     ),
     "dataaug": (
-        "Typos and like names (a baseline)",
-        "Adds a copy of each sentence with a typo in a name or a name spelt alike; goes by no measurement.",
+        "Typos and similar names (a baseline)",
+        "Adds a copy of each sentence with a typo in a name or a name of similar spelling; uses no measurement.",
     ),
 }
 POOLS = {
     "type": "Type",
-    "entity_low": "Name tells little",
-    "entity_high": "Name tells much",
-    "context_high": "Context tells much",
-    "both_high": "Both tell much",
+    "entity_low": "Uninformative name",
+    "entity_high": "Informative name",
+    "context_high": "Informative context",
+    "both_high": "Both informative",
 }
 
 
@@ -79,7 +79,7 @@ def _setup(run_id: str, own: str) -> None:
     with guard(buttons="bias.rebuild.start"):
         st.markdown(
             "Change the **training** sentences so that a name alone no longer gives its type away; the labels stay."
-            " Test splits are never touched."
+            " Test sets are never changed."
         )
         options = {"train": own, "difficulty": run_id, **_options(own)}
         drawn = bias.preview(options)
@@ -107,7 +107,7 @@ def _options(own: str) -> dict[str, Any]:
     names = {"low-share": ("size", "add_bin", "seed"), "dataaug": ("encoder", "seed")}.get(
         method, ("entity_low", "entity_high", "context_high", "seed")
     )
-    with st.expander("What counts as much and little", icon=":material/settings:"):
+    with st.expander("Thresholds", icon=":material/settings:"):
         for i, column in enumerate(st.columns(2)):
             with column:
                 options |= config_form(runs.KINDS["rebuild"].config, names[i::2], f"bias.rebuild.{method}")
@@ -118,16 +118,16 @@ def _options(own: str) -> dict[str, Any]:
 
 
 def _holdout(place: Any, own: str) -> list[str]:
-    """The splits of the measured corpus, whatever parts are given on Corpora now; empty where nobody knows them.
+    """Let the user pick the dev and test sets; those that belong to the measured corpus are preselected.
 
-    A corpus that is one of them is refused by the recipe, in its words.
+    The run itself refuses a training corpus that is one of them.
     """
     known = corpus_labels(corpus for corpus in corpora.listed() if corpus.types)
     splits, source = bias.splits_of(own)
-    # In the key too: splits that are imported since are then picked by themselves.
+    # Part of the key, so that splits imported later are preselected too.
     usual = [name for name in splits if name in known]
     picked: list[str] = place.multiselect(
-        "Held out: no sentence of these comes in",
+        "Held out: no sentence of these enters the set",
         list(known),
         usual,
         known.__getitem__,
@@ -140,24 +140,26 @@ def _holdout(place: Any, own: str) -> list[str]:
 
 
 def _none_held_out(own: str) -> bool:
-    """Asked where nothing is held out: without its test split a training set may come to hold test sentences."""
+    """Ask if there is no held-out set; without it, test sentences could enter the training set."""
     name = plain(results.corpus_name(own))
     st.warning(
-        f"Which dev and test sets go with {name}? Nothing here says so. Pick them above, so that "
-        "none of their sentences is made.",
+        f"The dev and test sets of {name} are not known. Pick them above, so that none of their sentences enters the"
+        " new set.",
         icon=":material/help:",
     )
     return st.checkbox(f"{name} has no dev or test set", key=f"bias.holdout.none.{own}")
 
 
 def _pools(options: Mapping[str, Any], drawn: Preview) -> None:
-    """Draw what there is to draw from, before anything runs."""
+    """Draw the preview: the pools and the number of changes."""
     if drawn.empty:
         st.warning(plain(drawn.empty), icon=":material/rule:")
     if options["method"] == "dataaug":
         return
     if drawn.measured < drawn.of:
-        st.markdown(f"Only {drawn.measured:,} of {count(drawn.of, 'mention')} were measured; it is drawn from these.")
+        st.markdown(
+            f"Only {drawn.measured:,} of {count(drawn.of, 'mention')} were measured; only these can be changed."
+        )
     if options["method"] == "low-share":
         _sentences(options, drawn)
         return
@@ -172,17 +174,19 @@ def _pools(options: Mapping[str, Any], drawn: Preview) -> None:
 
 
 def _lowered(reached: str) -> str:
-    """That the thresholds gave too few mentions, and what stands in their place; nothing where they did not."""
+    """Return a sentence on lowered thresholds, or ""."""
     if not reached:
         return ""
-    return f" For that, names and contexts count as telling much from {reached} of their type on; low names never do."
+    return (
+        f" To reach this, names and contexts count as informative from {reached} of their type on; low names never do."
+    )
 
 
 def _sentences(options: Mapping[str, Any], drawn: Preview) -> None:
-    """Draw what a set of one size is drawn from."""
+    """Draw the preview of a set of fixed size."""
     size, looks = options["size"], plot.BIN_LOOKS
     if options["add_bin"]:
-        more = "" if options["add_bin"] == "none" else f", and {size:,} where the {looks[options['add_bin']][0]}"
+        more = "" if options["add_bin"] == "none" else f", and {size:,} with: {looks[options['add_bin']][0]}"
         st.markdown(f"**{count(size, 'sentence')}** to draw, with any mention{more}.")
     else:
         st.markdown(
@@ -195,8 +199,8 @@ def _sentences(options: Mapping[str, Any], drawn: Preview) -> None:
             f" ({drawn.low / drawn.drawn:.1%})."
         )
     rows = [{"bin": looks[name][0], "sentences": n} for name, n in drawn.bins.items()]
-    table(rows, {"bin": "Of a mention", "sentences": "Sentences"}, "Sentences to draw from, by what tells the type")
-    st.caption("A sentence with several mentions counts with each of them; held-out ones count too but are not drawn.")
+    table(rows, {"bin": "Holds a mention with", "sentences": "Sentences"}, "Sentences to draw from, by bin of CEIM")
+    st.caption("A sentence counts once for each bin of its mentions. Held-out sentences count too but are not drawn.")
 
 
 def _label(run: Run) -> str:
@@ -222,7 +226,7 @@ def _outcome(run_id: str) -> None:
     if rebuilt.changed:
         changes(run_id, "bias.rebuilt.diff")
     else:
-        st.caption("No sentence was changed; which were drawn is all that differs.")
+        st.caption("No sentence was changed: the new set is a selection of the old one.")
     same_command("bias.rebuilt.command", commands.command("rebuild", runs.get(run_id).manifest.config))
 
 

@@ -1,4 +1,4 @@
-"""Suspicious labels one by one: accept, fix, skip; kept at once, undone at will; the corrected labels taken away."""
+"""Review of suspicious labels: accept, fix, remove, skip, undo; export of the corrected labels."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -21,14 +21,14 @@ from pages.ui.widgets import plain, table
 
 NOTHING = "no entity here"
 ACTION_WORDS = {"accept": "label is right", "fix": "should be", "remove": NOTHING, "skip": "skipped"}
-OVERTAKEN = "bias.overtaken"  # why the last press did nothing
+OVERTAKEN = "bias.overtaken"  # session key: the reason that the last press had no effect
 LAST = 8  # reviews shown
 ROUNDING = 1e-6  # bits
 
 
 @st.fragment
 def review(run_id: str) -> None:
-    """Whatever is said goes to the log beside the run, so a reload or another day changes nothing."""
+    """Draw the next suspicious label. Each answer is stored in the folder of the run at once."""
     with guard(buttons="bias.seal"):
         numbers, log = bias.suspicious(run_id), bias.read_reviews(run_id)
         if not len(numbers) and not log.history:
@@ -36,38 +36,38 @@ def review(run_id: str) -> None:
             return
         looked(bias.measured(run_id).corpus.fingerprint)
         st.markdown(
-            "Labels that **neither the name nor the context speaks for**, worst first. Some are wrong, others only"
-            " rare or hard: read the sentence and say which."
+            "Labels that **neither the name nor the context supports**, worst first. Some are wrong, others only rare"
+            " or hard. Read the sentence and decide."
         )
         if overtaken := st.session_state.pop(OVERTAKEN, ""):
             st.warning(plain(overtaken), icon=":material/group:")
         todo, skipped = _left(numbers.tolist(), log)
         _counts(len(numbers), len(todo), len(skipped), log)
         if skipped and not todo:
-            st.caption("Only labels that you skipped are left; here they come again.")
+            st.caption("Only skipped labels are left; they are shown again.")
         if todo or skipped:
             _one(run_id, (todo or skipped)[0], log)
         else:
-            st.success("All of them are reviewed.")
+            st.success("All suspicious labels are reviewed.")
         _undo(run_id, log)
         _take_away(run_id, log)
         _history(run_id, log)
 
 
 def _none(run_id: str) -> None:
-    """Nothing to review; a clean bill only where something was measured."""
+    """Draw why there is nothing to review: no label is suspicious, or nothing could be measured."""
     measured = bias.measured(run_id)
     if max(abs(measured.entity).max(), abs(measured.context).max()) > ROUNDING:
-        st.success("Every label is spoken for by its name or by its context; none looks wrong.")
+        st.success("Every label is supported by its name or its context; none looks wrong.")
     else:
-        st.info("Neither names nor contexts told anything of the types, so nothing can be said of any label.")
+        st.info("Neither names nor contexts hold information about the types, so labels cannot be checked.")
         notes(run_id)
 
 
 def _left(numbers: Sequence[int], log: Reviews) -> tuple[list[int], list[int]]:
-    """Numbers that nobody looked at yet, and those that were skipped, the one that waited longest first."""
+    """Return numbers without a review, and skipped ones, the least recently skipped first."""
     todo = [number for number in numbers if number not in log.latest]
-    # A second skip of the same one overwrites its first: it goes to the end again.
+    # The last skip of a label counts, so skipping it again moves it to the end.
     turn = {one.mention: at for at, one in enumerate(log.history) if one.action == "skip"}
     skipped = [number for number in numbers if number in log.latest and log.latest[number].action == "skip"]
     return todo, sorted(skipped, key=turn.__getitem__)
@@ -79,23 +79,23 @@ def _counts(of: int, todo: int, skipped: int, log: Reviews) -> None:
 
 
 def _one(run_id: str, number: int, log: Reviews) -> None:
-    """The mention at hand, and what can be said of it."""
+    """Draw one mention, its information, and the buttons."""
     row, measured = bias.mention_rows(run_id, [number])[0], bias.measured(run_id)
     with st.container(border=True, key="bias-review"):
         st.html(f'<p aria-label="The label in question">{marked(row)}</p>')
         few = f" Only {measured.counts()[row.type]:,} labels are of this type: **too few to judge**."
         st.caption(
-            f"Labelled **{plain(row.type)}**. Its name tells {bits(row.pvi_entity)} bits of that, its context"
-            f" {bits(row.pvi_context)}: neither makes this type likelier than it is on average."
+            f"Labelled **{plain(row.type)}**. Information of the name: {bits(row.pvi_entity)} bits, of the context:"
+            f" {bits(row.pvi_context)}. Neither makes this type more likely than its overall share."
             f"{few if row.type in measured.few else ''}"
         )
-        # One that was skipped comes back with its review: what another said of it since must not be written over.
+        # A skipped label has a review already; a newer one by another user must not be overwritten.
         seen = log.latest[number].time if number in log.latest else 0.0
         _answers(run_id, number, [name for name in sorted(measured.corpus.types) if name != row.type], seen)
 
 
 def _answers(run_id: str, number: int, others: Sequence[str], seen: float) -> None:
-    """The buttons under a label in question. others: the types that it does not have. seen: see `bias.view.review`."""
+    """Draw the buttons for a label. others: the other types. seen: see `bias.view.review`."""
     say = partial(_say, run_id, number, seen)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         accept = ("accept",)
@@ -134,7 +134,7 @@ def _take_back(run_id: str, seen: float) -> None:
 
 @contextmanager
 def _kept_of_others() -> Iterator[None]:
-    """Around what a press does: where another window was quicker, that is said on the page, and its review stays."""
+    """Keep the review of another window if it came first, and show that on the page."""
     try:
         yield
     except Overtaken as error:
@@ -154,7 +154,10 @@ def _undo(run_id: str, log: Reviews) -> None:
                 on_click=_take_back,
                 args=(run_id, last.time),
             )
-            st.caption(f"You said of {plain(mention)}: {ACTION_WORDS[last.action]} {plain(last.type)}", width="content")
+            st.caption(
+                f"Your last review, of {plain(mention)}: {ACTION_WORDS[last.action]} {plain(last.type)}",
+                width="content",
+            )
 
 
 def _take_away(run_id: str, log: Reviews) -> None:
@@ -203,5 +206,5 @@ def _history(run_id: str, log: Reviews) -> None:
         }
         for one, row in zip(recent, bias.mention_rows(run_id, [one.mention for one in recent]), strict=True)
     ]
-    heads = {"mention": "Mention", "type": "Was labelled", "action": "You said", "text": "Sentence"}
+    heads = {"mention": "Mention", "type": "Was labelled", "action": "Your review", "text": "Sentence"}
     table(rows, heads, "The latest reviews, newest first", wrapped=("text",))

@@ -1,4 +1,4 @@
-"""Robustness: test sets under other names, and how taggers stand it, set beside set and never as an average alone."""
+"""Robustness: test sets with other names, and F1 of taggers per set, never only as an average."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -28,35 +28,35 @@ from pages.ui.widgets import chart, corpus_labels, corpus_picker, plain, same_co
 
 KINDS = {"oov": "New names", "cross-category": "Names of another type", "typos": "Typos in names"}
 PROMISES = {
-    "oov": "none of its words, apart from “of”, “the” and the like, occurs in the training set",
+    "oov": "no word of the name occurs in the training set, except function words such as “of” and “the”",
     "cross-category": "every name has another type in the training set",
-    "typos": "one slip; none is a name of the training set (a name too short for a slip stays)",
+    "typos": "one typo; the new name is not in the training set (a name too short for a typo stays)",
 }
-MOST = 12  # taggers compared unless more are asked for
+MOST = 12  # taggers preselected for the comparison
 SETS = {
     "name": "Test set",
     "promise": "What holds for renamed names",
     "mentions": "Mentions",
     "changed": "Renamed",
     "ambiguous": "Ambiguous",
-    "origins": "New names are",
+    "origins": "Origin of new names",
 }
 ORIGINS = {
     "finds": "found by a tagger",
-    "gazetteer": "of lists",
-    "generated": "made up",
-    "train": "of the training set",
-    "typo": "slips",
+    "gazetteer": "from lists",
+    "generated": "generated",
+    "train": "from the training set",
+    "typo": "typos",
 }
 
 
 def robust() -> None:
-    """Needs no measurement."""
+    """Draw the tab Robustness; it needs no measurement."""
     harder = runs.own("robustness")
     st.markdown(
-        "The same test sentences under **other names**: a tagger that reads contexts still finds them, one that knows"
-        " names by heart does not. Such sets are made by rule, so their score stands **beside** that of the plain test"
-        " set, never in its place."
+        "The same test sentences with **other names**: a tagger that uses context still finds them, one that memorised"
+        " names does not. Such sets are synthetic, so report their score **beside** that of the plain test set, never"
+        " instead of it."
     )
     with st.expander("Make harder test sets", expanded=not harder, icon=":material/construction:"):
         _setup()
@@ -83,10 +83,10 @@ def _setup() -> None:
         kinds = st.multiselect("Sets", list(KINDS), list(KINDS), KINDS.__getitem__, key="bias.kinds")
         own = _names()
         if not (test and train and kinds):
-            st.info("Pick a test set, a training set, and what to make.")
+            st.info("Pick a test set, a training set, and at least one set to make.")
             return
         wanted = [{"test": test, "train": train, "kind": kind, **own.get(kind, {})} for kind in kinds]
-        if pressed("Make them", "bias.robust.start", type="primary", icon=":material/construction:"):
+        if pressed("Make test sets", "bias.robust.start", type="primary", icon=":material/construction:"):
             for options in wanted:
                 runs.start("robustness", options)
             st.rerun()
@@ -94,11 +94,11 @@ def _setup() -> None:
 
 
 def _names() -> dict[str, dict[str, Any]]:
-    """{kind: where its names come from}."""
+    """Return {kind of set: its options}."""
     labelled = corpus_labels(corpus for corpus in corpora.listed() if corpus.types)
     with st.expander("Where new names come from", icon=":material/settings:"):
         gazetteer = st.multiselect(
-            "Names of these corpora, if the training set lacks them; otherwise names are generated",
+            "Corpora to take names from that the training set lacks; otherwise names are generated",
             list(labelled),
             [],
             labelled.__getitem__,
@@ -107,12 +107,12 @@ def _names() -> dict[str, dict[str, Any]]:
         )
         tagged = bias.finders()
         finds = st.selectbox(
-            "First of all, names that a tagger found in this text",
+            "Use names first that a tagger found in this text",
             ["", *tagged],
             format_func=lambda run: tagged.get(run, "none"),
             key="bias.finds",
-            help="What was found there and is not in the training set reads like a name. Then come the "
-            "names of the corpora above; only then are names made up letter by letter.",
+            help="Only names that the training set lacks are used. Next come names of the corpora"
+            " above; if both lack names of a type, names are generated letter by letter.",
         )
         strict = st.toggle(
             "Use only names that never have the replaced name's type in training",
@@ -133,23 +133,23 @@ def _harder_sets(runs: Sequence[Run]) -> None:
         rows.append({**asdict(result), "name": name, "promise": promise, "origins": origins})
     table(rows, SETS, "Harder test sets", wrapped=("promise",))
     st.caption(
-        "Ambiguous: the name has several types in the training set, or no word beside it tells anything. To"
-        " test taggers on these sets, give them to a fine-tuning or an experiment beside its test set."
+        "Ambiguous: the name has several types in the training set, or its sentence has no content word outside of"
+        " names. To test taggers on these sets, add them to the test sets of a fine-tuning or an experiment."
     )
     names = {run.id: row["name"] for run, row in zip(runs, rows, strict=True)}
-    with st.expander("Look at one, take it away", icon=":material/difference:"):
+    with st.expander("View and download a set", icon=":material/difference:"):
         picked = st.selectbox("Test set", list(names), 0, names.__getitem__, key="bias.robust.which")
         _files(picked, names[picked])
         changes(picked, "bias.robust.diff")
 
 
 def _files(run_id: str, name: str) -> None:
-    """The set, what was changed, and every slot with whether it is ambiguous."""
+    """Offer the set, the log of edits, and the list of all slots with their ambiguity."""
     logs = bias.log_files(run_id)
     files = {
         "conll": ("CoNLL", bias.set_file(run_id), "conll"),
         "log": ("Log of the edits", logs["edits"], "edits.jsonl"),
-        "slots": ("All names, the ambiguous marked", logs["slots"], "slots.jsonl"),
+        "slots": ("All names, ambiguous ones marked", logs["slots"], "slots.jsonl"),
     }
     with st.container(horizontal=True):
         for key, (label, file, ending) in files.items():
@@ -161,12 +161,12 @@ def _files(run_id: str, name: str) -> None:
 
 @st.fragment
 def _frontier() -> None:
-    """Draw how finished taggers that were tested alike stand it."""
+    """Compare finished taggers that were tested on the same sets."""
     with guard(), where_text_is_here():
         st.subheader("How well taggers cope", anchor=False)
         groups = taggers.tested_alike()
         if not groups:
-            st.info("No finished tagger was tested on several test sets yet.")
+            st.info("No finished tagger has been tested on several test sets yet.")
             return
         group = st.selectbox("Tested on", groups, 0, _group, key="bias.group") if len(groups) > 1 else groups[0]
         names = taggers.names(group.runs)
@@ -175,12 +175,12 @@ def _frontier() -> None:
             list(names),
             list(names)[:MOST],
             lambda run: names.get(run, run),
-            # A tagger that was trained since comes in by itself.
+            # The number of taggers is part of the key, so that new taggers are preselected.
             key=f"bias.taggers.{group.runs[0]}.{len(names)}",
         )
         if not picked:
             return
-        certain = st.toggle("Leave ambiguous names out of the figures", False, key="bias.certain")
+        certain = st.toggle("Leave ambiguous names out of the scores", False, key="bias.certain")
         rows = taggers.standings(picked)
         plain_name = results.corpus_name(group.tests[0])
         for i, test in enumerate(group.tests[1:]):
@@ -206,7 +206,7 @@ def _set(rows: Sequence[FrontierRow], test: str, plain_name: str, names: dict[st
 
 
 def _numbers(rows: Sequence[FrontierRow], tests: Sequence[str], names: dict[str, str]) -> None:
-    """All sets beside each other, with and without ambiguous names; the mean last, as Ma et al. 2023 print it."""
+    """Draw a table of all sets, with and without ambiguous names; the mean comes last, as in Ma et al. 2023."""
     heads = {"name": "Tagger"}
     lines: dict[str, dict[str, str]] = {}
     averages = taggers.averages(rows)
@@ -220,7 +220,7 @@ def _numbers(rows: Sequence[FrontierRow], tests: Sequence[str], names: dict[str,
     table(list(lines.values()), {**heads, "average": "Mean of all sets"}, "Scores (F1) by tagger and set", wrapped=())
     unsure = {row.test: f"{plain(row.name)}: {row.ambiguous:,} of {row.mentions:,}" for row in rows}
     st.caption(
-        f"Scores (F1), mean and spread over seeds. Ambiguous names left out under “certain names”:"
-        f" {'; '.join(unsure[test] for test in tests)}. What is ambiguous goes by the names of"
-        f" {plain(results.corpus_name(rows[0].known))}, the same for all taggers."
+        f"Scores (F1): mean and standard deviation over seeds. “Certain names” leaves out ambiguous names:"
+        f" {'; '.join(unsure[test] for test in tests)}. The names of {plain(results.corpus_name(rows[0].known))} decide"
+        " which are ambiguous, for all taggers."
     )

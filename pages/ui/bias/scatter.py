@@ -1,4 +1,4 @@
-"""Every mention by what its name and its context tell; a box around some fills a table (Ma et al. 2023, Table 2)."""
+"""Scatter plot of name PVI against context PVI; a box lists its mentions in a table (Ma et al. 2023, Table 2)."""
 
 import math
 from functools import partial
@@ -20,7 +20,7 @@ Range = tuple[float, float]
 
 @st.fragment
 def scatter(run_id: str) -> None:
-    """The sliders hold the box, so that it can be drawn with the mouse and set without one."""
+    """Draw the plot and two sliders, which hold the box for users without a mouse."""
     with guard():
         st.subheader("Name against context", anchor=False)
         measured, numbers = bias.measured(run_id), bias.drawn(run_id)
@@ -33,14 +33,14 @@ def scatter(run_id: str) -> None:
         chart(
             figure,
             key,
-            f"{count(len(numbers), 'mention')} by what context and name tell; the table below lists them",
+            f"{count(len(numbers), 'mention')} by information of context and name; the table below lists them",
             on_select=partial(_boxed, key, sliders, spans),
             selection_mode="box",
         )
         some = ""
         if len(numbers) < len(measured):
-            some = f" A random {len(numbers):,} of {len(measured):,} are drawn; a box takes all."
-        st.caption(f"Draw a box around some to list them, or set it here; a double click takes it away.{some}")
+            some = f" A random sample of {len(numbers):,} of {len(measured):,} is drawn; a box lists all."
+        st.caption(f"Draw a box to list its mentions, or set it with the sliders; a double click removes it.{some}")
         context, name = (
             column.slider(f"Information of the {of}, bits", *span, span, STEP, key=slider, on_change=_turned)
             for column, of, slider, span in zip(st.columns(2), ("context", "name"), sliders, spans, strict=True)
@@ -49,12 +49,12 @@ def scatter(run_id: str) -> None:
 
 
 def _span(values: FloatArray) -> Range:
-    """Round outwards, so that the ends are inside."""
+    """Return the range of `values`, rounded outwards to steps of the slider."""
     return round(math.floor(values.min() / STEP) * STEP, 2), round(math.ceil(values.max() / STEP + 1e-9) * STEP, 2)
 
 
 def _turned() -> None:
-    """A box set by hand: the drawn one goes."""
+    """Remove the drawn box after a slider was moved."""
     st.session_state["bias.turn"] = int(st.session_state.get("bias.turn", 0)) + 1
 
 
@@ -62,7 +62,7 @@ def _boxed(key: str, sliders: tuple[str, str], spans: tuple[Range, Range]) -> No
     boxes = st.session_state[key]["selection"]["box"]
     drawn = (boxes[0]["x"], boxes[0]["y"]) if boxes else spans
     for slider, ends, (low, high) in zip(sliders, drawn, spans, strict=True):
-        # A box may reach beyond the axes and between the steps; a slider refuses both.
+        # Clip and round the box, because a slider accepts neither values out of range nor between steps.
         first, last = (round(min(max(end, low), high) / STEP) * STEP for end in sorted(ends))
         st.session_state[slider] = (max(round(first, 2), low), min(round(last, 2), high))
 
@@ -70,20 +70,20 @@ def _boxed(key: str, sliders: tuple[str, str], spans: tuple[Range, Range]) -> No
 def _listed(run_id: str, box: tuple[Range, Range]) -> None:
     numbers = bias.in_box(run_id, *box)
     if not len(numbers):
-        st.info("No mention is in there; draw a larger box.")
+        st.info("No mention is in this box; draw a larger one.")
         return
     if text_gone(run_id):
         return
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(
-            f"**{count(len(numbers), 'mention')}**, those with the largest name minus context either way first",
+            f"**{count(len(numbers), 'mention')}**, ordered by the absolute value of name minus context",
             width="content",
         )
         download(run_id, numbers, "bias.box")
     looked(bias.measured(run_id).corpus.fingerprint)
     row = mention_table(bias.mention_rows(run_id, numbers[:ROWS]), f"bias.table.{run_id[-4:]}.{box}")
     if len(numbers) > ROWS:
-        st.caption(f"The first {ROWS:,} of {len(numbers):,}; the file has all.")
+        st.caption(f"The first {ROWS:,} of {len(numbers):,}; the CSV file has all.")
     if row is None:
         st.caption("Tick a row to read its sentence with the mention highlighted.")
         return

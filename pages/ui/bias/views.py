@@ -29,8 +29,8 @@ TYPE_HEADS = {
     "entity": "Name (bits)",
     "context": "Context (bits)",
     "ceim": "Name minus context (bits)",
-    "high": "Name tells more",
-    "low": "Context tells more",
+    "high": "Name more informative",
+    "low": "Context more informative",
     "note": "",
 }
 
@@ -42,9 +42,8 @@ def views(run_id: str) -> None:
     name = _span(information.v_information.entity, information.intervals.entity)
     context = _span(information.v_information.context, information.intervals.context)
     st.markdown(
-        f"A mention's type is told with {name} by its **name** alone and with {context} by its **context** alone, of"
-        f" {information.entropy:.2f} bits that there are to tell."
-        " In brackets: where 95 of 100 draws of such sentences would come out."
+        f"The **name** alone holds {name} of information about the type of a mention, the **context** alone {context};"
+        f" the maximum is {information.entropy:.2f} bits. In brackets: 95% confidence intervals."
     )
     _data_sets(run_id)
     _histogram(run_id)
@@ -53,21 +52,21 @@ def views(run_id: str) -> None:
         BIN_HEADS,
         "Mentions and mean information by bin of name minus context",
     )
-    table(_type_lines(run_id), TYPE_HEADS, "What tells each type", wrapped=("note",))
+    table(_type_lines(run_id), TYPE_HEADS, "Information by type", wrapped=("note",))
 
 
 def _answer(result: DifficultyResult) -> str:
     """Return the answer in words. If the intervals overlap, no difference is claimed."""
     if not result.entropy:
-        return "There is only one type: nothing for names or contexts to tell"
+        return "There is only one type, so there is no information to measure"
     entity, context = result.intervals.entity, result.intervals.context
     if entity[0] > context[1]:
-        return "Names tell more than contexts"
+        return "Names are more informative than contexts"
     if context[0] > entity[1]:
-        return "Contexts tell more than names"
+        return "Contexts are more informative than names"
     if max(entity[0], context[0]) <= 0:
-        return "Nothing shows that names or contexts tell the type"
-    return "Names and contexts tell about as much"
+        return "No evidence that names or contexts hold information about the type"
+    return "Names and contexts are about equally informative"
 
 
 def _span(bits: float, interval: tuple[float, float]) -> str:
@@ -87,7 +86,7 @@ def _data_sets(run_id: str) -> None:
             # One run per corpus and encoder: the newest, or the run that the page shows.
             usual = {alike[name]: name for name in reversed(measured)} | {alike[run_id]: run_id}
             shown = st.multiselect(
-                "Data sets beside each other",
+                "Data sets to compare",
                 list(measured),
                 sorted(usual.values(), key=list(measured).index)[:MOST],
                 names.__getitem__,
@@ -116,7 +115,7 @@ def _corpus(run: Run) -> str:
 def _histogram(run_id: str) -> None:
     """Draw CEIM of all mentions or per type. A click on a bar lists its sentences."""
     with guard():
-        st.subheader("What tells the type, mention by mention", anchor=False)
+        st.subheader("Information by mention", anchor=False)
         by_type = st.segmented_control(
             "Show",
             [False, True],
