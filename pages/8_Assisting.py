@@ -1,4 +1,4 @@
-"""Assisting: which sentences of another labelled corpus agree with yours on what an entity is; whether they help."""
+"""Assisting: which sentences of another labelled corpus label entities as yours does, and if they help."""
 
 from collections.abc import Mapping
 
@@ -23,8 +23,8 @@ from pages.ui.widgets import corpus_picker, plain
 
 RUN = "assisting.run"
 WHAT = (
-    "Borrow labels from another labelled corpus (another language, another firm), but only from sentences whose "
-    "entities are what they are in yours."
+    "Borrow labelled sentences from another corpus (another language, another firm), but only those that label shared "
+    "entities as yours does."
 )
 WORDS = (terms.LABELS, terms.DISAGREEMENT, terms.MENTION, terms.DEV, terms.TEST, terms.SCORE)
 NEEDS = "This needs two labelled corpora: yours, and another one to borrow from."
@@ -53,7 +53,7 @@ def _setup(labelled: Mapping[str, Corpus]) -> None:
     with columns[1]:
         others = [corpus for mark, corpus in labelled.items() if mark != primary]
         label = "Assisting corpus: labelled data to borrow from"
-        # The key holds the primary corpus: what was to be borrowed from may have become just that.
+        # The key holds the primary corpus, because the former assisting corpus may now be the primary one.
         assisting = corpus_picker(label, f"assisting.assisting.{primary}", None, others)
     if primary is None or assisting is None:
         return
@@ -71,10 +71,10 @@ def _setup(labelled: Mapping[str, Corpus]) -> None:
 def _results(run_id: str) -> None:
     primary = assisting.get(run_id).primary.name
     for corpus, types in assisting.result(run_id).types_of_one_corpus.items():
-        mend = "leave them out above" if corpus == primary else "map these types above, or leave them out"
+        advice = "leave them out above" if corpus == primary else "map these types above, or leave them out"
         st.warning(
-            f"Only {plain(corpus)} has {plain(', '.join(types))}. Such entities count as drifting as far as they can:"
-            f" {mend}.",
+            f"Only {plain(corpus)} has {plain(', '.join(types))}. Such entities get the largest possible drift:"
+            f" {advice}.",
             icon=":material/rule:",
         )
     tabs = st.tabs(["Kept and dropped", "Which entities drift", "Does it help?"])

@@ -50,15 +50,13 @@ class Outcomes:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Correlation:
-    """Correlation r of one measure by one convention.
+class Coefficient:
+    """Correlation r of a measure with the change of F1, by one convention.
 
     interval: 95%, by Fisher's z over targets, from four targets on. value or interval is None if there are too few
     sources or targets. targets: number of targets that count.
     """
 
-    measure: str
-    convention: str
     value: float | None
     interval: tuple[float, float] | None
     targets: int
@@ -164,18 +162,16 @@ def outcomes_of(name: str, runs: Mapping[tuple[int, int], Sequence[float]], none
     return Outcomes(name=name, mean=mean, sd=sd, runs=n, none=none)
 
 
-def correlations(grid: Grid, outcomes: Outcomes) -> list[Correlation]:
-    """Correlate every measure with the change of F1, by every convention."""
+def correlations(grid: Grid, outcomes: Outcomes) -> dict[str, dict[str, Coefficient]]:
+    """Correlate every measure with the change of F1: {measure: {convention: r}}."""
     # Without a baseline, use F1 itself: subtracting a constant per target changes no r within the target.
     change = outcomes.mean - np.nan_to_num(outcomes.none)[:, None]
-    results = []
+    table: dict[str, dict[str, Coefficient]] = {}
     for m, measure in enumerate(grid.measures):
         x = grid.values[..., m]
         there = np.isfinite(x) & np.isfinite(change)
-        for convention in CONVENTIONS:
-            sums = _sums(convention, x, change, outcomes, there)
-            results.append(_correlation(measure, convention, sums))
-    return results
+        table[measure] = {name: _coefficient(name, _sums(name, x, change, outcomes, there)) for name in CONVENTIONS}
+    return table
 
 
 def _sums(convention: str, x: FloatArray, y: FloatArray, outcomes: Outcomes, there: npt.NDArray[np.bool_]) -> _Float64:
@@ -205,14 +201,12 @@ def _sums(convention: str, x: FloatArray, y: FloatArray, outcomes: Outcomes, the
     return np.array(rows, dtype=np.float64).reshape(-1, 7)
 
 
-def _correlation(measure: str, convention: str, table: _Float64) -> Correlation:
+def _coefficient(convention: str, table: _Float64) -> Coefficient:
     k = len(table)
     whole = convention in ("pooled", "centred")
     rs = _r(table[:, :6].sum(axis=0))[None] if whole and k else _r(table[:, :6])
     value = float(rs.mean()) if k else np.nan
-    return Correlation(
-        measure=measure,
-        convention=convention,
+    return Coefficient(
         value=value if np.isfinite(value) else None,
         # Sources of one target share its test set, so targets are the independent units; pooled r has no interval.
         interval=None if whole else _interval(rs[table[:, 6] >= ENOUGH]),

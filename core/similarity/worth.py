@@ -27,6 +27,7 @@ from core.similarity.measures import MEASURES, title
 from core.similarity.predictive import (
     CONVENTIONS,
     Chance,
+    Coefficient,
     Outcomes,
     Regret,
     Rule,
@@ -68,15 +69,6 @@ class Trained:
     arm: str
     source: str | None
     f1: Sequence[float]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Coefficient:
-    """A correlation with the change of F1; see `predictive.Correlation`."""
-
-    value: float | None
-    interval: tuple[float, float] | None
-    targets: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,9 +140,7 @@ def judge(grid: Grid, outcomes: Sequence[Outcomes]) -> Judgement:
 
 
 def _effect(grid: Grid, outcome: Outcomes) -> Effect:
-    table: dict[str, dict[str, Coefficient]] = {measure: {} for measure in grid.measures}
-    for r in correlations(grid, outcome):
-        table[r.measure][r.convention] = Coefficient(value=r.value, interval=r.interval, targets=r.targets)
+    table = correlations(grid, outcome)
     by_measure, by_chance = regrets(grid, outcome), chance(grid, outcome)
     sentence = _sentence(table, by_measure, dict(zip(grid.measures, grid.prefer, strict=True)), by_chance)
     return Effect(name=outcome.name, correlations=table, chance=by_chance, regrets=by_measure, sentence=sentence)

@@ -36,7 +36,7 @@ def test_table_3_gives_the_golden_correlations(
 ) -> None:
     """The vector column of print is reproduced by none (SOURCES.md, Prediction of F1), so these are our own values."""
     every = correlations(table_3.grid, table_3.outcomes[effect])
-    found = {each.measure: each for each in every if each.convention == convention}
+    found = {measure: row[convention] for measure, row in every.items()}
     assert [found[name].value for name in MEASURES] == pytest.approx(expected, abs=6e-4)
     if (effect, convention) == (LM, "runs"):
         assert expected == pytest.approx((-0.618, -0.747, 0.666, 0.739), abs=1e-3)
@@ -59,7 +59,7 @@ def test_table_3_gives_the_golden_correlations_of_each_target(table_3: Pasted) -
     ):
         one = replace(whole, targets=whole.targets[at : at + 1], values=whole.values[at : at + 1])
         rows = {name: getattr(outcomes, name)[at : at + 1] for name in ("mean", "sd", "runs", "none")}
-        found = [each for each in correlations(one, Outcomes(name="one", **rows)) if each.convention == "runs"]
+        found = [row["runs"] for row in correlations(one, Outcomes(name="one", **rows)).values()]
         assert [each.value for each in found] == pytest.approx(expected, abs=6e-5)
         assert {each.interval for each in found} == {None}  # one target says nothing of others
 
@@ -99,7 +99,7 @@ def test_against_scipy_on_single_runs(seed: int, t: int, s: int, n: int) -> None
     rng = np.random.default_rng(seed)
     x, f1, none = rng.random((t, s, 1)), 60 + 10 * rng.random((t, s, n)), 50 + rng.random(t)
     runs = {(i, j): f1[i, j].tolist() for i in range(t) for j in range(s)}
-    found = {each.convention: each for each in correlations(grid(x), outcomes_of("lm", runs, none, s))}
+    (found,) = correlations(grid(x), outcomes_of("lm", runs, none, s)).values()
     change = f1.mean(axis=2) - none[:, None]
     each_run = [pearsonr(np.repeat(x[i, :, 0], n), f1[i].ravel()).statistic for i in range(t)]
     means = [pearsonr(x[i, :, 0], change[i]).statistic for i in range(t)]
@@ -120,9 +120,7 @@ def test_the_interval_is_students_over_targets_on_fishers_z() -> None:
         x, noise = rng.normal(size=(2, 5, 6, 1))
         f1 = true[:, None, None] * x + np.sqrt(1 - true**2)[:, None, None] * noise
         runs = {(i, j): f1[i, j].tolist() for i in range(5) for j in range(6)}
-        (found,) = (
-            r for r in correlations(grid(x), outcomes_of("lm", runs, np.zeros(5), 6)) if r.convention == "means"
-        )
+        found = correlations(grid(x), outcomes_of("lm", runs, np.zeros(5), 6))["m0"]["means"]
         assert found.interval is not None
         held += found.interval[0] <= np.tanh(0.6) <= found.interval[1]
     assert 0.91 <= held / 400 <= 0.98
@@ -131,18 +129,17 @@ def test_the_interval_is_students_over_targets_on_fishers_z() -> None:
 def test_too_little_is_none_and_never_not_a_number() -> None:
     values = np.array([[[1.0], [np.nan]], [[2.0], [2.0]]])
     outcomes = outcomes_of("lm", {(0, 0): [50.0], (1, 0): [60.0], (1, 1): [61.0]}, np.full(2, np.nan), 2)
-    found = correlations(grid(values), outcomes)
-    assert {each.convention for each in found} == set(CONVENTIONS)
-    assert [each.value for each in found] == [None] * 5
+    found = correlations(grid(values), outcomes)["m0"]
+    assert [(name, each.value) for name, each in found.items()] == [(name, None) for name in CONVENTIONS]
     (regret,) = regrets(grid(values), outcomes)
     assert regret.targets == 1
     runs = {(i, j): [10.0 * i + j] for i in range(2) for j in range(3)}  # one of two targets has a baseline
     half = correlations(grid(np.arange(6.0).reshape(2, 3, 1)), outcomes_of("lm", runs, np.array([5.0, np.nan]), 3))
-    pooled = next(each for each in half if each.convention == "pooled")
+    pooled = half["m0"]["pooled"]
     assert (pooled.targets, pooled.interval) == (1, None)
     rng = np.random.default_rng(5)
     three = outcomes_of("lm", {(i, j): [rng.random()] for i in range(3) for j in range(4)}, np.zeros(3), 4)
-    assert {each.interval for each in correlations(grid(rng.random((3, 4, 1))), three)} == {None}
+    assert {r.interval for r in correlations(grid(rng.random((3, 4, 1))), three)["m0"].values()} == {None}
 
 
 def test_what_a_missed_choice_costs_and_how_sure_that_is() -> None:
@@ -170,7 +167,7 @@ def test_chance_goes_through_every_order_of_few_sources() -> None:
             for name in ("mean", "sd", "runs")
         }
         each = correlations(table, Outcomes(name="moved", none=found.none, **moved))
-        rs.append([r.value for r in each if r.convention == "runs"])
+        rs.append([row["runs"].value for row in each.values()])
     r = np.array(rs, dtype=float) * [1, -1]  # lower is closer by the second
     share = chance(table, found)
     assert share is not None

@@ -1,4 +1,4 @@
-"""Which shared entities drift: a table to sort, filter and take away."""
+"""Which shared entities drift: a table to sort, filter and export."""
 
 from dataclasses import asdict
 from functools import partial
@@ -13,12 +13,12 @@ from pages.ui.grid import grid
 from pages.ui.project import later
 from pages.ui.widgets import plain
 
-SHOWN = 2000  # rows drawn; the file has all
+SHOWN = 2000  # rows shown; the file has all
 
 
 @st.fragment
 def drift(run_id: str) -> None:
-    """The shared entities, those that disagree most first."""
+    """Show the shared entities, largest drift first."""
     with guard():
         assisted = assisting.get(run_id)
         result = assisting.result(run_id)
@@ -30,7 +30,7 @@ def drift(run_id: str) -> None:
         )
         rows = assisting.drift(run_id, **_filters())
         if not rows:
-            st.info("No shared entity is like that; loosen the filters.")
+            st.info("No shared entity matches; loosen the filters.")
             return
         _table(rows, assisted)
         st.download_button(
@@ -60,7 +60,7 @@ def _table(rows: list[DriftRow], assisted: Assisted) -> None:
         hide_index=True,
         height=420,
         key=f"assisting.drift.{len(rows)}",
-        alt="Entities of both corpora, how often each has which type, and how far that differs",
+        alt="Shared entities, their types and counts in each corpus, and their SKL",
         column_config={
             "entity": text("Entity"),
             "skl": number("SKL", format="%.3f"),

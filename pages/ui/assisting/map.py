@@ -1,4 +1,4 @@
-"""Types that two labelled corpora do not share, and what becomes of them; the options of SKL."""
+"""The type map for types that only one of two corpora has; the options of SKL."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,7 +16,7 @@ from pages.ui.widgets import config_form, plain
 OPTIONS = ("unit", "min_count", "shrinkage", "floor", "add_k", "log")
 LABELS = {
     "unit": "What counts as an entity",
-    "min_count": "Least times in each corpus",
+    "min_count": "Least occurrences in each corpus",
     "shrinkage": "Pull towards an average entity",
     "floor": "Least probability of a type",
     "add_k": "Added to every count",
@@ -27,7 +27,7 @@ STAYS, OUT = "stays as it is", "is left out"
 
 
 def type_map(primary: Corpus, other: Corpus) -> list[str]:
-    """OLD=NEW pairs, picked type by type or read from a file."""
+    """Return OLD=NEW pairs, picked type by type or read from a file."""
     unshared = assisting.unshared_types(primary, other)
     if not unshared:
         st.caption("Both corpora have the same types.")
@@ -35,12 +35,12 @@ def type_map(primary: Corpus, other: Corpus) -> list[str]:
     st.markdown("**Types that only one of them has**")
     file = st.file_uploader("A text file of OLD=NEW lines (or pick below)", key="assisting.map")
     if file is not None and file.size > LARGEST_FILE:
-        st.error("This is no list of types: it is larger than 1 MB. Give a text file of OLD=NEW lines.")
+        st.error("This file is larger than 1 MB, so it is not a list of types. Give a text file of OLD=NEW lines.")
     elif file is not None:
         pairs = list(_from_file(file.getvalue()))
         st.caption(f"From the file: {plain(', '.join(pairs))}.")
         return pairs
-    # What a type is called between two corpora says nothing of it between two others.
+    # The key holds both corpora, because a map for two corpora does not apply to two others.
     key = f"assisting.type.{primary.fingerprint[:8]}.{other.fingerprint[:8]}"
     pairs = _picked([name for name in unshared if name in other.types], other, sorted(primary.types), key)
     return pairs + _picked([name for name in unshared if name in primary.types], primary, (), key)
@@ -54,11 +54,11 @@ def _from_file(data: bytes) -> tuple[str, ...]:
 
 
 def _picked(names: Sequence[str], corpus: Corpus, may_be: Sequence[str], key: str) -> list[str]:
-    """may_be: what the types may be called; none for the primary corpus, which is trained on as it is."""
+    """may_be: new names to offer; none for the primary corpus, which is trained on as it is."""
     if not names:
         return []
     pairs = []
-    # Its name is not in the labels, whose escaped letters a screen reader would spell.
+    # The corpus name is not in the labels, because a screen reader would spell its escaped letters.
     st.markdown(f"Types of **{plain(corpus.name)}**:")
     columns = st.columns(min(4, len(names)))
     for index, name in enumerate(names):
@@ -75,7 +75,7 @@ def _picked(names: Sequence[str], corpus: Corpus, may_be: Sequence[str], key: st
 
 
 def options_form() -> dict[str, Any]:
-    """Options of what counts as an entity, and how counts become a divergence; as usual where that is not shown."""
+    """Show the options of SKL in expert mode; otherwise return none, so that the defaults apply."""
     if not expert():
         return {}
     with st.expander("More options", icon=":material/settings:"):

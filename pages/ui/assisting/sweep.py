@@ -1,4 +1,4 @@
-"""Whether borrowing helps: F1 against the threshold (Murthy et al. 2018, Fig. 2), and alone, all, chosen."""
+"""Does borrowing help? F1 by threshold (Murthy et al. 2018, Fig. 2), and of the variants alone, all and chosen."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -25,11 +25,11 @@ from pages.ui.widgets import chart, config_form, corpus_picker, plain, same_comm
 RUN = "assisting.sweep"
 LABELS = {
     "network": "Network",
-    "shares": "What both corpora learn together",
+    "shares": "Layers that both corpora share",
     "preset": "Preset",
     "init": "Encoder to start from",
-    "hidden": "LSTM units a direction",
-    "epochs": "Epochs, at most",
+    "hidden": "LSTM units per direction",
+    "epochs": "Most epochs",
     "batch_size": "Batch size",
     "assisting_weight": "Weight of an assisting batch",
 }
@@ -45,7 +45,7 @@ COLUMNS = {
 
 
 def sweep(run_id: str) -> None:
-    """Trainings alone, with all, and at every threshold; what they say."""
+    """Show the trainings alone, with all, and at every threshold, and their results."""
     sweeps = assisting.sweeps(run_id)
     with st.expander("Train and compare", expanded=not sweeps, icon=":material/model_training:"):
         _setup(run_id)
@@ -64,10 +64,10 @@ def _label(run: Run) -> str:
 
 def _setup(run_id: str) -> None:
     st.caption(
-        "One tagger a seed for each variant: yours alone, with all of the assisting corpus, with what each threshold "
-        "keeps, and with as many of its sentences at random as the chosen threshold keeps. The dev set "
-        "choose the threshold. All variants make the same steps on the same batches of yours. On two cores this "
-        f"takes hours; cancel and resume as you like. {plain(last_duration('assist'))}"
+        "Trains one tagger per seed for each variant: your corpus alone, with all of the assisting corpus, with what "
+        "each threshold keeps, and with as many random sentences as the chosen threshold keeps. The dev set chooses "
+        "the threshold. All variants take the same steps on the same batches of your corpus. On two cores this "
+        f"takes hours; cancel and resume at any time. {plain(last_duration('assist'))}"
     )
     roles = corpora.roles()
     with st.form("assisting.sweep.form", border=False):
@@ -77,7 +77,7 @@ def _setup(run_id: str) -> None:
         with right:
             test = corpus_picker(f"{TEST.title} of the primary corpus", "assisting.test", roles.get("test"))
         thresholds = st.multiselect("Thresholds", SWEEP, SWEEP, key="assisting.thresholds")
-        seeds = st.number_input("Seeds", 1, 20, 3, key="assisting.seeds", help="3 for a look, 5 for a claim")
+        seeds = st.number_input("Seeds", 1, 20, 3, key="assisting.seeds", help="3 for a first result, 5 for a claim")
         more: dict[str, Any] = {}
         if expert():
             with st.expander("More options", icon=":material/settings:"):
@@ -97,25 +97,25 @@ def _outcome(run_id: str) -> None:
         st.markdown(f"**{plain(in_words(table_of_share))}**")
         figure = plot.f1_by_threshold(assisting.sweep_points(run_id, table_of_share.share), table_of_share.threshold)
         chart(figure, f"assisting.f1.{table_of_share.share}", f"Score by threshold, sharing {table_of_share.share}")
-    name = "Test score alone, with all, with as many at random, with what was chosen"
+    name = "Test score alone, with all, with as many at random, with the chosen threshold"
     table([_line(each) for each in result.tables], COLUMNS, name)
-    st.caption("† better than all of it, p below 0.05, Welch's two-sided t-test over the seeds.")
+    st.caption("† better than with all of it: p below 0.05, Welch's two-sided t-test over the seeds.")
     _effort(result.rows)
 
 
 def _effort(rows: Sequence[AssistRow]) -> None:
-    """Whether labels alone differ between the arms: not by the protocol of Murthy et al., nor in older results."""
+    """Say if the variants trained equally long; with the preset `paper` they do not."""
     alone, whole = rows[0], next(row for row in rows if row.arm == "all")
     if alone.steps == whole.steps:
         st.caption(
-            f"Every variant made {alone.steps:,} steps, {alone.passes:g} passes over the primary sentences, on the same"
-            " batches of them: the variants differ by what each step added of the assisting corpus."
+            f"Every variant took {alone.steps:,} steps, {alone.passes:g} passes over the primary sentences, on the same"
+            " batches. The variants differ only in what each step added of the assisting corpus."
         )
         return
     st.caption(
-        f"Who borrows also trains longer: {alone.steps:,} steps alone, {whole.steps:,} with all of the"
+        f"Borrowing also trains longer: {alone.steps:,} steps alone, {whole.steps:,} with all of the"
         f" assisting corpus ({alone.passes:g} and {whole.passes:g} passes over the primary sentences). A difference"
-        " may come from that alone: only a preset other than paper makes the same steps in every variant."
+        " may come from that alone. Every preset except paper takes the same steps in every variant."
     )
 
 

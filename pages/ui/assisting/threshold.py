@@ -1,4 +1,4 @@
-"""What a threshold keeps: the line, the counts, sentences on either side of it, the way out."""
+"""What a threshold keeps: the slider, the counts, sentences on either side of it, the export."""
 
 from functools import partial
 from html import escape
@@ -23,16 +23,16 @@ from pages.ui.widgets import chart, place_html, plain, same_command
 
 AGREE, DRIFT = "#009E73", "#D55E00"
 SCORE = (
-    "A sentence's score is its symmetric KL divergence (SKL): how differently the two corpora label the entities"
-    " they share, averaged over the sentence. 0: always the same type; about 9: never the same type. Choose the"
-    " threshold by a tagger's dev F1, under Does it help?"
+    "The score of a sentence is its mean symmetric KL divergence (SKL): how differently the two corpora label their"
+    " shared entities. 0: always the same type; about 9: never the same type. Choose the threshold by a tagger's dev"
+    " F1, under Does it help?"
 )
 SIDES = {"line": "At the line", "ends": "Farthest from it"}
 
 
 @st.fragment
 def threshold(run_id: str) -> None:
-    """All that follows from the threshold: a pure function of the scores, so a slider may drive it."""
+    """Show all that depends on the threshold. It needs only stored scores, so a slider can drive it."""
     with guard(buttons="assisting.seal"):
         assisted = assisting.get(run_id)
         top = max(float(assisted.scores.max()), 9.0) + 0.5
@@ -46,7 +46,7 @@ def threshold(run_id: str) -> None:
         chart(plot.skl_histogram(sharing, threshold, log), "assisting.scores", name)
         st.caption(
             f"Not drawn: {counts.of - len(sharing):,} sentences that share no entity with"
-            f" {plain(assisted.primary.name)}. Their score is 0, so they are always kept, however unlike they are."
+            f" {plain(assisted.primary.name)}. Their score is 0, so they are always kept."
         )
         if not text_gone(run_id):
             _take_away(run_id, counts)
@@ -60,13 +60,13 @@ def _numbers(counts: Kept) -> None:
         st.metric("Kept", f"{counts.kept:,}", width="content", help=f"of {count(counts.of, 'sentence')}")
         st.metric("Dropped", f"{counts.of - counts.kept:,}", width="content")
         st.metric("Kept of all", f"{counts.kept / counts.of:.1%}", width="content")
-        # Nothing is kept where the threshold is below every score.
+        # Nothing is kept if the threshold is below every score.
         share = counts.sharing_nothing / max(counts.kept, 1)
         st.metric(
-            "Kept only because nothing is shared",
+            "Kept without a shared entity",
             f"{share:.0%}",
             width="content",
-            help=f"{counts.sharing_nothing:,} of the kept sentences share no entity, so nothing in them could drift.",
+            help=f"{counts.sharing_nothing:,} of the kept sentences share no entity, so nothing in them can drift.",
         )
 
 
@@ -101,8 +101,8 @@ def _sentences(run_id: str, threshold: float) -> None:
     looked(runs.get(run_id).manifest.inputs["assisting"])
     sides = assisting.sentences(run_id, threshold, at_line=which == "line")
     st.html(
-        f'<p>Entities that both corpora have: <mark class="w-entity" style="--c:{AGREE}">agree</mark> or'
-        f' <mark class="w-entity" style="--c:{DRIFT}">drift <small>type · its usual one there · SKL</small>'
+        f'<p>Entities in both corpora: <mark class="w-entity" style="--c:{AGREE}">agree</mark> or'
+        f' <mark class="w-entity" style="--c:{DRIFT}">drift <small>type · usual type there · SKL</small>'
         "</mark></p>"
     )
     for column, heading, rows in zip(st.columns(2), ("Kept", "Dropped"), sides, strict=True):
@@ -113,7 +113,7 @@ def _sentences(run_id: str, threshold: float) -> None:
                 for score, sentence, marks in rows
             )
             if not items:
-                st.caption("None that shares an entity.")
+                st.caption("No such sentence shares an entity.")
             st.html(f'<ul class="w-sentences" aria-label="{heading} sentences">{items}</ul>')
 
 

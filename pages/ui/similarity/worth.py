@@ -6,8 +6,8 @@ import streamlit as st
 
 from core.projects import runs
 from core.similarity import view as similarity
-from core.similarity.predictive import Advised, Choice, Rule
-from core.similarity.worth import Coefficient, Effect, Judgement, judge_table
+from core.similarity.predictive import Advised, Choice, Coefficient, Rule
+from core.similarity.worth import Effect, Judgement, judge_table
 from pages.ui.presses import submitted
 from pages.ui.similarity.results import agreement_text, named, split_table
 from pages.ui.widgets import plain, table

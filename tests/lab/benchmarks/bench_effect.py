@@ -22,7 +22,7 @@ from core.importing import view as corpora
 from core.projects import runs
 from core.similarity import view as similarity
 from core.similarity.measures import title
-from core.similarity.worth import Coefficient
+from core.similarity.predictive import Coefficient
 from tests.lab.benchmarks.bench_assist import added
 from tests.lab.benchmarks.data import DATA
 
