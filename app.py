@@ -25,7 +25,7 @@ from streamlit.starlette import App
 
 from core import charts
 from core.errors import WinnowError
-from core.explore import map_labels, plot
+from core.explore import plot
 from core.projects import door, machine
 from core.projects.home import private, serving
 from core.projects.removals import sweep
@@ -68,7 +68,7 @@ def _draw() -> None:
     points, xy = np.arange(3), np.arange(3, dtype=np.float32)
     dots = plot.Dots(x=xy, y=xy, points=points, kinds=points, hovered=points > 0)
     fig = plot.by_class(dots, [1, 1, 1], plot.View())
-    map_labels.label_topics(fig, xy, xy, points, ["a", "b", "c"])
+    plot.label_topics(fig, xy, xy, points, ["a", "b", "c"])
     for each in (fig, plot.picked_scores(xy, xy, "")):
         charts.dressed(each, dark=False).to_json()
 

@@ -8,13 +8,13 @@ import numpy as np
 
 from core.text.words import fold, unspaced
 
-COMMON = 0.05  # of all sentences; a word in more of them tells nothing, unless most of those lie in one topic
-PRIOR = 1_000.0  # words that the prior is worth: rare words need as much evidence before they count
+COMMON = 0.05  # share of sentences above which a word names no topic, unless most of them lie in that topic
+PRIOR = 1_000.0  # weight of the prior in words: rare words need more evidence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Telling:
-    """A word. z: how sure it is more frequent inside, in standard deviations; inside, outside: how often it occurs."""
+    """An over-represented word. z: log-odds ratio in standard deviations. inside, outside: occurrences."""
 
     word: str
     z: float
@@ -23,21 +23,22 @@ class Telling:
 
 
 def count_words(texts: Iterable[str]) -> Counter[str]:
-    """Occurrences of each folded word."""
+    """Count each word after folding."""
     return Counter(word for text in texts for word in fold(text).split())
 
 
 def topic_words(holding: Sequence[Counter[str]], sizes: Sequence[int], n: int = 3) -> list[list[str]]:
-    """The `n` words that name each topic, best first. holding: sentences of a topic that hold a word; sizes: of all.
+    """Return the `n` words that name each topic, best first.
 
-    c-TF-IDF (Grootendorst 2022) by sentences, times the share of the word's sentences that lie in the topic. What is
-    common and lies mostly elsewhere is a stop word in whatever language, and no list of them is needed.
+    The weight is c-TF-IDF by sentences (Grootendorst 2022) times the share of the word's sentences in the topic. A
+    common word that lies mostly elsewhere is treated as a stop word, so no list per language is needed.
+    holding: number of sentences with a word, per topic. sizes: number of sentences per topic.
     """
     everywhere, total = sum(holding, Counter[str]()), sum(sizes)
 
     def weight(word: str, inside: int, size: int) -> float:
         share = inside / everywhere[word]
-        # Mostly in this topic: then a frequent word is its subject, not a stop word.
+        # A frequent word that lies mostly in this topic is its subject, not a stop word.
         common = everywhere[word] > COMMON * total and share < 0.5
         return 0.0 if common else inside / size * np.log(total / everywhere[word]) * share
 
@@ -49,19 +50,20 @@ def topic_words(holding: Sequence[Counter[str]], sizes: Sequence[int], n: int = 
 
 
 def _is_word(text: str) -> bool:
-    # A letter of a script without blanks is the word that it is counted as.
+    # In scripts without spaces a single letter counts as a word.
     return (len(text) > 1 or unspaced(text)) and any(letter.isalpha() for letter in text)
 
 
 def telling_words(inside: Counter[str], outside: Counter[str], n: int = 30, *, prior: float = PRIOR) -> list[Telling]:
-    """The `n` words most typical of `inside`, most telling first; words of one letter left out where blanks part words.
+    """Return the `n` words most over-represented in `inside`, highest z first.
 
-    Log-odds ratio with an informative Dirichlet prior: all words' frequencies together, worth `prior` words
-    (Monroe, Colaresi and Quinn 2008, 3.5.1); ranked by z, the ratio over its standard deviation.
+    Log-odds ratio with an informative Dirichlet prior (Monroe, Colaresi and Quinn 2008, 3.5.1). The prior is the word
+    frequencies of both sides, scaled to `prior` words; z is the ratio over its standard deviation. Leaves out words of
+    one letter in scripts with spaces.
     """
     words = sorted(word for word in inside if inside[word])
     if len(inside.keys() | outside.keys()) < 2:
-        return []  # of a single word nothing can be said
+        return []  # the odds of a single word are undefined
     a, b = (np.array([side[word] for word in words], dtype=np.float64) for side in (inside, outside))
     n_a, n_b = float(a.sum()), float(outside.total())
     alpha = prior * (a + b) / (n_a + n_b)

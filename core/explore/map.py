@@ -1,6 +1,7 @@
-"""`map`: T_C, selected and filtered sentences of a `select` run laid out in two or three dimensions."""
+"""`map`: lay out T_C and the selected and filtered sentences of a `select` run in two or three dimensions."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Literal
@@ -9,16 +10,16 @@ import numpy as np
 
 from core import __version__
 from core.config import Config, option
-from core.corpora.corpus import BLOCK
+from core.corpora.corpus import BLOCK, Corpus
 from core.encoders import vectors
 from core.errors import ConfigError
-from core.explore.pile import Pile, name_topics
-from core.explore.result import Layout, MapResult, write_table
+from core.explore.distinctive_words import count_words, topic_words
+from core.explore.result import Layout, MapResult, Topic, write_table
 from core.files import replacing
 from core.kind import Job, Kind
 from core.models.encoder_options import EncoderOptions
 from core.reporter import Reporter
-from core.results import BoolArray, FloatArray, IntArray
+from core.results import BoolArray, FloatArray, IntArray, Rows
 from core.runs.chunks import chunked
 from core.runs.result import read
 from core.runs.store import Run, RunStore, run_key
@@ -32,7 +33,7 @@ PARTS = 4
 
 
 class MapConfig(Config):
-    """Options: the selection, and how it is laid out."""
+    """Options of a `map` run: the selection and its layout."""
 
     selection: str = option(..., "The `select` run to draw.")
     task: str = option("", "Task corpus (T_C) of that run.", corpus=True, hidden=True)
@@ -47,14 +48,50 @@ class MapConfig(Config):
     seed: int = option(0, "Seed of everything random.", ge=0)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pile:
+    """Sentences of the map with their vectors, classes and scores: those of T_C, then those of D_C.
+
+    rows: row of each point in its corpus, shape (n,); the first `n_task` are rows of T_C. vectors: float16 vectors of
+    T_C and of D_C. chosen: mask of the selected rows of D_C.
+    """
+
+    task: Corpus
+    domain: Corpus
+    vectors: tuple[Rows, Rows]
+    chosen: BoolArray
+    scores: FloatArray
+    rows: IntArray
+    n_task: int
+
+    def kinds(self) -> IntArray:
+        """Class of each point, as an index into `CLASSES`, shape (n,)."""
+        kinds = np.zeros(len(self.rows), dtype=np.int64)
+        kinds[self.n_task :] = 2 - self.chosen[self.rows[self.n_task :]]
+        return kinds
+
+    def vectors_at(self, points: IntArray) -> FloatArray:
+        """Return the vectors of `points`, which must ascend, so that T_C's points come first."""
+        split = int(np.searchsorted(points, self.n_task))
+        task, domain = self.rows[points[:split]], self.rows[points[split:]]
+        return np.concatenate([self.vectors[0][task], self.vectors[1][domain]])
+
+    def blocks(self) -> Iterator[tuple[Corpus, IntArray, FloatArray | None]]:
+        """Yield all points in order, in blocks of one corpus: corpus, rows, and scores (None for T_C)."""
+        for corpus, rows in ((self.task, self.rows[: self.n_task]), (self.domain, self.rows[self.n_task :])):
+            for start in range(0, len(rows), BLOCK):
+                here = rows[start : start + BLOCK]
+                yield corpus, here, self.scores[here] if corpus is self.domain else None
+
+
 def run(config: MapConfig, job: Job) -> MapResult:
-    """Artifacts: see `artifacts.map`."""
+    """Lay out the sentences with UMAP and name their topics. Artifacts: see `explore.result`."""
     pile, embedded = _pile(config, job)
     chosen_points = stratified(pile.kinds(), config.sample, config.seed)
     fitted = np.zeros(len(pile.rows), dtype=bool)
     fitted[chosen_points] = True
     layout_key = _layout_key(config, job, pile, fitted, embedded)
-    if twin := _laid_out(job, layout_key):
+    if twin := _find_twin(job, layout_key):
         earlier = Layout.read(twin)
         coordinates, cluster = np.array(earlier.coordinates), np.array(earlier.cluster)
         clusters = read(twin, MapResult).clusters
@@ -63,7 +100,7 @@ def run(config: MapConfig, job: Job) -> MapResult:
         job.context.part(3, PARTS, "the layout")
         layout = _Layout.make(config, job, pile.vectors_at(chosen_points))
         job.context.part(4, PARTS, "the other sentences and the topics")
-        coordinates, cluster = _everywhere(config, job, pile, fitted, layout)
+        coordinates, cluster = _place_all(config, job, pile, fitted, layout)
         job.context.stage("naming topics")
         clusters = name_topics(pile, np.flatnonzero(fitted), cluster, job.context)
     Layout(coordinates=coordinates, rows=pile.rows, fitted=fitted, cluster=cluster).write(job.context.run)
@@ -83,7 +120,7 @@ def run(config: MapConfig, job: Job) -> MapResult:
 
 
 def _layout_key(config: MapConfig, job: Job, pile: Pile, fitted: BoolArray, embedded: Mapping[str, str]) -> str:
-    """Hash of what the layout depends on: which sentences, their vectors, how they are laid out; not the selection."""
+    """Hash the inputs of the layout: sentences, vectors and options, but not the selection."""
     how = config.model_dump(mode="json", include={"dimensions", "neighbours", "min_distance", "clusters", "fast"})
     points = sha256(pile.rows.astype(np.int64).tobytes() + fitted.tobytes()).hexdigest()
     how |= {"points": points, "task_points": pile.n_task}
@@ -92,8 +129,8 @@ def _layout_key(config: MapConfig, job: Job, pile: Pile, fitted: BoolArray, embe
     return run_key("map", how, vectors, seed=config.seed, code_version=__version__)
 
 
-def _laid_out(job: Job, layout_key: str) -> Run | None:
-    """A finished map with this layout."""
+def _find_twin(job: Job, layout_key: str) -> Run | None:
+    """Return a finished map with this layout, or None."""
     maps = (run for run in RunStore(job.home).list("map") if run.id != job.context.run.id)
     return next(
         (run for run in maps if run.state().state == "succeeded" and read(run, MapResult).layout == layout_key), None
@@ -101,6 +138,7 @@ def _laid_out(job: Job, layout_key: str) -> Run | None:
 
 
 def _pile(config: MapConfig, job: Job) -> tuple[Pile, dict[str, str]]:
+    """Embed both corpora and sample the points. Return them and the `embed` run ids by role. Errors: ConfigError."""
     select = RunStore(job.home).get(config.selection)
     if select.manifest.kind != "select":
         raise ConfigError(f"selection: {select.id} is a run of {select.manifest.kind}; give a finished select run.")
@@ -132,7 +170,7 @@ def _pile(config: MapConfig, job: Job) -> tuple[Pile, dict[str, str]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Layout:
-    """Layout of vectors: PCA, the fitted points `(m, k)` and coordinates `(m, c)`, topics' centres `(t, k)`."""
+    """Fitted layout: PCA, the fitted points (m, k) and their coordinates (m, c), the topics' centres (t, k)."""
 
     mean: FloatArray
     axes: FloatArray
@@ -142,7 +180,7 @@ class _Layout:
 
     @classmethod
     def make(cls, config: MapConfig, job: Job, vectors: FloatArray) -> "_Layout":
-        """Fitted now, or as an attempt before this one left it: `fast` would lay out another map."""
+        """Fit the layout, or read it if an interrupted attempt stored it: `fast` is not deterministic."""
         path = job.context.run.chunks / "layout.npz"
         if not path.exists():
             with replacing(path) as file:
@@ -168,16 +206,16 @@ def _fit(config: MapConfig, report: Reporter, vectors: FloatArray) -> dict[str, 
     report.stage("finding topics")
     from sklearn.cluster import KMeans
 
-    # k-means asks for as many different points as clusters.
+    # k-means needs at least as many distinct points as clusters.
     k = min(config.clusters, len(np.unique(points, axis=0)))
     centres = KMeans(k, n_init=1, random_state=config.seed).fit(points).cluster_centers_
     return {"mean": pca.mean, "axes": pca.axes, "points": points, "coordinates": coordinates, "centres": centres}
 
 
-def _everywhere(
+def _place_all(
     config: MapConfig, job: Job, pile: Pile, fitted: BoolArray, layout: _Layout
 ) -> tuple[FloatArray, IntArray]:
-    """Coordinates `(c, n)` and topics `(n,)` of all points."""
+    """Return coordinates (c, n) and topics (n,) of all points. Points outside the fit go between their neighbours."""
     from core.explore import projection
 
     pca = projection.Pca(mean=layout.mean, axes=layout.axes)
@@ -200,6 +238,25 @@ def _everywhere(
         placed = np.concatenate([np.load(path) for path in chunked(job.context, len(others), CHUNK, compute, "place")])
         coordinates[:, others], cluster[others] = placed[:, :-1].T, placed[:, -1]
     return coordinates, cluster
+
+
+def name_topics(pile: Pile, points: IntArray, cluster: IntArray, report: Reporter) -> list[Topic]:
+    """Return each topic's size and its name: the words over-represented in its fitted sentences."""
+    kinds = cluster[points]
+    holding: list[Counter[str]] = [Counter() for _ in range(int(cluster.max()) + 1)]
+    split = int(np.searchsorted(points, pile.n_task))
+    for corpus, part, kind in (
+        (pile.task, pile.rows[points[:split]], kinds[:split]),
+        (pile.domain, pile.rows[points[split:]], kinds[split:]),
+    ):
+        for start in range(0, len(part), BLOCK):
+            report.check()
+            sentences = corpus.take(part[start : start + BLOCK])
+            for topic, sentence in zip(kind[start : start + BLOCK].tolist(), sentences, strict=True):
+                holding[topic].update(count_words([sentence.text]).keys())
+    counted, sizes = (np.bincount(part, minlength=len(holding)).tolist() for part in (kinds, cluster))
+    words = topic_words(holding, counted)
+    return [Topic(name=", ".join(name) or "mixed", size=size) for name, size in zip(words, sizes, strict=True)]
 
 
 KIND = Kind(

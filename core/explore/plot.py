@@ -267,3 +267,131 @@ def _add(
             **({"opacity": 0.85} | more),
         )
     )
+
+
+CELLS, SMOOTHING = 96, 2.5  # grid cells along an axis; standard deviation of the smoothing, in cells
+INNERMOST, BETWEEN, OUTERMOST = 0.2, 0.3, 0.8  # shares of a class inside its lines: 20%, 50% and 80%
+FEWEST = 30  # sentences of a class; lines around fewer are not meaningful
+
+
+def density_lines(
+    fig: go.Figure, x: FloatArray, y: FloatArray, kinds: IntArray, looks: Sequence[Look] = CLASS_LOOKS
+) -> None:
+    """Draw lines around the densest regions that hold 20%, 50% and 80% of each class's points.
+
+    x, y: positions, shape (n,). kinds: indices into `looks`, shape (n,). The lines bound the highest-density regions
+    (Hyndman 1996) of a smoothed count on a grid.
+    """
+    from scipy.ndimage import gaussian_filter
+
+    (x_edges, x_middles), (y_edges, y_middles) = _grid(x), _grid(y)
+    for kind, look in enumerate(looks):
+        inside = kinds == kind
+        if inside.sum() < FEWEST:
+            continue
+        counts, _, _ = np.histogram2d(x[inside], y[inside], bins=(x_edges, y_edges))
+        outside = enclosing(gaussian_filter(counts, SMOOTHING))
+        fig.add_contour(
+            x=x_middles,
+            y=y_middles,
+            z=outside.T,
+            contours={"coloring": "none", "start": INNERMOST, "end": OUTERMOST, "size": BETWEEN},
+            line={"color": look.colour, "width": 1.5},
+            hoverinfo="skip",
+            showlegend=False,
+            showscale=False,
+            name=look.name,
+        )
+
+
+def enclosing(density: FloatArray) -> FloatArray:
+    """Return, per cell, the share of all mass in cells that are at least as dense: 0 to 1, smallest in the peak."""
+    order = np.argsort(-density, axis=None, kind="stable")
+    held = np.empty(density.size)
+    held[order] = np.cumsum(density.ravel()[order]) / max(float(density.sum()), 1e-12)
+    return held.reshape(density.shape)
+
+
+def _grid(axis: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return edges and midpoints of the cells along an axis, with a margin for the smoothing."""
+    room = 0.05 * max(float(np.ptp(axis)), 1e-9)
+    edges = np.linspace(float(axis.min()) - room, float(axis.max()) + room, CELLS + 1)
+    return edges, (edges[1:] + edges[:-1]) / 2
+
+
+MAP_WIDTH, MAP_MARGINS = 440, 80  # pixels: width of a map on a small screen; height of its margins
+STEP = 4  # pixels: names are moved, and points counted, in squares of this size
+LETTER, LINE = 6.2 / STEP, 20 // STEP  # average width of a letter and height of a line, in steps
+Box = tuple[slice, slice]  # steps across and up that a name covers
+
+
+def label_topics(fig: go.Figure, x: FloatArray, y: FloatArray, topics: IntArray, names: Sequence[str]) -> None:
+    """Write the topics' names on a map, the largest topic first.
+
+    x, y: positions, shape (m,). topics: indices into `names`, shape (m,). A name goes near the middle of its topic,
+    where it covers the fewest points and no other name; a line leads to the middle. A name without room is left out.
+    If the figure colours by these names, a coloured dot before each name replaces the legend.
+    """
+    if not len(x):
+        return
+    across, up = _steps(x, MAP_WIDTH), _steps(y, int(fig.layout.height) - MAP_MARGINS)
+    cost = np.zeros((int(across.max()) + 1, int(up.max()) + 1))
+    np.add.at(cost, (across, up), 1)
+    colours = {trace.legendgroup: trace.marker.color for trace in fig.data if trace.legendgroup in names}
+    for trace in fig.data:
+        if trace.legendgroup in colours:
+            trace.update(showlegend=False, legendgroup=None)  # a group stacks the legend, even if it is hidden
+    notes = list(fig.layout.annotations)  # assigned once, because Plotly rebuilds all of them per addition
+    for topic in np.argsort(-np.bincount(topics, minlength=len(names)), kind="stable").tolist():
+        inside = np.flatnonzero(topics == topic)
+        if not len(inside):
+            continue
+        middle = _middle(x, y, inside)
+        position = int(across[middle]), int(up[middle])
+        boxes = _boxes(*position, round(LETTER * (len(names[topic]) + 3) / 2), cost.shape)
+        best, move, box = min(
+            ((float(cost[box].sum()) + abs(move[0]) + 2 * abs(move[1]), move, box) for move, box in boxes),
+            key=lambda candidate: candidate[0],  # ties go to the first, so that the figure is deterministic
+            default=(np.inf, (0, 0), (slice(0), slice(0))),
+        )
+        if np.isfinite(best):  # an infinite cost means that another name is there
+            cost[box] = np.inf
+            colour = colours.get(names[topic])
+            dot = f'<span style="color:{colour}">●</span> ' if colour else ""
+            notes.append(_note((float(x[middle]), float(y[middle])), dot + plain(names[topic]), move))
+    fig.layout.annotations = notes
+
+
+def _steps(axis: FloatArray, pixels: int) -> IntArray:
+    """Return the values' positions on an axis of `pixels` pixels, in steps, shape (m,)."""
+    steps: IntArray = ((axis - axis.min()) * (pixels / STEP / max(float(np.ptp(axis)), 1e-9))).astype(np.int64)
+    return steps
+
+
+def _middle(x: FloatArray, y: FloatArray, inside: IntArray) -> int:
+    """Return the point nearest to the medians. The median itself may lie where the topic has no points."""
+    far = (x[inside] - np.median(x[inside])) ** 2 + (y[inside] - np.median(y[inside])) ** 2
+    return int(inside[far.argmin()])
+
+
+def _boxes(x: int, y: int, half: int, shape: tuple[int, ...]) -> Iterator[tuple[tuple[int, int], Box]]:
+    """Yield boxes for a name `2 * half` wide, each with its offset from the topic's middle."""
+    for right in range(-3 * half, 3 * half + 1, max(half // 3, 1)):
+        for higher in range(-8 * LINE, 8 * LINE + 1, 2):
+            left, low = x + right - half, y + higher - LINE // 2
+            if left >= 0 and low >= 0 and left + 2 * half <= shape[0] and low + LINE <= shape[1]:
+                yield (right, higher), (slice(left, left + 2 * half), slice(low, low + LINE))
+
+
+def _note(middle: tuple[float, float], text: str, move: tuple[int, int]) -> go.layout.Annotation:
+    return go.layout.Annotation(
+        x=middle[0],
+        y=middle[1],
+        text=text,
+        showarrow=move != (0, 0),
+        ax=STEP * move[0],
+        ay=-STEP * move[1],
+        arrowhead=0,
+        arrowwidth=0.7,
+        font={"size": 11},
+    )

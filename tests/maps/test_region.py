@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.explore.region import inside, within
+from core.explore.result import inside, within
 
 Polygon = list[tuple[float, float]]
 GRID = st.integers(-4, 4).map(float)

@@ -4,7 +4,7 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from core.explore.density import FEWEST, density_lines, enclosing
+from core.explore.plot import FEWEST, density_lines, enclosing
 
 
 def test_each_cell_says_how_much_lies_where_it_is_at_least_as_dense() -> None:

@@ -5,7 +5,7 @@ import plotly.graph_objects as go
 import pytest
 
 from core import charts
-from core.explore import map_labels, plot
+from core.explore import plot
 from core.explore.plot import Dots, HoverRow, View, _kinds
 
 
@@ -76,7 +76,7 @@ def test_topics_are_named_beside_their_points_and_not_over_each_other() -> None:
     kinds = np.zeros(600, dtype=np.uint8)
     some = Dots(x=x, y=y, points=np.arange(600), kinds=kinds, hovered=kinds > 0)
     fig = plot.by_name(some, [names[i] for i in topics], View())
-    map_labels.label_topics(fig, x, y, topics, names)
+    plot.label_topics(fig, x, y, topics, names)
     written = fig.layout.annotations
     assert sorted(note.text.partition("</span> ")[2] for note in written) == sorted(
         name.replace("<", "&lt;").replace(">", "&gt;") for name in names[:11]
@@ -103,7 +103,7 @@ def test_marks_zoom_outlines_and_an_empty_map_are_drawn() -> None:
     assert fig.layout.selections[0].path == "M0,0L1,0L1,1Z"
     assert fig.layout.uirevision == "map"
     fig = plot.by_class(drawn(0), [0, 0, 0], View())  # a map of nothing
-    map_labels.label_topics(fig, np.empty(0, np.float32), np.empty(0, np.float32), np.empty(0, np.int16), ["a"])
+    plot.label_topics(fig, np.empty(0, np.float32), np.empty(0, np.float32), np.empty(0, np.int16), ["a"])
     assert not fig.layout.annotations
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import streamlit as st
 
 from core import charts
-from core.explore import density, entities, map_labels, plot, regions
+from core.explore import entities, plot, regions
 from core.explore import view as maps
 from core.projects.home import home
 from core.results import BoolArray, IntArray
@@ -122,10 +122,10 @@ def _figure(data: tuple[Any, ...], view: plot.View, _kinds: IntArray) -> tuple[A
     if query:
         plot.mark(fig, drawn, maps.search(map_run, query, mode).points, "found")
     if "density" in layers:
-        density.density_lines(fig, mapped.xy[0], mapped.xy[1], _kinds)
+        plot.density_lines(fig, mapped.xy[0], mapped.xy[1], _kinds)
     if "words" in layers:
         names = [cluster.name for cluster in mapped.clusters]
-        map_labels.label_topics(fig, drawn.x, drawn.y, mapped.cluster[points], names)
+        plot.label_topics(fig, drawn.x, drawn.y, mapped.cluster[points], names)
         ink = charts.DARK_INK if dark else charts.INK
         fig.update_annotations(bgcolor=PAPER[ink], arrowcolor=ink, opacity=0.9)
     return charts.dressed(fig, dark=dark), points

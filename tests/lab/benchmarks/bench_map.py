@@ -25,7 +25,7 @@ from core.corpora.columns import matches, stored  # noqa: E402
 from core.corpora.hygiene import Audit  # noqa: E402
 from core.corpora.library import Library  # noqa: E402
 from core.explore.distinctive_words import count_words  # noqa: E402
-from core.explore.map_view import MapView  # noqa: E402
+from core.explore.result import MapView  # noqa: E402
 from core.results import Scores  # noqa: E402
 from core.selection.near import cosines  # noqa: E402
 from core.selection.result import Scored  # noqa: E402
