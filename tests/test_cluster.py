@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from core.projects import cluster
-from core.projects.cluster import Cluster
+from core.projects import machine
+from core.projects.machine import Cluster
 from core.runs import executors
 from core.runs.executors.checkup import Machine
 from tests.conftest import Command
@@ -52,7 +52,7 @@ def test_the_command_exits_2_if_a_run_would_be_refused(monkeypatch: pytest.Monke
     monkeypatch.setenv("WINNOW_ON", "local")
     monkeypatch.setattr(executors, "find_spec", lambda name: name)
     machines = [replace(WARD, guarded=False)]
-    monkeypatch.setattr(cluster, "examine", lambda address, home: machines)
+    monkeypatch.setattr(machine, "examine", lambda address, home: machines)
     with pytest.raises(SystemExit) as left:
         command("doctor", "--on", "ray:ward3:6379", "--json")
     assert left.value.code == 2

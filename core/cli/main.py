@@ -26,8 +26,7 @@ from core.importing.cli import check, corpus, samples
 from core.projects import machine
 from core.projects import view as projects
 from core.projects.audit import asked_by
-from core.projects.cli import project_group
-from core.projects.cli_machine import audit_list, doctor, key
+from core.projects.cli import audit_list, doctor, key, project_group
 from core.projects.cli_runs import run_group
 from core.projects.home import given_home, on_disk, private
 from core.selection.cli import choice_group, count_alike, export, map_selection, select

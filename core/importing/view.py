@@ -29,7 +29,7 @@ from core.models.hub import BUNDLED
 from core.paths import allowed_path, allowed_roots
 from core.projects.audit import noted
 from core.projects.home import home, library, store
-from core.projects.usage import Usage, usage
+from core.projects.removals import Usage, usage
 from core.results import IntArray
 from core.runs.result import read as read_result
 from core.runs.run import holders

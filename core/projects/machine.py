@@ -1,10 +1,15 @@
-"""What this machine has. Of its cards what `core.cards` tells; torch is asked by `doctor` alone, in another process."""
+"""Hardware of this machine and of a cluster, for `doctor` and for pages.
+
+Only `doctor` asks torch, in another process; pages ask `core.cards`.
+"""
 
 import os
 import platform
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
 from time import monotonic
@@ -19,15 +24,16 @@ from core.heap import few_arenas as few_arenas
 from core.projects.home import machine_home
 from core.runs import executors
 from core.runs.executors import share
+from core.runs.executors.checkup import Machine, examine
 from core.runs.versions import versions
 from core.runs.where import LOCAL, MIXED, ON, SHARE, Where
 
-FRESH = 5.0  # seconds for which a card's free memory is not asked again: without NVIDIA's library a process is
+FRESH = 5.0  # seconds to cache a card's free memory: without NVIDIA's library each question starts a process
 _ROOT = Path(__file__).resolve().parents[2]
 
 
 def doctor() -> dict[str, object]:
-    """Versions, cores, memory, disk, and the device that torch would take; loads no model."""
+    """Return versions, cores, memory, disk, and the device that torch would use. Loads no model."""
     return {
         **versions(),
         "machine": platform.machine(),
@@ -40,7 +46,7 @@ def doctor() -> dict[str, object]:
 
 
 def memory() -> tuple[float, float]:
-    """Bytes `(free, in all)` where training computes: of the card that it would take, else of the machine."""
+    """Return (free, total) bytes of the card that training would use, or of the machine if there is none."""
     if (used := card()) and (load := _load(used, int(monotonic() / FRESH))):
         return float(load.free), float(load.total)
     ram = psutil.virtual_memory()
@@ -48,29 +54,29 @@ def memory() -> tuple[float, float]:
 
 
 def device() -> str:
-    """ "gpu" where training can use one, else "cpu"."""
+    """Return "gpu" if training can use one, else "cpu"."""
     return "gpu" if card() else "cpu"
 
 
 def card() -> Card | None:
-    """The first card that training may take; None: it computes on the processor."""
+    """Return the first card that training may use; None if it computes on the processor."""
     return next(iter(cards.usable()), None)
 
 
 def check_device() -> None:
-    """Errors: ConfigError, ResourceError where `--device` asks for what is not here."""
+    """Check `--device`. Errors: ConfigError, ResourceError if this machine lacks that device."""
     cards.check()
 
 
 def compute_on(where: str | None) -> None:
-    """Have this process and its workers compute where `--on` says. Errors: ConfigError where that is not to be had."""
+    """Compute on the place that `--on` names, in this process and its workers. Errors: ConfigError."""
     if where:
         os.environ[ON] = where
     executors.on()
 
 
 def take_share(given: str | None) -> None:
-    """Have this process be one of several that share the run it is given. Errors: ConfigError for no share."""
+    """Make this process one of several that share a run. Errors: ConfigError for a wrong share."""
     if given:
         os.environ[SHARE] = given
     if share.share() and Where.asked().on != LOCAL:
@@ -78,13 +84,13 @@ def take_share(given: str | None) -> None:
 
 
 def allow_mixed(wanted: bool) -> None:
-    """Let workers take part that make other bytes than the first of them, where that is wanted."""
+    """If wanted, accept workers that produce other bytes than the first worker."""
     if wanted:
         os.environ[MIXED] = "1"
 
 
 def n_cards() -> int:
-    """Number of cards that training may take."""
+    """Return the number of cards that training may use."""
     return len(cards.usable())
 
 
@@ -94,9 +100,9 @@ def _load(card: Card, moment: int) -> Load | None:
 
 
 def _device_of_torch() -> str:
-    """The device that a run would take, in words, with what keeps it from a card that is here."""
+    """Describe the device that a run would use, with the reason if it cannot use a card of this machine."""
     command, environment = [sys.executable, "-m", "core.models.devices"], dict(os.environ)
-    if usable := cards.usable():  # a run is shown these alone too
+    if usable := cards.usable():  # a run sees only these, too
         environment[cards.VISIBLE] = ",".join(card.uuid for card in usable)
     try:
         asked = subprocess.run(
@@ -108,12 +114,98 @@ def _device_of_torch() -> str:
 
 
 def disk() -> tuple[int, int]:
-    """Bytes `(free, in all)` where the home folder lies."""
+    """Return (free, total) bytes of the disk that holds the home folder."""
     machine_home().mkdir(parents=True, exist_ok=True)
     usage = shutil.disk_usage(machine_home())
     return usage.free, usage.total
 
 
 def cores() -> int:
-    """Processor cores this process may use."""
+    """Return the number of processor cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cluster:
+    """A cluster as `doctor --on` shows it. on: the value of `--on`. machines: its nodes."""
+
+    on: str
+    machines: Sequence[Machine]
+
+    @property
+    def bad(self) -> bool:
+        """Return True if a run would be refused on this cluster."""
+        kinds = {machine.computer for machine in self.machines}
+        refused = any(machine.differs or not machine.answers for machine in self.machines)
+        return refused or len(kinds) > 1 or not all(machine.guarded for machine in self.machines)
+
+    @property
+    def bytes(self) -> str:
+        """Say whether runs would produce the same bytes as on this machine."""
+        if silent := [machine.name for machine in self.machines if not machine.answers]:
+            return f"not known: no answer from {', '.join(silent)}."
+        if others := [
+            f"{machine.name} has {', '.join(machine.differs)}" for machine in self.machines if machine.differs
+        ]:
+            return f"would differ, so workers are refused without --mixed: {'; '.join(others)}."
+        kinds = sorted({machine.computer for machine in self.machines})
+        if len(kinds) > 1:
+            return f"would differ in the last digits, so workers are refused without --mixed: {', '.join(kinds)}."
+        return "one kind of machine, and the packages of here; every run compares the numbers of its workers too."
+
+    @property
+    def privacy(self) -> list[str]:
+        """Say what would leave this machine, and what protects it."""
+        if self.on == "ray":
+            return [
+                "Nothing leaves this machine; ports of Ray are open on it while a run lasts, behind a token of its own."
+            ]
+        open_to = [machine.name for machine in self.machines if machine.answers and not machine.guarded]
+        guard = (
+            f"No token is asked for on {', '.join(open_to)}: who reaches its ports runs code there, so it is not used."
+            if open_to
+            else "A token is asked for, which is no encryption: keep the cluster on a network of its own."
+        )
+        return [
+            "Sentences go to these machines and numbers come back, in the clear; Winnow writes nothing of them there.",
+            guard,
+            "Ray's usage reports are its starter's to switch off (RAY_USAGE_STATS_ENABLED=0 before ray start); this "
+            "process can do it for itself alone.",
+        ]
+
+    @property
+    def home(self) -> str:
+        """Say which machines could share an experiment."""
+        if self.on == "ray" or len(self.machines) < 2:
+            return "one machine: nothing to share."
+        blind = [machine.name for machine in self.machines if not machine.sees_home]
+        if blind:
+            return (
+                f"not seen from {', '.join(blind)}: these score by words, compute with no other model than they have "
+                "at the same path (as the encoder that comes with Winnow), and take no steps of "
+                "an experiment, by --on or --share."
+            )
+        return "seen from all machines: each also takes steps of an experiment, by --on, or a --share of any run."
+
+    def as_json(self) -> dict[str, object]:
+        """Return the cluster with all sentences, for `--json`."""
+        machines = [asdict(machine) for machine in self.machines]
+        return {"on": self.on, "machines": machines, "bytes": self.bytes, "privacy": self.privacy, "home": self.home}
+
+    @property
+    def lines(self) -> list[str]:
+        """Return the cluster as lines of text."""
+        rows = [
+            f"{machine.name:<24} {machine.cores:>4} cores {machine.cards:>3} GPUs  "
+            f"{machine.computer if machine.answers else 'does not answer'}"
+            for machine in self.machines
+        ]
+        return [*rows, f"bytes: {self.bytes}", f"home: {self.home}", *(f"privacy: {line}" for line in self.privacy)]
+
+
+def checked_cluster(on: str) -> Cluster:
+    """Examine the cluster that `--on` names. Errors: ConfigError, ResourceError if it cannot be reached."""
+    where = executors.on(on)
+    if where == LOCAL:
+        raise ConfigError("on: local is this process, which doctor without --on tells of; give ray or ray:HOST:PORT.")
+    return Cluster(on=where, machines=examine(where.removeprefix("ray").removeprefix(":"), machine_home()))

@@ -1,32 +1,274 @@
-"""Removing a corpus or a run with everything that was made from it."""
+"""Dependents of corpora and runs: what needs them, and removing them with everything made from them."""
 
+import json
+import re
 import shutil
 import time
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
 
 from core import project_list as projects
-from core.corpora import uploads
-from core.corpora.corpus import ABOUT
+from core.corpora import roles, uploads
+from core.corpora.corpus import ABOUT, Corpus
+from core.corpora.library import Library
 from core.errors import MissingCorpus, RunError
 from core.files import bytes_in
-from core.importing.view import forget_roles
-from core.paths import within
+from core.paths import given_home, within
 from core.projects.audit import noted
-from core.projects.home import given_home, home, library, store
+from core.projects.home import home, library, store
 from core.projects.labels import size
-from core.projects.removal import Removal as Removal
-from core.projects.removal import alone, everything
 from core.runs import launch
 from core.runs.run import holders
-from core.runs.store import Run, is_run_id
+from core.runs.store import Run, RunStore, is_run_id
+
+_KIND_WORDS = {  # of one run, of several
+    "select": ("selection", "selections"),
+    "pretrain": ("training", "trainings"),
+    "finetune": ("training", "trainings"),
+    "experiment": ("experiment", "experiments"),
+    "study": ("study", "studies"),
+    "map": ("map", "maps"),
+    "similarity": ("comparison", "comparisons"),
+    "difficulty": ("measurement of bias", "measurements of bias"),
+}
+_OTHER_WORDS = ("other run", "other runs")
+_MARK = re.compile(r"\d{8}-\d{6}-[a-z][a-z0-9-]*-[0-9a-f]{4}|[0-9a-f]{24}")  # a run's id or a corpus's fingerprint
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """Runs and corpora that need a corpus.
+
+    Runs are top-level runs, newest first; a corpus that a child run reads counts as read by its top-level run.
+
+    active: running or queued; they fail without it. ended: they stay readable, but cannot run again. derived: corpora
+    made from it, directly or through others, newest first.
+    """
+
+    corpus: Corpus
+    active: tuple[Run, ...]
+    ended: tuple[Run, ...]
+    derived: tuple[Corpus, ...]
+
+    @property
+    def in_words(self) -> str:
+        """Describe the effect on ended runs ("2 selections, 1 training: they stay ..."); "" for none."""
+        if not self.ended:
+            return ""
+        it = "it stays" if len(self.ended) == 1 else "they stay"
+        return f"{', '.join(counts_in_words(self.ended))}: {it} readable, but cannot be run again"
+
+
+def counts_in_words(runs: Iterable[Run]) -> list[str]:
+    """Return the number of runs per kind as phrases: ["2 selections", "1 other run"]."""
+    counts = Counter(_KIND_WORDS.get(run.manifest.kind, _OTHER_WORDS) for run in runs)
+    kinds = dict.fromkeys((*_KIND_WORDS.values(), _OTHER_WORDS))
+    return [f"{n} {one if n == 1 else several}" for one, several in kinds if (n := counts[one, several])]
+
+
+def usage(corpus: Corpus, library: Library, store: RunStore) -> Usage:
+    """Find the runs and corpora that need `corpus` now.
+
+    An active run may still need corpora made from a corpus that it reads (its own subsets, an S_C that it would reuse).
+    So for a derived corpus, active runs that read its source count too.
+    """
+    corpora = {sealed.fingerprint: sealed for sealed in library.list()}
+    runs = {run.id: run for run in store.list()}
+    own_lineage = lineage(corpus.fingerprint, corpora)
+    active, ended = dict[str, Run](), dict[str, Run]()
+    for run in runs.values():
+        inputs = set(run.manifest.inputs.values())
+        if inputs.isdisjoint(own_lineage):
+            continue
+        outer = outermost(run, runs)
+        # A child can be resumed alone under a run that has ended. Then the child is the active run.
+        if outer.state().active or run.state().active:
+            working = outer if outer.state().active else run
+            active[working.id] = working
+        # An ended run needs nothing that was made from its corpora.
+        elif corpus.fingerprint in inputs:
+            ended[outer.id] = outer
+    derived = [
+        sealed
+        for fingerprint, sealed in corpora.items()
+        if corpus.fingerprint in lineage(fingerprint, corpora) - {fingerprint}
+    ]
+    return Usage(corpus=corpus, active=tuple(active.values()), ended=tuple(ended.values()), derived=tuple(derived))
+
+
+def lineage(fingerprint: str, corpora: Mapping[str, Corpus]) -> set[str]:
+    """Return the fingerprints of a corpus and of all its sources that are still among `corpora`."""
+    chain: list[str] = []
+    while fingerprint and fingerprint not in chain:  # origins come from files and may form a circle
+        chain.append(fingerprint)
+        fingerprint = corpora[fingerprint].parent if fingerprint in corpora else ""
+    return set(chain)
+
+
+def outermost(run: Run, runs: Mapping[str, Run]) -> Run:
+    """Return the top-level run that started `run`, directly or through others; `run` itself if that was removed."""
+    while (parent := run.manifest.parent) and parent in runs:
+        run = runs[parent]
+    return run
+
+
+def runs_with_roles(
+    runs: Iterable[Run],
+    roles: Mapping[str, str],
+    library: Library,
+    unread: Callable[[Run], Collection[str]] = lambda run: (),
+) -> list[Run]:
+    """Return the runs whose corpora have the given roles ({role: fingerprint}) or were made from those corpora.
+
+    An input named after a role (`train`, `test.0`) must be the corpus of that role. A run without such inputs must read
+    one of the corpora. Without roles all runs are returned; a run without inputs always is.
+    unread: returns roles that a run names but does not read; their corpora may be any.
+    """
+    corpora = {corpus.fingerprint: corpus for corpus in library.list()}
+    return [run for run in runs if _has_roles(run, roles, corpora, unread(run))]
+
+
+def _has_roles(run: Run, roles: Mapping[str, str], corpora: Mapping[str, Corpus], unread: Collection[str]) -> bool:
+    """Return True if the inputs that `run` reads are, or were made from, the corpora that have their roles."""
+    lineages: dict[str, set[str]] = {}  # of `test.0` and `test.1` together
+    for name, fingerprint in run.manifest.inputs.items():
+        if (role := name.partition(".")[0]) not in unread:
+            lineages.setdefault(role, set()).update(lineage(fingerprint, corpora))
+    named = [roles[role] in lineages[role] for role in lineages.keys() & roles.keys()]
+    if named:  # only these decide: inputs under other names may be any corpus
+        return all(named)
+    return not roles or not lineages or not set(roles.values()).isdisjoint(set[str]().union(*lineages.values()))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Removal:
+    """Corpora, runs and exports to remove; what others depend on comes first.
+
+    active: running or queued runs that need some of it; they block the removal. exports: files in the home.
+    """
+
+    corpora: tuple[Corpus, ...]
+    runs: tuple[Run, ...]
+    active: tuple[Run, ...]
+    exports: tuple[Path, ...]
+
+    @property
+    def in_words(self) -> str:
+        """Return counts of everything to remove: "2 corpora, 1 selection, 3 parts of these runs"."""
+        here = {run.id for run in self.runs}
+        parts = [run for run in self.runs if run.manifest.parent in here]
+        listed = [_number(len(self.corpora), "corpus", "corpora")] if self.corpora else []
+        listed += counts_in_words(run for run in self.runs if run not in parts)
+        listed += [_number(len(parts), "part of these runs", "parts of these runs")] if parts else []
+        listed += [_number(len(self.exports), "export", "exports")] if self.exports else []
+        return ", ".join(listed)
+
+
+def _number(n: int, one: str, several: str) -> str:
+    return f"{n:,} {one if n == 1 else several}"
+
+
+def _everything(mark: str, library: Library, store: RunStore) -> Removal:
+    """Return the corpus or run `mark` (a fingerprint or an id) and everything that depends on it.
+
+    A corpus or run depends on the corpora and runs that its description, options or result name. A run takes with it
+    the parts that no other run needs. An export names its run in its file name.
+    """
+    corpora, runs = {corpus.fingerprint: corpus for corpus in library.list()}, {run.id: run for run in store.list()}
+    named = {mark: _named(corpus.path / ABOUT) for mark, corpus in corpora.items()}
+    named |= {name: _needed(run) for name, run in runs.items()}
+    going = {mark: None}  # in the order of discovery
+    size = 0
+    while len(going) > size:  # add dependents until the set stops growing
+        size = len(going)
+        going |= {name: None for name, marks in named.items() if not marks.isdisjoint(going)}
+        going |= dict.fromkeys(_own_parts(going, runs, named))
+    return Removal(
+        corpora=tuple(corpora[name] for name in going if name in corpora),
+        runs=tuple(runs[name] for name in going if name in runs),
+        active=_blocking(going, corpora, runs, library, store),
+        exports=_exports(store.home / "exports", [name for name in going if name in runs]),
+    )
+
+
+def _alone(run: Run, store: RunStore) -> list[Run]:
+    """Return a run and the parts of it that no other run needs."""
+    runs = {other.id: other for other in store.list()}
+    named = {name: _needed(other) for name, other in runs.items()}
+    return [run, *(runs[name] for name in _own_parts({run.id}, runs, named))]
+
+
+def _needed(run: Run) -> set[str]:
+    """Return the fingerprints and ids that a run depends on, without the run that started it."""
+    text = json.dumps([run.manifest.config, run.manifest.inputs])
+    return _named(run.result_file).union(_MARK.findall(text))
+
+
+def _named(file: Path) -> set[str]:
+    """Return the ids of runs and fingerprints of corpora that occur in a file."""
+    return set(_MARK.findall(file.read_text(encoding="utf-8", errors="replace"))) if file.exists() else set()
+
+
+def _own_parts(going: Collection[str], runs: Mapping[str, Run], named: Mapping[str, set[str]]) -> list[str]:
+    """Return runs started for `going`, directly or through others, except those that a remaining run needs."""
+    parts = _begun_for(going, runs, named)
+    while parts:
+        stays = [name for name in runs if name not in going and name not in parts]
+        needed = set[str]().union(*(named[name] | _named(runs[name].events_file) for name in stays))
+        if needed.isdisjoint(parts):
+            break
+        parts -= needed  # a part that stays may itself need another part
+    return [name for name in runs if name in parts and name not in going]
+
+
+def _begun_for(going: Collection[str], runs: Mapping[str, Run], named: Mapping[str, set[str]]) -> set[str]:
+    """Return the parts of `going`, their own parts, and parts that they reuse of a removed run."""
+    parts, size = set[str](), -1
+    while len(parts) > size:
+        size, users = len(parts), [name for name in runs if name in going or name in parts]
+        used = set[str]().union(*(named[name] | _named(runs[name].events_file) for name in users))
+        begun = {name: run.manifest.parent for name, run in runs.items() if not _made_corpora(run, runs)}
+        parts |= {name for name, by in begun.items() if by in users or (by and by not in runs and name in used)}
+    return parts
+
+
+def _made_corpora(run: Run, runs: Mapping[str, Run]) -> bool:
+    """Return True for an import or split that an `intake` started: it made corpora of its own."""
+    begun_by = runs.get(run.manifest.parent or "")
+    return begun_by is not None and begun_by.manifest.kind == "intake" and run.result_file.exists()
+
+
+def _blocking(
+    going: Iterable[str], corpora: Mapping[str, Corpus], runs: Mapping[str, Run], library: Library, store: RunStore
+) -> tuple[Run, ...]:
+    """Return active runs that are in `going`, need a corpus in it, or reuse a run in it."""
+    blocking = dict[str, Run]()
+    for run in runs.values():
+        if run.state().active and (run.id in going or not _named(run.events_file).isdisjoint(going)):
+            outer = outermost(run, runs)
+            blocking[outer.id] = outer
+    for name in going:
+        if name in corpora:
+            blocking |= {run.id: run for run in usage(corpora[name], library, store).active}
+    return tuple(blocking.values())
+
+
+def _exports(folder: Path, run_ids: Iterable[str]) -> tuple[Path, ...]:
+    """Return exports named after a run: its whole id or its last four digits (`choice-1a2b-10pct.txt`)."""
+    files = sorted(folder.iterdir()) if folder.is_dir() else []
+    marks = [(run_id, f"-{run_id[-4:]}-") for run_id in run_ids]
+    return tuple(path for path in files if any(whole in path.name or short in path.name for whole, short in marks))
 
 
 def removal(reference: str) -> Removal:
-    """The removal of a corpus (name, fingerprint; of a removed one all of it) or a run (id), with all that needs it.
+    """Return what removing a corpus (name or fingerprint) or a run (id) would remove.
 
-    Errors: CorpusError, RunError where it is not here.
+    A corpus that was removed before may be given by its whole fingerprint. Errors: CorpusError, RunError if unknown.
     """
-    return everything(_mark(reference), library(), store())
+    return _everything(_mark(reference), library(), store())
 
 
 def _mark(reference: str) -> str:
@@ -41,22 +283,22 @@ def _mark(reference: str) -> str:
 
 
 def removal_alone(run_id: str) -> tuple[list[Run], int]:
-    """Runs that `remove_run` deletes, and the bytes that this frees. Errors: RunError where it is not here."""
-    runs = alone(store().get(run_id), store())
+    """Return the runs that `remove_run` deletes, and the bytes that this frees. Errors: RunError."""
+    runs = _alone(store().get(run_id), store())
     return runs, sum(map(size, runs))
 
 
 def bytes_of(doomed: Removal) -> int:
-    """Bytes that `remove_everything` frees."""
+    """Return the bytes that `remove_everything` frees."""
     return sum(map(size, doomed.runs)) + sum(map(bytes_in, (*(each.path for each in doomed.corpora), *doomed.exports)))
 
 
 def remove_everything(reference: str) -> Removal:
-    """Delete a corpus or a run and all that was made from it; what went.
+    """Delete a corpus or a run and everything made from it. Return what was deleted.
 
-    Errors: RunError while a run at work or queued needs some of it; nothing is deleted then.
+    Errors: RunError while an active run needs some of it; nothing is deleted then.
     """
-    with store().critical():  # no run begins between the question and the deletion
+    with store().critical():  # no run can start between the check and the deletion
         doomed = removal(reference)
         if doomed.active:
             runs = ", ".join(run.id for run in doomed.active)
@@ -66,35 +308,31 @@ def remove_everything(reference: str) -> Removal:
             )
         names = {"runs": [run.id for run in doomed.runs], "corpora": [corpus.fingerprint for corpus in doomed.corpora]}
         with noted("remove", **names):
-            _remove(doomed)
-    forget_roles({corpus.fingerprint for corpus in doomed.corpora})
+            for path in doomed.exports:
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+            for run in reversed(doomed.runs):  # dependents first, so that an interrupted removal can be repeated
+                store().remove(run.id)
+            for corpus in reversed(doomed.corpora):
+                library().remove(corpus.fingerprint)
+    roles.forget(home(), {corpus.fingerprint for corpus in doomed.corpora})
     return doomed
 
 
-def _remove(doomed: Removal) -> None:
-    for path in doomed.exports:
-        shutil.rmtree(path) if path.is_dir() else path.unlink()
-    for run in reversed(doomed.runs):  # what is interrupted still leads to the rest from its beginning
-        store().remove(run.id)
-    for corpus in reversed(doomed.corpora):
-        library().remove(corpus.fingerprint)
-
-
 def remove_run(run_id: str) -> None:
-    """Delete a run and what it made, except what other runs need. Errors: RunError while it runs."""
+    """Delete a run and its parts, except those that other runs need. Errors: RunError while it runs."""
     with store().critical():
-        first, *parts = alone(store().get(run_id), store())
+        first, *parts = _alone(store().get(run_id), store())
         with noted("remove", runs=[first.id, *(part.id for part in parts)]):
             store().remove(first.id)
             for part in parts:
-                with suppress(RunError):  # at work by itself
+                with suppress(RunError):  # resumed alone and still running
                     store().remove(part.id)
 
 
 def sweep() -> None:
-    """Delete what nobody came back for in a day: uploads, tries that were never shown, what killed processes left.
+    """Delete what was abandoned for a day in every project: uploads and typed texts.
 
-    A run whose canceller was killed before it has stopped is seen to its end. In every project.
+    Finish the cancelling of runs whose cancelling process was killed.
     """
     for project in projects.listed(given_home()):
         with within(project.slug):
@@ -109,5 +347,5 @@ def _sweep() -> None:
     for corpus in library().list():
         typed = "typed" in corpus.origin and len(corpus.names) == 1
         if typed and time.time() - (corpus.path / ABOUT).stat().st_mtime > uploads.STALE:
-            with suppress(RunError):  # one that is at work after all
+            with suppress(RunError):  # an active run needs it
                 remove_everything(corpus.fingerprint)

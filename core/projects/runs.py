@@ -18,7 +18,7 @@ from core.kind import refuse_red as refuse
 from core.kinds import KINDS as KINDS
 from core.projects.audit import note, noted, ready
 from core.projects.home import home, library, store
-from core.projects.usage import runs_with_roles
+from core.projects.removals import runs_with_roles
 from core.results import Role
 from core.runs import executors, launch, worker
 from core.runs.events import Event as Event

@@ -6,9 +6,8 @@ import streamlit as st
 
 from core.importing import view as corpora
 from core.projects import removals
-from core.projects.removals import Removal
+from core.projects.removals import Removal, Usage
 from core.projects.runs import Run
-from core.projects.usage import Usage
 from pages.ui.presses import pressed
 from pages.ui.runs.links import link
 from pages.ui.runs.words import run_titles, title

@@ -15,7 +15,7 @@ from core.importing import view as facade_corpora
 from core.kind import register
 from core.kinds import KINDS
 from core.projects import removals, runs
-from core.projects.usage import runs_with_roles
+from core.projects.removals import runs_with_roles
 from core.runs.context import RunContext
 from core.runs.events import EventLog
 from core.runs.store import Run, RunStore

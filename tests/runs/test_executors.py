@@ -16,7 +16,7 @@ import pytest
 from core import cards
 from core.encoders.embed import EmbedWork
 from core.errors import Cancelled, ModelError
-from core.projects.cluster import checked
+from core.projects.machine import checked_cluster
 from core.runs.executors import checkup, engine, on_ray
 from core.runs.store import Run
 from core.runs.versions import versions
@@ -154,14 +154,14 @@ def test_a_cancelled_run_leaves_no_worker_two_seconds_later_and_is_resumed_here(
 def test_a_cluster_is_checked_before_anything_is_sent_there(
     home: Path, cluster: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    there = checked(cluster)
+    there = checked_cluster(cluster)
     told = [(machine.cores, machine.cards, machine.guarded, machine.sees_home) for machine in there.machines]
     assert told == [(1, 0, True, True)] * 2
     assert {machine.computer for machine in there.machines} == {cards.processor()}
     assert not there.bad
     with monkeypatch.context() as patch:
         patch.setattr(checkup, "versions", lambda: {**versions(), "numpy": "0.1"})
-        other = checked(cluster)
+        other = checked_cluster(cluster)
     assert other.bad
     assert "here 0.1" in other.bytes
     monkeypatch.setattr(checkup, "PATIENCE", 30.0)
