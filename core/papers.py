@@ -11,9 +11,12 @@ _LIST = Path(__file__).resolve().parents[1] / "assets" / "papers.toml"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
-    """A table or figure. page: its file's name without `.py`. commands: what follows `python -m core`, capitals being
-    the user's corpora and runs; none if Winnow does not make it. evidence: how the stored output in PAPERS.md falls
-    short of the command."""
+    """A table or figure.
+
+    page: its file name without `.py`, "" if only a command makes it. commands: arguments of `python -m core`, with the
+    user's corpora and runs in capitals; empty if Winnow does not make it. evidence: how the stored output in PAPERS.md
+    falls short of the command.
+    """
 
     item: str
     shows: str

@@ -35,7 +35,8 @@ def _item(item: papers.Item) -> None:
         name, where = st.columns([4, 1], vertical_alignment="center")
         name.markdown(f"**{plain(item.item)}**: {plain(item.shows)}")
         with where:
-            page_link(f"pages/{item.page}.py", label=item.page.split("_")[1], icon=":material/arrow_forward:")
+            if item.page:
+                page_link(f"pages/{item.page}.py", label=item.page.split("_")[1], icon=":material/arrow_forward:")
         if item.commands:
             command_lines(*(f"python -m core {command}" for command in item.commands))
         st.caption(plain(item.differs))

@@ -1,1 +1,1 @@
-"""Select sentences of an assisting labelled corpus, and test whether they help."""
+"""Select sentences of an assisting labelled corpus, and test if they help."""

@@ -337,12 +337,8 @@ class PairReporter:
 
     def __init__(self, context: RunContext, about: str, aloud: bool) -> None:
         self._context, self._about, self._aloud = context, about, aloud
-        self.stage, self.progress, self.metric, self.check = (
-            context.stage,
-            context.progress,
-            context.metric,
-            context.check,
-        )
+        self.stage, self.progress = context.stage, context.progress
+        self.metric, self.check = context.metric, context.check
         self.notes: list[str] = []
 
     def note(self, text: str) -> None:

@@ -291,7 +291,8 @@ def page(known: Mapping[tuple[str, str], Line]) -> str:
         parts += [f"## {paper.name}\n", f"[{paper.title}]({paper.link})\n"]
         for item in paper.items:
             commands = "".join(f"    python -m core {command}\n" for command in item.commands)
-            parts += [f"### {item.item}\n", f"{item.shows} Page: {item.page.split('_')[1]}. {item.differs}\n", commands]
+            where = f" Page: {item.page.split('_')[1]}." if item.page else ""
+            parts += [f"### {item.item}\n", f"{item.shows}{where} {item.differs}\n", commands]
             if line := known.get((paper.name, item.item)):
                 parts += [f"{item.evidence}\n"] if item.evidence else []
                 if tuple(line["commands"]) != RUNS[paper.name][item.item]:
