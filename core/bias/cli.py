@@ -7,13 +7,13 @@ from pathlib import Path
 import click
 
 from core.bias import view
+from core.bias.frontier import averages
 from core.cli.options import CORPUS, FILE, config_options, given, several
 from core.cli.terminal import artifact, echo, finish, json_option, progress, report
 from core.errors import ConfigError
 from core.experiment import deliver
 from core.projects import runs
 from core.projects.runs import Run
-from core.tagging import view as taggers
 
 DIFFICULTY, REBUILD, ROBUSTNESS = (runs.KINDS[kind].config for kind in ("difficulty", "rebuild", "robustness"))
 _OUTPUT = click.option(
@@ -100,9 +100,9 @@ def _write(run: Run, output: str) -> Mapping[str, str]:
 @json_option
 def frontier(taggers_tested: tuple[str, ...], train: str, as_json: bool) -> None:
     """Show F1 of finished finetune RUNS on each of their test sets, with and without ambiguous slots."""
-    rows = taggers.frontier(taggers_tested, runs.fingerprint_of(train, progress) if train else "")
+    rows = view.frontier(taggers_tested, runs.fingerprint_of(train, progress) if train else "")
     if as_json:
-        report({"rows": [asdict(row) for row in rows], "average": taggers.averages(rows)}, as_json)
+        report({"rows": [asdict(row) for row in rows], "average": averages(rows)}, as_json)
         return
     echo(f"{'run':<34}{'test set':<34}{'mentions':>9}{'F1':>8}{'sd':>7}{'ambiguous':>11}{'F1 without':>12}")
     for row in rows:

@@ -1,9 +1,9 @@
-"""What pages and commands ask of `difficulty`, `rebuild` and `robustness` runs; loads no torch."""
+"""Questions of pages and commands about measurements, reviews, new training and test sets, and taggers on them."""
 
 import csv
 import io
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -11,8 +11,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from core.bias import frontier as frontiers
 from core.bias import rebuild, result, reviews
-from core.bias.plot import CeimPanel, ceim_bars
+from core.bias.frontier import FrontierRow
+from core.bias.plot import CeimPanel, TaggerPoint, best_of_both, ceim_bars
 from core.bias.result import BAND, Diff, DifficultyResult, Mention, RebuildResult, RobustnessResult
 from core.bias.reviews import Action, Reviews
 from core.bias.robustness import FINDERS
@@ -326,6 +328,11 @@ def changed(run_id: str, start: int = 0, n: int = 20) -> list[Diff]:
     return result.diffs(result.read_edits(run), before, after, start, n, slots=result.read_slots(run))
 
 
+def changed_sentences(run_id: str) -> int:
+    """Return the number of sentences that a finished `rebuild` or `robustness` run changed or made."""
+    return len({edit.row for edit in result.read_edits(store().get(run_id))})
+
+
 def set_file(run_id: str) -> Path:
     """Return the CoNLL file that a finished `rebuild` or `robustness` run made."""
     return result.sentences_file(store().get(run_id))
@@ -351,3 +358,57 @@ def finders() -> dict[str, str]:
     done = sorted(store().list(*FINDERS, state="succeeded"), key=lambda run: run.id, reverse=True)
     here = [run for run in done if run.manifest.inputs["corpus"] in names]
     return run_titles(here, lambda run: names[run.manifest.inputs["corpus"]])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TestedAlike:
+    """Finished `finetune` runs with the same test sets. tests: the unchanged set first. runs: newest first."""
+
+    tests: tuple[str, ...]
+    runs: tuple[str, ...]
+
+
+def tested_alike() -> list[TestedAlike]:
+    """Group runs with two or more test sets, the group of the newest run first; skip runs with removed test sets."""
+    runs_by_tests: dict[tuple[str, ...], list[str]] = defaultdict(list)
+    here = {corpus.fingerprint for corpus in library().list()}
+    for run in store().list("finetune", state="succeeded"):
+        tests = tuple(run.manifest.config["test"])
+        if len(tests) > 1 and here.issuperset(tests):
+            runs_by_tests[tests].append(run.id)
+    return [TestedAlike(tests=tests, runs=tuple(runs)) for tests, runs in runs_by_tests.items()]
+
+
+def frontier(runs: Sequence[str], train: str = "") -> list[FrontierRow]:
+    """Return rows of finished `finetune` runs on the unchanged and the robustness test sets. Errors: RunError."""
+    return frontiers.frontier([store().get(run) for run in runs], library(), train)
+
+
+def standings(run_ids: Sequence[str]) -> list[FrontierRow]:
+    """Return `frontier` rows of runs with the same test sets.
+
+    One corpus decides which slots are ambiguous for all runs with these test sets, so that the scores of a tagger do
+    not depend on which others are shown.
+    """
+    tests = tuple(store().get(run_ids[0]).manifest.config["test"])
+    alike = next((group.runs for group in tested_alike() if group.tests == tests), run_ids)
+    return _standings(tuple(run_ids), frontiers.known_train([store().get(run) for run in alike], library()).fingerprint)
+
+
+@kept_per_home(8)
+def _standings(run_ids: tuple[str, ...], train: str) -> list[FrontierRow]:
+    return frontier(run_ids, train)
+
+
+def frontier_points(
+    rows: Sequence[FrontierRow], test: str, names: Mapping[str, str], *, certain: bool
+) -> list[TaggerPoint]:
+    """Return points of one robustness set for the figure. rows: of `standings`. certain: without ambiguous slots."""
+    f1s = {(row.run, row.test): row.certain_f1 if certain else row.micro_f1 for row in rows}
+    plain = {row.run: f1s[row.run, row.test] for row in rows if row.kind == "test"}
+    hard = {row.run: f1s[row.run, row.test] for row in rows if row.test == test}
+    best = best_of_both(*(np.array([np.mean(side[run]) for run in hard]) for side in (plain, hard)))
+    return [
+        TaggerPoint(name=names[run], plain=plain[run], hard=hard[run], best=bool(ahead))
+        for run, ahead in zip(hard, best, strict=True)
+    ]

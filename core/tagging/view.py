@@ -1,6 +1,5 @@
-"""What pages and commands ask about trainings and taggers: curves, estimates, models, names, comparable test sets."""
+"""What pages and commands ask about trainings and taggers: curves, estimates, models, names."""
 
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -10,12 +9,6 @@ from statistics import mean
 import numpy as np
 
 from core.bias.difficulty import DifficultyConfig
-from core.bias.frontier import FrontierRow as FrontierRow
-from core.bias.frontier import averages as averages
-from core.bias.frontier import frontier as frontier_rows
-from core.bias.frontier import known_train
-from core.bias.plot import TaggerPoint, best_of_both
-from core.bias.result import read_edits
 from core.encoders.vectors import ImportResult, imports
 from core.errors import RunError, WinnowError
 from core.experiment import result as leaderboard
@@ -209,25 +202,6 @@ def _on_dev(f1s: Sequence[float] | None, aside: str = "") -> str:
     return f" (score {mean(f1s):.1f} on the dev set{aside})" if f1s else ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TestedAlike:
-    """Finished `finetune` runs with the same test sets. tests: the unchanged set first. runs: newest first."""
-
-    tests: tuple[str, ...]
-    runs: tuple[str, ...]
-
-
-def tested_alike() -> list[TestedAlike]:
-    """Group runs with two or more test sets, the group of the newest run first; skip runs with removed test sets."""
-    runs_by_tests: dict[tuple[str, ...], list[str]] = defaultdict(list)
-    here = {corpus.fingerprint for corpus in library().list()}
-    for run in store().list("finetune", state="succeeded"):
-        tests = tuple(run.manifest.config["test"])
-        if len(tests) > 1 and here.issuperset(tests):
-            runs_by_tests[tests].append(run.id)
-    return [TestedAlike(tests=tests, runs=tuple(runs)) for tests, runs in runs_by_tests.items()]
-
-
 def here() -> dict[str, str]:
     """Return finished `finetune` runs whose model is still here, newest first: {run id: name}."""
     return names([run.id for run in store().list("finetune", state="succeeded") if models.is_here(run)])
@@ -289,50 +263,10 @@ def _named(run: Run) -> str:
     return f"{encoder(run.manifest.config['init'])} on {corpus_name(run.manifest.config['train'])}"
 
 
-def frontier(runs: Sequence[str], train: str = "") -> list[FrontierRow]:
-    """Return rows of finished `finetune` runs on the unchanged and the robustness test sets. Errors: RunError."""
-    return frontier_rows([store().get(run) for run in runs], library(), train)
-
-
-def standings(run_ids: Sequence[str]) -> list[FrontierRow]:
-    """Return `frontier` rows of runs with the same test sets.
-
-    One corpus decides which slots are ambiguous for all runs with these test sets, so that the scores of a tagger do
-    not depend on which others are shown.
-    """
-    tests = tuple(store().get(run_ids[0]).manifest.config["test"])
-    alike = next((group.runs for group in tested_alike() if group.tests == tests), run_ids)
-    return _standings(tuple(run_ids), known_train([store().get(run) for run in alike], library()).fingerprint)
-
-
-@kept_per_home(8)
-def _standings(run_ids: tuple[str, ...], train: str) -> list[FrontierRow]:
-    return frontier(run_ids, train)
-
-
-def frontier_points(
-    rows: Sequence[FrontierRow], test: str, names: Mapping[str, str], *, certain: bool
-) -> list[TaggerPoint]:
-    """Return points of one robustness set for the figure. rows: of `standings`. certain: without ambiguous slots."""
-    f1s = {(row.run, row.test): row.certain_f1 if certain else row.micro_f1 for row in rows}
-    plain = {row.run: f1s[row.run, row.test] for row in rows if row.kind == "test"}
-    hard = {row.run: f1s[row.run, row.test] for row in rows if row.test == test}
-    best = best_of_both(*(np.array([np.mean(side[run]) for run in hard]) for side in (plain, hard)))
-    return [
-        TaggerPoint(name=names[run], plain=plain[run], hard=hard[run], best=bool(ahead))
-        for run, ahead in zip(hard, best, strict=True)
-    ]
-
-
 def tagged(run_id: str) -> TagResult | PredictResult:
     """Return the result of a finished `tag` or `predict` run. Errors: RunError."""
     run = store().get(run_id)
     return result.read(run, TagResult) if run.manifest.kind == "tag" else result.read(run, PredictResult)
-
-
-def changed_sentences(run_id: str) -> int:
-    """Return the number of sentences that a finished `rebuild` or `robustness` run changed or made."""
-    return len({edit.row for edit in read_edits(store().get(run_id))})
 
 
 def imported_vectors() -> Mapping[str, ImportResult]:

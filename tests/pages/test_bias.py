@@ -327,11 +327,11 @@ def test_harder_test_sets_are_shown_with_their_edits_and_a_frontier_of_taggers(h
     assert diff.unsure == {edit.start for edit in diff.edits} == {0, 1}
     hard = Library(home).find(oov.result()["corpus"])
     runs = [tuned_on_both(home, made, hard, init, skill) for init, skill in (("tiny", 0.4), ("minilm", 0.6))]
-    (group,) = training.tested_alike()
+    (group,) = bias.tested_alike()
     assert group.tests == (made["test"].fingerprint, hard.fingerprint)
     assert sorted(group.runs) == sorted(runs)
-    points = training.frontier_points(
-        training.standings(group.runs), hard.fingerprint, training.names(group.runs), certain=False
+    points = bias.frontier_points(
+        bias.standings(group.runs), hard.fingerprint, training.names(group.runs), certain=False
     )
     assert {one.name: one.best for one in points} == {"tiny on my train": False, "minilm on my train": True}
     app = opened(PAGE)

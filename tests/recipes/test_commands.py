@@ -12,6 +12,7 @@ import click
 import pytest
 
 from core import shown_command as commands
+from core.bias import view as bias
 from core.cli.main import main, run_main
 from core.cli.options import CORPUS
 from core.config import fields_with
@@ -217,7 +218,7 @@ def test_a_corpus_goes_by_its_file_or_its_name(
     execute = runs.execute
     monkeypatch.setattr(runs, "execute", instead)
     monkeypatch.setattr(corpora, "audit_result", lambda run_id: SimpleNamespace(flags={}, near_rules={}))
-    monkeypatch.setattr(training, "frontier", instead)
+    monkeypatch.setattr(bias, "frontier", instead)
     monkeypatch.setattr(experiments, "calibration", instead)
     monkeypatch.setattr(runs, "refuse_red", lambda kind, options, **others: ())
     monkeypatch.setattr(corpora, "check_project", instead)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from core.bias import view
+from core.bias.frontier import averages
 from core.bias.result import Slot, read_edits, read_mentions, read_slots
 from core.corpora import readers
 from core.corpora.corpus import Corpus
@@ -19,7 +20,6 @@ from core.projects import removals
 from core.projects import runs as facade_runs
 from core.runs import Run
 from core.runs.store import RunStore
-from core.tagging import view as taggers
 from core.tagging.config import FinetuneConfig
 from core.text.sentence import Sentence
 from tests.conftest import Command, Seal, sentence
@@ -253,22 +253,22 @@ def test_robust_sets_are_scored_beside_the_plain_one(made: Given, home: Path, un
 
     train, test = made["train"].fingerprint, made["test"].fingerprint
     tagged = tuned(train=train, dev=train, test=(test, *(run.result()["corpus"] for run in runs)), seeds=(1, 2))
-    rows = taggers.frontier([tagged.id])
+    rows = view.frontier([tagged.id])
     assert [row.kind for row in rows] == ["test", "oov", "cross-category", "typos"]
     for row, told in zip(rows, tagged.result()["tests"], strict=True):
         assert row.micro_f1 == pytest.approx(told["micro_f1"], abs=1e-3)  # a second way to the same figure
         assert len(row.certain_f1) == 2
     assert sum(row.ambiguous for row in rows[1:]) == sum(run.result()["ambiguous"] for run in runs)
-    assert taggers.averages(rows) == {tagged.id: pytest.approx(sum(r.mean for r in rows) / 4, abs=1e-3)}
+    assert averages(rows) == {tagged.id: pytest.approx(sum(r.mean for r in rows) / 4, abs=1e-3)}
     other = tuned(train=train, dev=train, test=(test,))
     with pytest.raises(ConfigError, match="tested on different corpora"):
-        taggers.frontier([tagged.id, other.id])
+        view.frontier([tagged.id, other.id])
     for run in (made["run"], runs[0]):
         with pytest.raises(ConfigError, match=rf"{run.id} is a {run.manifest.kind} run .*give finetune runs"):
-            taggers.frontier([run.id])
+            view.frontier([run.id])
     begun = RunStore(home).create("finetune", {"test": []}, {}, versions={}, key="begun")
     with pytest.raises(ConfigError, match="give finetune runs that have succeeded"):
-        taggers.frontier([begun.id])
+        view.frontier([begun.id])
 
 
 def test_ambiguity_does_not_depend_on_the_order_of_the_taggers(
@@ -282,11 +282,11 @@ def test_ambiguity_does_not_depend_on_the_order_of_the_taggers(
     assert sum(more.types.values()) > sum(whole.types.values())
     options = {"dev": whole.fingerprint, "test": (made["test"].fingerprint, imported.fingerprint)}
     runs = [tuned(**options, train=train.fingerprint).id for train in (part, more, larger)]
-    rows = taggers.frontier(runs[:2])
+    rows = view.frontier(runs[:2])
     assert {row.known for row in rows} == {whole.fingerprint}
-    assert taggers.frontier([runs[1], runs[0]]) == [*rows[2:], *rows[:2]]
-    assert {row.known for row in taggers.standings(runs[:1])} == {larger.fingerprint}  # of all with the same tests
-    assert {row.known for row in taggers.frontier(runs, part.fingerprint)} == {part.fingerprint}
+    assert view.frontier([runs[1], runs[0]]) == [*rows[2:], *rows[:2]]
+    assert {row.known for row in view.standings(runs[:1])} == {larger.fingerprint}  # of all with the same tests
+    assert {row.known for row in view.frontier(runs, part.fingerprint)} == {part.fingerprint}
 
 
 def test_two_stages_are_an_option_and_one_is_the_default(made: Given) -> None:

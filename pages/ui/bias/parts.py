@@ -12,7 +12,6 @@ from core.bias import view as bias
 from core.bias.result import Diff
 from core.bias.view import MentionRow
 from core.results import IntArray
-from core.tagging import view as taggers
 from core.text.sentence import Entity
 from pages.ui.frame import guard, looked, where_text_is_here
 from pages.ui.grid import grid
@@ -115,7 +114,7 @@ def changes(run_id: str, key: str) -> None:
     """Draw changed sentences of a `rebuild` or `robustness` run, before and after, in pages."""
     with guard(), where_text_is_here():
         looked(bias.new_set(run_id))
-        n = taggers.changed_sentences(run_id)
+        n = bias.changed_sentences(run_id)
         pages = max(-(-n // PAGE), 1)
         st.markdown(f"**{n:,} changed sentences**, before and after")
         page = st.number_input("Page", 1, pages, 1, key=f"{key}.page.{run_id}", width=120) if pages > 1 else 1

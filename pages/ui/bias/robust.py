@@ -10,13 +10,13 @@ import streamlit as st
 from core import shown_command as commands
 from core.bias import plot
 from core.bias import view as bias
+from core.bias.frontier import FrontierRow, averages
 from core.experiment import deliver, results
 from core.importing import view as corpora
 from core.projects import runs
 from core.projects.runs import Run
 from core.shown import count
 from core.tagging import view as taggers
-from core.tagging.view import FrontierRow, TestedAlike
 from core.terms import TEST, TRAIN
 from pages.ui.bias.parts import changes
 from pages.ui.frame import guard, where_text_is_here
@@ -164,7 +164,7 @@ def _frontier() -> None:
     """Compare finished taggers that were tested on the same sets."""
     with guard(), where_text_is_here():
         st.subheader("How well taggers cope", anchor=False)
-        groups = taggers.tested_alike()
+        groups = bias.tested_alike()
         if not groups:
             st.info("No finished tagger has been tested on several test sets yet.")
             return
@@ -181,7 +181,7 @@ def _frontier() -> None:
         if not picked:
             return
         certain = st.toggle("Leave ambiguous names out of the scores", False, key="bias.certain")
-        rows = taggers.standings(picked)
+        rows = bias.standings(picked)
         plain_name = results.corpus_name(group.tests[0])
         for i, test in enumerate(group.tests[1:]):
             if i % 2 == 0:
@@ -191,13 +191,13 @@ def _frontier() -> None:
         _numbers(rows, group.tests, names)
 
 
-def _group(group: TestedAlike) -> str:
+def _group(group: bias.TestedAlike) -> str:
     first, *others = map(results.corpus_name, group.tests)
     return f"{first}, {', '.join(others)} ({count(len(group.runs), 'tagger')})"
 
 
 def _set(rows: Sequence[FrontierRow], test: str, plain_name: str, names: dict[str, str], certain: bool) -> None:
-    points = taggers.frontier_points(rows, test, names, certain=certain)
+    points = bias.frontier_points(rows, test, names, certain=certain)
     hard = results.corpus_name(test)
     st.markdown(f"**{plain(hard)}**")
     figure = plot.frontier(points, x=f"score (F1) on {plain_name}", y="score (F1) on this set")
@@ -209,14 +209,14 @@ def _numbers(rows: Sequence[FrontierRow], tests: Sequence[str], names: dict[str,
     """Draw a table of all sets, with and without ambiguous names; the mean comes last, as in Ma et al. 2023."""
     heads = {"name": "Tagger"}
     lines: dict[str, dict[str, str]] = {}
-    averages = taggers.averages(rows)
+    means = averages(rows)
     for row in rows:
         certain = f"certain_{row.test}"
         heads |= {row.test: row.name, certain: f"{row.name}, certain names"}
         line = lines.setdefault(row.run, {"name": names[row.run]})
         line |= {row.test: spread(row.mean, row.sd), certain: spread(row.certain_mean, row.certain_sd)}
     for run, line in lines.items():
-        line["average"] = f"{averages[run]:.2f}"
+        line["average"] = f"{means[run]:.2f}"
     table(list(lines.values()), {**heads, "average": "Mean of all sets"}, "Scores (F1) by tagger and set", wrapped=())
     unsure = {row.test: f"{plain(row.name)}: {row.ambiguous:,} of {row.mentions:,}" for row in rows}
     st.caption(
