@@ -50,7 +50,7 @@ class AssistConfig(WordVectorOptions, SklConfig):
     test: str = option(..., "Test set of the primary corpus.", corpus=True)
     thresholds: tuple[float, ...] = option(tuple(map(float, SWEEP)), "Thresholds to try.")
     shares: tuple[Share, ...] = option(
-        ("all",), "Layers that both corpora share: all, sub-word (the char-CNN only), or one after the other."
+        ("all",), "Layers that both corpora share: all, sub-word (the char-CNN only), or both in turn."
     )
     network: Literal["encoder", "bilstm", "charcnn"] = option(
         "charcnn", "charcnn is the network of Murthy et al. 2018; encoder starts from init."
