@@ -1,6 +1,6 @@
-"""`pretrain`: an encoder's masked language modelling continued on T_C, D_C, S_C or several of them.
+"""`pretrain`: continued masked language modelling of an encoder on T_C, D_C, S_C or several of them.
 
-On several GPUs or machines the same command under torchrun; the first process owns the run, the others train along:
+On several GPUs or machines, start the command with torchrun; the first process owns the run, the others join it:
 
     torchrun --nproc-per-node 4 -m core pretrain --corpus T_C --corpus S_C --init bert-base-cased
 """
@@ -40,52 +40,58 @@ _FITTED = (
 
 
 class PretrainOptions(MlmSettings):
-    """Options: how to read, what not to, what else to look at meanwhile: all that arms of an experiment have alike."""
+    """Options that all variants of an experiment share: settings, held-out splits, and text to measure losses on."""
 
     holdout: tuple[str, ...] = option(
-        (), "Labelled splits: their sentences, and near copies, are not read.", corpus=True
+        (), "Labelled splits: their sentences and near duplicates are not read.", corpus=True
     )
     heldout_task: str = option(
-        "", "Sentences of the task corpus for the held-out loss; without: 5% of the task corpus, held out.", corpus=True
+        "",
+        "Sentences like the task corpus for the held-out loss; by default 5% of the task corpus are held out.",
+        corpus=True,
     )
-    general: str = option("", "General text that shows what is forgotten; without: 5% of the last corpus.", corpus=True)
+    general: str = option(
+        "", "General text on which forgetting is measured; by default 5% of the last corpus.", corpus=True
+    )
 
 
 class PretrainConfig(PretrainOptions):
-    """Options: what to read, from which encoder on, and how."""
+    """Options: the corpora, the encoder, and the seed."""
 
     corpora: tuple[str, ...] = option(
         ...,
-        "Task corpus (T_C) first, then the selection (S_C) or the domain corpus (D_C); or that alone.",
+        "Task corpus (T_C) first, then the selection (S_C) or the domain corpus (D_C); or only one of them.",
         corpus=True,
         min_length=1,
     )
-    init: str = option("minilm", "The encoder to go on from: a Hugging Face name, a folder, or minilm (bundled).")
+    init: str = option("minilm", "Encoder to start from: a Hugging Face name, a folder, or minilm (bundled).")
     seed: int = option(1, "Seed of everything random.", ge=0)
 
-    weights: str = option("", "Hash of the encoder, so that other weights under an old name train anew.", hidden=True)
+    weights: str = option(
+        "", "Hash of the encoder, so that changed weights under an old name are trained again.", hidden=True
+    )
 
     def settled(self) -> Self:
-        """Options with the preset's numbers and the encoder's hash. Errors: ModelError if the encoder is not here."""
+        """Return the options with the preset's numbers and the encoder's hash. Errors: ModelError if it is missing."""
         named = EncoderOptions(encoder=self.init, allow_download=self.allow_download).settled()
         return self.filled().model_copy(update={"weights": named.weights})
 
 
 def run(config: PretrainConfig, job: Job) -> PretrainResult:
-    """Artifact: `model`, a Hugging Face folder with vocabulary head, tokenizer and card."""
+    """Pre-train an encoder. Artifact: `model`, a Hugging Face folder with vocabulary head, tokenizer and card."""
     from core.models.mlm import MaskedLM
     from core.training.pretrain import pretrain
 
     context = job.context
     corpora = [learnable(reference, config.holdout, job) for reference in config.corpora]
     with on_device(job, config.precision):
-        announce(context.run.id)  # now the others find the text that is left, made, and wait for nobody's card
+        announce(context.run.id)  # only now, when the corpora are ready and the GPU is taken, do the others join
         context.stage(f"loading {config.init}")
         lm = MaskedLM.load(config.init, allow_download=config.allow_download)
         piles, tokens = _read(config, job, corpora, lm)
         settings = _settings(config, lm, piles, job)
         if not lm.has_head:
-            context.note(f"{config.init} has no vocabulary head: one is fitted first, the encoder frozen.")
+            context.note(f"{config.init} has no vocabulary head: one is fitted first, with the encoder frozen.")
         outcome = pretrain(
             lm, piles, settings, folder=context.run.checkpoints, report=context, saved=context.checkpoint
         )
@@ -113,8 +119,10 @@ def run(config: PretrainConfig, job: Job) -> PretrainResult:
 
 
 def _read(config: PretrainConfig, job: Job, corpora: list[Corpus], lm: "MaskedLM") -> tuple["Piles", int]:
-    """Training rows, held-out rows of T_C and general ones; a held-out sentence is in no training row. And the tokens
-    of the training rows, each counted once."""
+    """Return training rows, held-out rows of T_C and of general text, and the number of training tokens.
+
+    No held-out sentence is in a training row.
+    """
     from core.models.encoder import longest
     from core.training.examples import Examples, packed
     from core.training.mlm_trainer import Piles
@@ -151,10 +159,10 @@ def _read(config: PretrainConfig, job: Job, corpora: list[Corpus], lm: "MaskedLM
 
 
 class Draw:
-    """Rows that an epoch reads: `draw(epoch)` `(m,)`; m is the same for every epoch.
+    """Rows that an epoch reads: `draw(epoch)`, shape (m,), with the same m for every epoch.
 
-    The first `n_task` rows are T_C's, `n_others` follow. task, others: rows of each that an epoch reads. balance: what
-    becomes of them (SOURCES.md, Mixing T_C and S_C).
+    The first `n_task` rows are T_C's; `n_others` rows follow. task, others: rows of each per epoch. balance: see
+    SOURCES.md, Mixing T_C and S_C.
     """
 
     def __init__(self, n_task: int, n_others: int, balance: Balance, seed: int) -> None:
@@ -177,20 +185,20 @@ Held = tuple[Corpus, IntArray]
 
 
 def _held_out(config: PretrainConfig, job: Job, corpora: list[Corpus]) -> tuple[Held, Held]:
-    """(corpus, rows) of T_C's dev sentences and of the general ones, each a seeded sample."""
+    """Return (corpus, rows) of held-out sentences of T_C and of general text, each a seeded sample."""
 
-    def sample(corpus: Corpus, share: float, lot: int) -> Held:
+    def sample(corpus: Corpus, share: float, stream: int) -> Held:
         n = min(max(round(share * len(corpus)), 1), HELD_OUT_MOST, len(corpus))
-        return corpus, np.sort(np.random.default_rng([config.seed, lot]).permutation(len(corpus))[:n])
+        return corpus, np.sort(np.random.default_rng([config.seed, stream]).permutation(len(corpus))[:n])
 
     if not config.heldout_task and len(corpora[0]) < 2:
-        raise CorpusError(f"{corpora[0].name}: one sentence is too few to train on and to hold one out; give more.")
+        raise CorpusError(f"{corpora[0].name}: one sentence is not enough to train on and to hold one out; give more.")
     task = sample(job.corpus(config.heldout_task), 1.0, 0) if config.heldout_task else sample(corpora[0], HELD_OUT, 0)
     if config.general:
         return task, sample(job.corpus(config.general), 1.0, 1)
     if len(corpora) > 1:
         general = sample(corpora[-1], HELD_OUT, 1)
-        job.context.note(f"General text is {len(general[1]):,} held-out sentences of {general[0].name}.")
+        job.context.note(f"General text: {len(general[1]):,} held-out sentences of {general[0].name}.")
         return task, general
     job.context.note("No general text was given, so forgetting is not measured; name some with --general.")
     return task, (corpora[0], np.zeros(0, dtype=np.int64))

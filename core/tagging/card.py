@@ -1,4 +1,7 @@
-"""The card of a fine-tuned tagger: what it was trained on, how, what it scores under which decoding, how to load it."""
+"""A tagger's folder: its model card (data, settings, scores, how to load it), and the words that it lists.
+
+vocabulary.json lists words, those seen once last; model.safetensors has one vector per word in that order.
+"""
 
 import json
 import shutil
@@ -23,43 +26,41 @@ from transformers import pipeline
 tag = pipeline("token-classification", model="this folder", aggregation_strategy="first")
 ```
 
-needs no remote code. It decodes every word by itself ({argmax}): the tagger's own CRF (`crf.transitions`,
-`crf.start_transitions`, `crf.end_transitions` in `model.safetensors`, BIOES tags in `config.json` under `winnow`) is
-left out, and transformers says that it does not use these three. Only a word's first piece was trained; `first` reads
-that one, `simple` reads every piece. The scores under `constrained` are those of
+needs no remote code. It decodes each word alone ({argmax}) and ignores the tagger's CRF (`crf.transitions`,
+`crf.start_transitions`, `crf.end_transitions` in `model.safetensors`, BIOES tags in `config.json` under `winnow`);
+transformers reports that these three are unused. Only the first piece of a word was trained; `first` reads it, `simple`
+reads every piece. The scores under `constrained` are those of
 
 ```
 python -m core predict --model "this folder" INPUT --output OUTPUT.jsonl
 ```
 
-and with `--no-constrained` those under `viterbi`. It cuts raw text into words as the training sentences were cut (`cut`
-of `winnow` in `config.json`; without it runs of letters and single marks); the pipeline cuts it by the tokenizer's own
-rule.
+and with `--no-constrained` those under `viterbi`. It cuts raw text into words like the training set (`cut` of `winnow`
+in `config.json`; by default runs of letters and single marks); the pipeline cuts it by the tokenizer's own rule.
 """
 
 _MIXED = """
 ## Layers
 
-This tagger was trained on a learnt mix of its layers (`mix.weights`, `mix.gamma` in `model.safetensors`), which loading
-it by the pipeline above leaves out: that gives the last layer alone through the trained classifier. On dev, F1 in
-percent: {mixed:.2f} as it was trained, {last:.2f} by the pipeline. For use without Winnow train with another value of
-`layers`.
+This tagger was trained on a learnt mix of its layers (`mix.weights`, `mix.gamma` in `model.safetensors`). The pipeline
+above ignores the mix and reads only the last layer. Dev F1 in percent: {mixed:.2f} with the mix, {last:.2f} with the
+pipeline. For use without Winnow, train with another value of `layers`.
 """
 
 _DECODINGS = ("F1, viterbi", "F1, argmax", "F1, cited_scorer", "F1, constrained")
 _ONCE = (
-    "The test split was read once a seed. Macro: the mean over the types that the split holds, of the headline. ECE: "
-    "the expected calibration error of the confidences, 0 to 1, before they are tempered and after."
+    "The test set was scored once per seed. Macro F1: the mean over the types in the split. ECE: the expected "
+    "calibration error of the confidences, 0 to 1, before and after temperature scaling."
 )
 HELD = (
-    "`vocabulary.json` holds every word of the training text, also those seen once (names among them), and those of "
-    "the word vectors that it began with: whoever is given this folder can read them. Results offers a copy without "
+    "`vocabulary.json` holds every word of the training text, also those seen once (including names), and those of the "
+    "word vectors that it started from. Anyone with this folder can read them. The page Results offers a copy without "
     "the words seen once, as does `python -m core finetune ... --output FOLDER --without-rare-words`."
 )
 LEFT_OUT = (
-    "`vocabulary.json` holds the words that the training text has at least twice, and those of the word vectors that "
-    "it began with: whoever is given this folder can read them. Words seen once were left out and are read as the "
-    "unknown word, so this copy may score a little less than is said above."
+    "`vocabulary.json` holds the words that occur at least twice in the training text, and those of the word vectors "
+    "that it started from. Anyone with this folder can read them. Words seen once were left out and are read as the "
+    "unknown word, so this copy may score a little lower than reported above."
 )
 WORTH_A_WORD = 2.0  # points of F1
 _HEADINGS = ("seed", "best epoch", "split", *_DECODINGS, "F1, unseen", "macro F1", "ECE before", "ECE after")
@@ -80,10 +81,10 @@ _WORDS = f"""
 _SPANS = f"""
 ## Spans
 
-Every run of up to {MOST} words is one type or none; of those that overlap the surest is kept, and nothing longer can be
-found. {{}}
+Every run of up to {MOST} words has one type or none. Of overlapping spans the one with the highest confidence is kept;
+longer entities cannot be found. {{}}
 """
-_NO_CHAIN = ("head", "constrained", "layers")  # settings that a tagger of spans has not
+_NO_CHAIN = ("head", "constrained", "layers")  # settings that a tagger of spans does not have
 
 
 def card(
@@ -93,7 +94,7 @@ def card(
     train_in_test: TrainInTest,
     too_long: TooLong | None = None,
 ) -> str:
-    """Markdown."""
+    """Return the model card of a fine-tuned tagger, in Markdown."""
     kept = max(outcomes, key=lambda outcome: outcome.dev.micro_f1)
     data = [("train", config.train), *([("assisting", config.assisting)] if config.assisting else [])]
     data += [("dev", config.dev), *(("test", name) for name in config.test)]
@@ -121,7 +122,7 @@ def card(
         "## Settings",
         tables[1],
         "## Scores",
-        _how_scored(config) + (f" {train_in_test.words} Unseen: the headline without them." if train_in_test else ""),
+        _how_scored(config) + (f" {train_in_test.words} Unseen: the main score without them." if train_in_test else ""),
         tables[2],
     )
     return "\n\n".join(parts) + "\n" + _confidence(config, kept) + _use(config, kept, too_long)
@@ -143,21 +144,22 @@ def _use(config: FinetuneConfig, kept: SeedOutcome, too_long: TooLong | None) ->
 def _how_scored(config: FinetuneConfig) -> str:
     if config.network == "span":
         return (
-            "Micro F1 over exact entities, percent. There is one decoding, in all columns alike: the surest spans that "
-            f"do not overlap. {_ONCE}"
+            "Micro F1 over exact entities, percent. There is one decoding, the same in all columns: the spans with the "
+            f"highest confidence that do not overlap. {_ONCE}"
         )
     return (
-        "Micro F1 over exact entities, percent. viterbi: the best of all tag sequences, strict BIOES; argmax: every "
-        "word by itself, strict; cited_scorer: viterbi, read as the code that Mahapatra et al. 2022 cite does; "
-        "constrained: the best of the sequences that BIOES allows. The headline is "
-        f"{'constrained' if config.within_bioes else 'viterbi'}, as the tagger was trained. {_ONCE}"
+        "Micro F1 over exact entities, percent. viterbi: the best tag sequence, strict BIOES; argmax: each word alone, "
+        "strict; cited_scorer: viterbi, scored like the code that Mahapatra et al. 2022 cite; constrained: the best "
+        f"valid BIOES sequence. The main score is {'constrained' if config.within_bioes else 'viterbi'}, as in "
+        f"training. {_ONCE}"
     )
 
 
 def by_others(decodings: Mapping[str, float], last_layer: float | None = None, *, context: int = 0) -> str:
-    """A warning where what knows no chain finds far less than the tagger does.
+    """Return a warning if software without the CRF scores far lower; "" if not.
 
-    decodings: micro F1 on dev, percent. last_layer: that of a mix of layers where the mix is left out."""
+    decodings: dev micro F1, percent. last_layer: the same without the mix of layers, None if layers are not mixed.
+    """
     argmax, best = decodings["argmax"], max(decodings["constrained"], decodings["viterbi"])
     alone = argmax if last_layer is None else last_layer
     if best - alone < WORTH_A_WORD:
@@ -166,13 +168,13 @@ def by_others(decodings: Mapping[str, float], last_layer: float | None = None, *
         why = "it leaves out the mix of layers."
     else:
         why = (
-            "a tagger that learns within BIOES leaves to its chain what each word alone would have to know. Where it "
-            "is to work without Winnow, train it with `--no-constrained` or `--head softmax`."
+            "a tagger trained within BIOES relies on its CRF, which the pipeline ignores. For use without Winnow, "
+            "train it with `--no-constrained` or `--head softmax`."
         )
-    how = "where every word is decoded by itself" if context else "by the pipeline above"
+    how = "with each word decoded alone" if context else "by the pipeline above"
     return (
-        f"\n**Other software finds far less with this tagger**: on dev F1 is {alone:.1f} {how} and {best:.1f} by "
-        f"`predict`, as {why}\n"
+        f"\n**Other software scores far lower with this tagger**: on dev F1 is {alone:.1f} {how} and {best:.1f} by "
+        f"`predict`, because {why}\n"
     )
 
 
@@ -182,15 +184,14 @@ def _confidence(config: FinetuneConfig, kept: SeedOutcome) -> str:
     among = ""
     if not config.within_bioes and config.network != "span":
         among = (
-            " It was fitted among all tag sequences, as this tagger was trained and tested, so it is for `predict "
-            "--no-constrained`: what `predict` finds within BIOES it was not fitted for, and how far those confidences "
-            "are off `evaluate` says."
+            " It was fitted for decoding among all tag sequences, as in training, so use `predict --no-constrained`. "
+            "Confidences of plain `predict` may be off; `evaluate` reports by how much."
         )
     return (
-        "\n## Confidence\n\nWhat `predict` calls the confidence of an entity is its probability under the tagger, at a "
-        f"temperature of {kept.dev.calibration.temperature:.2f} that was fitted on dev (`temperature` in "
-        f"`config.json`). `predict --min-confidence` leaves out what is less sure.{among} The scores that other "
-        "software gives are not tempered.\n"
+        "\n## Confidence\n\nThe confidence of an entity is its probability under the tagger, at a temperature of "
+        f"{kept.dev.calibration.temperature:.2f} that was fitted on dev (`temperature` in `config.json`). `predict "
+        f"--min-confidence` leaves out entities with a lower one.{among} Other software reports confidences without "
+        "this temperature.\n"
     )
 
 
@@ -199,8 +200,8 @@ def _alone(context: int) -> str:
         return ""
     return (
         f"\nThis tagger was trained with {context} pieces of the neighbouring sentences on each side of every sentence "
-        "whose document is known, and `predict` reads them too. A pipeline reads every sentence without them: what it "
-        "finds is not what the scores above are of.\n"
+        "whose document is known, and `predict` reads them too. A pipeline reads each sentence alone, so the scores "
+        "above do not apply to it.\n"
     )
 
 

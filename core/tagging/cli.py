@@ -31,7 +31,7 @@ _WIDTH = 12  # characters of a column of `errors`
 
 @click.command()
 @config_options(runs.KINDS["pretrain"].config)
-@click.option("--choice", help="Read the sentences of this selection too, by id or name, hand edits counted.")
+@click.option("--choice", help="Read the sentences of this selection too, by id or name, with its hand edits.")
 @click.option("--output", type=FOLDER, help="Copy the encoder there: a Hugging Face folder.")
 @run_anyway_option
 @json_option
@@ -55,7 +55,7 @@ def pretrain(choice: str | None, output: str | None, run_anyway: bool, as_json: 
 
 
 def _held_out(typed: object) -> object:
-    """The splits that are not read: as typed, else those in the roles dev and test; `none` for none."""
+    """Return the splits that are not read: as typed, else those in the roles dev and test; none for `none`."""
     if typed == (NONE,):
         return ()
     if typed or not (split := corpora.judged_by()):
@@ -74,7 +74,7 @@ def _held_out(typed: object) -> object:
 @click.option(
     "--without-rare-words",
     is_flag=True,
-    help="In that copy, leave out the words that the labels have once: bilstm and charcnn list every word of it.",
+    help="In that copy, leave out words that occur once in the training set: bilstm and charcnn list every word.",
 )
 @run_anyway_option
 @json_option
@@ -146,7 +146,7 @@ def predict(input: str, output: str | None, as_json: bool, **values: object) -> 
 
 
 def _predictions(given: str, read: predicted.ReadReport) -> Write:
-    """Function that writes the predictions of a run to a path. read: is filled with the account of the file."""
+    """Return a function that writes the predictions of a run to a path. read: counts the rows of the file."""
 
     def write(run: Run, output: str) -> Mapping[str, str]:
         if Path(output).suffix == ".conll":
@@ -163,7 +163,7 @@ def _done(kind: str, values: dict[str, object], *, run_anyway: bool = False) -> 
 
 
 def _scores(run: Run) -> list[str]:
-    """Lines about the result of an `evaluate` run: under every decoding, by type, by least confidence."""
+    """Format the result of an `evaluate` run: F1 by decoding and by type, and scores by least confidence."""
     result = results.evaluation(run.id)
     test = result.test
     lines = [

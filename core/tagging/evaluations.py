@@ -1,12 +1,12 @@
-"""What a `finetune` run's taggers did on labelled splits, a file for each split and seed.
+"""Results of `finetune` and `evaluate` runs: scores, predictions and outcomes of taggers on labelled splits.
 
-artifacts/  evaluation-<split>-<seed>.npz     spans right, predicted and labelled, by sentence and type
-            predictions-<split>-<seed>.jsonl  {"entities": [[start, end, type], ...]}, a sentence a line
+artifacts/  evaluation-<split>-<seed>.npz     numbers of correct, predicted and gold spans, by sentence and type
+            predictions-<split>-<seed>.jsonl  {"entities": [[start, end, type], ...]}, one sentence per line
             abstain-<split>-<seed>.csv        precision and recall by least confidence
-            outcome-<seed>.json               what came of a seed: its last file
+            outcome-<seed>.json               outcome of a seed, written last
 
-Splits are `dev`, `test`, `test1`, `test2`, ... An `evaluate` run has one tagger and one split; its files are named
-without a seed: `evaluation-test.npz`.
+Splits are `dev`, `test`, `test1`, `test2`, ... An `evaluate` run has one tagger and one split; its file names have no
+seed: `evaluation-test.npz`.
 """
 
 import csv
@@ -36,11 +36,11 @@ _ABSTAINING = tuple(each.name for each in fields(Abstaining))
 class SplitScores:
     """Scores of one tagger on one split, in percent.
 
-    micro_f1, precision, recall: over exact entities, strict, as the tagger decodes. by_type: F1 by entity type.
-    decodings: micro F1 by how tags are decoded and read. lot: F1 that is no better than chance (`learning.chance_f1`).
-    macro_f1: mean F1 of the types that the split holds. calibration: how far the entities' confidences are right.
-    unseen_f1: micro F1 of the split without the sentences that were trained on; None where none was, or all were.
-    report: seqeval's strict report, a line for each type and `micro avg`; empty in results of older versions.
+    micro_f1, precision, recall: exact entities, strict, with the tagger's own decoding. by_type: F1 by entity type.
+    decodings: micro F1 by decoding. lot: F1 of a tagger that guesses at random (`learning.chance_f1`). macro_f1: mean
+    F1 over the types in the split. calibration: of the entities' confidences. unseen_f1: micro F1 without the sentences
+    that are in the training set; None if none or all are. report: seqeval's strict report, a line per type and `micro
+    avg`; empty in results of older versions.
     """
 
     micro_f1: float
@@ -48,7 +48,7 @@ class SplitScores:
     recall: float
     by_type: Mapping[str, float]
     decodings: Mapping[str, float]
-    lot: float = 0.0  # the key on disk; results of older versions have none, nor the next two
+    lot: float = 0.0  # name of the key on disk; missing in results of older versions, like the next two
     macro_f1: float | None = None
     calibration: Calibration | None = None
     unseen_f1: float | None = None
@@ -56,7 +56,7 @@ class SplitScores:
 
     @property
     def learnt(self) -> bool:
-        """Whether the tagger learnt anything that shows here."""
+        """True if the tagger scores better than chance on this split."""
         return learning.learnt(self.micro_f1, self.lot)
 
 
@@ -64,9 +64,9 @@ class SplitScores:
 class SeedOutcome:
     """Result of one seed of a fine-tuning.
 
-    best_epoch: from 1, the one that is best on dev. epochs: that were trained. seconds: of training. tests: one a test
-    set. settings: of the training, by the option's name. last_layer: micro F1 on dev where a tagger that mixes layers
-    is loaded without Winnow; None for any other.
+    best_epoch: best epoch on dev, from 1. epochs: number trained. seconds: training time. tests: one per test set.
+    settings: of the training, by option. last_layer: dev micro F1 of a tagger that mixes layers, loaded without Winnow;
+    None for other taggers.
     """
 
     seed: int
@@ -83,10 +83,10 @@ class SeedOutcome:
 class OverSeeds:
     """Scores of all seeds on one split, in percent.
 
-    micro_f1: one a seed. mean, sd: of these; sd None for one seed. by_type: mean F1 by entity type. decodings: micro F1
-    by how tags are decoded and read, one a seed. lot, macro_f1, calibration: as `SplitScores` has them, one a seed.
-    intervals: of by_type, at 95%, over seeds and sentences. unseen_f1: as `SplitScores` has it, one a seed; none where
-    no sentence of the split was trained on. report: seqeval's strict report, mean over seeds.
+    micro_f1: one per seed. mean, sd: over seeds; sd is None for one seed. by_type: mean F1 by entity type. decodings:
+    micro F1 per seed, by decoding. lot, macro_f1, calibration, unseen_f1: as in `SplitScores`, one per seed; empty if
+    missing. intervals: 95% intervals of by_type, over seeds and sentences. report: seqeval's strict report, mean over
+    seeds.
     """
 
     micro_f1: Sequence[float]
@@ -103,25 +103,26 @@ class OverSeeds:
 
     @property
     def learnt(self) -> list[bool]:
-        """Whether the tagger of each seed learnt anything that shows on this split."""
+        """For each seed, True if its tagger scores better than chance on this split."""
         return [learning.learnt(f1, lot) for f1, lot in zip_longest(self.micro_f1, self.lot, fillvalue=0.0)]
 
     @property
     def f1(self) -> float:
-        """Mean over the seeds, worked out here: the `mean` that older versions stored was rounded."""
+        """Mean over seeds, computed because older versions stored a rounded `mean`."""
         return mean(self.micro_f1)
 
     @property
     def spread(self) -> float | None:
-        """Standard deviation over the seeds; None for one."""
+        """Standard deviation over seeds; None for one seed."""
         return stdev(self.micro_f1) if len(self.micro_f1) > 1 else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainInTest:
-    """Training sentences that stand in dev or test too.
+    """Numbers of training sentences that are in a dev or test set too.
 
-    exact: word for word. near: but for a few words, or 13 words of one in a row (`corpora.hygiene`).
+    exact: identical words. near: near duplicates, which differ in a few words or share 13 words in a row
+    (`corpora.hygiene`).
     """
 
     exact: int = 0
@@ -132,7 +133,7 @@ class TrainInTest:
 
     @property
     def words(self) -> str:
-        """Sentence with their number, exact and near."""
+        """Sentence with the numbers."""
         n = self.exact + self.near
         return (
             f"{n:,} training sentence{'s are' if n > 1 else ' is'} in the dev or test set "
@@ -167,9 +168,10 @@ class TooLong:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WithVector:
-    """Shares of words with a pretrained vector. train: of L_C's different words. tests: of a test set's tokens.
+    """Shares of words with a pretrained vector, 0 to 1.
 
-    mean_cosine: of all pairs of words that have a vector; None in results of older versions.
+    train: of the different words of the training set. tests: of the tokens of each test set. mean_cosine: of all pairs
+    of vectors; None in results of older versions.
     """
 
     train: float
@@ -178,7 +180,7 @@ class WithVector:
 
     @property
     def words(self) -> str:
-        """The shares, in a sentence."""
+        """Sentence with the shares."""
         tests = ", ".join(f"{share:.1%}" for share in self.tests)
         return f"{self.train:.1%} of the labels' different words have a vector" + (
             f", and of the tokens of the test {'sets' if len(self.tests) > 1 else 'set'} {tests}." if tests else "."
@@ -189,11 +191,10 @@ class WithVector:
 class FinetuneResult:
     """Result of a `finetune` run.
 
-    model: the folder of the seed that is best on dev. test: of the first test set, None where there is none. tests: one
-    a test set. best_epoch, epochs, seconds: as `SeedOutcome` has them, one a seed. settings: of the training.
-    train_in_test: what was both trained on and scored; None where an older version did not look. too_long: entities
-    that a tagger of spans cannot find; None of other networks. with_vector: None where no word begins with a pretrained
-    vector.
+    model: folder of the best seed on dev. test: of the first test set, None without one. tests: one per test set.
+    best_epoch, epochs, seconds: as in `SeedOutcome`, one per seed. settings: of the training. train_in_test: None in
+    results of older versions. too_long: None unless the network is `span`. with_vector: None without pretrained
+    vectors.
     """
 
     model: str
@@ -210,12 +211,12 @@ class FinetuneResult:
 
     @property
     def ceiling_words(self) -> str:
-        """Entities that a tagger of spans cannot find, in words; nothing of other networks, or where none is."""
+        """Sentence about entities too long for a tagger of spans; "" if there are none."""
         return self.too_long.words if self.too_long else ""
 
     @property
     def overlap_words(self) -> str:
-        """Sentences both trained on and scored, and what that does to F1, in words; nothing where there are none."""
+        """Sentences about training sentences in the dev or test set, and F1 without them; "" if there are none."""
         if not self.train_in_test:
             return ""
         unseen = self.test.unseen_f1 if self.test else ()
@@ -229,9 +230,9 @@ class FinetuneResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvaluateResult:
-    """Result of an `evaluate` run. model: the tagger's folder, or the run that left it. test: of one tagger.
+    """Result of an `evaluate` run. model: the tagger's folder or run. test: scores of one tagger.
 
-    abstaining: precision and recall where entities below a confidence are left out.
+    abstaining: precision and recall if entities below a confidence are left out.
     """
 
     model: str
@@ -240,36 +241,36 @@ class EvaluateResult:
 
 
 def name_of_test_set(number: int) -> str:
-    """The name of the test set of that number, the first 0."""
+    """Return the name of a test set by its index: `test`, `test1`, ..."""
     return f"test{number or ''}"
 
 
 def file_suffix(split: str, seed: int) -> str:
-    """`<split>-<seed>`, which ends the names of a tagger's files."""
+    """Return the suffix of the names of a tagger's files, `<split>-<seed>`."""
     return f"{split}-{seed}"
 
 
 def write(run: Run, suffix: str, table: Evaluation, predictions: Sequence[Prediction]) -> None:
-    """Write a tagger's results on one split. suffix: see `file_suffix`; the split alone where there are no seeds."""
+    """Write a tagger's results on one split. suffix: see `file_suffix`; only the split for an `evaluate` run."""
     table.save(_table(run, suffix))
     write_predictions(run, suffix, predictions)
 
 
 def write_predictions(run: Run, suffix: str, predictions: Sequence[Prediction]) -> None:
-    """Write a tagger's entities, sentence by sentence."""
+    """Write a tagger's entities, one sentence per line."""
     with replacing(_predictions(run, suffix)) as file:
         for one in predictions:
             file.write(json.dumps({"entities": [[e.start, e.end, e.type] for e in one.entities]}).encode() + b"\n")
 
 
 def write_abstaining(run: Run, suffix: str, rows: Sequence[Abstaining]) -> None:
-    """Write what each least confidence would keep of a tagger's entities on one split."""
+    """Write precision and recall by least confidence of a tagger on one split."""
     lines = [",".join(_ABSTAINING), *(",".join(f"{value:.6g}" for value in asdict(row).values()) for row in rows)]
     write_atomic(_abstaining(run, suffix), "\n".join([*lines, ""]).encode())
 
 
 def read_abstaining(run: Run, suffix: str) -> list[Abstaining]:
-    """Read what `write_abstaining` wrote; nothing where an older version left nothing."""
+    """Read precision and recall by least confidence; [] if an older version did not write them."""
     path = _abstaining(run, suffix)
     if not path.exists():
         return []
@@ -278,7 +279,7 @@ def read_abstaining(run: Run, suffix: str) -> list[Abstaining]:
 
 
 def read(run: Run, number: int = 0) -> list[Evaluation]:
-    """One for each seed, of the test set of that number. Errors: CorpusError where not tested or files are gone."""
+    """Read the tables of all seeds on a test set, by its index. Errors: CorpusError if files are missing."""
     paths = [_table(run, file_suffix(name_of_test_set(number), seed)) for seed in run.manifest.config["seeds"]]
     if not all(path.exists() for path in paths):
         raise CorpusError(f"run {run.id}: has no scores of a test set; fine-tune again with a test corpus.")
@@ -286,14 +287,14 @@ def read(run: Run, number: int = 0) -> list[Evaluation]:
 
 
 def read_table(run: Run, suffix: str) -> Evaluation:
-    """A tagger's table on one split. Errors: RunError where it is gone or spoilt."""
+    """Read a tagger's table on one split. Errors: RunError if it is missing or damaged."""
     return Evaluation.load(_table(run, suffix))
 
 
 def read_predictions(run: Run, seed: int | None, number: int = 0) -> list[tuple[Entity, ...]]:
-    """The entities that the tagger of `seed` predicts, by sentence of a test set. Errors: CorpusError as `read`.
+    """Read the entities that a tagger predicted, by sentence of a test set. Errors: CorpusError as in `read`.
 
-    seed: None of an `evaluate` run, which has one tagger.
+    seed: None for an `evaluate` run, which has one tagger.
     """
     path = _predictions(run, name_of_test_set(number) if seed is None else file_suffix(name_of_test_set(number), seed))
     if not path.exists():
@@ -307,12 +308,12 @@ def read_predictions(run: Run, seed: int | None, number: int = 0) -> list[tuple[
 
 
 def write_outcome(run: Run, seed: int, outcome: SeedOutcome) -> None:
-    """Write a seed's outcome, when all else of it is there: a resumed run does not train it again."""
+    """Write a seed's outcome after its other files; a resumed run does not train the seed again."""
     write_atomic(_outcome(run, seed), json.dumps(asdict(outcome)).encode())
 
 
 def read_outcome(run: Run, seed: int) -> SeedOutcome | None:
-    """Read what `write_outcome` wrote; None where the seed was not finished."""
+    """Read a seed's outcome; None if the seed is not finished."""
     path = _outcome(run, seed)
     return TypeAdapter(SeedOutcome).validate_python(read_json(path)) if path.exists() else None
 

@@ -1,7 +1,6 @@
-"""Figures of `5_Training`: live curves. Altair, since a plotly figure is drawn anew, and flickers, at every new point.
+"""Live curves of trainings, with Altair, because a Plotly figure is redrawn and flickers at every new point.
 
-The specification depends on which lines there are and not on their points, so that a browser that has drawn it once
-is only ever sent points.
+The specification depends on the lines but not on their points, so that a browser receives only new points.
 """
 
 from collections.abc import Sequence
@@ -17,10 +16,10 @@ from core.results import FloatArray, IntArray
 if TYPE_CHECKING:
     import altair
 
-MOST = 2_000  # points drawn in one chart, however long the training
-_DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3])  # double the colour
+MOST = 2_000  # points drawn in one chart
+_DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3])  # second cue next to the colour
 _PALE = 0.35
-_HELD = 100  # points of one line that show their numbers under a mouse; each of them is an element of the page
+_HELD = 100  # points per line with a tooltip; each is an element of the page
 _KINDS = {
     "step": pa.int64(), "value": pa.float64(), "line": pa.string(), "part": pa.string(), "pale": pa.bool_(),
     "held": pa.bool_(),
@@ -29,9 +28,9 @@ _KINDS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Line:
-    """One line of a chart. name: in the legend. part: which of several lines of that name, e.g. a seed.
+    """One line of a chart. name: in the legend. part: distinguishes lines of one name, e.g. a seed.
 
-    steps `(n,)` rise; values `(n,)`. pale: it is over, and another of its name goes on.
+    steps: `(n,)`, rising. values: `(n,)`. pale: the line has ended and another of its name continues.
     """
 
     name: str
@@ -42,14 +41,15 @@ class Line:
 
 
 def thinned(values: FloatArray, most: int) -> IntArray:
-    """`(k,)` positions to draw of `(n,)` values, k <= most (at least 8): ends, and of every stretch its extremes.
+    """Return the positions to draw of values `(n,)`: both ends, and the extremes of every stretch.
 
-    A stretch is a power of two long and begins at a multiple of that, so what is drawn stays while a curve grows.
+    most: maximum number of positions, at least 8. Stretches are aligned powers of two long, so that drawn points stay
+    while a curve grows.
     """
     n = len(values)
     if n <= most:
         return np.arange(n)
-    # Two points a stretch and the two ends; 4 less than `most`, as a stretch more may be begun at either end.
+    # Two points per stretch and two ends; 4 fewer than `most`, because one more stretch may start at either end.
     width = 1 << int(np.ceil(np.log2(2 * n / (most - 4))))
     padded = np.resize(values, -(-n // width) * width)
     padded[n:] = values[-1]
@@ -60,7 +60,7 @@ def thinned(values: FloatArray, most: int) -> IntArray:
 
 
 def curve_table(lines: Sequence[Line], most: int = MOST) -> pa.Table:
-    """Points to draw, at most `most` of all lines together: step, value, line, part, pale, and held, for a mouse.
+    """Return the points to draw, at most `most` of all lines: step, value, line, part, pale, and held (has a tooltip).
 
     Values that are not finite are left out.
     """
@@ -82,8 +82,7 @@ def curves(
 ) -> "altair.LayerChart | altair.FacetChart":
     """Lines over optimizer steps.
 
-    y: what the values are, for the tooltip; the page's heading says it over the chart. dots: mark every point, where
-    they are few. dark: whether the page's theme is.
+    y: name of the values, for the tooltip. dots: mark every point. dark: the page's theme is dark.
     """
     import altair as alt
 
@@ -96,7 +95,7 @@ def curves(
         x=alt.X(
             "step:Q", title="optimizer steps", axis=alt.Axis(format=",d", tickMinStep=1), scale=alt.Scale(nice=False)
         ),
-        # Three significant digits: the default shows rates as 0.0000998 and an F1 of nothing as 0.000000.
+        # Three significant digits; the default shows a rate as 0.0000998 and an F1 of zero as 0.000000.
         y=alt.Y("value:Q", title=None, axis=alt.Axis(format=".3~g"), scale=alt.Scale(zero=False)),
         color=alt.Color("line:N", scale=looks, legend=legend),
         detail="part:N",

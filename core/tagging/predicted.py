@@ -1,4 +1,4 @@
-"""What a `predict` run found, at its place in the text that the user gave."""
+"""Entities that a `predict` run found, at their place in the user's file."""
 
 import csv
 import json
@@ -29,10 +29,10 @@ ENDINGS = (".jsonl", ".csv", ".conll")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundEntity:
-    """An entity. start, end: characters of its sentence's `text`, half-open, so that `text[start:end]` is the entity.
+    """Entity. start, end: characters of its sentence's `text`, so that `text[start:end]` is the entity.
 
-    line: of the file, on which it begins. file_start, file_end: characters of the whole file, None unless that is plain
-    text. first_token, end_token: of the sentence's tokens, half-open.
+    line: line of the file where it begins. file_start, file_end: characters of the whole file, None unless that is
+    plain text. first_token, end_token: tokens of the sentence. All ends are exclusive.
     """
 
     start: int
@@ -49,7 +49,7 @@ class FoundEntity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundSentence:
-    """A sentence with its entities. text: as the file has it; file, line, page: where it begins, None if unknown."""
+    """Sentence with its entities. text: as in the file. file, line, page: where it begins, None if unknown."""
 
     id: str
     file: str | None
@@ -62,7 +62,7 @@ class FoundSentence:
 
 @exporting
 def write(run_id: str, path: Path, given: str = "", report: ReadReport | None = None) -> None:
-    """Write what a finished `predict` run found: sentences as .jsonl, entities as .csv. Arguments: as of `found`."""
+    """Write the entities of a finished `predict` run: sentences as .jsonl, entities as .csv. Arguments: see `found`."""
     with replacing(path) as out:
         if path.suffix == ".csv":
             _write_csv(found(run_id, given, report), out)
@@ -73,16 +73,15 @@ def write(run_id: str, path: Path, given: str = "", report: ReadReport | None = 
 
 @exporting
 def exported(run_id: str, given: str = "", report: ReadReport | None = None) -> Iterator[FoundSentence]:
-    """The sentences of `found`, for a program that reads them from standard output."""
+    """Return the sentences of `found` for standard output, and log the export."""
     return found(run_id, given, report)
 
 
 def found(run_id: str, given: str = "", report: ReadReport | None = None) -> Iterator[FoundSentence]:
-    """The sentences that a finished `predict` run tagged, in order.
+    """Yield the sentences that a finished `predict` run tagged, in order.
 
-    given: the file or folder that was tagged; it is read again, since a corpus keeps cleaned text. Without one, or if
-    the file was changed or removed since, places are those of the cleaned text. report: counts the rows of the file
-    that could not be read, once all sentences have been taken.
+    given: tagged file or folder. It is read again, because a corpus keeps cleaned text. Without it, or if it has
+    changed, places refer to the cleaned text. report: counts unreadable rows, complete after the last sentence.
     """
     run = store().get(run_id)
     lines = predictions.lines(run)
@@ -92,18 +91,18 @@ def found(run_id: str, given: str = "", report: ReadReport | None = None) -> Ite
 
 
 def _sentences(corpus: Corpus, given: str, report: ReadReport) -> Iterator[Sentence]:
-    """The corpus's sentences, those of a file with their source as long as the file still says the same."""
+    """Yield the corpus's sentences, with their source while the file still has the same text."""
     stored = chain.from_iterable(corpus.batches())
     again = _read_again(corpus, given, report)
     for sentence in stored:
-        # What an import left out (a sentence that lost a label) is in the file and not in the corpus.
+        # The file also has sentences that the import left out, for example because a label was lost.
         own = next((each for each in again if each.id == sentence.id), None)
         yield own or sentence
-    deque(again, maxlen=0)  # so that the report counts what is behind the last sentence
+    deque(again, maxlen=0)  # read to the end, so that the report is complete
 
 
 def _read_again(corpus: Corpus, given: str, report: ReadReport) -> Iterator[Sentence]:
-    """Sentences of the file that a corpus was made of; none if it is no longer here or cannot be read."""
+    """Yield the sentences of a corpus's file; none if it is gone or cannot be read."""
     with suppress(WinnowError, OSError):
         config = AddConfig(path=str(Path(given).absolute())) if given else _import(corpus)
         if config and Path(config.path).exists():
@@ -111,7 +110,7 @@ def _read_again(corpus: Corpus, given: str, report: ReadReport) -> Iterator[Sent
 
 
 def _import(corpus: Corpus) -> AddConfig | None:
-    """The options of the import that made a corpus."""
+    """Return the options of the import that made a corpus."""
     try:
         run = store().get(str(corpus.origin.get("run", "")))
     except RunError:
@@ -152,7 +151,7 @@ def _found(sentence: Sentence, line: predictions.Line) -> FoundSentence:
 
 
 def _token_places(text: str, tokens: Iterable[str]) -> list[tuple[int, int]]:
-    """Characters of each token. Errors: CorpusError if the tokens are not those of the text."""
+    """Return start and end of each token, in characters. Errors: CorpusError if a token is not in the text."""
     places, at = list[tuple[int, int]](), 0
     for token in tokens:
         start = text.find(token, at)
@@ -167,7 +166,7 @@ _COLUMNS = ("file", "line", "page", "start", "end", "text", "type", "confidence"
 
 
 def _write_csv(sentences: Iterable[FoundSentence], out: BinaryIO) -> None:
-    """One entity a row. A text that a spreadsheet would compute gets a quote before it."""
+    """Write one entity per row. Text that a spreadsheet would run as a formula gets a quote in front."""
     text = TextIOWrapper(out, encoding="utf-8-sig", newline="")  # Excel recognises UTF-8 by this mark alone
     writer = csv.DictWriter(text, _COLUMNS, extrasaction="ignore")
     writer.writeheader()

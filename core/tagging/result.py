@@ -1,6 +1,6 @@
-"""What finished taggers did on their test sentences, read from a `finetune` run's files into small tables.
+"""Tables that compare finished taggers on their test sets: by type, by seen and unseen names, sentence by sentence.
 
-"Run" here is always a finished `finetune` run; the test set is the first of its `test` corpora.
+A run here is a finished `finetune` run; its test set is the first of its `test` corpora.
 """
 
 from collections import Counter
@@ -25,14 +25,14 @@ from core.text.sentence import Entity, Sentence
 from core.training import saved_models as models
 
 MODEL = "its model"
-FAILED = 0.5  # of the best seed's F1; a tagger below it did not learn (Dodge et al. 2020)
+FAILED = 0.5  # share of the best seed's F1 below which a tagger did not learn (Dodge et al. 2020)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TypeScores:
-    """F1 of an entity type under taggers A and B, percent, averaged over seeds. mentions: in the test set.
+    """F1 of one entity type with taggers A and B, percent, mean over seeds. mentions: in the test set.
 
-    interval_a, interval_b: of these at 95%, over seeds and sentences; None in results of older versions.
+    interval_a, interval_b: 95% intervals over seeds and sentences; None in results of older versions.
     """
 
     type: str
@@ -44,13 +44,13 @@ class TypeScores:
 
     @property
     def difference(self) -> float:
-        """A less B."""
+        """A minus B."""
         return self.a - self.b
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unfound:
-    """A type of which no mention was found. mentions: in the test set. labelled: in the training sentences."""
+    """Type of which no mention was found. mentions: in the test set. labelled: mentions in the training set."""
 
     type: str
     mentions: int
@@ -59,7 +59,7 @@ class Unfound:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Novelty:
-    """F1, percent, averaged over seeds, on mentions whose words are (`seen`) or are not an entity of train."""
+    """F1, percent, mean over seeds, on mentions whose words are (`seen`) or are not (`unseen`) an entity of train."""
 
     surfaces: Literal["seen", "unseen"]
     mentions: int
@@ -68,7 +68,7 @@ class Novelty:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OptionDifference:
-    """An option in which two runs differ, and its values; None where one does not have it."""
+    """Option in which two runs differ, and its values; None if a run does not have it."""
 
     option: str
     a: object
@@ -77,7 +77,7 @@ class OptionDifference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TwoReadings:
-    """A test sentence as it is labelled and as two taggers read it, with what each has wrong."""
+    """Test sentence with gold entities, the predictions of two taggers, and the mistakes of each."""
 
     sentence: Sentence
     a: tuple[Entity, ...]
@@ -87,19 +87,19 @@ class TwoReadings:
 
     @property
     def differs(self) -> bool:
-        """Whether A and B disagree."""
+        """True if the predictions of A and B differ."""
         return set(self.a) != set(self.b)
 
 
 def read(run: Run) -> FinetuneResult:
-    """Result of a finished run. Errors: RunError."""
+    """Return the result of a finished run. Errors: RunError."""
     return result.read(run, FinetuneResult)
 
 
 def by_type(a: Sequence[Run], b: Sequence[Run]) -> list[TypeScores]:
-    """F1 of every entity type under the taggers of two arms, frequent types first (Mahapatra et al. 2022, Table 4).
+    """Return F1 by entity type of two variants, frequent types first (Mahapatra et al. 2022, Table 4).
 
-    a, b: the runs of an arm, one a replicate; each score is the mean over all their seeds.
+    a, b: runs of a variant, one per replicate; each score is the mean over all their seeds.
     """
     arm_a, arm_b = (_evaluations(runs) for runs in (a, b))
     gold = dict(zip(arm_a[0].types, arm_a[0].gold.sum(axis=0).tolist(), strict=True))
@@ -129,7 +129,7 @@ def _evaluations(runs: Sequence[Run]) -> list[Evaluation]:
 
 
 def _intervals(runs: Sequence[Run]) -> Mapping[str, tuple[float, float]]:
-    """Interval of each type's F1: as a run stored them, over all runs if there are several."""
+    """Return the interval of F1 by type: as stored for one run, computed over all of several runs."""
     stored = [test.intervals for run in runs if (test := read(run).test)]
     if len(runs) == 1 or not all(stored):
         return stored[0] if len(runs) == 1 and stored else {}
@@ -137,7 +137,7 @@ def _intervals(runs: Sequence[Run]) -> Mapping[str, tuple[float, float]]:
 
 
 def reports(runs: Sequence[Run]) -> list[TypeReport]:
-    """Return seqeval's strict report, mean over the seeds of runs of one arm; empty if an older version stored none."""
+    """Return seqeval's strict report, mean over all seeds of one variant; [] if an older version stored none."""
     lines = [test.report if (test := read(run).test) else () for run in runs]
     if not all(lines):
         return []
@@ -154,7 +154,7 @@ def reports(runs: Sequence[Run]) -> list[TypeReport]:
 
 
 def decodings(runs: Iterable[Run]) -> dict[str, float]:
-    """Mean F1 of all seeds of some runs by how tags are decoded; none in results of older versions."""
+    """Return mean F1 over all seeds of some runs, by decoding; {} for results of older versions."""
     f1s: dict[str, list[float]] = {}
     for test in (read(run).test for run in runs):
         for name, values in test.decodings.items() if test else ():
@@ -163,24 +163,20 @@ def decodings(runs: Iterable[Run]) -> dict[str, float]:
 
 
 def kept_seed(run: Run) -> tuple[int, int]:
-    """The seed whose tagger was kept, the best on dev: its place among the seeds, and itself."""
+    """Return index and number of the seed whose tagger was kept, the best on dev."""
     f1s = read(run).dev.micro_f1
-    # Of equal ones the first, as the run itself has kept it.
+    # The first of equal ones, as in the run.
     place = f1s.index(max(f1s))
     return place, run.manifest.config["seeds"][place]
 
 
 def macro(runs: Sequence[Run]) -> float:
-    """Mean F1 of the types that the test set holds, percent, averaged over the seeds of an arm's runs.
-
-    Errors: as `evaluations.read`.
-    """
+    """Return macro F1 on the test set, percent, mean over all seeds of a variant. Errors: see `evaluations.read`."""
     return mean(one.macro_f1() for one in _evaluations(runs))
 
 
 def unfound(runs: Sequence[Run], train: Corpus) -> list[Unfound]:
-    """Types of the test sets of which no seed of any run got one mention right. Errors: CorpusError as
-    `evaluations.read`."""
+    """Return types of which no seed of any run found a mention. Errors: CorpusError as in `evaluations.read`."""
     by_run = [evaluations.read(run) for run in runs]
     tables = [one for tables in by_run for one in tables]
     gold = Counter[str]()
@@ -195,9 +191,9 @@ def unfound(runs: Sequence[Run], train: Corpus) -> list[Unfound]:
 
 
 def by_novelty(run: Run, library: Library) -> list[Novelty]:
-    """F1 on mentions by whether train has the same words, in any case, as an entity of any type (SOURCES.md, Leaks).
+    """Return F1 on mentions that are, or are not, an entity of train in any letter case (SOURCES.md, Leaks).
 
-    Errors: CorpusError where a corpus or a file is gone.
+    Errors: CorpusError if a corpus or a file is gone.
     """
     known = {_surface(s, e) for s in _all(library, run.manifest.config["train"]) for e in s.entities or ()}
     gold = _tested_on(run, library)
@@ -216,9 +212,9 @@ def by_novelty(run: Run, library: Library) -> list[Novelty]:
 
 
 def side_by_side(a: Run, seed_a: int | None, b: Run, seed_b: int | None, library: Library) -> list[TwoReadings]:
-    """The test sentences, in the corpus's order. Errors: CorpusError where the two were tested on different ones.
+    """Return the test sentences with the predictions of two taggers, in corpus order.
 
-    seed_a, seed_b: None of an `evaluate` run.
+    seed_a, seed_b: None for an `evaluate` run. Errors: CorpusError if their test sets differ.
     """
     if not tested_alike(a, b):
         raise CorpusError(f"{a.id} and {b.id}: were tested on different corpora; compare runs of one test set.")
@@ -237,12 +233,12 @@ def side_by_side(a: Run, seed_a: int | None, b: Run, seed_b: int | None, library
 
 
 def tested_alike(a: Run, b: Run) -> bool:
-    """Whether two runs have the same first test set."""
+    """Return True if two runs have the same first test set."""
     return test_of(a) == test_of(b)
 
 
 def test_of(run: Run) -> str:
-    """The first test set of a run, by fingerprint; "" where it has none."""
+    """Return the fingerprint of a run's first test set; "" without one."""
     tests = run.manifest.config["test"]  # one of an `evaluate` run
     return tests if isinstance(tests, str) else str(tests[0]) if tests else ""
 
@@ -260,9 +256,10 @@ def _surface(sentence: Sentence, entity: Entity) -> str:
 
 
 def failed_seeds(run: Run) -> list[int]:
-    """Seeds whose tagger did not learn: under half the best test F1, or nothing at all.
+    """Return seeds whose tagger has less than half the best test F1, or learnt nothing.
 
-    No mean leaves them out (SOURCES.md, Seeds)."""
+    Means include them (SOURCES.md, Seeds).
+    """
     test = read(run).test
     scores, collapsed = test.micro_f1 if test else (), collapsed_seeds(run)
     weak = [f1 < FAILED * max(scores) for f1 in scores]
@@ -270,14 +267,14 @@ def failed_seeds(run: Run) -> list[int]:
 
 
 def collapsed_seeds(run: Run) -> list[int]:
-    """Seeds whose tagger learnt nothing that shows on dev or on the first test set (`learning.learnt`)."""
+    """Return seeds whose tagger is no better than chance on dev and on the first test set (`learning.learnt`)."""
     result = read(run)
     learnt = [any(both) for both in zip(*(split.learnt for split in (result.dev, result.test) if split), strict=False)]
     return [seed for seed, good in zip(run.manifest.config["seeds"], learnt, strict=False) if not good]
 
 
 def config_differences(a: Run, b: Run) -> list[OptionDifference]:
-    """Every option in which two runs differ; corpora by fingerprint."""
+    """Return the options in which two runs differ; corpora by fingerprint."""
     config_a, config_b = a.manifest.config, b.manifest.config
     return [
         OptionDifference(option=name, a=config_a.get(name), b=config_b.get(name))
@@ -287,7 +284,7 @@ def config_differences(a: Run, b: Run) -> list[OptionDifference]:
 
 
 def differing_settings(a: Run, b: Run) -> list[OptionDifference]:
-    """Settings that two finished runs differ in beside what they start from."""
+    """Return the settings in which two finished runs differ, except what they start from."""
     settings_a, settings_b = _settings(a), _settings(b)
     return [
         OptionDifference(option=name, a=settings_a.get(name), b=settings_b.get(name))
@@ -296,17 +293,17 @@ def differing_settings(a: Run, b: Run) -> list[OptionDifference]:
     ]
 
 
-_SAME_ANYWAY = ("init", "weights", "allow_download")  # what is compared, and what changes no number
+_SAME_ANYWAY = ("init", "weights", "allow_download")  # the compared encoder, and options that change no score
 
 
 def _settings(run: Run) -> Mapping[str, object]:
-    """The config; what it left to the preset, as the run had it."""
+    """Return the config; options left to the preset get the values that the run used."""
     own = {name: value for name, value in run.manifest.config.items() if value is not None}
     return {**read(run).settings, **own}
 
 
 def missing(run: Run, library: Library) -> list[str]:
-    """The inputs and results of a run that are no longer here, in words; it cannot be made again as it was."""
+    """Return, in words, missing inputs and results of a run, without which it cannot be repeated."""
     gone = []
     for role, fingerprint in run.manifest.inputs.items():
         try:

@@ -1,4 +1,4 @@
-"""What taggers score on labelled splits: one table a split and seed, and what all seeds together say."""
+"""Score taggers on labelled splits, and combine the scores of all seeds."""
 
 from collections.abc import Sequence
 from itertools import chain
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
 
 
 def labelled(corpus: Corpus) -> list[Sentence]:
-    """All sentences. Errors: CorpusError if they are not labelled."""
+    """Return all sentences of a labelled corpus. Errors: CorpusError if it is not labelled."""
     if not corpus.labelled:
         raise CorpusError(f"{corpus.name}: is not labelled; give a corpus with entities, for example a CoNLL file.")
     return list(chain.from_iterable(corpus.batches()))
 
 
 def types_of(*splits: Sequence[Sentence]) -> set[str]:
-    """Entity types that occur."""
+    """Return the entity types in the splits."""
     return {entity.type for split in splits for sentence in split for entity in sentence.entities or ()}
 
 
@@ -50,9 +50,10 @@ def score_split(
     *,
     seen: BoolArray | None,
 ) -> SplitScores:
-    """One split under all decodings; what the headline says is strict, of the tags as the tagger decodes.
+    """Score a tagger on one split with all decodings, and write its results.
 
-    seen: `(n,)` which of its sentences were trained on.
+    The main score is strict and uses the tagger's own decoding. seen: `(n,)`, True for sentences that are in the
+    training set.
     """
     from core.models.tagger import prediction_of
 
@@ -77,15 +78,17 @@ def score_split(
         lot=chance_f1(gold, best),
         macro_f1=table.macro_f1(),
         calibration=calibration(sure, right, tagger.crf.temperature),
-        # Of no sentence there is no score, and of all of them it is the one above.
+        # None if no sentence is left, or if all are and the score is the one above.
         unseen_f1=table.of(~seen).f1() if seen is not None and seen.any() and not seen.all() else None,
         report=seqeval_report(gold, best),
     )
 
 
 def without_mix(job: Job, tagger: "Tagger", gold: Sequence[Sentence], types: Sequence[str]) -> float | None:
-    """Micro F1 of a tagger that mixes layers where it is loaded without us: its last layer, every word by itself; None
-    for any other, of which `argmax` says the same."""
+    """Return the micro F1 of a tagger that mixes layers when it is loaded without Winnow.
+
+    That uses the last layer and decodes each word alone. None for other taggers, for which `argmax` is this score.
+    """
     from core.models.tagger import prediction_of
     from core.models.taggers import EncoderTagger
 
@@ -98,7 +101,7 @@ def without_mix(job: Job, tagger: "Tagger", gold: Sequence[Sentence], types: Seq
 
 
 def note_unlearnt(job: Job, outcome: SeedOutcome) -> None:
-    """Note it where a seed's tagger is no better than chance on any split."""
+    """Add a note if a seed's tagger is no better than chance on every split."""
     results = [outcome.dev, *outcome.tests]
     if not any(result.learnt for result in results):
         names = ["dev", *map(evaluations.name_of_test_set, range(len(outcome.tests)))]
@@ -110,12 +113,12 @@ def note_unlearnt(job: Job, outcome: SeedOutcome) -> None:
 
 
 def over_seeds(results: Sequence[SplitScores], tables: Sequence[Evaluation] = ()) -> OverSeeds:
-    """Join what `score_split` says of one split, seed by seed and together; nothing is rounded before it is shown.
+    """Combine the unrounded scores of all seeds on one split.
 
-    tables: those behind it, one a seed, where types are to have intervals.
+    tables: one per seed, to compute intervals by type; without them there are none.
     """
     values = [one.micro_f1 for one in results]
-    # By place and not by name: outcomes of an older version call the third decoding otherwise, and lack the last.
+    # By position, because older versions name the third decoding differently and lack the last.
     scores = zip(*(one.decodings.values() for one in results), strict=False)
     return OverSeeds(
         micro_f1=values,
@@ -160,8 +163,10 @@ def all_seeds(
     *,
     with_vector: WithVector | None = None,
 ) -> FinetuneResult:
-    """Join what all seeds of a fine-tuning say; outcomes: one a seed. model: the folder of the best. tables: of each
-    test set those of all seeds, where types are to have intervals."""
+    """Combine the outcomes of all seeds of a fine-tuning.
+
+    model: folder of the best seed. tables: per test set, one per seed, to compute intervals by type.
+    """
     tests = [
         over_seeds([outcome.tests[i] for outcome in outcomes], tables[i] if tables else ())
         for i in range(len(outcomes[0].tests))

@@ -358,7 +358,7 @@ def test_a_tagger_decodes_within_bioes_unless_it_is_told_otherwise(
             assert set(result["decodings"]) == {"viterbi", "argmax", "cited_scorer", "constrained"}
             assert result["micro_f1"] == result["decodings"][decoding]
         card = " ".join((run.artifacts / "model" / "README.md").read_text().split())
-        assert f"The headline is {decoding}" in card
+        assert f"The main score is {decoding}" in card
         fitted_elsewhere = "fitted among all tag sequences" in card and "it is for `predict --no-constrained`" in card
         assert fitted_elsewhere == (decoding == "viterbi")
         (line,) = [text for text in training.loading(run.id).values() if text.startswith("python -m core predict")]

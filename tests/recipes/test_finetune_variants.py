@@ -84,7 +84,7 @@ def test_a_mix_of_layers_names_its_score_without_the_mix(parts: dict[str, Any]) 
     assert outcome.last_layer is not None
     assert 0 <= outcome.last_layer <= 100
     card = card_of(run)
-    assert f"{outcome.dev.micro_f1:.2f} as it was trained, {outcome.last_layer:.2f} by the pipeline" in card
+    assert f"{outcome.dev.micro_f1:.2f} with the mix, {outcome.last_layer:.2f} with the pipeline" in card
     assert "| layers | mix |" in card
     assert "(`argmax` above, which reads the mix of layers too)" in card
     alone = next(what for what in training.loading(run.id) if what.startswith("With transformers"))
@@ -433,13 +433,13 @@ def test_a_card_warns_if_other_software_reads_the_tagger_far_worse() -> None:
     assert "--no-constrained" in words
     assert by_others(scores(58.0, 59.3)) == by_others(scores(57.0, 59.3), 58.1) == ""
     words = by_others(scores(58.0, 59.3), 31.5)
-    assert "on dev F1 is 31.5 by the pipeline above and 59.3 by `predict`, as it leaves out the mix" in words
+    assert "on dev F1 is 31.5 by the pipeline above and 59.3 by `predict`, because it leaves out the mix" in words
     assert "--no-constrained" not in words
     words = by_others(scores(14.2, 59.3), 9.0)
     assert "on dev F1 is 9.0 by the pipeline above" in words
     assert "--no-constrained" in words
     words = by_others(scores(14.2, 59.3), context=8)
-    assert "on dev F1 is 14.2 where every word is decoded by itself and 59.3 by `predict`" in words
+    assert "on dev F1 is 14.2 with each word decoded alone and 59.3 by `predict`" in words
 
 
 def outcome(f1: float, scorer: str) -> SplitScores:
