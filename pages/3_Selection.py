@@ -12,7 +12,7 @@ from core.importing import view as corpora
 from core.importing.result import ROLES
 from core.projects import runs
 from core.selection import view as selections
-from core.selection.choices import run_of
+from core.selection.choice import run_of
 from core.shown import count
 from pages.ui import checks as data_check
 from pages.ui import choice

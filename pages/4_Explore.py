@@ -10,7 +10,7 @@ from core.explore import regions
 from core.explore import view as maps
 from core.projects import runs
 from core.selection import view as selections
-from core.selection.choices import run_of
+from core.selection.choice import run_of
 from core.shown import count
 from pages.ui import choice
 from pages.ui.empty import empty

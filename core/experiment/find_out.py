@@ -17,7 +17,7 @@ from core.runs.store import Run
 from core.selection import choices
 from core.selection import prevalence_view as prevalence
 from core.selection import view as selections
-from core.selection.choices import Choice
+from core.selection.choice import Choice
 from core.selection.score import ScoreConfig
 from core.selection.select import SelectConfig, SelectOptions
 from core.shown import duration, in_points

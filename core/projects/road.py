@@ -15,6 +15,7 @@ from core.projects import runs
 from core.selection import choices, insights
 from core.selection import prevalence_view as prevalence
 from core.selection import view as selections
+from core.selection.choice import Choice
 from core.shown import count
 from core.terms import in_words, labels_in_words
 
@@ -121,7 +122,7 @@ def _choice() -> Stop:
 
 def _saved() -> tuple[str, str]:
     """Return the newest choice from corpora that are no longer in use, by id, and a sentence on all of them."""
-    readable = list[tuple[choices.Choice, str]]()
+    readable = list[tuple[Choice, str]]()
     for choice in choices.listed():
         with suppress(WinnowError):
             size, source = selections.kept(choice.id), selections.run_of(choice.id).manifest.inputs["domain"]

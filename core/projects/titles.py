@@ -14,7 +14,7 @@ from core.runs.result import read
 from core.runs.store import Run
 from core.selection import choices
 from core.selection import view as selections
-from core.selection.choices import Choice
+from core.selection.choice import Choice
 from core.shown import distinct, short
 
 
@@ -68,7 +68,7 @@ _AS_OF_NOW: Mapping[str, Callable[[str], object]] = {
 
 def choice_title(choice_id: str) -> str:
     """A choice in words: its name, what it takes of which corpus. Errors: RunError; KeyError for a spoilt manifest."""
-    choice = choices.at(choice_id)
+    choice = selections.at(choice_id)
     what = _selected({**runs.get(choice.run).manifest.config, "budget": choice.budget})
     return f"{choice.name}: Select {what}" if choice.name else f"Select {what}"
 

@@ -1,14 +1,14 @@
-"""Choices: what a person settled on while looking at a finished run, in small files beside it.
+"""Choices: small files beside a finished run that hold budget, name, hand edits and the picked region.
 
-A `select` run has a first choice, which lies in its folder and goes by its id. Another one that was kept lies in a
-folder of its own and goes by `<run id>.<mark>`.
+The first choice of a `select` run lies in the run's folder and has the run's id. Each further choice has a folder below
+it and the id `<run id>.<mark>`. Hand edits are an append-only log, folded whenever S_C is read.
 
-home/runs/<run_id>/budget.json    "20.2%": of the first choice, where it is not the budget that the run was started with
+home/runs/<run_id>/budget.json    "20.2%": budget of the first choice, if it differs from the run's own
 home/runs/<run_id>/choice.json    {"name": "mine", "created": 1700000000.0, "taken": 1700000000.0}: see `Choice`
-home/runs/<run_id>/edits.jsonl    the hand edits, see `artifacts.edits`
+home/runs/<run_id>/edits.jsonl    hand edits, one per line: {"action": "add", "rows": [3, 7], "time": 1700000000.0}
 home/runs/<run_id>/choices/<mark>/    budget.json, choice.json, edits.jsonl of another choice; mark: 4 hex digits
-home/runs/<run_id>/region.json    {"kind": "lasso", "value": [[[x, y], ...]]}: of a `map` run, what is picked on the map
-home/runs/<run_id>/region-lasso-5e0c91ab.json    the same, of a lasso or a box that was drawn some time, by its token
+home/runs/<run_id>/region.json    {"kind": "lasso", "value": [[[x, y], ...]]}: the region picked on a `map` run
+home/runs/<run_id>/region-lasso-5e0c91ab.json    a lasso or box that was drawn earlier, by its token
 """
 
 import json
@@ -19,23 +19,29 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeGuard
+from typing import Literal, NotRequired, TypeGuard
+
+import numpy as np
+from pydantic import TypeAdapter
+from typing_extensions import TypedDict
 
 from core.config import Budget
 from core.errors import ConfigError, RunError
 from core.files import read_json, read_object, sync_all, write_atomic
+from core.results import IntArray, Scores, Selection
+from core.runs import journal
 from core.runs.store import Run
-from core.selection import edits
 from core.shown import shown
 
-BUDGET, ABOUT, REGION = "budget.json", "choice.json", "region.json"
-KEPT = "choices"  # the folder of all but the first
-LONGEST = 60  # characters of a name, as of a project's
+BUDGET, ABOUT, REGION, EDITS = "budget.json", "choice.json", "region.json", "edits.jsonl"
+KEPT = "choices"  # folder of all choices except the first
+LONGEST = 60  # characters of a name
+Action = Literal["add", "remove", "undo"]
 _MARK = re.compile(r"[0-9a-f]{4}")
 
 
 def read(folder: Path, name: str) -> object:
-    """JSON value that was settled on in a folder; None where nothing was, or its file is spoilt."""
+    """Return the JSON value of a file, or None if it is missing or cannot be read."""
     try:
         value: object = read_json(folder / name)
     except (OSError, ValueError):
@@ -44,7 +50,7 @@ def read(folder: Path, name: str) -> object:
 
 
 def write(folder: Path, name: str, value: object) -> None:
-    """Keep it in place of the last one; None forgets it."""
+    """Replace the JSON value of a file; None deletes the file."""
     if value is None:
         (folder / name).unlink(missing_ok=True)
     elif value != read(folder, name):
@@ -55,8 +61,8 @@ def write(folder: Path, name: str, value: object) -> None:
 class Choice:
     """A budget and hand edits over the scores of a `select` run.
 
-    run: the run's id. folder: where its files lie. name: "" where nobody gave it one. created, taken: seconds since
-    1970; taken: when it was taken up last, 0 for never.
+    run: id of the run. folder: folder with its files. name: "" if unnamed. created, taken: seconds since 1970; taken is
+    the last time it became the current choice, 0 for never.
     """
 
     id: str
@@ -69,22 +75,22 @@ class Choice:
 
     @property
     def first(self) -> bool:
-        """Whether it is the one that its run came with."""
+        """True for the choice that the run itself made."""
         return self.id == self.run
 
     @property
     def mark(self) -> str:
-        """Mark that tells it from others in a file's name: the end of the run's id, and its own mark."""
+        """Suffix for file names: the end of the run's id and the choice's own mark."""
         return f"{self.run[-4:]}{self.id[len(self.run) :].replace('.', '-')}"
 
 
 def run_of(choice_id: str) -> str:
-    """The id of the run that a choice is of."""
+    """Return the id of the run that a choice belongs to."""
     return choice_id.partition(".")[0]
 
 
 def get(run: Run, choice_id: str) -> Choice:
-    """A choice of `run`. Errors: RunError where there is none, or its files cannot be read."""
+    """Return a choice of `run`. Errors: RunError if it is missing or its files cannot be read."""
     mark = choice_id.partition(".")[2]
     if choice_id == run.id:
         return _first(run)
@@ -99,30 +105,30 @@ def get(run: Run, choice_id: str) -> Choice:
 
 
 def of(run: Run) -> Sequence[Choice]:
-    """All choices of `run` that can be read, the first before the others, these as they were kept."""
+    """Return all readable choices of `run`: the first, then the others, oldest first."""
     ids = [f"{run.id}.{folder.name}" for folder in _folders(run) if not list(_spoilt(folder))]
     return [_first(run), *sorted((get(run, each) for each in ids), key=lambda choice: (choice.created, choice.id))]
 
 
 def unreadable(run: Run) -> Iterator[Path]:
-    """Files of choices of `run` that cannot be read: of the first one, and of hand edits, what they say is left out."""
+    """Yield the files of `run`'s choices that cannot be read; their content is ignored."""
     yield from _spoilt(run.path, first=True)
     for folder in _folders(run):
         yield from _spoilt(folder)
-    yield from (folder / edits.FILE for folder in (run.path, *_folders(run)) if edits.is_spoilt(folder))
+    yield from (folder / EDITS for folder in (run.path, *_folders(run)) if edits_spoilt(folder))
 
 
 def keep(run: Run, choice: Choice, name: str) -> Choice:
-    """Another choice of `run`, as `choice` is now: whole or not there."""
+    """Save a copy of `choice` as a new choice of `run`, atomically."""
     shelf = run.path / KEPT
     shelf.mkdir(exist_ok=True)
     mark = next(mark for mark in iter(lambda: secrets.token_hex(2), "") if not list(shelf.glob(f"*{mark}")))
-    # Under a name that is no choice's until it is whole: a killed process leaves no half one.
+    # Write under a name that is not a choice's, so that a killed process leaves no incomplete choice.
     draft = shelf / f".new-{mark}"
     draft.mkdir()
     try:
-        if (log := choice.folder / edits.FILE).exists():
-            shutil.copyfile(log, draft / edits.FILE)
+        if (log := choice.folder / EDITS).exists():
+            shutil.copyfile(log, draft / EDITS)
         write(draft, BUDGET, choice.budget)
         write(draft, ABOUT, {"name": name, "created": round(time.time(), 3), "taken": 0.0})
         sync_all(draft)
@@ -133,18 +139,18 @@ def keep(run: Run, choice: Choice, name: str) -> Choice:
 
 
 def describe(choice: Choice, *, name: str | None = None, taken: float | None = None) -> None:
-    """Change a choice's name, or when it was taken up."""
+    """Change a choice's name or the time at which it became the current one."""
     about = {"name": choice.name if name is None else name, "created": choice.created}
     write(choice.folder, ABOUT, {**about, "taken": choice.taken if taken is None else taken})
 
 
 def remove(run: Run, choice_id: str) -> None:
-    """Delete a choice that is not the first, readable or not. Errors: RunError where there is none."""
+    """Delete a choice other than the first, readable or not. Errors: RunError if it is missing."""
     mark = choice_id.partition(".")[2]
     folder = run.path / KEPT / mark
     if not _MARK.fullmatch(mark) or not folder.is_dir():
         raise RunError(f"selection {choice_id[:80]!r}: is not here; `choice list` shows the ones that are.")
-    doomed = folder.with_name(f".removed-{mark}")  # gone at once for every reader
+    doomed = folder.with_name(f".removed-{mark}")  # a rename hides it from every reader at once
     folder.rename(doomed)
     shutil.rmtree(doomed)
 
@@ -198,3 +204,95 @@ def _is_budget(value: object) -> bool:
         return isinstance(value, str) and bool(Budget.parse(value))
     except ConfigError:
         return False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Edit:
+    """A hand edit that was not undone. rows: rows of D_C. time: seconds since 1970. by: user; "" in older versions."""
+
+    action: Action
+    rows: IntArray
+    time: float
+    by: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Edits:
+    """Net effect of all hand edits. added, removed: rows, ascending; no row is in both. history: oldest first."""
+
+    added: IntArray
+    removed: IntArray
+    history: tuple[Edit, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(len(self.added) or len(self.removed))
+
+    def __str__(self) -> str:
+        return f"{len(self.added):,} added and {len(self.removed):,} removed by hand" if self else "no hand edits"
+
+    def apply(self, chosen: Selection, scores: Scores) -> Selection:
+        """Return `chosen` without the removed rows, followed by the added rows, best first.
+
+        scores: the scores behind `chosen`. Errors: RunError if an added row is not in D_C.
+        """
+        if len(self.added) and self.added[-1] >= (n := len(scores.values)):
+            raise RunError(
+                f"{EDITS}: adds row {self.added[-1]}, and the domain corpus has {n:,}; bring it back from a copy, or "
+                "take the last hand edits back."
+            )
+        kept = ~np.isin(chosen.rows, self.removed)
+        # An added row that the budget takes anyway keeps its rank.
+        extra = self.added[~np.isin(self.added, chosen.rows)]
+        # The rows ascend and the sort is stable, so ties go by row, as in every ranking.
+        keys = scores.values[extra] * (-1 if scores.prefer == "high" else 1)
+        rows = np.concatenate([chosen.rows[kept], extra[np.argsort(keys, kind="stable")]])
+        gone = {"removed_by_hand": int((~kept).sum())} if not kept.all() else {}
+        return Selection(
+            corpus=chosen.corpus,
+            rows=rows,
+            scores=scores.values[rows],
+            budget=chosen.budget,
+            dropped={**chosen.dropped, **gone},
+        )
+
+
+def append_edit(folder: Path, action: Action, rows: IntArray) -> None:
+    """Append one action to the log."""
+    journal.append(folder / EDITS, action=action, rows=np.unique(rows).tolist())
+
+
+def read_edits(folder: Path) -> Edits:
+    """Read the log and return its net effect."""
+    history = journal.read(folder / EDITS, _parse_edit)
+    added: IntArray = np.empty(0, dtype=np.int64)
+    removed = added
+    for edit in history:
+        into, out_of = (added, removed) if edit.action == "add" else (removed, added)
+        into, out_of = np.union1d(into, edit.rows), np.setdiff1d(out_of, edit.rows)
+        added, removed = (into, out_of) if edit.action == "add" else (out_of, into)
+    return Edits(added=added, removed=removed, history=history)
+
+
+def edits_spoilt(folder: Path) -> bool:
+    """Return True if the log has a line that cannot be read."""
+    return journal.is_spoilt(folder / EDITS, _parse_edit)
+
+
+class _EditRecord(TypedDict):
+    """A line of the log."""
+
+    action: Action
+    rows: list[int]
+    time: float
+    by: NotRequired[str]
+
+
+_edit_reader = TypeAdapter(_EditRecord)
+
+
+def _parse_edit(line: object) -> Edit:
+    record = _edit_reader.validate_python(line)
+    rows = np.array(record["rows"], dtype=np.int64)
+    if len(rows) and rows.min() < 0:
+        raise ValueError("counts rows from the end")
+    return Edit(action=record["action"], rows=rows, time=record["time"], by=record.get("by", ""))

@@ -1,4 +1,4 @@
-"""Choices of a project: each a strategy's run, a budget and hand edits under a name; one of them is taken up."""
+"""The selections of a project: list, find, name, copy and delete them. One of them is the current one."""
 
 import time
 from collections.abc import Sequence
@@ -15,21 +15,18 @@ from core.runs import journal
 from core.runs.store import Run, is_run_id
 from core.selection import choice as files
 from core.selection import view as selections
-from core.selection.choice import LONGEST as LONGEST
-from core.selection.choice import Choice as Choice
-from core.selection.choice import run_of as run_of
-from core.selection.view import at as at
-from core.selection.view import edits
+from core.selection.choice import LONGEST, Choice
+from core.selection.view import at, edits
 from core.shown import shown
 
 
 def listed() -> list[Choice]:
-    """All choices of finished selections that somebody asked for, the newest first; what is spoilt is passed over."""
+    """Return the choices of all finished `select` runs that a user started, newest first, without unreadable ones."""
     return of(selections.finished())
 
 
 def of(finished: Sequence[Run]) -> list[Choice]:
-    """The choices of some finished `select` runs, the newest first; what is spoilt is passed over."""
+    """Return the choices of finished `select` runs, newest first, without unreadable ones."""
     here = list[Choice]()
     for run in finished:
         with suppress(RunError):
@@ -38,12 +35,12 @@ def of(finished: Sequence[Run]) -> list[Choice]:
 
 
 def current() -> Choice | None:
-    """The first of those `in_use`; None where there is none."""
+    """Return the first choice of `in_use`, or None."""
     return next(iter(in_use()), None)
 
 
 def in_use() -> list[Choice]:
-    """The choices of the corpora in use: first the one that was taken up last, or whose run began since."""
+    """Return the choices of the corpora in use. First comes the one that was taken up or made last."""
     return sorted(of(runs.of_corpora_in_use(selections.finished())), key=_since, reverse=True)
 
 
@@ -52,7 +49,7 @@ def _since(choice: Choice) -> tuple[float, str]:
 
 
 def find(reference: str) -> Choice:
-    """A choice by its id, its name or what it is called without one. Errors: RunError, ConfigError."""
+    """Find a choice by id, name or default title. Errors: RunError; ConfigError if several match."""
     with suppress(RunError):
         return at(reference)
     here = listed()
@@ -72,12 +69,12 @@ def _folded(name: str) -> str:
 
 
 def title(choice: Choice) -> str:
-    """Title of a choice: its name, else what it takes by what: "20.2% by classifier"."""
+    """Return a choice's name, or budget and strategy, such as "20.2% by classifier"."""
     return choice.name or in_words(choice)
 
 
 def in_words(choice: Choice) -> str:
-    """Budget of a choice and its strategy in words, and whether a hand was in it."""
+    """Return budget, strategy and hand edits of a choice in words."""
     by_hand = f", {changes}" if (changes := edits(choice.id)) else ""
     return f"{Budget.parse(choice.budget).in_words} by {_strategy(choice)}{by_hand}"
 
@@ -87,7 +84,7 @@ def _strategy(choice: Choice) -> str:
 
 
 def proposed_name(choice: Choice) -> str:
-    """A name for what is to be kept, no other's."""
+    """Return an unused name for a copy of a choice."""
     return _free(f"{Budget.parse(choice.budget).in_words} by {_strategy(choice)}"[: LONGEST - 5])
 
 
@@ -101,17 +98,17 @@ def _free(name: str) -> str:
 
 
 def take_up(choice_id: str) -> None:
-    """Let a choice be the current one. Errors: RunError."""
+    """Make a choice the current one. Errors: RunError."""
     now = current()
     if now is None or now.id != choice_id:
         latest = max((_since(choice)[0] for choice in listed()), default=0.0)
         with journal.changing(home()):
-            # After the one before, also where the clock was set back or both came within a moment.
+            # Later than every other choice, even if the clock was set back or ticks too slowly.
             files.describe(at(choice_id), taken=round(max(time.time(), latest + 0.001), 3))
 
 
 def keep(choice_id: str, name: str = "") -> Choice:
-    """Another choice, as this one is now: same run, budget and hand edits. name: "" for the one that is proposed.
+    """Save a copy of a choice: same run, budget and hand edits. name: "" for the proposed name.
 
     Errors: RunError; ConfigError for a name that is too long or taken.
     """
@@ -137,9 +134,9 @@ def _name(name: str, besides: str = "") -> str:
 
 
 def remove(choice_id: str) -> None:
-    """Delete a choice that was kept, readable or not; trainings keep what they have read.
+    """Delete a saved choice, readable or not. Trainings keep the sentences that they have read.
 
-    Errors: RunError; ConfigError for the first of a run, which goes with its scores.
+    Errors: RunError; ConfigError for the first choice of a run, which can only be deleted with the run.
     """
     run = selections.run_of(choice_id)
     if choice_id == run.id:
@@ -148,16 +145,16 @@ def remove(choice_id: str) -> None:
 
 
 def comparable(choice_id: str) -> list[Choice]:
-    """Other choices from the same D_C, the newest first."""
+    """Return other choices from the same D_C, newest first."""
     domain = selections.run_of(choice_id).manifest.inputs["domain"]
-    done = store().list("select", state="succeeded")  # those that an experiment made too
+    done = store().list("select", state="succeeded")  # including those that an experiment made
     here = of([run for run in done if run.manifest.inputs["domain"] == domain])
     return [choice for choice in here if choice.id != choice_id]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reader:
-    """A training that read a choice. sentences: of it as it was then. same: whether it is still that."""
+    """A training that read a choice. sentences: number that it read. same: True if the choice has not changed since."""
 
     run: str
     sentences: int
@@ -165,9 +162,9 @@ class Reader:
 
 
 def read_by(choice_id: str) -> list[Reader]:
-    """The trainings that read a choice, the newest first: each keeps what it read, whatever becomes of the choice."""
+    """Return the trainings that read a choice, newest first."""
     readers = list[Reader]()
-    with suppress(CorpusError):  # D_C was removed: nobody can tell
+    with suppress(CorpusError):  # D_C was removed
         rows, domain = selections.chosen(choice_id).rows, selections.scored(choice_id).domain.fingerprint
         sealed = {corpus.fingerprint: corpus for corpus in library().list() if corpus.parent == domain}
         for run in store().list("pretrain"):
@@ -180,6 +177,6 @@ def read_by(choice_id: str) -> list[Reader]:
 
 @kept_per_home(32)
 def _are_same(choice_id: str, rows: bytes, fingerprint: str) -> bool:
-    """Whether a corpus holds just these sentences. rows: of D_C."""
+    """Return True if the corpus consists of exactly these rows of D_C."""
     ids = selections.scored(choice_id).domain.ids()[np.frombuffer(rows, dtype=np.int64)]
     return np.array_equal(ids, library().find(fingerprint).ids())

@@ -17,7 +17,7 @@ from core.projects.runs import Run
 from core.selection import choices, insights
 from core.selection import prevalence_view as prevalence
 from core.selection import view as selections
-from core.selection.choices import Choice
+from core.selection.choice import Choice
 from core.selection.insights import ScoredRow
 from core.selection.view import Format
 
@@ -175,7 +175,7 @@ def choice_set(choice: str | None, budget: str, as_json: bool) -> None:
     """Give a selection another budget; nothing is scored, hand edits stay."""
     wanted = _find(choice)
     selections.keep_budget(wanted.id, budget)
-    report(_as_dict(choices.at(wanted.id)), as_json, wanted.id)
+    report(_as_dict(selections.at(wanted.id)), as_json, wanted.id)
 
 
 @choice_group.command("rename")

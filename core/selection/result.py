@@ -26,8 +26,8 @@ from core.importing.result import read_audit
 from core.results import FloatArray, IntArray, Prefer, Scores, Selection
 from core.runs.result import read as read_result
 from core.runs.store import Run
+from core.selection.choice import Edits
 from core.selection.choose import choose
-from core.selection.edits import Edits
 from core.selection.evidence import Arrays
 from core.shown import count
 

@@ -1,6 +1,6 @@
 """Selections: choosing from finished scores, changing S_C by hand, taking it away.
 
-A `choice_id` is that of a `select` run, for its first choice, or of another one that was kept: see `artifacts.choice`.
+A `choice_id` is that of a `select` run, for its first choice, or of another one that was kept: see `selection.choice`.
 """
 
 import math
@@ -32,10 +32,8 @@ from core.runs.store import Run
 from core.selection import DEFAULT_STRATEGY as DEFAULT_STRATEGY
 from core.selection import STRATEGIES as STRATEGIES
 from core.selection import choice, plot
-from core.selection import edits as edit_log
 from core.selection.choice import Choice as Choice
-from core.selection.edits import Edits as Edits
-from core.selection.edits import read as read_edits
+from core.selection.choice import Edits as Edits
 from core.selection.result import Scored as Scored
 from core.selection.result import SelectResult as SelectResult
 from core.selection.result import withheld_flags
@@ -176,7 +174,7 @@ def budget_in(choice_id: str, unit: Unit) -> str:
 
 def edits(choice_id: str) -> Edits:
     """Hand edits of a choice: `added`, `removed` (rows), `history` (oldest first, undone ones gone)."""
-    return read_edits(at(choice_id).folder)
+    return choice.read_edits(at(choice_id).folder)
 
 
 def edit(choice_id: str, action: Literal["add", "remove"], rows: IntArray) -> Edits:
@@ -188,7 +186,7 @@ def edit(choice_id: str, action: Literal["add", "remove"], rows: IntArray) -> Ed
             f"rows: {rows[0]} to {rows[-1]} are not all in the domain corpus, which has {n:,}; give rows below it."
         )
     if len(rows):
-        edit_log.append(at(choice_id).folder, action, rows)
+        choice.append_edit(at(choice_id).folder, action, rows)
     return edits(choice_id)
 
 
@@ -200,7 +198,7 @@ def undo(choice_id: str, seen: float | None = None) -> Edits:
     with journal.changing(home()):
         if history := edits(choice_id).history:
             journal.refuse_overtaken(history[-1], seen, "The last edit")
-            edit_log.append(at(choice_id).folder, "undo", np.empty(0, dtype=np.int64))
+            choice.append_edit(at(choice_id).folder, "undo", np.empty(0, dtype=np.int64))
     return edits(choice_id)
 
 

@@ -20,7 +20,7 @@ from core.runs.result import read as read_result
 from core.runs.store import Run, RunStore
 from core.selection import STRATEGIES
 from core.selection.base import Strategy
-from core.selection.edits import Edits
+from core.selection.choice import Edits
 from core.selection.evidence import Evidence, Part, Parts, Spans
 from core.selection.near import cosines
 from core.selection.result import Scored, ScoredRow, ScoreResult, SelectResult, read_learnt

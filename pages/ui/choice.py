@@ -11,7 +11,7 @@ from core.projects import runs
 from core.projects.runs import Run
 from core.selection import choices
 from core.selection import view as selections
-from core.selection.choices import Choice
+from core.selection.choice import LONGEST, Choice, run_of
 from core.shown import count
 from pages.ui.presses import pressed
 from pages.ui.runs import links
@@ -56,9 +56,9 @@ def _named() -> str:
 def _there(named: str) -> Choice | None:
     """The choice of an address; where there is none, that is said and the latest offered."""
     try:
-        return choices.at(named)
+        return selections.at(named)
     except WinnowError as error:
-        removed = choices.run_of(named) not in [run.id for run in runs.listed("select")]
+        removed = run_of(named) not in [run.id for run in runs.listed("select")]
         st.warning(links.GONE if removed else plain(str(error)), icon=":material/link_off:")
         links.offer(selections.finished(), VISIT, "The latest here")
         return None
@@ -94,7 +94,7 @@ def follow_address(choice_id: str) -> None:
             selections.keep_budget(choice_id, str(budget))
         except WinnowError as error:
             st.session_state[REFUSED] = str(error)
-    choice = choices.at(choice_id)
+    choice = selections.at(choice_id)
     changed = not choice.first or choice.name or choice.budget != _run(choice).manifest.config["budget"]
     if old:
         take(choice_id)
@@ -117,7 +117,7 @@ def pick(shown: str, page: str, unfinished: Sequence[Run] = ()) -> None:
     """The one that is shown, of all; another one is taken up. unfinished: runs that can be shown too."""
     labels, listed = run_titles(unfinished), choices.listed()
     if shown not in (*labels, *(choice.id for choice in listed)):  # an experiment made it
-        listed.append(choices.at(shown))
+        listed.append(selections.at(shown))
     labels |= selection_titles(listed)
     if len(labels) < 2:
         return
@@ -135,7 +135,7 @@ def pick(shown: str, page: str, unfinished: Sequence[Run] = ()) -> None:
 
 def bar(choice_id: str, page: str, unfinished: Sequence[Run] = ()) -> None:
     """Show which choice it is, of all; the way to keep it, call it otherwise, remove it. page: begins its keys."""
-    choice = choices.at(choice_id)
+    choice = selections.at(choice_id)
     with st.container(horizontal=True, vertical_alignment="center"):
         pick(choice_id, page, unfinished)
         _keep(choice, page)
@@ -155,7 +155,7 @@ def _keep(choice: Choice, page: str) -> None:
         return
     with opened:
         proposed = choices.proposed_name(choice)
-        name = st.text_input("Name", proposed, key=f"{page}.choice.name.{proposed}", max_chars=choices.LONGEST)
+        name = st.text_input("Name", proposed, key=f"{page}.choice.name.{proposed}", max_chars=LONGEST)
         if pressed("Save", f"{page}.choice.keep", type="primary"):
             try:
                 kept = choices.keep(choice.id, name)
@@ -178,7 +178,7 @@ def _more(choice: Choice, page: str) -> None:
         return
     with opened:
         now = choices.title(choice)
-        name = st.text_input("This selection's name", now, key=f"{page}.choice.called.{now}", max_chars=choices.LONGEST)
+        name = st.text_input("This selection's name", now, key=f"{page}.choice.called.{now}", max_chars=LONGEST)
         with st.container(horizontal=True):
             renamed = pressed("Rename", f"{page}.choice.rename")
             removed = not choice.first and pressed("Remove", f"{page}.choice.remove", icon=":material/delete:")

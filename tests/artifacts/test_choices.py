@@ -100,7 +100,7 @@ def test_a_choice_and_its_map_are_found_by_id_and_by_name(select: str, monkeypat
     assert kept.name == "Leases only"
     assert [each.id for each in choices.listed()] == [kept.id, select]
     assert kept.mark == f"{select[-4:]}-{kept.id[-4:]}"
-    assert choices.at(select).mark == select[-4:]
+    assert selections.at(select).mark == select[-4:]
     assert maps.of(kept.id) is None
     assert maps.options(kept.id)["selection"] == select
     with monkeypatch.context() as patch:
@@ -119,7 +119,7 @@ def test_a_choice_and_its_map_are_found_by_id_and_by_name(select: str, monkeypat
     for name in ("", "x" * 61, "leases ONLY", " "):
         with pytest.raises(ConfigError, match=r"characters; give|call this one"):
             choices.rename(select, name)
-    assert choices.at(select).name == ""
+    assert selections.at(select).name == ""
     for name in ("Mine", "mine"):  # its own name is not taken
         assert choices.rename(select, name).name == name
     with pytest.raises(RunError, match="is not from a `select` run"):

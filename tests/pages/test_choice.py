@@ -253,7 +253,7 @@ def test_a_selection_is_saved_under_a_name_renamed_and_removed(select: str) -> N
     [name] = [field for field in app.text_input if (field.key or "").startswith("selection.choice.called.")]
     name.set_value("First")
     app.button(key="selection.choice.rename").click().run()
-    assert choices.at(select).name == "First"
+    assert selections.at(select).name == "First"
     choices.take_up(kept.id)
     app = opened(PAGE, {"selection.choice.more": True})
     app.button(key="selection.choice.remove").click().run()

@@ -8,7 +8,7 @@ import streamlit as st
 from core.importing import view as corpora
 from core.projects import runs
 from core.selection import insights
-from core.selection.choices import run_of
+from core.selection.choice import run_of
 from core.selection.insights import Health
 from core.shown import count
 from core.terms import CHOICE, plainly

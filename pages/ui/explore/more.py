@@ -37,7 +37,7 @@ SIDE_WORDS: Mapping[Side, str] = {
 
 def compare(choice_id: str, map_run: str | None) -> None:
     """Another choice from the same D_C, on this one's map where it has one."""
-    names = selection_titles([*choices.comparable(choice_id), choices.at(choice_id)])
+    names = selection_titles([*choices.comparable(choice_id), selections.at(choice_id)])
     this = names.pop(choice_id)
     if not names:
         st.info("Save this selection, then change it or try another strategy to compare both on one map.")

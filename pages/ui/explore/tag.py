@@ -6,7 +6,7 @@ from core.experiment import deliver
 from core.explore import entities
 from core.importing import view as corpora
 from core.projects import runs
-from core.selection.choices import run_of
+from core.selection.choice import run_of
 from core.shown import count
 from core.tagging import view as taggers
 from pages.ui.presses import pressed

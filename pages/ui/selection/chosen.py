@@ -14,6 +14,7 @@ from core.importing import view as corpora
 from core.projects import runs
 from core.selection import choices, insights, plot
 from core.selection import view as selections
+from core.selection.choice import run_of
 from core.selection.insights import Which
 from core.selection.view import Format, Selection
 from core.shown import count
@@ -48,7 +49,7 @@ COLUMNS = {"score": "Score", "tokens": "Tokens", "text": "Sentence"}
 
 def selected(choice_id: str) -> None:
     """Everything below the run panel; a pure function of the scores and the choice, so a slider may drive it."""
-    run_id = choices.run_of(choice_id)
+    run_id = run_of(choice_id)
     if "domain" in results.removed_inputs(run_id):
         orphaned(choice_id)
         same_command("selection.command", commands.command("select", runs.get(run_id).manifest.config))
@@ -71,7 +72,7 @@ def selected(choice_id: str) -> None:
 
 def _next_pages(choice_id: str) -> None:
     """The ways to Explore and Training; the first press begins the map too where there is none to draw."""
-    run_id = choices.run_of(choice_id)
+    run_id = run_of(choice_id)
     label = "See selected and filtered sentences on a map"
     with st.container(horizontal=True):
         if pressed(label, "selection.map", icon=":material/bubble_chart:"):
@@ -113,7 +114,7 @@ def _export(choice_id: str, budget: str, keep: Sequence[str], chosen: Selection)
             key="selection.format",
         )
         # Not every system takes % and : in a file's name.
-        name = f"choice-{choices.at(choice_id).mark}-{budget.replace('%', 'pct').replace(':', '-')}"
+        name = f"choice-{selections.at(choice_id).mark}-{budget.replace('%', 'pct').replace(':', '-')}"
         name += "" if kind == "folder" else f".{kind}"
         write = partial(selections.export, choice_id, budget, keep, format=kind)
         # About 8 bytes a token.
@@ -174,7 +175,7 @@ def _examples(choice_id: str, chosen: Selection, keep: Sequence[str]) -> None:
     which = st.segmented_control(
         "Sentences", kinds, format_func=KINDS.__getitem__, default="top", required=True, key="selection.examples"
     )
-    looked(runs.get(choices.run_of(choice_id)).manifest.inputs["domain"])
+    looked(runs.get(run_of(choice_id)).manifest.inputs["domain"])
     examples = insights.examples(choice_id, chosen, keep, which)
     rows: Sequence[Mapping[str, object]] = examples
     columns = {**COLUMNS, "selected": "In the selection"} if which == "borderline" else COLUMNS
@@ -185,7 +186,7 @@ def _examples(choice_id: str, chosen: Selection, keep: Sequence[str]) -> None:
 
 
 def _lengths(choice_id: str, chosen: Selection) -> None:
-    scored, run_id = selections.scored(choice_id), choices.run_of(choice_id)
+    scored, run_id = selections.scored(choice_id), run_of(choice_id)
     task = runs.get(run_id).manifest.inputs["task"]
     lengths = {"S_C": scored.lengths[chosen.rows], "D_C": scored.lengths}
     if "task" not in results.removed_inputs(run_id):
@@ -216,7 +217,7 @@ def _comparison(choice_id: str) -> None:
         f"**{overlap.both / max(size, 1):.0%}** of what this selection holds, the other holds too "
         f"({overlap.both:,} of {size:,})."
     )
-    name = plain(choices.title(choices.at(other)))
+    name = plain(choices.title(selections.at(other)))
     headings = (f"Only in this selection ({overlap.only_a:,})", f"Only in {name} ({overlap.only_b:,})")
     for column, heading, rows in zip(st.columns(2), headings, (overlap.only_in_a, overlap.only_in_b), strict=True):
         with column:

@@ -5,7 +5,7 @@ import streamlit as st
 from core.projects import runs
 from core.selection import prevalence_view as prevalence
 from core.selection import view as selections
-from core.selection.choices import run_of
+from core.selection.choice import run_of
 from core.selection.prevalence import PrevalenceResult
 from pages.ui.presses import pressed
 from pages.ui.runs.panel import run_panel
