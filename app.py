@@ -5,6 +5,7 @@
 `streamlit run app.py` serves the same application behind the same door, on 127.0.0.1 alone. Its first page is home.py.
 """
 
+from core.heap import few_arenas
 import argparse
 import gc
 import importlib
@@ -39,7 +40,7 @@ from pages.ui.preload import Preload
 ROOT = Path(__file__).resolve().parent
 
 try:
-    machine.few_arenas()
+    few_arenas()
     private()
     serving()
     settle()

@@ -1,5 +1,6 @@
 """Home: the road from texts to the report, what runs and what ran."""
 
+from core.cards import hindrance
 import streamlit as st
 
 from core import terms
@@ -54,7 +55,7 @@ def _samples() -> None:
 
 def _machine() -> None:
     free, total = machine.disk()
-    if reason := machine.hindrance():
+    if reason := hindrance():
         st.warning(plain(reason), icon=":material/memory:")
     with st.container(horizontal=True, vertical_alignment="center"):
         local_badge()

@@ -15,9 +15,7 @@ from core.projects import runs
 from core.terms import Term
 from pages.ui import checks as data_check
 from pages.ui.corpora.imports import RUN, importer
-from pages.ui.corpora.intake_outcome import intake_outcome
-from pages.ui.corpora.ratios import against
-from pages.ui.corpora.report import report
+from pages.ui.corpora.report import intake_outcome, report, size_ratios
 from pages.ui.corpora.splits import splits
 from pages.ui.corpora.uploads import OPEN
 from pages.ui.empty import picture, sample_buttons
@@ -75,7 +73,7 @@ def main() -> None:
             _undo()
             for term, roles in CARDS:
                 _card(term, roles)
-            against(None if st.session_state.get(ALL) else FEW)
+            size_ratios(None if st.session_state.get(ALL) else FEW)
             splits()
             _library(sealed)
 

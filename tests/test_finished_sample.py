@@ -11,9 +11,10 @@ from core.experiment import view as experiments
 from core.experiment.config import ExperimentConfig
 from core.explore import view as maps
 from core.importing import view as corpora
+from core.paths import within
 from core.projects import preferences, road, runs, unpack
 from core.projects import view as projects
-from core.projects.view import FINISHED_SAMPLE, within
+from core.projects.view import FINISHED_SAMPLE
 from core.shown import duration, in_points
 from core.stats.power import detected
 from tests import finished

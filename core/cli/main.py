@@ -23,6 +23,7 @@ from core.errors import Cancelled, ConfigError, OptionsError, ProjectError, Winn
 from core.experiment.cli import demo, experiment, study, write_report
 from core.explore.cli import write_atlas
 from core.importing.cli import check, corpus, samples
+from core.paths import within
 from core.projects import machine
 from core.projects import view as projects
 from core.projects.audit import asked_by
@@ -166,7 +167,7 @@ def main(context: click.Context, home: str | None, project: str | None, device: 
 
 def _choose(project: str, context: click.Context) -> None:
     try:
-        context.with_resource(projects.within(projects.find(project).slug))
+        context.with_resource(within(projects.find(project).slug))
     except ProjectError:
         if context.invoked_subcommand != "project":  # which may be about to make it
             raise

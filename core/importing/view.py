@@ -1,6 +1,6 @@
 """Corpora for pages and commands: list, preview, check, export, remove, roles, and results of imports."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import wraps
@@ -48,26 +48,26 @@ _SAMPLES = Path(__file__).resolve().parents[2] / "assets" / "samples"
 
 
 def listed() -> list[Corpus]:
-    """All sealed corpora: the user's own, then what Winnow made (see `Corpus.derived`), the newest of each first."""
+    """Return all corpora: imported ones, then those that Winnow made (`Corpus.derived`), each newest first."""
     return sorted(library().list(), key=lambda corpus: corpus.derived)
 
 
 def find(reference: str) -> Corpus:
-    """A corpus by name or fingerprint. Errors: CorpusError."""
+    """Return a corpus by name or fingerprint. Errors: CorpusError."""
     return library().find(reference)
 
 
 def needed_by(reference: str) -> Usage:
-    """The runs and corpora that need a corpus. Errors: CorpusError if it is not here."""
+    """Return the runs and corpora that need a corpus. Errors: CorpusError if it does not exist."""
     return usage(find(reference), library(), store())
 
 
 def remove(reference: str, *, force: bool = False) -> None:
     """Delete a corpus and forget its roles.
 
-    force: also while a run at work or queued needs it, which then fails. Errors: CorpusError without it.
+    force: delete it even if an active run needs it; that run then fails. Errors: CorpusError if one does.
     """
-    with store().critical():  # no run begins between the question and the deletion
+    with store().critical():  # no run can start between the check and the deletion
         used = needed_by(reference)
         if used.active and not force:
             runs = ", ".join(run.id for run in used.active)
@@ -77,16 +77,11 @@ def remove(reference: str, *, force: bool = False) -> None:
             )
         with noted("remove", corpora=[used.corpus.fingerprint]):
             library().remove(used.corpus.fingerprint)
-    forget_roles({used.corpus.fingerprint})
-
-
-def forget_roles(gone: Collection[str]) -> None:
-    """Take their roles from corpora that are gone."""
-    parts.forget(home(), gone)
+    parts.forget(home(), {used.corpus.fingerprint})
 
 
 def rename(reference: str, name: str) -> Corpus:
-    """Call a corpus otherwise. Errors: CorpusError for no name, a longer one than `LONGEST_NAME`, another corpus's."""
+    """Rename a corpus. Errors: CorpusError for a name that is empty, too long, or taken."""
     name = name.strip()
     if not 0 < len(name) <= LONGEST_NAME:
         raise CorpusError(f"name: {len(name)} characters came; give one of 1 to {LONGEST_NAME}.")
@@ -101,23 +96,22 @@ def preview(
     text_column: str | None = None,
     tag_column: str = "",
 ) -> readers.Preview:
-    """Preview a file: format, text column, label scheme, first rows. Reads only its beginning, in a process of
-    its own.
+    """Preview a file: format, text column, label scheme, first rows. A separate process reads its beginning.
 
-    encoding, part, text_column, tag_column: see `ReadOptions`, if the first look was wrong. Errors: those of
-    `readers.sniff`, ResourceError where it takes too long, too much memory or breaks off.
+    encoding, part, text_column, tag_column: see `ReadOptions`; they correct what was detected. Errors: those of
+    `readers.sniff`; ResourceError if the process takes too long, needs too much memory, or dies.
     """
     options = readers.ReadOptions(encoding=encoding, part=part, text_column=text_column, tag_column=tag_column)
     return previews.preview(path, options)
 
 
 def import_path(text: str) -> Path:
-    """A path typed into the app. Errors: PathError if missing or outside the allowed folders."""
+    """Return a path typed into the app. Errors: PathError if it is missing or outside the allowed folders."""
     return allowed_path(text, allowed_roots())
 
 
 def import_listing(text: str) -> tuple[str, dict[str, Path]]:
-    """The folder at or above a typed path, and {name: path} of what may be chosen there; "" for the allowed folders."""
+    """Return the folder at or above a typed path and {name: path} of its entries; "" lists the allowed folders."""
     roots = allowed_roots()
     if text:
         with suppress(PathError):
@@ -155,18 +149,18 @@ def export(reference: str, path: Path) -> int:
 
 
 def samples() -> Sequence[SampleSet]:
-    """The sample sets that ship with Winnow."""
+    """Return the sample sets that ship with Winnow."""
     return sample_sets(_SAMPLES)
 
 
 def open_sample(name: str) -> None:
-    """Add a sample set's corpora unless they are here, and give them their roles in place of those that have them."""
+    """Add the corpora of a sample set that are missing, and give them their roles."""
     given = add_sample(name)
     parts.give(home(), {role: given.get(role) for role in ROLES})
 
 
 def add_sample(name: str) -> Mapping[str, str]:
-    """Add a sample set's corpora unless they are here. Return {role: fingerprint}."""
+    """Add the corpora of a sample set that are missing. Return {role: fingerprint}."""
     given: dict[str, str] = {}
     with noted("import", corpora=given.values()):
         given |= _sealed(next(sample for sample in samples() if sample.name == name))
@@ -179,7 +173,7 @@ def sample_replaces(name: str) -> bool:
 
 
 def _sealed(sample: SampleSet) -> dict[str, str]:
-    """{role: fingerprint} of a sample set's corpora."""
+    """Read and seal the corpora of a sample set. Return {role: fingerprint}."""
     given = {}
     for role in ROLES:
         path: Path = getattr(sample, role)
@@ -198,18 +192,18 @@ def _sealed(sample: SampleSet) -> dict[str, str]:
 
 
 def roles() -> dict[str, str]:
-    """{role: fingerprint} of the corpora in use; roles whose corpus is gone are left out."""
+    """Return {role: fingerprint} of the corpora in use, without roles whose corpus was removed."""
     return parts.read(home())
 
 
 def judged_by() -> tuple[str, ...]:
-    """The corpora in the roles dev and test: what no text that is learnt from may hold."""
+    """Return the fingerprints of the dev and test sets, which no text to learn from may contain."""
     given = roles()
     return tuple(given[role] for role in ("dev", "test") if role in given)
 
 
 def set_role(role: str, reference: str | None) -> None:
-    """Give a corpus a role (None: nobody has it)."""
+    """Give a corpus a role. reference: None leaves the role empty."""
     parts.give(home(), {role: None if reference is None else find(reference).fingerprint})
 
 
@@ -224,7 +218,7 @@ def undo_roles() -> None:
 
 
 def length_warnings(lengths: Mapping[str, IntArray], tolerance: float = 0.25) -> list[str]:
-    """A sentence for every role whose median length is more than `tolerance` off that of T_C."""
+    """Return a warning per role whose median sentence length differs from that of T_C by more than `tolerance`."""
     medians = {role: float(np.median(values)) for role, values in lengths.items() if len(values)}
     target = medians.get("T_C")
     return [
@@ -236,13 +230,13 @@ def length_warnings(lengths: Mapping[str, IntArray], tolerance: float = 0.25) ->
 
 
 def first_sentences(corpus: Corpus, n: int = 5) -> list[Sentence]:
-    """A corpus's first `n` rows; of a labelled one, the first that hold an entity where there are such."""
+    """Return the first `n` sentences of a corpus; of the first 500, those with an entity come first."""
     first = next(corpus.batches(0, 500), [])
     return list(islice([*(s for s in first if s.entities), *(s for s in first if not s.entities)], n))
 
 
 def describe(corpus: Corpus) -> dict[str, object]:
-    """A corpus in JSON, as `corpus add` and `corpus show` print it."""
+    """Return a corpus as JSON, as `corpus add` and `corpus show` print it."""
     return {
         "corpus": corpus.fingerprint,
         "name": corpus.name,
@@ -257,7 +251,7 @@ def describe(corpus: Corpus) -> dict[str, object]:
 
 
 def import_result(run_id: str) -> AddResult:
-    """A finished `add` run's result. Errors: RunError."""
+    """Return the result of a finished `add` run. Errors: RunError."""
     return read_result(store().get(run_id), AddResult)
 
 
@@ -269,17 +263,17 @@ def leaks_flagged_twice(run_id: str) -> int:
 
 
 def audit_result(run_id: str) -> AuditResult:
-    """A finished `audit` run's result. Errors: RunError."""
+    """Return the result of a finished `audit` run. Errors: RunError."""
     return read_result(store().get(run_id), AuditResult)
 
 
 def split_result(run_id: str) -> SplitResult:
-    """A finished `split` run's result. Errors: RunError."""
+    """Return the result of a finished `split` run. Errors: RunError."""
     return read_result(store().get(run_id), SplitResult)
 
 
 def split_by(corpus: Corpus) -> dict[str, list[str]]:
-    """Ways to split `corpus`, as `split` names them: by a column with its values, by others with none."""
+    """Return the ways to split a corpus, as {option `by` of `split`: values of the column, or none}."""
     kinds: dict[str, list[str]] = {}
     if corpus.column("doc").null_count < len(corpus):
         kinds["document"] = []
@@ -290,7 +284,7 @@ def split_by(corpus: Corpus) -> dict[str, list[str]]:
 
 
 def rejects_file(run_id: str) -> Path | None:
-    """The rows that an `add` run could not use, as JSON lines; None where it used all."""
+    """Return the file of the rows that an `add` run rejected (JSON lines); None if it rejected none."""
     file = rejects_path(store().get(run_id))
     return file if file.exists() else None
 

@@ -18,9 +18,7 @@ import psutil
 
 from core import cards
 from core.cards import Card, Load
-from core.cards import hindrance as hindrance
 from core.errors import ConfigError
-from core.heap import few_arenas as few_arenas
 from core.projects.home import machine_home
 from core.runs import executors
 from core.runs.executors import share

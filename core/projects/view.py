@@ -16,15 +16,12 @@ from core.corpora.library import Library
 from core.errors import ProjectError, RunBusy
 from core.files import read_object
 from core.importing import view as corpora
-from core.paths import ask_for_project as ask_for_project
-from core.paths import within as within
-from core.project_list import LOCK, PROJECTS
-from core.project_list import LONGEST_NAME as LONGEST_NAME
-from core.project_list import Project as Project
+from core.paths import within
+from core.project_list import LOCK, PROJECTS, Project
 from core.projects import adopt, labels, pack, unpack
 from core.projects.audit import noted
 from core.projects.home import given_home, home, library, store, store_of
-from core.projects.pack import Packed as Packed
+from core.projects.pack import Packed
 from core.runs.lock import locked
 from core.runs.run import holders
 from core.selection import choice

@@ -2,10 +2,11 @@
 
 import streamlit as st
 
+from core.cards import hindrance
 from core.experiment import find_out
 from core.experiment import view as experiments
 from core.importing import view as corpora
-from core.projects import machine, runs
+from core.projects import runs
 from pages.ui import checks as data_check
 from pages.ui.presses import pressed
 from pages.ui.project import page_link
@@ -52,7 +53,7 @@ def plan(run_id: str = "") -> None:
             )
         elif plan.edited:
             st.caption("Hand edits are not repeated: the experiment tests the strategy.")
-        if reason := machine.hindrance():
+        if reason := hindrance():
             st.warning(plain(reason), icon=":material/memory:")
         may_start, anyway = data_check.gate(corpora.check_run("experiment", plan.options), "home.find")
         on = where("home.find")

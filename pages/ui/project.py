@@ -11,10 +11,11 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from core.errors import ProjectError
+from core.paths import ask_for_project, within
+from core.project_list import LONGEST_NAME, Project
 from core.projects import preferences
 from core.projects import view as projects
 from core.projects.home import home, on_disk
-from core.projects.view import LONGEST_NAME, Project
 from pages.ui.presses import pressed
 from pages.ui.widgets import command_lines, plain, size
 
@@ -37,7 +38,7 @@ def _named(query: str) -> str | None:
     return parse_qs(query).get(NAMED, [None])[-1]
 
 
-projects.ask_for_project(of_window)
+ask_for_project(of_window)
 
 
 def begin(menu: Callable[[str], None]) -> None:
@@ -97,7 +98,7 @@ def later(work: Callable[[], T]) -> Callable[[], T]:
 
 
 def _within(slug: str, work: Callable[[], T]) -> T:
-    with projects.within(slug), on_disk(home()):
+    with within(slug), on_disk(home()):
         return work()
 
 

@@ -12,6 +12,7 @@ from urllib.parse import urlparse
 import pytest
 from playwright.sync_api import Browser, Page, Request, expect
 
+from core.project_list import Project
 from core.projects import view as projects
 from tests.browser.driver import PAGES, Server, settled, visit, watched
 from tests.browser.forge import Forge
@@ -80,13 +81,13 @@ def forge_project(folder: Path) -> None:
 
 
 @pytest.fixture
-def sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> projects.Project:
+def sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     monkeypatch.setenv("WINNOW_HOME", str(tmp_path / "home"))
     return projects.open_finished_sample()
 
 
 @pytest.fixture
-def server(sample: projects.Project, tmp_path: Path, forge: Forge) -> Iterator[Server]:
+def server(sample: Project, tmp_path: Path, forge: Forge) -> Iterator[Server]:
     (tmp_path / "data").mkdir()
     with Server(home=tmp_path / "home", data=tmp_path / "data", forge=forge) as server:
         server.start()
@@ -126,7 +127,7 @@ def listener() -> Iterator[tuple[str, list[str]]]:
 
 @pytest.mark.parametrize("tabs", [pytest.param(False, marks=pytest.mark.road), True], ids=["pages", "tabs"])
 def test_a_forged_project_makes_no_page_ask_another_server(
-    server: Server, sample: projects.Project, page: Page, tabs: bool
+    server: Server, sample: Project, page: Page, tabs: bool
 ) -> None:
     """The fixture `page` fails the test for any error in the console, which each blocked request is."""
     asked: list[str] = []

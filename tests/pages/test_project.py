@@ -14,6 +14,7 @@ from streamlit.testing.v1 import AppTest
 
 from core import shown_command as commands
 from core.importing import view as corpora
+from core.paths import within
 from core.project_list import FIRST
 from core.projects import preferences, runs
 from core.projects import view as projects
@@ -59,7 +60,7 @@ def whole(app: AppTest) -> str:
 
 def marks() -> set[str]:
     """What tells that something of "My first project" is shown: names, ids."""
-    with projects.within("my-first-project"):
+    with within("my-first-project"):
         names = {corpus.name for corpus in corpora.listed()} | {run.id for run in runs.listed()}
         return names | {corpus.fingerprint for corpus in corpora.listed()}
 
@@ -101,7 +102,7 @@ def test_a_page_is_shown_where_nothing_can_be_written_down(ids: Ids, monkeypatch
 
 
 def test_a_run_at_work_elsewhere_is_one_line(ids: Ids) -> None:
-    with projects.within("my-first-project"):
+    with within("my-first-project"):
         run = runs.get(audit(corpora.roles()["task"]))
     with at_work(run):
         leases = opened("pages/3_Selection.py", project="leases")
@@ -132,7 +133,7 @@ def test_what_was_typed_for_one_is_forgotten_for_another(ids: Ids) -> None:
 
 
 def test_a_download_is_of_the_project_that_offered_it(ids: Ids, monkeypatch: pytest.MonkeyPatch) -> None:
-    with projects.within("leases"):
+    with within("leases"):
         work = module.later(here)
     got: list[Path] = []
     thread = Thread(target=lambda: got.append(work()))
@@ -205,5 +206,5 @@ def test_an_export_is_offered_with_what_the_models_weigh_and_by_command_if_too_l
 
 def test_a_command_names_the_project_where_it_is_not_the_usual_one(ids: Ids) -> None:
     assert commands.command("add", {"path": "x.txt"}) == "python -m core corpus add x.txt"
-    with projects.within("leases"):
+    with within("leases"):
         assert commands.command("add", {"path": "x.txt"}) == "python -m core --project Leases corpus add x.txt"

@@ -9,9 +9,10 @@ import pytest
 import torch
 
 from core import cards
+from core.cards import hindrance
 from core.encoders.rank import EncoderRank, LayerScores, NotRanked, Proposal, RankConfig, RankResult
 from core.models.vocabulary_fit import VocabularyFit
-from core.projects import machine, preferences, runs
+from core.projects import preferences, runs
 from core.training import events
 from pages.ui.widgets import plain
 from tests.fake_cards import H100, T4, Driver
@@ -120,12 +121,12 @@ def test_a_machine_kept_offline_offers_no_larger_encoder(tmp_path: Path, monkeyp
 
 def test_a_gpu_that_cannot_be_used_is_named_with_the_reason(driver: Driver, parts: dict[str, str]) -> None:
     driver.shows((*H100[:2], "550.54", "9.0"))
-    assert "driver 550, this build needs 580" in machine.hindrance()
+    assert "driver 550, this build needs 580" in hindrance()
     for page in ("home.py", PAGE):
-        assert plain(machine.hindrance()) in [warning.value for warning in opened(page).warning]
+        assert plain(hindrance()) in [warning.value for warning in opened(page).warning]
     cards.forget()
     driver.shows(H100)
-    assert not machine.hindrance()
+    assert not hindrance()
     assert not any("No GPU here" in info.value for info in opened(PAGE).info)
 
 

@@ -10,6 +10,7 @@ from core.errors import RunBusy
 from core.experiment import deliver
 from core.experiment.report import parts
 from core.importing import view as corpora
+from core.paths import within
 from core.project_list import FIRST, HELD, PROJECTS
 from core.projects import adopt, runs
 from core.projects import view as projects
@@ -60,13 +61,13 @@ def test_a_home_is_one_project_and_moves_when_a_second_is_made_unless_a_run_is_a
     assert {path.name for path in old.iterdir()} <= SHARED
     assert runs.get(selected.id).result()["model"] == f"{here()}/runs/{selected.id}/artifacts/model"
     assert corpora.roles()["task"] == corpora.find("task").fingerprint
-    with projects.within(made.slug):
+    with within(made.slug):
         assert not corpora.listed()
         assert not runs.listed()
     shutil.copytree(here() / "corpora", home / "corpora")  # an older version wrote beside the projects
     projects.settle()
     assert [project.name for project in projects.listed()] == [FIRST, "Leases", f"{FIRST} 2"]
-    with projects.within("my-first-project-2"):
+    with within("my-first-project-2"):
         assert {corpus.name for corpus in corpora.listed()} >= {"task", "domain"}
 
 

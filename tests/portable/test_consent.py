@@ -14,6 +14,7 @@ from core.errors import ConfigError
 from core.importing import view as corpora
 from core.kind import register
 from core.paths import within
+from core.project_list import Project
 from core.projects import runs
 from core.projects import view as projects
 from core.projects.home import store
@@ -40,7 +41,7 @@ def unfinished(kind: str, options: Options, **told: object) -> Run:
     return whole
 
 
-def brought() -> projects.Project:
+def brought() -> Project:
     """The current project, exported and brought in again under another name."""
     data = projects.export_bytes(projects.current())
     return projects.bring_in(io.BytesIO(data), "given.zip", "Brought")

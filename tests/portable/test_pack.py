@@ -9,7 +9,7 @@ import pytest
 
 from core.errors import ProjectError
 from core.importing import view as corpora
-from core.project_list import FIRST, listed
+from core.project_list import FIRST, Project, listed
 from core.projects import runs
 from core.projects import view as projects
 from core.projects.pack import LIST
@@ -23,7 +23,7 @@ MODEL = "artifacts/model/model.safetensors"
 
 
 @pytest.fixture
-def project(home: Path, seal: Seal) -> projects.Project:
+def project(home: Path, seal: Seal) -> Project:
     task, domain = seal(["One clause .", "Another clause ."], "task"), seal(contracts(30, seed=2), "domain")
     corpora.set_role("task", task.fingerprint)
     run = runs.get(done("select", task=task.fingerprint, domain=domain.fingerprint, strategy="random", budget="3"))
@@ -41,7 +41,7 @@ def entries(file: Path) -> dict[str, bytes]:
 
 
 def test_there_and_back_it_is_the_same_byte_by_byte(
-    project: projects.Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, again, back = tmp_path / "one.zip", tmp_path / "two.zip", tmp_path / "back.zip"
     packed = projects.export(projects.current(), first)
@@ -100,7 +100,7 @@ def test_vectors_stay_behind_and_what_they_explain_is_left_out_until_they_are_ma
     assert insights.why(select, 0).neighbours == whole.neighbours
 
 
-def test_of_its_own_name_there_is_one_already(project: projects.Project, tmp_path: Path) -> None:
+def test_of_its_own_name_there_is_one_already(project: Project, tmp_path: Path) -> None:
     projects.export(project, tmp_path / "one.zip")
     data = io.BytesIO((tmp_path / "one.zip").read_bytes())
     with pytest.raises(ProjectError, match="is there already; call this one 'My first project 2'"):
@@ -111,7 +111,7 @@ def test_of_its_own_name_there_is_one_already(project: projects.Project, tmp_pat
 
 
 def test_weights_active_runs_and_unfinished_work_come_along_only_if_they_should(
-    project: projects.Project, tmp_path: Path
+    project: Project, tmp_path: Path
 ) -> None:
     packed = projects.export(project, tmp_path / "all.zip", weights=True)
     assert packed.left_models == 0

@@ -11,6 +11,7 @@ from core.experiment import deliver
 from core.experiment.cli import write_report
 from core.experiment.deliver import LONGEST
 from core.experiment.report.parts import Cover
+from core.paths import within
 from core.project_list import COVER_FILE
 from core.projects import view as projects
 from tests import finished
@@ -43,11 +44,11 @@ def test_it_is_its_project_s_alone_and_goes_along_with_it(home: Path, tmp_path: 
     assert deliver.last_cover() == replace(kept, date=deliver.today())
     here = projects.current()
     projects.export(here, tmp_path / "p.zip")
-    with projects.within(projects.new("Another").slug):
+    with within(projects.new("Another").slug):
         assert deliver.last_cover() == Cover(date=deliver.today())
     with (tmp_path / "p.zip").open("rb") as file:
         again = projects.bring_in(file, "p.zip", "Leases again")
-    with projects.within(again.slug):
+    with within(again.slug):
         assert deliver.last_cover().firm == "Ottersea"
 
 

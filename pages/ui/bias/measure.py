@@ -15,9 +15,8 @@ from core.tagging import view as training
 from pages.ui.frame import guard
 from pages.ui.presses import pressed
 from pages.ui.runs.links import attach, attached
-from pages.ui.runs.panel import run_panel
+from pages.ui.runs.panel import run_panel, time_machine
 from pages.ui.runs.pick import pick_run
-from pages.ui.runs.timing import time_machine
 from pages.ui.runs.words import title
 from pages.ui.training.parts import BUNDLED, BUNDLED_SAYS, preset_picker
 from pages.ui.widgets import config_form, corpus_picker, is_dark, same_command

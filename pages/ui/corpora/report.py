@@ -1,22 +1,29 @@
-"""What became of every row of a finished import, under which name, and which part the corpus plays."""
+"""Reports of imports and of the sizes of corpora."""
 
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict
 
 import streamlit as st
 
+from core import terms
+from core.corpora.grouped import SOURCE
+from core.errors import WinnowError
 from core.experiment import deliver, results
+from core.importing import intake_view as intake
 from core.importing import view as corpora
-from core.importing.result import ROLES, AddResult
-from core.shown import short
+from core.importing.result import ROLES, AddResult, Taken
+from core.shown import count, short
+from core.terms import in_words
 from pages.ui import checks as data_check
 from pages.ui.presses import pressed
-from pages.ui.project import later
+from pages.ui.project import later, page_link
 from pages.ui.runs.links import CORPORA
 from pages.ui.widgets import plain, table
 
 
 def report(run_id: str) -> None:
-    """Show what became of every row of a finished import, and the rows that were rejected, to take away."""
+    """Show the counts, warnings and rejected rows of a finished import."""
     result = corpora.import_result(run_id)
     with st.container(border=True):
         _report(run_id, result)
@@ -51,7 +58,7 @@ def _report(run_id: str, result: AddResult) -> None:
 
 
 def _counts(result: AddResult) -> None:
-    """Show what became of its pages, rows and files."""
+    """Show the numbers of pages, rows and files that were read, kept and left out."""
     with st.container(horizontal=True):
         for label, n in (
             *((("Pages", result.pages), ("Pages without text", result.blank_pages)) if result.pages else ()),
@@ -72,7 +79,7 @@ def _counts(result: AddResult) -> None:
 
 
 def _named(result: AddResult) -> None:
-    """Show what the corpus is called, where that is not what was asked for; its text may have been here."""
+    """Tell the user if the corpus has another name than asked for, or was in the project before."""
     name, asked = results.corpus_name(result.corpus), result.asked_name
     if result.was_here:
         with st.container(horizontal=True, vertical_alignment="center"):
@@ -105,3 +112,80 @@ def _give_role(fingerprint: str) -> None:
     if choice and choice not in held:
         corpora.set_role(choice, fingerprint)
         st.rerun()
+
+
+def intake_outcome(run_id: str) -> None:
+    """Show one row per part, the corpora now in use, and links to the next steps."""
+    result = intake.result(run_id)
+    with st.container(border=True):
+        rows = [_part_row(each) for each in result.parts]
+        names = {"part": "Part", "name": "Corpus", "n": "Sentences", "rejected": "Rows rejected", "note": "Note"}
+        table(rows, names, "What was imported", names=("name",))
+        for each in result.parts:
+            if each.problem:
+                st.warning(plain(f"{intake.PART_TITLES[each.part]}: {each.problem}"), icon=":material/error:")
+            for text in _of_labels(each):
+                st.warning(plain(f"{intake.PART_TITLES[each.part]}: {text}"), icon=":material/warning:")
+        parts = in_words([intake.PART_TITLES[role].lower() for role in result.roles])
+        more = f" The {terms.TASK.word} is the text of the {terms.TRAIN.word}." if result.task_of_train else ""
+        if parts:
+            st.markdown(f"In use now as {parts}.{more}")
+        if any(each.part == SOURCE and not each.problem for each in result.parts):
+            st.markdown("The further sources are in All corpora, without a part. Similarity compares them.")
+        with st.container(horizontal=True):
+            page_link("home.py", label="**Go on**", icon=":material/arrow_forward:", width="content")
+            for each in result.parts:
+                if each.run and not each.problem:
+                    name = short(results.corpus_name(corpora.import_result(each.run).corpus))
+                    label, icon = f"Import details of {name}", ":material/list_alt:"
+                    page_link(CORPORA, label=label, icon=icon, query={"run": each.run}, width="content")
+
+
+def _of_labels(each: Taken) -> Sequence[str]:
+    """Return warnings about the labels of a part; none if its import was removed."""
+    if each.run and not each.problem:
+        with suppress(WinnowError):
+            return corpora.import_result(each.run).of_labels
+    return ()
+
+
+def _part_row(each: Taken) -> dict[str, object]:
+    row: dict[str, object] = {
+        "part": intake.PART_TITLES[each.part],
+        "name": "",
+        "n": 0,
+        "rejected": 0,
+        "note": "not imported",
+    }
+    if not each.run:
+        return row
+    try:
+        result = corpora.import_result(each.run)
+    except WinnowError:  # it was removed meanwhile
+        return {**row, "note": "removed"}
+    notes = [count(result.files, "file")] if result.files > 1 else []
+    notes += [f"{result.blank_pages:,} of {count(result.pages, 'page')} without text"] if result.blank_pages else []
+    notes += [f"{count(result.left_out, 'file')} left out"] if result.left_out else []
+    notes += ["was here already"] if result.was_here else []
+    name = results.corpus_name(result.corpus)
+    return {**row, "name": name, "n": result.sentences, "rejected": result.rejected, "note": "; ".join(notes)}
+
+
+def size_ratios(most: int | None) -> None:
+    """Show the size ratios of the corpora in use. most: number of selections to include; None for all."""
+    known = corpora.ratios()
+    choices = [each for each in known if each.name == corpora.SELECTED]
+    rows = [
+        {"name": _ratio_name(each.name), "value": f"{each.value:.4g}", "of": each.of, "to": each.to}
+        for each in (*(each for each in known if each.name != corpora.SELECTED), *choices[:most])
+    ]
+    if rows:
+        st.subheader("Against each other", anchor=False)
+        names = {"name": "Sentences", "value": "Ratio", "of": "Of", "to": "To"}
+        table(rows, names, "Sizes against each other", names=("of", "to"))
+
+
+def _ratio_name(name: str) -> str:
+    """Return a ratio's name: "Task corpus to domain corpus (N_T/N_D)"."""
+    one, other = (terms.plainly(f"{part[-1]}_C") for part in name.split("/"))
+    return f"{one[:1].upper()}{one[1:]} to {other} ({name})"

@@ -14,6 +14,7 @@ from pages.ui.runs.where import machines, where
 from pages.ui.runs.words import ending, pace, removed, share, stage, title, waited_for, when, whole
 from pages.ui.widgets import plain
 
+TIMING_HELP = "Trains for a few seconds on your text and throws the result away; nothing is kept but the speed."
 POLL = 1.0  # seconds; a reloaded page shows a run within three
 Colour = Literal["gray", "blue", "green", "red", "orange"]
 Look = tuple[str, Colour, str]  # word, colour, sign
@@ -151,3 +152,13 @@ def _agreed(run_id: str, key: str) -> bool:
     words = plain(runs.options_in_words(options))
     st.warning(f"This run came in a project file. Resume would carry out what was set elsewhere: {words}.")
     return st.checkbox("I have checked these options and agree", key=f"{key}.agree")
+
+
+def time_machine(options: Mapping[str, object], key: str) -> None:
+    """Offer to time this machine, or show the `calibrate` run that does. key: prefix of the widget keys."""
+    timing = next((run.id for run in runs.listed("calibrate") if runs.state(run.id).active), None)
+    if timing:
+        run_panel(timing, f"{key}.timing")
+    elif pressed("Time this machine (under a minute)", f"{key}.time", icon=":material/timer:", help=TIMING_HELP):
+        runs.start("calibrate", options)
+        st.rerun()

@@ -5,13 +5,14 @@ from typing import Any
 
 import streamlit as st
 
+from core.cards import hindrance
 from core.experiment import view as experiments
 from core.importing import view as corpora
 from core.projects import machine, runs
 from core.selection import prevalence_view as prevalence
 from core.shown import duration
 from core.tagging import view as training
-from pages.ui.runs.timing import time_machine
+from pages.ui.runs.panel import time_machine
 from pages.ui.widgets import plain, size
 
 LONG = 3600.0  # seconds on a processor after which another preset is worth a word
@@ -24,7 +25,7 @@ def show(kind: str, options: Mapping[str, Any]) -> None:
     with st.container(border=True, key="training-preflight"):
         st.markdown("**Before you start**")
         seconds = _experiment(options) if kind == "experiment" else _single(kind, options)
-        if reason := machine.hindrance():
+        if reason := hindrance():
             st.warning(plain(reason), icon=":material/memory:")
         elif machine.device() == "cpu":
             _processor(seconds, str(options.get("preset")))

@@ -21,6 +21,7 @@ from core.errors import ProjectError, ReadError, WinnowError
 from core.importing import intake_view as intake
 from core.importing import view as corpora
 from core.importing.intake import IntakeConfig
+from core.paths import within
 from core.projects import home, runs, unpack
 from core.projects import view as projects
 from core.projects.pack import LIST
@@ -55,7 +56,7 @@ def read_projects(folder: Path) -> None:
     assert len({project.slug for project in listed}) == 3
     each(projects.settle, projects.usual, projects.current, projects.unreadable, projects.at_work, projects.several)
     for project in listed:
-        with projects.within(project.slug):
+        with within(project.slug):
             each(
                 partial(projects.find, project.name),
                 partial(projects.size, project),
@@ -88,7 +89,7 @@ class Projects(Stored):
 
 def chosen(word: str) -> None:
     """Ask what a project's word leads to, from a window and from the environment."""
-    with suppress(WinnowError), projects.within(word):
+    with suppress(WinnowError), within(word):
         home.home()
     os.environ["WINNOW_PROJECT"] = word
     try:
