@@ -15,10 +15,10 @@ from pages.ui.runs.links import TRAINING, attach, attached
 from pages.ui.runs.panel import run_panel
 from pages.ui.runs.pick import pick_run
 from pages.ui.runs.where import where
-from pages.ui.training import form, larger, outcome, preflight, ranking, word_vectors
+from pages.ui.training import encoders, form, outcome, preflight, word_vectors
 from pages.ui.training.comparison import BUDGETS
-from pages.ui.training.fewer_labels import fewer_labels
 from pages.ui.training.live import live
+from pages.ui.training.preflight import fewer_labels
 from pages.ui.widgets import same_command
 
 RUN, FORM, BEGUN = "training.run", "training.form", "training.begun"
@@ -74,13 +74,13 @@ def _setup() -> None:
     )
     st.markdown(WHAT[kind])
     options = form.options(kind)
-    larger.offer()
+    encoders.offer()
     if kind != "pretrain":
         word_vectors.vectors_import()
     if options is None:
         return
     if kind == "finetune":
-        ranking.show(options)
+        encoders.show(options)
     if kind == "experiment":
         options = fewer_labels(options, "training.labels")
     may_start, anyway = data_check.gate(

@@ -13,8 +13,8 @@ from pages.ui.project import page_link
 from pages.ui.runs.links import TRAINING
 from pages.ui.runs.panel import run_panel
 from pages.ui.runs.where import where
-from pages.ui.training.fewer_labels import fewer_labels
 from pages.ui.training.parts import start_from
+from pages.ui.training.preflight import fewer_labels
 from pages.ui.widgets import plain
 
 ASKED = "find"  # in the address: a reload shows the plan again

@@ -12,7 +12,7 @@ from core.experiment.arms import ARM_SHAPES, COPIES_HELP
 from core.projects import runs
 from pages.ui.terms import expert
 from pages.ui.training import comparison
-from pages.ui.training.arms import arm_label
+from pages.ui.training.comparison import arm_label
 from pages.ui.training.parts import encoder_axis, settings, several, splits, start_from, worded
 from pages.ui.training.word_vectors import several_picked
 from pages.ui.widgets import config_form, corpus_picker, listed, plain

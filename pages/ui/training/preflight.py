@@ -135,3 +135,22 @@ def _calibration(kind: str, options: Mapping[str, Any]) -> dict[str, Any] | None
     network = {name: options[name] for name in ("network", "hidden") if options.get(name)}
     texts = {"task": roles["task"], "train": roles["train"], "domain": roles.get("domain", "")}
     return {"encoder": encoder, **network, **texts}
+
+
+def fewer_labels(options: Mapping[str, object], key: str) -> dict[str, object]:
+    """Offer to train on fewer labels if all of them take hours, and return the options."""
+    offer, whole = experiments.shorter(options), experiments.cost_if_known(options)
+    if offer is None or whole is None:
+        return dict(options)
+    times = {0: f"all of your labels: {duration(whole.seconds)}"}
+    times[offer.labels] = f"with {offer.labels:,} of your labels: {duration(offer.seconds)}"
+    chosen = st.segmented_control(
+        "This takes hours. Train on",
+        list(times),
+        format_func=times.__getitem__,
+        default=0,
+        required=True,
+        key=key,
+        help="Fewer labels train faster. The sentences are drawn at random, the same ones for every variant.",
+    )
+    return experiments.on_fewer_labels(options, chosen) if chosen else dict(options)

