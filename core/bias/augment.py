@@ -104,7 +104,7 @@ def guard(training: Training, split: Split) -> dict[str, set[str]]:
 
 
 def by_tokenizer(tokenizer: "PreTrainedTokenizerBase") -> Split:
-    """Return a split into the pieces of a fast tokenizer; a word of which it drops letters is one piece."""
+    """Return a split into the pieces of a fast tokenizer. A word stays whole if the tokenizer drops letters of it."""
 
     @cache
     def split(word: str) -> Sequence[tuple[str, str]]:

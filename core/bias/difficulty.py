@@ -512,7 +512,7 @@ def _read(
 
 def _outcome(result: DifficultyResult, _: About) -> str:
     bits = result.v_information
-    return f"Names tell {bits.entity:.2f} bits, contexts {bits.context:.2f}, over {count(result.mentions, 'mention')}"
+    return f"Names hold {bits.entity:.2f} bits, contexts {bits.context:.2f}, over {count(result.mentions, 'mention')}"
 
 
 KIND = Kind(

@@ -83,7 +83,7 @@ def known_train(runs: Sequence[Run], library: Library) -> Corpus:
     against = [here[train] for test in tests if (train := test.origin.get("train")) in here]
     trains = [here[train] for run in runs if (train := run.manifest.config["train"]) in here]
     if not trains and not against:
-        raise CorpusError("frontier: no training corpus of these runs is here any more; say one as `train`.")
+        raise CorpusError("frontier: the training corpora of these runs were removed; name another one as `train`.")
     return max(against or (_base(train, here) for train in trains), key=_mentions)
 
 

@@ -152,8 +152,8 @@ def new_names(finds: Iterable[Find], known: Known, least: float) -> dict[str, li
 def slip(letters: str, rng: Random, known: str = "") -> str | None:
     """Return `letters` with one typo after the first character; None if no draw changes them.
 
-    A letter is replaced, inserted, deleted, or swapped with the next. known: characters to draw from, besides those of
-    `letters`, for scripts other than Latin.
+    A letter is replaced, inserted, deleted, or swapped with the next. known: characters to draw from, as well as those
+    of `letters`, for scripts other than Latin.
     """
     for _ in range(_SLIP_TRIES if len(letters) > 1 else 0):
         # The first character stays: people rarely mistype it, and it carries the capital.

@@ -255,7 +255,7 @@ def check_pools(method: str, rungs: Sequence[Pools], corpus: str) -> None:
     sizes = rungs[-1].sizes()
     if len(sizes["entity_low"]) < 2:
         raise CorpusError(
-            f"{corpus}: has one type only, so neither names nor contexts can tell it from another; give a corpus with"
+            f"{corpus}: has one type only, so names and contexts have no types to distinguish; give a corpus with"
             " two types or more, or choose dataaug."
         )
     for pool in READS[method]:

@@ -36,7 +36,7 @@ from core.tagging.scores import labelled
 
 FEW = 20  # mentions of a type; with fewer its means are too uncertain
 MOST_DRAWN = 10_000  # points of the scatter plot
-MOST_PANELS = 24  # types with a histogram of their own, the most frequent ones
+MOST_PANELS = 24  # histograms by type, for the most frequent types
 _DECIMALS = 6  # of PVI; the rest is rounding error
 _MENTION = ("number", "sentence", "start", "end", "mention", "type", "pvi_entity", "pvi_context", "ceim", "bin", "text")
 _REVIEW = (

@@ -76,7 +76,7 @@ VIEWS = {
     "Training": View(top=_text("Score of"), bottom=_text("points; the chart draws")),
     "Results": View(top=_nth("[role=tab]"), bottom=_nth(".w-table")),
     "Similarity": View(top=_nth("[data-testid=stAlert]"), bottom=_nth(".stPlotlyChart")),
-    "Bias": View(top=_heading("Names tell more than contexts"), bottom=_nth(".stPlotlyChart", 1)),
+    "Bias": View(top=_heading("Names are more informative than contexts"), bottom=_nth(".stPlotlyChart", 1)),
     "Assisting": View(top=_nth(".stPlotlyChart"), bottom=_nth(".w-sentences li", 1)),
     "Runs": View(top=_text("Search"), bottom=_nth(".w-table"), act=_two_trainings),
 }

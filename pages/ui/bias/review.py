@@ -83,7 +83,7 @@ def _one(run_id: str, number: int, log: Reviews) -> None:
     row, measured = bias.mention_rows(run_id, [number])[0], bias.measured(run_id)
     with st.container(border=True, key="bias-review"):
         st.html(f'<p aria-label="The label in question">{marked(row)}</p>')
-        few = f" Only {measured.counts()[row.type]:,} labels are of this type: **too few to judge**."
+        few = f" Only {measured.counts()[row.type]:,} labels have this type: **too few to judge**."
         st.caption(
             f"Labelled **{plain(row.type)}**. Information of the name: {bits(row.pvi_entity)} bits, of the context:"
             f" {bits(row.pvi_context)}. Neither makes this type more likely than its overall share."
@@ -96,13 +96,15 @@ def _one(run_id: str, number: int, log: Reviews) -> None:
 
 def _answers(run_id: str, number: int, others: Sequence[str], seen: float) -> None:
     """Draw the buttons for a label. others: the other types. seen: see `bias.view.review`."""
-    say = partial(_say, run_id, number, seen)
+    answer = partial(_answer, run_id, number, seen)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         accept = ("accept",)
         st.button(
-            "Label is right", key="bias.accept", icon=":material/check:", shortcut="Alt+A", on_click=say, args=accept
+            "Label is right", key="bias.accept", icon=":material/check:", shortcut="Alt+A", on_click=answer, args=accept
         )
-        st.button("Skip", key="bias.skip", icon=":material/skip_next:", shortcut="Alt+S", on_click=say, args=("skip",))
+        st.button(
+            "Skip", key="bias.skip", icon=":material/skip_next:", shortcut="Alt+S", on_click=answer, args=("skip",)
+        )
         should_be = st.selectbox(
             "It should be",
             [*others, NOTHING],
@@ -117,23 +119,23 @@ def _answers(run_id: str, number: int, others: Sequence[str], seen: float) -> No
             icon=":material/edit:",
             type="primary",
             disabled=should_be is None,
-            on_click=say,
+            on_click=answer,
             args=("remove", "") if should_be == NOTHING else ("fix", should_be),
         )
 
 
-def _say(run_id: str, number: int, seen: float, action: Action, type: str = "") -> None:
-    with _kept_of_others():
+def _answer(run_id: str, number: int, seen: float, action: Action, type: str = "") -> None:
+    with _other_review_kept():
         bias.review(run_id, number, action, type, seen=seen)
 
 
 def _take_back(run_id: str, seen: float) -> None:
-    with _kept_of_others():
+    with _other_review_kept():
         bias.undo_review(run_id, seen)
 
 
 @contextmanager
-def _kept_of_others() -> Iterator[None]:
+def _other_review_kept() -> Iterator[None]:
     """Keep the review of another window if it came first, and show that on the page."""
     try:
         yield
