@@ -1,1 +1,6 @@
-"""Train, evaluate, and apply taggers."""
+"""Train taggers, evaluate them, and apply them to text.
+
+`config`, `network` and `finetune` train taggers and `card` describes one; `predict` tags and tests, `predictions` and
+`predicted` store what it found. `scores` and `evaluations` hold results, `result` compares them. `calibrate` times this
+machine and `estimate` predicts the cost of a training. `view`, `plot` and `cli` serve pages and commands.
+"""

@@ -1,4 +1,4 @@
-"""What an experiment compares: its corpora, the lines of its leaderboard, what these read, borrow and are tested on."""
+"""The form of an experiment: its corpora, its variants, and what they read, borrow and are tested on."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -44,7 +44,7 @@ NUMBERS = {
 
 
 def options() -> dict[str, Any] | None:
-    """Options that were asked for; None while a corpus is missing, or what is typed is wrong, which is said."""
+    """Return the options; None while a corpus is missing, or with a message if an entry is wrong."""
     picked = splits("experiment", ("task", "domain")) | splits("experiment", ("train", "dev", "test"))
     if not (picked["train"] and picked["dev"] and picked["test"]):
         st.info(
@@ -74,7 +74,7 @@ def options() -> dict[str, Any] | None:
 
 
 def _cross(picked: dict[str, str]) -> dict[str, Any]:
-    """Halves swapped, and how many labels each has, where that was asked for: then there is no other T_C."""
+    """Ask whether to swap halves of L_C, and show their sizes; there is no other T_C then."""
     if not st.checkbox(
         "Swap halves of the labelled sentences",
         key="training.experiment.cross",
@@ -106,7 +106,7 @@ def _cross(picked: dict[str, str]) -> dict[str, Any]:
 
 
 def _further() -> dict[str, Any]:
-    """Options of what some arms read or borrow, and harder test sets."""
+    """Ask for what some variants read or borrow, and for robustness test sets."""
     with st.expander("Sources, borrowed labels, harder test sets", icon=":material/add_circle:"):
         left, right = st.columns(2)
         with left:
@@ -146,7 +146,7 @@ def _network() -> str:
 
 
 def _numbers(further: Mapping[str, Any]) -> dict[str, Any]:
-    """Options of single stages that people change, joined to those of `further`; left empty they stay as usual."""
+    """Ask for common options of single stages, joined to those of `further`; empty fields keep the defaults."""
     numbers = {stage: dict(further.get(stage, {})) for stage, _ in NUMBERS}
     for column, ((stage, name), label) in zip(st.columns(len(NUMBERS)), NUMBERS.items(), strict=True):
         value = column.number_input(
@@ -163,7 +163,7 @@ def _numbers(further: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _rare(further: Mapping[str, Any]) -> dict[str, Any]:
-    """Options that are seldom changed."""
+    """Ask for options that are seldom changed."""
     config, key = runs.KINDS["experiment"].config, "training.experiment"
     rare: dict[str, Any] = {}
     if not expert():
@@ -192,7 +192,7 @@ def _rare(further: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _sizes() -> dict[str, Any]:
-    """Smaller parts of L_C, and how many of each are drawn, which matters only where there are any."""
+    """Ask for smaller parts of L_C, and how often each is drawn."""
     sizes = listed(
         st.text_input(
             "Train on fewer labelled sentences too",
@@ -215,7 +215,7 @@ def _sizes() -> dict[str, Any]:
 
 
 def _cap(sources: bool) -> dict[str, Any]:
-    """Option of how much is read of sources, where there are any."""
+    """Ask how much of the sources is read, if there are any."""
     if not sources:
         return {}
     caps = st.text_input(
@@ -228,7 +228,7 @@ def _cap(sources: bool) -> dict[str, Any]:
 
 
 def _advanced() -> tuple[tuple[str, ...], list[str]]:
-    """Arms and options of stages in the words of the command line: what no field offers.
+    """Ask for variants and options of stages that have no field, as on the command line.
 
     What was typed stays, and is said in words, where the fields are not shown.
     """

@@ -1,5 +1,7 @@
-"""What to train: the options of a pre-training, a fine-tuning, an experiment, as widgets; what they give goes to
-`runs.start`. Nothing here stands in a form, since the pre-flight below follows every change."""
+"""Widgets for the options of a pre-training, a fine-tuning or an experiment, which `runs.start` takes.
+
+There is no Streamlit form, because the estimate below follows every change.
+"""
 
 from typing import Any
 
@@ -20,7 +22,7 @@ HELD = "Sentences of the dev and test sets and their near duplicates: reading th
 
 
 def options(kind: str) -> dict[str, Any] | None:
-    """Options that were asked for; None while a corpus is missing."""
+    """Return the options; None while a corpus is missing."""
     return {"pretrain": _pretrain, "finetune": _finetune, "experiment": experiment.options}[kind]()
 
 
@@ -39,7 +41,7 @@ def _pretrain() -> dict[str, Any] | None:
 
 
 def _text() -> tuple[str, ...]:
-    """Text that the encoder reads: an S_C, hand edits counted, and whole corpora."""
+    """Ask for the text that the encoder reads: a selection with its hand edits, and whole corpora."""
     roles, here = corpora.roles(), corpus_labels(corpora.listed())
     whole = st.multiselect(
         "Text to pre-train on",
@@ -66,7 +68,7 @@ def _text() -> tuple[str, ...]:
 
 
 def follow_address() -> bool:
-    """Fill in the choice that the address names, once; whether it did."""
+    """Fill in the selection that the address names, once; return True if it did."""
     named = str(st.query_params.get("choice", ""))
     if not named or st.session_state.get(ARRIVED) == named:
         return False

@@ -1,4 +1,4 @@
-"""A training's curves, live: new points come into the charts that are there, so nothing flickers."""
+"""Live curves of a training: new points are added to existing charts, so nothing flickers."""
 
 from collections.abc import Mapping, Sequence
 
@@ -31,7 +31,7 @@ CURVES = {**SMALL, **HELD_OUT, "loss": "Training loss", "dev_f1": terms.DECIDING
 
 
 def live(run_id: str, state: RunState) -> None:
-    """Everything that moves below a training's panel. What is chosen here stands outside of what is redrawn."""
+    """Draw everything that moves below a training's panel. The pickers are outside of the redrawn part."""
     trainings = training.trainings(run_id)
     config = runs.get(run_id).manifest.config
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -41,7 +41,7 @@ def live(run_id: str, state: RunState) -> None:
 
 
 def _which(run_id: str, trainings: Sequence[Run], active: bool) -> str | None:
-    """One of an experiment's trainings; None: whichever is at work, once it is over the last."""
+    """Ask for one training of an experiment; None for the current one, or the last one at the end."""
     names = run_titles(trainings)
     latest = "the running one" if active else "the last one"
     return st.selectbox(
@@ -50,7 +50,7 @@ def _which(run_id: str, trainings: Sequence[Run], active: bool) -> str | None:
 
 
 def _types(run_id: str, train: str | None) -> list[str]:
-    """Types whose F1 to draw beside that of all; the two most frequent to begin with."""
+    """Ask for types whose F1 to draw next to the total; by default the two most frequent."""
     if not train:
         return []
     try:
@@ -129,7 +129,7 @@ def _chart(
     types: Mapping[str, str] | None = None,
     height: int = 260,
 ) -> None:
-    """One chart. names: {metric: its line}. types: {type: its line} where the metric has one for each."""
+    """Draw one chart. names: {metric: its line}. types: {type: its line} for metrics by type."""
     wanted = list(types or {"": ""})
     drawn = [metric for metric in metrics if metric.name in names and metric.type in wanted]
     drawn.sort(key=lambda metric: wanted.index(metric.type))
@@ -144,13 +144,13 @@ def _chart(
 
 
 def _line(metric: Metric, name: str, seed: int | None) -> plot.Line:
-    """seed: the one that goes on; the lines of the others are pale."""
+    """Return the line of a metric. seed: the current one; lines of other seeds are pale."""
     part = "" if metric.seed is None else f"seed {metric.seed}"
     return plot.Line(name=name, part=part, steps=metric.steps, values=metric.values, pale=metric.seed != seed)
 
 
 def _table(metrics: Sequence[Metric]) -> None:
-    """Draw what the charts show, in numbers, and how much of it there is."""
+    """Draw the latest numbers of the charts, and the number of points."""
     n = sum(len(metric.steps) for metric in metrics)
     step = max(int(metric.steps[-1]) for metric in metrics if metric.seed == metrics[-1].seed)
     words = [f"Step {step:,}", f"{count(n, 'point')}; the chart draws at most {plot.MOST:,}"]

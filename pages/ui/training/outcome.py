@@ -1,4 +1,4 @@
-"""Around a training: who waits for whom, what to start instead where memory ran out, and what came out."""
+"""Around a training: the queue, a restart with less memory, and the result."""
 
 from collections.abc import Sequence
 from statistics import mean
@@ -26,7 +26,7 @@ RESULTS = "pages/6_Results.py"
 
 
 def queue(run_id: str, key: str) -> None:
-    """The other trainings that are at work or wait their turn: one at a time has the device."""
+    """Show other running and queued trainings; one at a time uses the device."""
     others = _others(run_id)
     if others:
         with st.container(border=True, key=f"{key}.queue"):
@@ -35,7 +35,7 @@ def queue(run_id: str, key: str) -> None:
 
 
 def _others(run_id: str) -> list[str]:
-    """Oldest first, which is the order in which most of them come to their turn."""
+    """Return the queue, oldest first, which is usually the order of their turns."""
     trainings = runs.own(*training.TRAININGS)
     return [run.id for run in reversed(trainings) if run.id != run_id and runs.state(run.id).active]
 
@@ -53,7 +53,7 @@ def _queue(run_id: str, others: Sequence[str]) -> None:
 
 
 def stopped(run_id: str) -> str:
-    """Words on a training that was stopped: what there is to go on from, and what there is to use."""
+    """Show what a stopped training left: a checkpoint to resume from, and a model to use."""
     step, model = training.left_behind(run_id)
     if step is None:
         on = "No checkpoint was written yet: Resume begins this training anew, and what was finished before it stays."
@@ -64,7 +64,7 @@ def stopped(run_id: str) -> str:
 
 
 def smaller(run_id: str, state: RunState, key: str) -> None:
-    """One click away from the same training in less memory, where that is what it died of, or may have."""
+    """Offer to start the training again with less memory, if it failed for lack of memory or may have."""
     # A system that runs out of memory may kill a process before it can say so: it reads as interrupted.
     if not (state.out_of_memory or state.state == "interrupted"):
         return
@@ -84,7 +84,7 @@ def smaller(run_id: str, state: RunState, key: str) -> None:
 
 
 def result(run_id: str) -> None:
-    """Draw what came out, in the order in which it is asked for: how good, where it lies, how to use it."""
+    """Show the result: scores, the model's folder, and how to use it."""
     kind = runs.get(run_id).manifest.kind
     {"pretrain": _pretrained, "finetune": _finetuned, "experiment": _experiment, "study": _study}[kind](run_id)
     if kind != "pretrain":
@@ -140,7 +140,7 @@ def _finetuned(run_id: str) -> None:
 
 
 def _by_type(test: OverSeeds) -> None:
-    """Every type with its interval, best first, and all of them alike."""
+    """Show F1 of every type with its interval, best first, and the macro F1."""
     types = sorted(test.by_type.items(), key=lambda pair: -pair[1])
     rows = [{"type": name, "f1": with_interval(f1, test.intervals.get(name))} for name, f1 in types]
     rows += [{"type": MACRO, "f1": f"{mean(test.macro_f1):.2f}"}] if test.macro_f1 else []
@@ -150,7 +150,7 @@ def _by_type(test: OverSeeds) -> None:
 
 
 def _decodings(test: OverSeeds) -> None:
-    """The same taggers under every decoding: nobody has to train again to see another."""
+    """Show the scores of the taggers with every decoding."""
     rows = [
         {"name": name, "how": DECODINGS.get(name, ""), "f1": ", ".join(f"{f1:.1f}" for f1 in f1s)}
         for name, f1s in test.decodings.items()
@@ -171,7 +171,7 @@ KEPT = {
 
 
 def _confidence(run_id: str, tuned: FinetuneResult) -> None:
-    """Draw how far the confidence of an entity is right, and what asking for more of it costs."""
+    """Show how well confidences are calibrated, and what a minimum confidence costs."""
     rows = results.least_confidences(run_id)
     if not rows or not tuned.dev.calibration:
         return

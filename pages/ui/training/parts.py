@@ -1,4 +1,4 @@
-"""Pieces of the forms on Training: corpora in their parts, what to start from, seeds, the settings of a preset."""
+"""Parts of the forms on Training: corpora by role, the encoder, seeds, and the settings of a preset."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -30,7 +30,7 @@ CUSTOM = "Every option is yours; what is left empty stays as usual."
 
 
 def splits(kind: str, names: Sequence[str]) -> dict[str, str]:
-    """Corpora by part, prefilled with the parts given on the page Corpora."""
+    """Ask for corpora by role, prefilled with the roles set on the page Corpora."""
     roles, picked = corpora.roles(), {}
     for column, name in zip(st.columns(len(names)), names, strict=True):
         with column:
@@ -41,7 +41,7 @@ def splits(kind: str, names: Sequence[str]) -> dict[str, str]:
 
 
 def start_from(kind: str) -> str:
-    """Encoder that training starts from: the bundled encoder, a finished pre-training, or whatever is typed."""
+    """Ask for the encoder to start from: the bundled one, a finished pre-training, or a typed name."""
     names = _encoders()
     picked = st.selectbox(
         "Start from",
@@ -56,7 +56,7 @@ def start_from(kind: str) -> str:
 
 
 def encoder_axis(kind: str) -> tuple[str, ...]:
-    """Encoders that every arm is run from too, as an axis; the one to start from among them changes nothing."""
+    """Ask for further encoders from which every variant is run too."""
     names = _encoders()
     picked = st.multiselect(
         "Every variant from these encoders too",
@@ -72,26 +72,26 @@ def encoder_axis(kind: str) -> tuple[str, ...]:
 
 
 def _encoders() -> dict[str, str]:
-    """Encoders that training may start from, with their names: the bundled one, runs, what was fetched."""
+    """Return the encoders to start from, with their names: the bundled one, runs, and fetched ones."""
     done = run_titles(runs.listed("pretrain", state="succeeded"), lambda run: encoder(run.id))
     return {BUNDLED: BUNDLED_SAYS} | done | {e.name: e.says for e in encoders.offered() if e.here}
 
 
 def _as_encoder(name: str) -> str:
-    """An encoder's name, or of a pre-training the folder that it wrote."""
+    """Return an encoder's name, or the folder of a pre-training's model."""
     done = {run.id for run in runs.listed("pretrain", state="succeeded")}
     return str(deliver.model_folder(name)) if name in done else name
 
 
 def seed_list(kind: str, default: str) -> tuple[str, ...]:
-    """Seeds as typed."""
+    """Ask for seeds."""
     return listed(
         st.text_input("Seeds", default, key=f"training.{kind}.seeds", help="One training each: 1, 2, 3. 5 for a claim.")
     )
 
 
 def several(label: str, key: str, why: str, *, labelled: bool = False, at_first: Sequence[str] = ()) -> tuple[str, ...]:
-    """Fingerprints of corpora, which need not be any. labelled: of those that are. at_first: those picked already."""
+    """Ask for any number of corpora; return fingerprints. labelled: offer labelled ones only. at_first: the default."""
     here = corpus_labels(corpus for corpus in corpora.listed() if corpus.labelled or not labelled)
     return tuple(
         st.multiselect(
@@ -107,12 +107,12 @@ def several(label: str, key: str, why: str, *, labelled: bool = False, at_first:
 
 
 def worded(name: str, label: str, words: Mapping[str, str]) -> str:
-    """An option of an experiment that has few values, each in words."""
+    """Ask for an option with few values, each described in words."""
     return str(st.selectbox(label, list(words), 0, words.__getitem__, key=f"training.experiment.{name}"))
 
 
 def settings(kind: str, own: Sequence[str], presets: Sequence[str] = USUAL) -> dict[str, Any]:
-    """The preset; under `custom` every option that is not asked for elsewhere (`own`)."""
+    """Ask for the preset; under `custom`, for every option that is not asked for elsewhere (`own`)."""
     meaning = MEANING | ({"paper": MEANING["paper"] + AND_BIAS} if kind == "experiment" else {})
     preset = preset_picker(f"training.{kind}.preset", meaning, presets)
     if preset != "custom":
@@ -128,7 +128,7 @@ def settings(kind: str, own: Sequence[str], presets: Sequence[str] = USUAL) -> d
 
 
 def preset_picker(key: str, meaning: Mapping[str, str], presets: Sequence[str] = USUAL) -> str:
-    """The preset that is picked, and what it is for; `custom` where experts are. meaning: of all others."""
+    """Ask for the preset; `custom` is for experts. meaning: description of each other preset."""
     if not expert():
         presets = [name for name in presets if name != "custom"]
         # Streamlit refuses a value that is no longer among the options.
@@ -142,14 +142,14 @@ def preset_picker(key: str, meaning: Mapping[str, str], presets: Sequence[str] =
 
 
 def use_custom(kind: str, values: Mapping[str, Any]) -> None:
-    """Fill in fields of a form under Custom and show that, which takes the switch Expert; for a button's on_click."""
+    """Fill in fields under Custom, and turn on Expert to show them; for a button's on_click."""
     preferences.set_expert(True)
     for name, value in {"preset": "custom", **values}.items():
         st.session_state[f"training.{kind}.{name}"] = value
 
 
 def _option(config: type[Config], name: str, prefix: str) -> dict[str, Any]:
-    """A field of the form: a picker for a further corpus, which may stay empty."""
+    """Draw the field of an option; a corpus gets a picker that may stay empty."""
     field = config.model_fields[name]
     extra = field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
     label = name.replace("_", " ").capitalize()
@@ -161,6 +161,6 @@ def _option(config: type[Config], name: str, prefix: str) -> dict[str, Any]:
 
 
 def _elsewhere(config: type[Config], name: str) -> bool:
-    """Whether an option is hidden, so that it fills itself in."""
+    """Return True if an option is hidden, because it is filled in automatically."""
     extra = config.model_fields[name].json_schema_extra
     return isinstance(extra, dict) and bool(extra.get("hidden"))

@@ -1,4 +1,4 @@
-"""Before Start: steps, time, memory, disk, and what each of these numbers rests on."""
+"""The box above Start: steps, time, memory and disk space, and the source of each number."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -21,7 +21,7 @@ FEW = 3  # seeds
 
 
 def show(kind: str, options: Mapping[str, Any]) -> None:
-    """The box above Start."""
+    """Draw the box above Start."""
     with st.container(border=True, key="training-preflight"):
         st.markdown("**Before you start**")
         seconds = _experiment(options) if kind == "experiment" else _single(kind, options)
@@ -38,7 +38,7 @@ def show(kind: str, options: Mapping[str, Any]) -> None:
 
 
 def _foresight(options: Mapping[str, Any]) -> None:
-    """Show what it could find at best; aloud where so few seeds make it a gamble."""
+    """Show the smallest difference that the experiment can detect; warn if there are too few seeds."""
     foresight = experiments.foresight(options)
     if foresight.seeds < FEW:
         st.warning(foresight.in_words(), icon=":material/casino:")
@@ -85,7 +85,7 @@ def _seconds(step: Any) -> str:
 
 
 def _numbers(seconds: float | None, memory: float | None, disk: float | None, least: str) -> None:
-    """Beside the steps: time, memory and disk, each against what there is."""
+    """Show time, memory and disk space next to what is available."""
     st.metric("Time, about", "not known yet" if seconds is None else duration(seconds), width="content")
     free, _ = machine.memory()
     of = "GPU memory" if machine.device() == "gpu" else "memory"
@@ -117,7 +117,7 @@ def _processor(seconds: float | None, preset: str) -> None:
 
 
 def _time_it(kind: str, options: Mapping[str, Any]) -> None:
-    """No estimate without a measurement: one click away, where there is text to measure on."""
+    """Offer to time this machine, which an estimate needs, if there is text to do it on."""
     asked = _calibration(kind, options)
     if asked is None:
         st.caption("How long it takes shows with its first steps; afterwards it is known beforehand.")

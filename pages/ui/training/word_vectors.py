@@ -1,4 +1,4 @@
-"""Word vectors of elsewhere on Training: what is here, a file to be read, pickers for what a tagger begins with."""
+"""External word vectors on Training: a list, an import form, and pickers for the forms."""
 
 import streamlit as st
 
@@ -16,7 +16,7 @@ HELP = "word2vec, GloVe or fastText (.vec) as text, plain or .gz; read where it 
 
 
 def vectors_import() -> None:
-    """Draw what was read before, and the form that reads a file; how far the latest reading is."""
+    """Draw the imported vectors, the import form, and the progress of the latest import."""
     with st.expander("External word vectors (GloVe, word2vec, fastText)", icon=":material/match_word:"):
         if here := list(training.imported_vectors().values()):
             names = {"name": "Name", "words": "Words", "dimension": "Numbers a word"}
@@ -51,13 +51,13 @@ def _form() -> None:
 
 
 def picked(name: str, label: str, key: str, why: str) -> str:
-    """A picker for one of what is here, which may be none. name: of the option."""
+    """Ask for one of the imported vectors, or none. name: of the option."""
     names = ["", *(one.name for one in training.imported_vectors().values())]
     return str(st.selectbox(label, names, format_func=lambda name: name or "none", key=f"{key}.{name}", help=why))
 
 
 def several_picked(key: str) -> tuple[str, ...]:
-    """The same for several; nothing where nothing is here."""
+    """Ask for several of the imported vectors; () if there are none."""
     names = [one.name for one in training.imported_vectors().values()]
     if not names:
         return ()
