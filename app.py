@@ -5,6 +5,8 @@
 `streamlit run app.py` serves the same application behind the same door, on 127.0.0.1 alone. Its first page is home.py.
 """
 
+from core.door import account_listening
+from core.door import sees_owner
 from core.heap import few_arenas
 import argparse
 import gc
@@ -135,7 +137,7 @@ def _opening(sockets: list[socket.socket], address: str) -> str:
     if door.mode() == "open":
         return address
     if door.mode() == "user":
-        ConnectionLimit.sees_owners = all(door.sees_owner(bound.getsockname()[:2]) for bound in sockets)
+        ConnectionLimit.sees_owners = all(sees_owner(bound.getsockname()[:2]) for bound in sockets)
         if ConnectionLimit.sees_owners:
             return address
         print("\n  This system does not show who connects, so the address below has your key in it: show it to nobody.")
@@ -159,7 +161,7 @@ def _listening(family: socket.AddressFamily, host: str, port: int) -> socket.soc
 
 def _holder(host: str, port: int) -> str:
     """Account that listens there, for a sentence; nothing where nobody does or the system does not tell."""
-    account = door.account_listening((host, port))
+    account = account_listening((host, port))
     if account is None:
         return ""
     try:

@@ -15,6 +15,7 @@ import click
 from core import __version__, errors
 from core import shown_command as commands
 from core.assisting.cli import assist, skl
+from core.audit_log import asked_by
 from core.bias.cli import difficulty, frontier, rebuild, robustness
 from core.cli.examples import with_examples
 from core.cli.terminal import echo
@@ -26,7 +27,6 @@ from core.importing.cli import check, corpus, samples
 from core.paths import within
 from core.projects import machine
 from core.projects import view as projects
-from core.projects.audit import asked_by
 from core.projects.cli import audit_list, doctor, key, project_group
 from core.projects.cli_runs import run_group
 from core.projects.home import given_home, on_disk, private

@@ -1,7 +1,7 @@
-"""`intake`: several files become the corpora of a project, each in its part.
+"""`intake`: import several files as the corpora of a project, each with its part.
 
-Every part is an `add` of its own, so that what fails is one part. What is to be divided goes through `split`. Last, the
-corpora are given their roles: whoever is killed before, resumes and gives them then.
+Each part is a separate `add` run, so that a failure affects only one part. Files to divide go through `split`. The
+roles are given last; a run that is killed earlier gives them when it is resumed.
 """
 
 import json
@@ -28,13 +28,13 @@ from core.runs.result import read
 from core.runs.run import Run
 from core.shown import count
 
-BEFORE = "taken.json"  # the result, kept until the run has ended: an upload's copy is gone by then
+BEFORE = "taken.json"  # the result, kept because a resumed run cannot read a deleted upload again
 SHARES = {"train": 70.0, "dev": 10.0, "test": 20.0}
-_DOCUMENTS = 10  # that a part to be divided has at least, else it is divided by sentences
+_DOCUMENTS = 10  # minimum number of documents to divide by documents instead of sentences
 
 
 class IntakeConfig(Config):
-    """Parts that files play; files go by their names as `corpus propose` lists them."""
+    """Options of an `intake` run: the files of each part, by the names that `corpus propose` lists."""
 
     path: str = option(..., "A file, a folder of files, or a zip archive of them.")
     others: tuple[str, ...] = option((), "Further files, folders or archives.")
@@ -66,18 +66,18 @@ class IntakeConfig(Config):
 
     @property
     def files(self) -> dict[str, tuple[str, ...]]:
-        """{part: its files}, parts without any left out."""
+        """Return {part: its files} without empty parts."""
         return {part: files for part in PARTS if (files := getattr(self, part))}
 
 
 def run(config: IntakeConfig, job: Job) -> IntakeResult:
-    """No artifacts: the corpora are those of its imports. Errors: of the first part, where none can be imported."""
+    """Import every part; no artifacts. Errors: that of the first part, if no part can be imported."""
     before = job.context.run.chunks / BEFORE
-    known = read_object(before)  # of an attempt that was killed when all was done
+    known = read_object(before)  # from an attempt that was killed after the imports
     result = _taken(config, job) if known is None else TypeAdapter(IntakeResult).validate_python(known)
     if known is None:
         write_atomic(before, json.dumps(as_json(result), ensure_ascii=False).encode())
-    if config.move:  # from here on nobody could read it again, but for what failed and may be read otherwise
+    if config.move:  # keep only failed files, which other options may read
         failed = [each.part for each in result.parts if each.problem]
         keep_only(Path(config.path), job.home, [name for part in failed for name in config.files[part]])
     for path in (config.path, *config.others):
@@ -100,7 +100,7 @@ def _taken(config: IntakeConfig, job: Job) -> IntakeResult:
             taken = replace(taken, run=child.id)
             corpora |= _parts(job, part, read(child, AddResult).corpus, remaining(config.files))
         except (InputError, ResourceError) as error:
-            if isinstance(error.__cause__, OSError):  # the disk, not the file
+            if isinstance(error.__cause__, OSError):  # a fault of the disk, not of the file
                 raise
             problems.append(error)
             taken = replace(taken, problem=str(error))
@@ -140,10 +140,10 @@ def _imported(config: IntakeConfig, job: Job, part: str, named: Mapping[str, Pat
     first, *others = named.values()
     options: dict[str, object] = {"path": str(first), "others": tuple(map(str, others)), "names": tuple(named)}
     options["split"] = part in config.documents or not named.keys().isdisjoint(config.documents)
-    if part == DIVIDE and proposed_name(first).lower() in roles.ROLES:  # its parts are called after it
+    if part == DIVIDE and proposed_name(first).lower() in roles.ROLES:  # its parts are named after it
         options["name"] = "labels"
     preview = sniff(first, ReadOptions())
-    if preview.scheme and preview.scheme.candidates:  # those that fit give the same spans
+    if preview.scheme and preview.scheme.candidates:  # all candidates give the same spans
         options["scheme"] = preview.scheme.candidates[0]
     if config.annotator:
         agreement = sniff(first, ReadOptions(others=tuple(map(str, others)), names=tuple(named))).agreement
@@ -153,7 +153,7 @@ def _imported(config: IntakeConfig, job: Job, part: str, named: Mapping[str, Pat
 
 
 def _parts(job: Job, part: str, corpus: str, missing: Sequence[str]) -> dict[str, str]:
-    """{role: fingerprint} of what a part comes to; what is to be divided, by documents where there are enough."""
+    """Return {role: fingerprint} of an imported part; divide it by documents if it has enough of them."""
     if part == SOURCE:
         return {}
     if part != DIVIDE:

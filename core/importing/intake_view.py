@@ -1,4 +1,4 @@
-"""Several files at once: which part each is proposed to play, and the run that makes corpora of them."""
+"""Import of several files for pages and commands: propose a part per file, build the run's options."""
 
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
@@ -30,15 +30,15 @@ warm_proposal = looks.ready  # starts what makes the next `proposal` quick, and 
 
 
 def is_several(path: Path) -> bool:
-    """Whether a path may hold files of several parts."""
+    """Return True if a path may hold files of several parts."""
     return path.is_dir() or path.suffix.lower() == ARCHIVE
 
 
 def proposal(paths: Sequence[Path], like: Collection[str] = ()) -> Proposal:
     """Propose a part for every file of some files, folders and archives, beside the corpora of the project.
 
-    Reads the beginnings of the files, in a process of its own. like: names of the files that the user says are like
-    the task. Errors: of listing them; ResourceError.
+    A separate process reads the beginnings of the files. like: names of files that the user called similar to the
+    task. Errors: those of listing the files; ResourceError.
     """
     return propose(_looks(tuple(paths), tuple(map(_stamp, paths))), like, {r: c.name for r, c in held().items()})
 
@@ -59,7 +59,7 @@ def agreement(path: Path) -> Agreement | None:
 
 @kept_per_home(4)
 def _agreement(path: Path, stamp: int) -> Agreement | None:
-    with suppress(WinnowError):  # the import says what is wrong
+    with suppress(WinnowError):  # the import will report the error
         return previews.preview(path, ReadOptions(part=ALL_PARTS)).agreement
     return None
 
@@ -70,7 +70,7 @@ def _looks(paths: tuple[Path, ...], stamps: tuple[int, ...]) -> list[Look]:
 
 
 def _stamp(path: Path) -> int:
-    """A number that changes with what a file or folder holds."""
+    """Return a number that changes when a file, or a file of a folder, changes."""
     files = [path, *islice(path.rglob("*"), looks.MOST_FILES)] if path.is_dir() else [path]
     return hash(tuple((file.name, file.stat().st_mtime_ns) for file in files if file.exists()))
 
@@ -78,7 +78,7 @@ def _stamp(path: Path) -> int:
 def options(
     proposed: Proposal, paths: Sequence[Path], parts: Mapping[str, str] | None = None, *, move: bool = False
 ) -> dict[str, object]:
-    """Options of the run that does what is proposed. parts: {a row's first file: its part}, where another."""
+    """Return the options of the run that imports a proposal. parts: {first file of a row: its changed part}."""
     first, *others = map(str, paths)
     files = proposed.files(parts)
     long = {name for row in proposed.rows if row.long for name in row.files}
@@ -93,5 +93,5 @@ def options(
 
 
 def result(run_id: str) -> IntakeResult:
-    """A finished `intake` run's result. Errors: RunError."""
+    """Return the result of a finished `intake` run. Errors: RunError."""
     return read(store().get(run_id), IntakeResult)

@@ -1,6 +1,6 @@
-"""`split`: one corpus becomes train, dev and test, or T_C and D_C: by documents, by sentences or by a kept column.
+"""`split`: divide a corpus into train, dev and test, or T_C and D_C, by documents, sentences or a kept column.
 
-Copies of a sentence, near ones too (`corpora.hygiene`), are in one part alone (SOURCES.md, Splits).
+Duplicates and near duplicates (`corpora.hygiene`) stay in one part (SOURCES.md, Splits).
 """
 
 from collections.abc import Sequence
@@ -21,11 +21,11 @@ from core.kind import About, Job, Kind
 from core.results import BoolArray, IntArray
 
 USUAL_NAMES = {2: ("train", "test"), 3: ("train", "dev", "test")}
-BY_VALUE = ("task", "domain")  # what parts by values are called: sentences like one's own, and all others
+BY_VALUE = ("task", "domain")  # names of the parts if split by values: the task's sentences, all others
 
 
 class SplitConfig(Config):
-    """Options: what is split, what stays together, and how large the parts are."""
+    """Options of a `split` run: the corpus, the units that stay whole, and the sizes of the parts."""
 
     corpus: str = option(..., "The corpus to split, labelled or not.", corpus=True)
     by: Literal["document", "sentence", "column"] = option(
@@ -65,12 +65,12 @@ class SplitConfig(Config):
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """Names of the parts."""
+        """Return the names of the parts."""
         return self.names or (BY_VALUE if self.values else USUAL_NAMES[len(self.shares)])
 
 
 def run(config: SplitConfig, job: Job) -> SplitResult:
-    """No artifacts: the parts are sealed as corpora, rows in the order of the corpus."""
+    """Seal each part as a corpus, rows in their old order; no artifacts."""
     corpus = job.corpus(config.corpus)
     units = _units(corpus, config.by)
     job.context.part(1, 2, "copies")
@@ -109,7 +109,7 @@ def run(config: SplitConfig, job: Job) -> SplitResult:
 
 
 def _nothing(config: SplitConfig, corpus: Corpus, name: str, units: int) -> str:
-    """Reason that a part would be empty."""
+    """Return the error for a part that would be empty."""
     what = {"document": "documents", "sentence": "sentences without copies", "column": "values"}[config.by]
     return (
         f"shares: nothing of {corpus.name} is left for {name}: it has {units:,} {what} for {len(config.parts)} parts, "
@@ -124,7 +124,7 @@ def _sealed(config: SplitConfig, job: Job, corpus: Corpus, name: str, rows: IntA
 
 
 def _units(corpus: Corpus, by: str) -> IntArray:
-    """`(n,)` the number of what a row must stay together with."""
+    """Return the unit of each row, shape (n,); rows of one unit stay together."""
     rows = np.arange(len(corpus))
     if by == "sentence":
         return rows
@@ -136,13 +136,13 @@ def _units(corpus: Corpus, by: str) -> IntArray:
             f"({'doc' if by == 'document' else 'group'}_column), or split it by sentence."
         )
     numbers: IntArray = pc.fill_null(column.combine_chunks().dictionary_encode().indices, -1).to_numpy()
-    if by == "document":  # a sentence of no known document is one by itself
+    if by == "document":  # a sentence without a document is its own unit
         return np.where(numbers < 0, len(corpus) + rows, numbers)
     return numbers.astype(np.int64)
 
 
 def _by_value(corpus: Corpus, values: Sequence[str]) -> IntArray:
-    """`(n,)` 0 for a row of one of the values, 1 for others."""
+    """Return the part of each row, shape (n,): 0 if its value is chosen, else 1."""
     column = corpus.column("group")
     here = set(column.unique().to_pylist()) - {None}
     if missing := sorted(set(values) - here):
@@ -153,7 +153,7 @@ def _by_value(corpus: Corpus, values: Sequence[str]) -> IntArray:
 
 
 def _drawn(config: SplitConfig, units: IntArray) -> IntArray:
-    """`(n,)` the part that a row falls to."""
+    """Return the part of each row, shape (n,), drawn at random."""
     part = np.empty(len(units), dtype=np.int64)
     for k, rows in enumerate(dealt(units, config.shares, config.seed)):
         part[rows] = k

@@ -1,4 +1,4 @@
-"""The audit log of this home: written by what the pages and the command line do, listed for an auditor."""
+"""Audit log of this home: pages and commands write it, `audit` lists it."""
 
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 
 from core import audit_log
-from core.audit_log import Action, Line, asked_by
+from core.audit_log import Action, Line
 from core.projects.home import machine_home, store
 
 P = ParamSpec("P")
@@ -17,31 +17,30 @@ N = TypeVar("N", bound=str | Sequence[str])
 
 
 def ready() -> None:
-    """Errors: ResourceError where the log has to be written and cannot be; asked before work begins."""
+    """Check before work begins that the log can be written. Errors: ResourceError."""
     audit_log.ready(machine_home())
 
 
 def note(action: Action, *, runs: Collection[str] = (), corpora: Collection[str] = ()) -> None:
-    """One line in the log. Errors: as of `ready`."""
+    """Write one line in the log. Errors: ResourceError."""
     audit_log.note(machine_home(), action, runs=runs, corpora=corpora)
 
 
 def noted(action: Action, *, runs: Collection[str] = (), corpora: Collection[str] = ()) -> AbstractContextManager[None]:
-    """One line in the log once the block has ended well. Errors: as of `ready`, before it begins."""
+    """Write one line after the block succeeds. Errors: ResourceError before it begins."""
     return audit_log.noted(machine_home(), action, runs=runs, corpora=corpora)
 
 
 def note_look(corpora: Collection[str]) -> None:
-    """Somebody was shown sentences of these corpora (fingerprints), one line each."""
+    """Log that sentences of these corpora (fingerprints) were shown, one line each."""
     for mark in corpora:
         note("look", corpora=[mark])
 
 
 def exporting(function: Callable[Concatenate[N, P], T]) -> Callable[Concatenate[N, P], T]:
-    """A decorator for what takes something of a run, or of several, out of Winnow: one line each time.
+    """Decorate a function that exports data of runs: write one line per call.
 
-    The first argument is the run's id, or one that begins with it (a choice's, or that of a map laid over another
-    one), or several of them.
+    The first argument is a run's id, an id that begins with it (of a selection or an overlaid map), or several ids.
     """
 
     @wraps(function)
@@ -56,13 +55,10 @@ def exporting(function: Callable[Concatenate[N, P], T]) -> Callable[Concatenate[
 
 
 def lines(since: datetime | None = None) -> tuple[Path | None, list[Line]]:
-    """The path of the log (None: it is off) and its entries from `since` (UTC) on, oldest first."""
+    """Return the log's path (None if it is off) and its entries from `since` (UTC) on, oldest first."""
     return audit_log.place(machine_home()), list(audit_log.lines(machine_home(), since))
 
 
 def spoilt() -> int:
-    """The number of lines of the log that cannot be read."""
+    """Return the number of lines of the log that cannot be read."""
     return audit_log.spoilt(machine_home())
-
-
-__all__ = ["Action", "Line", "asked_by", "exporting", "lines", "note", "note_look", "noted", "ready", "spoilt"]

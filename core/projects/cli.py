@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from core.audit_log import Line
 from core.cli.options import FILE
 from core.cli.terminal import echo, echo_json, json_option, report
 from core.errors import ProjectError
@@ -143,7 +144,7 @@ def audit_list(since: datetime | None, as_json: bool) -> None:
         echo(_in_words(line))
 
 
-def _in_words(line: audit.Line) -> str:
+def _in_words(line: Line) -> str:
     what = [*line.get("corpora", ()), *line.get("runs", ())]
     words = [str(line.get(name, "?")) for name in ("time", "account", "action", "origin")]
     return f"{words[0]}  {words[1]:<12} {words[2]:<7} {words[3]:<13} {' '.join(map(str, what))}"

@@ -1,10 +1,10 @@
-"""The door of the app: whom it lets in, and the key for where it cannot see who comes."""
+"""Access to the app: which accounts it lets in, and the key for servers that cannot identify them."""
 
 import os
 from html import escape
 from typing import Literal, get_args
 
-from core.door import account_behind, account_listening, key_of, sees_owner
+from core.door import key_of
 from core.errors import ConfigError
 from core.files import write_atomic
 from core.projects.home import machine_home
@@ -16,7 +16,7 @@ _LEADS = """<!doctype html><meta charset="utf-8"><title>Winnow</title><meta name
 
 
 def mode() -> Mode:
-    """`WINNOW_DOOR`: `user` lets in the server's own account, `key` who has the key, `open` everybody on the machine.
+    """Return `WINNOW_DOOR`: `user` admits the server's account, `key` holders of the key, `open` every account.
 
     Errors: ConfigError for another word.
     """
@@ -28,20 +28,17 @@ def mode() -> Mode:
 
 
 def key() -> str:
-    """The key of this home, in a file that its owner alone may read."""
+    """Return the key of this home, from a file that only its owner may read."""
     return key_of(machine_home())
 
 
 def unseen(address: str) -> str:
-    """The path that a browser is told to open for an address with the key in it: a file that leads there.
+    """Write a file that redirects to an address with the key in it, and return the file's URI for a browser.
 
-    Every account of a machine sees with which words a program was started; the file its owner alone may read.
+    Every account of a machine can see the arguments of a program; only the owner can read the file.
     """
     path = machine_home() / "open.html"
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     write_atomic(path, _LEADS.format(address=escape(address)).encode())
     path.chmod(0o600)
     return path.as_uri()
-
-
-__all__ = ["Mode", "account_behind", "account_listening", "key", "mode", "sees_owner", "unseen"]

@@ -1,4 +1,4 @@
-"""Where everything lives."""
+"""Folders, corpora and runs of the current project."""
 
 from collections.abc import Callable
 from functools import lru_cache, wraps
@@ -18,12 +18,12 @@ T = TypeVar("T")
 
 
 def library() -> Library:
-    """The corpora of this home."""
+    """Return the library of this project's corpora."""
     return Library(home())
 
 
 def kept_per_home(size: int) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """A decorator: what the last `size` calls returned is kept, each for the home that it was of."""
+    """Return a decorator that caches the last `size` results, separately per project."""
 
     def decorate(function: Callable[P, T]) -> Callable[P, T]:
         of_home: Callable[..., T] = lru_cache(maxsize=size)(lambda folder, *args, **kwargs: function(*args, **kwargs))
@@ -38,13 +38,13 @@ def kept_per_home(size: int) -> Callable[[Callable[P, T]], Callable[P, T]]:
 
 
 def store() -> RunStore:
-    """The runs of this home; one store a home, since its handles remember what they have read."""
+    """Return the store of this project's runs: one per project, because its handles cache what they read."""
     return store_of(home())
 
 
 @lru_cache
 def store_of(folder: Path) -> RunStore:
-    """The runs of a project by its folder."""
+    """Return the store of a project's runs by its folder."""
     return RunStore(folder, optioned=KINDS)
 
 

@@ -1,4 +1,4 @@
-"""Projects: which there are, which one this is, made, renamed, archived, taken along and brought in."""
+"""Projects for pages and commands: list, find, make, rename, archive, export, import, remove."""
 
 import shlex
 import shutil
@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 
 def _exporting(function: Callable[Concatenate[Project, P], T]) -> Callable[Concatenate[Project, P], T]:
-    """A decorator for what takes a project (the first argument) out of Winnow: one line in the audit log each time."""
+    """Write one line in the audit log per call. The first argument is the project that is exported."""
 
     @wraps(function)
     def written_down(project: Project, /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -43,30 +43,30 @@ def _exporting(function: Callable[Concatenate[Project, P], T]) -> Callable[Conca
 
 
 def listed() -> Sequence[Project]:
-    """All projects, oldest first, archived ones too."""
+    """Return all projects, oldest first, including archived ones."""
     return projects.listed(given_home())
 
 
 def find(wanted: str) -> Project:
-    """A project by name or slug. Errors: ProjectError, with the names there are."""
+    """Return a project by name or slug. Errors: ProjectError, which lists the known names."""
     return projects.find(given_home(), wanted)
 
 
 def usual() -> Project:
-    """The one that who names none is in."""
+    """Return the default project, used if none is named."""
     return projects.usual(given_home())
 
 
 def current() -> Project:
-    """The one that this thread is about. Errors: ProjectError where it is gone."""
+    """Return the project of this thread. Errors: ProjectError if it was removed."""
     folder = home()
     return next(project for project in listed() if project.folder == folder)
 
 
 def settle() -> None:
-    """Bring a move to its end that a killed process began; asked once, where the program starts.
+    """Finish moves and removals that a killed process began; called once when the program starts.
 
-    What an older version left beside projects, and is still at work in, waits for the next start.
+    Files of an older version whose runs are still active are moved at a later start.
     """
     root = given_home()
     if adopt.unfinished(root):
@@ -76,13 +76,13 @@ def settle() -> None:
             return
     if projects.whole(root):  # an older version left the finished sample alone here
         _keep_own()
-    for draft in (root / PROJECTS).glob(".*-*"):  # half a project that was brought in, or half a removed one
+    for draft in (root / PROJECTS).glob(".*-*"):  # an unfinished import or removal
         if uploads.is_stale(draft):
             shutil.rmtree(draft, ignore_errors=True)
 
 
 def new(name: str) -> Project:
-    """Make a project; what lies in the home itself becomes one first. Errors: ProjectError, RunBusy."""
+    """Make a project. Files directly in the home become a project first. Errors: ProjectError, RunBusy."""
     root = _root()
     if not projects.whole(root):
         adopt.adopt(root)
@@ -92,7 +92,7 @@ def new(name: str) -> Project:
 
 
 def rename(wanted: str, name: str) -> Project:
-    """Call a project otherwise; its slug stays. Errors: ProjectError, RunBusy."""
+    """Rename a project; its slug stays. Errors: ProjectError, RunBusy."""
     project = _on_its_own(find(wanted))
     with _changing(_root()):
         kept = projects.new_name(_root(), name, project)
@@ -102,7 +102,7 @@ def rename(wanted: str, name: str) -> Project:
 
 
 def archive(wanted: str, archived: bool = True) -> Project:
-    """Take a project off the switch, or put it back; nothing in it changes. Errors: ProjectError, RunBusy."""
+    """Hide a project from the app's switch, or show it again. Errors: ProjectError, RunBusy."""
     project = _on_its_own(find(wanted))
     return projects.write(
         project.folder, project.name, created=project.created, archived=archived, sample=project.sample
@@ -110,15 +110,15 @@ def archive(wanted: str, archived: bool = True) -> Project:
 
 
 def remove(wanted: str) -> Project:
-    """Delete a project with all that is in it; what it was. Errors: ProjectError, RunBusy while a run is at work."""
+    """Delete a project and return it. Errors: ProjectError; RunBusy while one of its runs is active."""
     project = find(wanted)
     _refuse_active(project)
     project = _on_its_own(project)
     with _changing(_root()), store_of(project.folder).critical():
-        # Again under the locks: one may have begun since, and the move into a folder of its own takes its time.
+        # Check again under the locks: a run may have started meanwhile.
         _refuse_active(project)
         with noted("remove", corpora=_corpora(project), runs=[run.id for run in store_of(project.folder).list()]):
-            # Gone by one rename, however long the deletion takes; `settle` ends one that was killed.
+            # One rename removes it at once; `settle` finishes a deletion that was killed.
             grave = project.folder.with_name(f".removed-{project.slug}")
             shutil.rmtree(grave, ignore_errors=True)
             project.folder.rename(grave)
@@ -128,58 +128,58 @@ def remove(wanted: str) -> Project:
 
 @_exporting
 def export(project: Project, target: Path, *, weights: bool = False) -> Packed:
-    """Write a project into one file. weights: models and vectors too. Errors: ProjectError."""
+    """Write a project into one file. weights: include models and vectors. Errors: ProjectError."""
     return pack.pack(project, target, weights=weights)
 
 
 @_exporting
 def export_bytes(project: Project, *, weights: bool = False) -> bytes:
-    """The same file as a browser downloads it."""
+    """Return the file that `export` writes as bytes, for a download."""
     with TemporaryDirectory(prefix=".export-", dir=project.folder) as folder:
         return pack.pack(project, Path(folder) / "project.zip", weights=weights).file.read_bytes()
 
 
 def weights(project: Project) -> tuple[int, int]:
-    """The number of models and of embedded corpora that a project has, and their bytes."""
+    """Return the number of models and embedded corpora of a project, and their bytes."""
     return pack.weights_of(project)
 
 
 def size(project: Project) -> int:
-    """Bytes of what an export without models takes along, before it is packed."""
+    """Return the bytes of an export without models, before packing."""
     return pack.size_of(project)
 
 
 def several() -> bool:
-    """Whether there is more than one project."""
+    """Return True if there is more than one project."""
     return len(projects.whole(given_home())) > 1
 
 
 def option() -> list[str]:
-    """Option that a command needs to be about this project, where it is not the usual one."""
+    """Return the `--project` option that a command needs, empty for the default project."""
     return [] if not several() or (here := current()) == usual() else ["--project", here.name]
 
 
 def typed(*words: str) -> str:
-    """A command line about this project."""
+    """Return a command line for this project."""
     return shlex.join(["python", "-m", "core", *option(), *words])
 
 
 def command(project: Project, *, weights: bool) -> str:
-    """The command line that exports a project."""
+    """Return the command line that exports a project."""
     words = ["python", "-m", "core", "project", "export", project.name, "--output", f"{project.slug}.zip"]
     return shlex.join([*words, *(["--with-weights"] * weights)])
 
 
 def name_in(file: IO[bytes], label: str) -> str:
-    """A free name for the project in a file: its own, with a number if that is taken. Errors: ProjectError."""
+    """Return a free name for the project in a file: its own, numbered if taken. Errors: ProjectError."""
     root = given_home()
     return projects.free_name(unpack.name_in(file, label), listed() if adopt.is_held(root) else projects.whole(root))
 
 
 def bring_in(file: IO[bytes], label: str, name: str = "") -> Project:
-    """Make a project of an exported file. label: the file's name. name: "" for its own.
+    """Make a project from an exported file. label: the file's name. name: "" keeps the packed name.
 
-    Errors: ProjectError, ResourceError, RunBusy; nothing is left of it then.
+    Errors: ProjectError, ResourceError, RunBusy; the project is deleted then.
     """
     root = _root()
     if not projects.whole(root):
@@ -231,7 +231,7 @@ def _keep_own() -> None:
 
 
 def at_work() -> Mapping[str, int]:
-    """{name of a project: how many of its runs are at work}, of all but the current one."""
+    """Return {project name: number of active runs} of all other projects that have any."""
     here = home()
     others = [project for project in listed() if project.folder != here and (project.folder / "runs").is_dir()]
     counts = {project.name: len(_active(project)) for project in others}
@@ -239,7 +239,7 @@ def at_work() -> Mapping[str, int]:
 
 
 def _active(project: Project) -> list[str]:
-    """Runs that somebody works on; not their parts. Pages ask all the time, so no log is read."""
+    """Return ids of active top-level runs. Reads only locks, because pages call it often."""
     return [run.id for run in store_of(project.folder).list() if not run.manifest.parent and run.lock.held()]
 
 
@@ -256,7 +256,7 @@ def _corpora(project: Project) -> list[str]:
 
 
 def _on_its_own(project: Project) -> Project:
-    """The same project; one that is the home itself has been moved into a folder of its own."""
+    """Return the project, after moving it to its own folder if it was the home itself."""
     root = _root()
     if project.folder != root:
         return project
@@ -264,7 +264,7 @@ def _on_its_own(project: Project) -> Project:
 
 
 def _root() -> Path:
-    """The folder of all projects, for who changes something there."""
+    """Return the folder of all projects. Errors: ProjectError if WINNOW_HOME names a single project."""
     root = given_home()
     if projects.is_project(root):
         raise ProjectError(

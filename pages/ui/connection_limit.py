@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from core.door import account_behind
 from core.projects import door
 from pages.ui.door import ACCOUNT
 
@@ -50,6 +51,6 @@ def _account_behind(transport: asyncio.Transport) -> int | None:
     """
     end: socket.socket = transport.get_extra_info("socket")
     client, server = end.getpeername()[:2], end.getsockname()[:2]
-    account = door.account_behind(client, server)
+    account = account_behind(client, server)
     end.getpeername()
     return account

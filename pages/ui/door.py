@@ -17,6 +17,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from core.door import account_behind
 from core.projects import door
 
 HEALTH = "/_stcore/health"
@@ -124,7 +125,7 @@ def _account(scope: Scope) -> int | None:
         return kept
     if scope["client"] is None:  # the client has hung up
         return None
-    return door.account_behind(tuple(scope["client"]), tuple(scope["server"]))
+    return account_behind(tuple(scope["client"]), tuple(scope["server"]))
 
 
 def _redirect(path: str, headers: Headers) -> Response:
