@@ -1,4 +1,4 @@
-"""Selections understood: why a sentence, examples, health, two selections side by side, what outlives its corpora."""
+"""Look into selections: explain a sentence, show examples, measure health, compare two, read orphaned ones."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -32,7 +32,7 @@ SIDES: tuple[Side, ...] = ("neither", "only A", "only B", "both")
 
 
 class Example(ScoredRow):
-    """A sentence to look at, and whether it is in S_C."""
+    """An example sentence. selected: True if it is in S_C."""
 
     selected: bool
 
@@ -57,7 +57,7 @@ def why(choice_id: str, row: int, budget: str | None = None, keep: Sequence[str]
 
 
 def flags_of(choice_id: str, rows: IntArray) -> dict[str, BoolArray]:
-    """{flag: `(m,)` whether it holds for each of `rows` of D_C}, for the flags that this selection withholds."""
+    """Return {flag: mask over `rows` of D_C, shape (m,)} for the flags that this selection withholds."""
     audit = scored(choice_id).audit
     return {flag: audit.has(flag)[rows] for flag in withheld_flags(_keep(choice_id, None))}
 
@@ -70,9 +70,9 @@ def flag_counts(choice_id: str, rows: IntArray) -> dict[str, int]:
 def health(
     choice_id: str, budget: str | None = None, keep: Sequence[str] | None = None, labelled: str | None = None
 ) -> Health:
-    """Measure S_C, hand edits counted (see `Health`: numbers, and `warnings` in words).
+    """Measure S_C with its hand edits. Takes seconds for a million rows; the result is cached.
 
-    labelled: an L_C for the rate of new entities, found by their surface. Seconds for a million rows; kept.
+    labelled: fingerprint of an L_C, for the share of new entity names.
     """
     selection = chosen(choice_id, budget, keep)
     return _health(run_of(choice_id).id, selection.rows.tobytes(), labelled)
@@ -96,7 +96,7 @@ def _health(run_id: str, rows: bytes, labelled: str | None) -> Health:
 
 
 def health_without_diversity(choice_id: str) -> Health:
-    """`health` of what the same budget would have chosen by score alone: what re-ordering has changed."""
+    """Return the health of the selection that the same budget makes by score alone, without diversity."""
     run, about = run_of(choice_id), scored(choice_id)
     plain: Scored = replace(about, order=ranking(about.scores.values, about.scores.prefer))
     selection = plain.choose(Budget.parse(kept_budget(choice_id)), withheld_flags(run.manifest.config["keep"]))
@@ -104,9 +104,9 @@ def health_without_diversity(choice_id: str) -> Health:
 
 
 def sides(choice_id: str, other: str) -> IntArray:
-    """`(len(D_C),)` uint8 indices into `SIDES`: which of two choices (A, B) of one D_C have a row, hand edits counted.
+    """Return, per row of D_C, which of two choices (A, B) contain it, as uint8 indices into `SIDES`.
 
-    Errors: CorpusError if they are not of one D_C.
+    Hand edits count. Errors: CorpusError if the choices have different D_C.
     """
     if scored(choice_id).domain.fingerprint != scored(other).domain.fingerprint:
         raise CorpusError(
@@ -119,13 +119,13 @@ def sides(choice_id: str, other: str) -> IntArray:
 
 
 def overlap_curve(choice_id: str, other: str) -> list[tuple[int, int]]:
-    """`(sentences, shared)` at about 20 budgets: how many of the best n of A are among the best n of B, edits aside."""
+    """Return (n, shared) at about 20 budgets: how many of the best n of A are among the best n of B, without edits."""
     n = len(scored(choice_id).domain)
-    worst = np.zeros(n, dtype=np.int64)  # the budget from which on both have a row
+    worst = np.zeros(n, dtype=np.int64)  # the smallest budget at which both select a row
     longest = n
     for name in (choice_id, other):
         eligible = scored(name).eligible(withheld_flags(_keep(name, None)))
-        # What may not be chosen stands behind every budget.
+        # Withheld rows lie beyond every budget.
         place = np.full(n, 2 * n)
         place[eligible] = np.arange(1, len(eligible) + 1)
         worst, longest = np.maximum(worst, place), min(longest, len(eligible))
@@ -135,22 +135,22 @@ def overlap_curve(choice_id: str, other: str) -> list[tuple[int, int]]:
 
 
 def side_examples(choice_id: str, other: str, side: Side, n: int = 8) -> list[ScoredRow]:
-    """Some sentences of a side, best first by B's score for "only B", else by A's ("neither": the first left out).
+    """Return up to `n` sentences of a side, best first: by B's score for "only B", else by A's.
 
-    Those without a score, which only a hand puts in, come last.
+    Sentences without a score, which only hand edits can add, come last.
     """
     membership = sides(choice_id, other)
     by = other if side == "only B" else choice_id
     ranked = scored(by).order if side != "neither" else scored(by).eligible(withheld_flags(_keep(by, None)))
     best = ranked[membership[ranked] == SIDES.index(side)]
-    if side != "neither" and len(best) < n:  # what could not be scored has no rank
+    if side != "neither" and len(best) < n:  # rows without a score have no rank
         best = np.concatenate([best, np.setdiff1d(np.flatnonzero(membership == SIDES.index(side)), best)])
     return scored(by).table(best[:n])
 
 
 @kept_per_home(4)
 def _free(run_id: str, keep: tuple[str, ...]) -> tuple[IntArray, IntArray]:
-    """D_C's rows, best first: those that may be chosen, and those that a flag withholds."""
+    """Return D_C's rows, best first: those that may be selected, and those that a flag withholds."""
     about = scored(run_id)
     bits = np.uint8(sum(1 << FLAGS.index(flag) for flag in withheld_flags(keep)))
     free = (about.audit.mask[about.order] & bits) == 0
@@ -159,15 +159,15 @@ def _free(run_id: str, keep: tuple[str, ...]) -> tuple[IntArray, IntArray]:
 
 @kept_per_home(32)
 def _rows(run_id: str, rows: tuple[int, ...]) -> list[ScoredRow]:
-    """Kept, since the best rows stay the same whatever the slider says and lie scattered over the file."""
+    """Read rows. Cached, because the best rows do not depend on the budget and lie scattered over the file."""
     return scored(run_id).table(np.array(rows, dtype=np.int64))
 
 
 def examples(choice_id: str, chosen: Selection, keep: Sequence[str], which: Which, n: int = 8) -> list[Example]:
-    """Sentences to look at.
+    """Return example sentences of D_C.
 
-    which: `top`; `borderline`, the last that got in and the first that did not; `rejected`, the farthest from
-    T_C; `withheld`, the best scored that a flag keeps out.
+    which: `top`; `borderline`, the last selected and the first not selected; `rejected`, the worst scored; `withheld`,
+    the best scored that a flag withholds.
     """
     run_id = run_of(choice_id).id
     free, flagged = _free(run_id, tuple(keep))
@@ -184,7 +184,7 @@ def examples(choice_id: str, chosen: Selection, keep: Sequence[str], which: Whic
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overlap:
-    """Two choices (A, B) of one D_C: sentences in both and in one alone; some of these, best first."""
+    """Overlap of two choices (A, B) of one D_C: counts, and example sentences of one alone, best first."""
 
     both: int
     only_a: int
@@ -194,9 +194,9 @@ class Overlap:
 
 
 def overlap(choice_id: str, other: str, n: int = 5) -> Overlap:
-    """Agreement of two choices, each at its own budget, hand edits counted. n: sentences of each alone.
+    """Compare two choices, each at its own budget and with its hand edits. n: examples of each alone.
 
-    Errors: CorpusError if they are not of one D_C, ConfigError where one of them chooses nothing.
+    Errors: CorpusError if they have different D_C; ConfigError if one of them selects nothing.
     """
     counts = np.bincount(sides(choice_id, other), minlength=len(SIDES)).tolist()
     here, there = (side_examples(choice_id, other, side, n) for side in ("only A", "only B"))
@@ -205,10 +205,10 @@ def overlap(choice_id: str, other: str, n: int = 5) -> Overlap:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Orphaned:
-    """The part of a finished `select` run that is left without D_C and T_C.
+    """What remains of a finished `select` run after D_C or T_C was removed.
 
-    bins: all scores as a histogram. chosen: `(k,)` scores of what it selected, best first. drawn: `(m,)` x, y and
-    class (see `artifacts.map.CLASSES`) of its latest map's points, where it has one. corpus: S_C, where that is here.
+    bins: histogram of all scores. chosen: scores of the selection, best first, shape (k,). drawn: x, y and class (see
+    `explore.result.CLASSES`) of its latest map's points, each of shape (m,), or None. corpus: S_C, or None.
     """
 
     bins: plot.ScoreBins
@@ -220,7 +220,7 @@ class Orphaned:
 
 
 def orphaned(choice_id: str) -> Orphaned:
-    """A finished selection whose corpora were removed."""
+    """Read a finished selection whose corpora were removed."""
     select, selected = run_of(choice_id), result(choice_id)
     score = store().get(selected.score_run)
     values, scoring = read_values(score), read_result(score, ScoreResult)

@@ -1,4 +1,4 @@
-"""What to label next where there are no labels: sentences of T_C by chance, for a labelling tool to read."""
+"""Draw sentences of T_C at random to label first, as a file for a labelling tool."""
 
 import json
 
@@ -9,15 +9,15 @@ from core.projects.audit import noted
 from core.stats.draws import uniform
 from core.text.words import fold
 
-MOST = 300  # sentences: a third to learn from, a sixth to choose by, half to test
-_MANY = 10  # times as many are looked at, so that copies may be passed over
+MOST = 300  # sentences: a third for training, a sixth for the dev set, half for the test set
+_MANY = 10  # times as many sentences are drawn, so that duplicates can be skipped
 
 
 def to_label(task: str, most: int = MOST) -> bytes:
-    """Draw sentences of a corpus, none twice but for case and marks, as JSON lines with `text`, `file` and `page`.
+    """Return random sentences of a corpus as JSON lines with `text`, `file` and `page`.
 
-    By chance, since only then do scores on them speak of all the text. Doccano, Label Studio and Prodigy read it.
-    Errors: CorpusError.
+    Sentences that differ only in case and punctuation count once. The draw is random, so that scores on it hold for the
+    whole corpus. Doccano, Label Studio and Prodigy read the format. Errors: CorpusError.
     """
     corpus = find(task)
     keys = uniform(np.arange(len(corpus), dtype=np.uint64), seed=0)

@@ -1,10 +1,10 @@
-"""What `score` and `select` runs leave: looked at, chosen from, written out. No model is needed any more.
+"""Results of `score` and `select` runs: read them, select from them and export S_C, without loading a model.
 
-artifacts/ of score   scores.npy  (n,) float64, NaN where a sentence could not be scored
-                      order.npy   (m,) int64, rows, best first, the unscored left out
-                      model.npz   what explaining a score needs of the strategy (see `selection.why`)
+artifacts/ of score   scores.npy  (n,) float64, NaN if a sentence could not be scored
+                      order.npy   (m,) int64, scored rows, best first
+                      model.npz   arrays that explain a score (see `selection.why`)
 artifacts/ of select  rows.npy    (k,) int64, rows of D_C in rank order
-                      order.npy   as that of score, where diversity changed it
+                      order.npy   as for `score`, if diversity changed the order
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -39,8 +39,8 @@ _SCORES, _ORDER, _LEARNT, _ROWS = "scores.npy", "order.npy", "model.npz", "rows.
 class ScoreResult:
     """Result of a `score` run.
 
-    unit, prefer: of the scores. scored: sentences of D_C. made_by: {kind of run, for embeddings with the role that was
-    embedded: ids of the runs of that kind that the scores rest on}, where models were trained for them.
+    unit, prefer: unit of the scores and their better end. scored: number of D_C's sentences. made_by: {kind of run,
+    with the role for embeddings: ids of the runs behind the scores}, if models were trained for them.
     """
 
     strategy: str
@@ -54,8 +54,8 @@ class ScoreResult:
 class SelectResult:
     """Result of a `select` run.
 
-    selected, of: sentences, taken and in D_C. tokens: of what was taken. dropped: sentences that each flag withheld.
-    corpus: fingerprint of S_C. score_run, audit_run: ids of the runs that it rests on.
+    selected, of: sentences of S_C and of D_C. tokens: tokens of S_C. dropped: sentences that each flag withheld.
+    corpus: fingerprint of S_C. score_run, audit_run: ids of the runs behind it.
     """
 
     strategy: str
@@ -79,12 +79,12 @@ def write(run: Run, values: FloatArray, order: IntArray, learnt: Arrays) -> None
     """Write the scores of a `score` run."""
     np.save(run.artifacts / _SCORES, values)
     write_order(run, order)
-    # No pickles: who reads one runs whatever a forged project put there.
+    # No pickles, because reading one from a forged project would run its code.
     np.savez(run.artifacts / _LEARNT, allow_pickle=False, **learnt)
 
 
 def write_order(run: Run, order: IntArray) -> None:
-    """The rows that could be scored, best first; of a `select` run, as diversity changed it."""
+    """Write the scored rows, best first; for a `select` run, in the order that diversity gave."""
     np.save(run.artifacts / _ORDER, order)
 
 
@@ -94,14 +94,14 @@ def write_rows(run: Run, rows: IntArray) -> None:
 
 
 def read_values(score_run: Run) -> FloatArray:
-    """`(n,)` the scores."""
+    """Read the scores, shape (n,)."""
     with read_back(path := score_run.artifacts / _SCORES):
         values: FloatArray = np.load(path)
         return values
 
 
 def read_learnt(score_run: Run) -> Arrays:
-    """Read what the strategy learnt, arrays by name; nothing where an older version kept nothing."""
+    """Read the arrays that the strategy learnt, by name; {} for runs of older versions without them."""
     if not (path := score_run.artifacts / _LEARNT).exists():
         return {}
     with read_back(path), np.load(path, allow_pickle=False) as kept:
@@ -109,14 +109,14 @@ def read_learnt(score_run: Run) -> Arrays:
 
 
 def read_rows(select_run: Run) -> IntArray:
-    """`(k,)` what was selected, without hand edits."""
+    """Read the selected rows, without hand edits, shape (k,)."""
     with read_back(path := select_run.artifacts / _ROWS):
         rows: IntArray = np.load(path)
         return rows
 
 
 class ScoredRow(TypedDict):
-    """A sentence of D_C. row: its place there. flags: those that hold, withheld or not. place: file and page, or ""."""
+    """A sentence of D_C. row: its row there. flags: flags that are set. place: file and page, or ""."""
 
     row: int
     id: str
@@ -163,26 +163,26 @@ class Scored:
         )
 
     def choose(self, budget: Budget, drop: Sequence[str]) -> Selection:
-        """See `selection.choose`; milliseconds for a million rows."""
+        """Select within a budget, see `selection.choose`. Takes milliseconds for a million rows."""
         return choose(self.scores, budget, lengths=self.lengths, mask=self.audit.mask, drop=drop, order=self.order)
 
     def eligible(self, drop: Sequence[str]) -> IntArray:
-        """Rows that may be chosen, in order: scored, and withheld by no flag in `drop`."""
+        """Return the rows that may be selected, in order: scored and not withheld by a flag in `drop`."""
         bits = np.uint8(sum(1 << FLAGS.index(flag) for flag in drop))  # in an audit's mask bit i is the flag i
         rows: IntArray = self.order[(self.audit.mask[self.order] & bits) == 0]
         return rows
 
     def rank(self, row: int) -> int | None:
-        """A row's place by score alone, 1 the best, ties by row; None if it could not be scored."""
+        """Return a row's rank by score, 1 is best, ties by row; None if it could not be scored."""
         values, value = self.scores.values, self.scores.values[row]
         if np.isnan(value):
             return None
-        # NaN is neither above nor below: what could not be scored stands before nobody.
+        # Comparisons with NaN are False, so NaN scores rank last.
         better = values > value if self.scores.prefer == "high" else values < value
         return int(better.sum() + (values[:row] == value).sum()) + 1
 
     def table(self, rows: IntArray) -> list[ScoredRow]:
-        """Some rows, in the order given."""
+        """Return the sentences of `rows`, in order."""
         return [
             {
                 "row": int(row),
@@ -197,7 +197,7 @@ class Scored:
         ]
 
     def borderline(self, chosen: Selection, drop: Sequence[str], n: int) -> tuple[IntArray, IntArray]:
-        """The last `n` rows that got in and the first `n` that did not (withheld rows left aside)."""
+        """Return the last `n` selected and the first `n` rejected rows, without withheld rows."""
         eligible = self.eligible(drop)
         k = len(chosen.rows)
         return eligible[max(k - n, 0) : k], eligible[k : k + n]
@@ -205,7 +205,7 @@ class Scored:
     def export(self, chosen: Selection, path: Path, run_id: str, edits: Edits, format: Format | None = None) -> None:
         """Write S_C as txt, jsonl, parquet or csv, or into a folder that `datasets.load_dataset` reads.
 
-        edits: the hand edits that `chosen` counts; a folder's card names them. format: that of the name unless given.
+        edits: hand edits within `chosen`, named in a folder's card. format: default is that of the suffix.
         Errors: ConfigError for a name of an unknown format, PathError if it cannot be written.
         """
         format, kept = format or format_of(path), kept_names(self.domain)
@@ -233,7 +233,7 @@ class Scored:
 
     def _records(self, chosen: Selection, names: Mapping[str, str]) -> Iterator[Row]:
         """Yield the rows of an export. names: {further column of D_C: its name in the export}."""
-        # A block at a time: an S_C may be millions of sentences, whose text is not held at once.
+        # Read in blocks, because the text of millions of sentences may not fit into memory.
         for start in range(0, len(chosen.rows), BLOCK):
             rows = chosen.rows[start : start + BLOCK]
             for rank, (row, sentence) in enumerate(zip(rows.tolist(), self.domain.take(rows), strict=True), start + 1):

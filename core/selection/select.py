@@ -1,4 +1,4 @@
-"""`select`: D_C scored, and the best sentences within a budget sealed as S_C."""
+"""`select`: score D_C and store the best sentences within a budget as the corpus S_C."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -25,12 +25,12 @@ from core.selection.score import ScoreConfig
 from core.shown import count
 from core.terms import CHOICE
 
-PARTS = 3  # of a run: leaks, scores, choice
+PARTS = 3  # of a run: leaks, scores, selection
 _SUFFIX = {"none": "", "quota": " by quota", "mmr": " by mmr"}
 
 
 class SelectOptions(EncoderOptions, Flagging):
-    """Options, whatever chooses: what withholds a sentence, what embeds it, how different the chosen ones shall be."""
+    """Options of every selection: flags that withhold sentences, encoder, diversity."""
 
     keep: tuple[str, ...] = option((), f"Flags that shall not withhold a sentence: {', '.join(FLAGS)}.")
     diversity: Literal["none", "quota", "mmr"] = option(
@@ -48,7 +48,7 @@ class SelectOptions(EncoderOptions, Flagging):
 
 
 class SelectConfig(SelectOptions, ScoreConfig):
-    """Options: what to select, how, and how much of it."""
+    """Options of a `select` run: corpora, strategy and budget."""
 
     dev: str = option("", "Dev set, which a tagger may need; its sentences count as leaks too.", corpus=True)
     budget: str = option(
@@ -58,23 +58,20 @@ class SelectConfig(SelectOptions, ScoreConfig):
     @field_validator("budget")
     @classmethod
     def _budget(cls, budget: str) -> str:
-        """Write it in one spelling. Errors: ConfigError, before anything is computed."""
+        """Normalise the spelling. Errors: ConfigError, before anything is computed."""
         return str(Budget.parse(budget))
 
 
 def run(config: SelectConfig, job: Job) -> SelectResult:
-    """Artifacts: see `artifacts.scores`.
-
-    S_C itself is sealed as a corpus.
-    """
+    """Audit, score and select. Stores S_C as a corpus. Artifacts: see `selection.result`."""
     budget, drop = Budget.parse(config.budget), withheld_flags(config.keep)
     domain = job.corpus(config.domain)
-    check_budget(budget, domain.n_sentences, domain.n_tokens)  # before hours of embedding, not after them
+    check_budget(budget, domain.n_sentences, domain.n_tokens)  # fail before hours of embedding
     holdout = tuple(dict.fromkeys((*config.holdout, *((config.dev,) if config.dev else ()))))
     flagging = config.model_dump(include=set(Flagging.model_fields))
     job.context.part(1, PARTS, "duplicates and leaks")
     audit_run = job.child("audit", corpus=config.domain, held_out=holdout, **flagging)
-    trains = "ner" in STRATEGIES[config.strategy].models  # else dev is held out and no more
+    trains = "ner" in STRATEGIES[config.strategy].models  # other strategies only hold the dev set out
     shared = config.model_dump(include=set(ScoreConfig.model_fields)) | {"holdout": holdout}
     shared["dev"] = config.dev if trains else ""
     job.context.part(2, PARTS, "scores")
@@ -103,7 +100,7 @@ def run(config: SelectConfig, job: Job) -> SelectResult:
 
 
 def _seal(config: SelectConfig, job: Job, domain: Corpus, chosen: Selection) -> Corpus:
-    """S_C as a corpus of its own."""
+    """Store S_C as a corpus."""
     return job.library.subset(
         domain,
         chosen.rows,
@@ -113,7 +110,10 @@ def _seal(config: SelectConfig, job: Job, domain: Corpus, chosen: Selection) -> 
 
 
 def _diverse(config: SelectConfig, job: Job, scored: Scored, chosen: Selection, drop: Sequence[str]) -> IntArray:
-    """`(m,)` all rows that could be scored: the pool in its new order, then the others by score."""
+    """Return all scored rows, shape (m,): the pool re-ordered by diversity, then the others by score.
+
+    Errors: ConfigError for a budget by threshold.
+    """
     if chosen.budget.unit == "threshold":
         raise ConfigError("diversity: a threshold takes every sentence above it, in any order; give another budget.")
     n = len(chosen.rows)

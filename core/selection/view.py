@@ -1,6 +1,6 @@
-"""Selections: choosing from finished scores, changing S_C by hand, taking it away.
+"""Selections as pages and commands use them: choose from finished scores, edit S_C by hand, export it.
 
-A `choice_id` is that of a `select` run, for its first choice, or of another one that was kept: see `selection.choice`.
+A `choice_id` is the id of a `select` run, for its first choice, or of a saved choice: see `selection.choice`.
 """
 
 import math
@@ -42,12 +42,12 @@ FORMATS: tuple[Format, ...] = get_args(Format)
 
 
 def run_of(choice_id: str) -> Run:
-    """The `select` run that a choice is of. Errors: RunError."""
+    """Return the `select` run that a choice belongs to. Errors: RunError."""
     return store().get(choice.run_of(choice_id))
 
 
 def at(choice_id: str) -> Choice:
-    """A choice as it is now: its name, budget, when it was made. Errors: RunError where it is gone or spoilt."""
+    """Return the current state of a choice. Errors: RunError if it is missing or cannot be read."""
     run = run_of(choice_id)
     if run.manifest.kind != "select":
         raise RunError(f"selection {choice_id}: is not from a `select` run; `choice list` shows what there is.")
@@ -55,37 +55,37 @@ def at(choice_id: str) -> Choice:
 
 
 def result(choice_id: str) -> SelectResult:
-    """Result of the finished `select` run of a choice. Errors: RunError."""
+    """Return the result of a choice's finished `select` run. Errors: RunError."""
     return read_result(run_of(choice_id), SelectResult)
 
 
 def scored(choice_id: str) -> Scored:
-    """Scores of the finished `select` run of a choice, ready to be chosen from."""
+    """Return D_C, scores and flags of a choice's finished `select` run."""
     return _scored(choice.run_of(choice_id))
 
 
 @kept_per_home(4)
 def _scored(run_id: str) -> Scored:
-    """Kept in memory for the last few runs."""
+    """Read the scores; the last few runs stay in memory."""
     ids = result(run_id)
     score, audit = store().get(ids.score_run), store().get(ids.audit_run)
     return Scored.read(score, audit, library(), store().get(run_id))
 
 
 def finished() -> list[Run]:
-    """Finished selections that somebody asked for, newest first: each is an S_C that can be trained on."""
+    """Return the finished `select` runs that a user started, newest first."""
     return runs.own("select", state="succeeded")
 
 
 def choose(choice_id: str, budget: str, keep: Sequence[str] = ()) -> Selection:
-    """The rows that the scores choose for a budget, without hand edits. Errors: ConfigError."""
+    """Return the rows that the scores select within a budget, without hand edits. Errors: ConfigError."""
     return scored(choice_id).choose(Budget.parse(budget), withheld_flags(keep))
 
 
 def chosen(
     choice_id: str, budget: str | None = None, keep: Sequence[str] | None = None, *, edited: bool = True
 ) -> Selection:
-    """`choose`, then (edited) the hand edits. budget: the choice's own, keep: its run's, unless given."""
+    """Return the selected rows, with hand edits if `edited`. budget, keep: default to the choice's and its run's."""
     config = run_of(choice_id).manifest.config
     budget = kept_budget(choice_id) if budget is None else budget
     selection = choose(choice_id, budget, config["keep"] if keep is None else keep)
@@ -93,15 +93,14 @@ def chosen(
 
 
 def kept_budget(choice_id: str) -> str:
-    """The budget that a choice is looked at, trained on and taken away with: what `keep_budget` kept last, else the one
-    that its run was started with. Errors: RunError where the choice is gone or spoilt."""
+    """Return the budget that `keep_budget` stored last, else the budget of the run. Errors: RunError."""
     return at(choice_id).budget
 
 
 def kept(choice_id: str) -> SelectResult:
-    """Result of a finished `select` run, as a choice of it is now: at its budget, hand edits counted.
+    """Return the `select` run's result with the current size of a choice: its budget and hand edits applied.
 
-    Without them where D_C was removed since. Errors: RunError.
+    If D_C was removed, the size is that of the run. Errors: RunError.
     """
     outcome, changes, budget = result(choice_id), edits(choice_id), kept_budget(choice_id)
     if changes or budget != run_of(choice_id).manifest.config["budget"]:
@@ -113,13 +112,13 @@ def kept(choice_id: str) -> SelectResult:
 
 @kept_per_home(64)
 def _size(choice_id: str, budget: str, added: bytes, removed: bytes) -> tuple[int, int]:
-    """Sentences and tokens of S_C, kept as a list of runs asks every second. added, removed: the edits."""
+    """Return sentences and tokens of S_C. Cached, because a list of runs asks every second, by the edits' bytes."""
     rows = chosen(choice_id, budget).rows
     return len(rows), int(scored(choice_id).lengths[rows].sum())
 
 
 def keep_budget(choice_id: str, budget: str) -> None:
-    """Settle on another budget; nothing is scored again. Errors: ConfigError for one that chooses nothing."""
+    """Store another budget for a choice, without scoring again. Errors: ConfigError if it selects nothing."""
     config, changed = run_of(choice_id).manifest.config, at(choice_id)
     settled = str(choose(choice_id, budget, config["keep"]).budget)
     usual = changed.first and settled == config["budget"]
@@ -127,7 +126,7 @@ def keep_budget(choice_id: str, budget: str) -> None:
 
 
 def score_bins(choice_id: str) -> plot.ScoreBins:
-    """All scores that a choice is made from, as a histogram."""
+    """Return a histogram of all scores behind a choice."""
     return _score_bins(choice.run_of(choice_id))
 
 
@@ -137,18 +136,20 @@ def _score_bins(run_id: str) -> plot.ScoreBins:
 
 
 def score_range(choice_id: str) -> tuple[float, float, int]:
-    """`(lowest, highest, decimals)` of a choice's scores, rounded outwards, some thousand steps apart."""
+    """Return (lowest, highest, decimals) of a choice's scores, rounded outwards to about a thousand steps."""
     edges = score_bins(choice_id).edges
     low, high = float(edges[0]), float(edges[-1])
-    # 500 to 5,000 steps from end to end; where all scores are equal, the size of one sets the step.
+    # 500 to 5,000 steps over the range; if all scores are equal, their size sets the step.
     decimals = -math.floor(math.log10((high - low or abs(high) or 1.0) / 500))
     step = 10.0**-decimals
     return round(math.floor(low / step) * step, decimals), round(math.ceil(high / step) * step, decimals), decimals
 
 
 def budget_in(choice_id: str, unit: Unit) -> str:
-    """The kept budget in another unit: what is chosen stays the same, but for rounding to a tenth of a per cent, or a
-    score to four digits."""
+    """Return the choice's budget in another unit.
+
+    The selection changes only by rounding: fractions to 0.1%, scores to four digits.
+    """
     about, keep = scored(choice_id), run_of(choice_id).manifest.config["keep"]
     now = choose(choice_id, kept_budget(choice_id), keep)
     if now.budget.unit == unit:
@@ -159,27 +160,26 @@ def budget_in(choice_id: str, unit: Unit) -> str:
         case "tokens":
             value = max(int(about.lengths[now.rows].sum()), 1)
         case "fraction":
-            # In the slider's steps, and its first one at least.
+            # Rounded to the slider's steps, at least one step.
             value = max(round(len(now.rows) / len(about.domain), 3), 0.001)
-        case "threshold":  # rounded so that the last one taken stays in
+        case "threshold":
             down = about.scores.prefer == "high"
             worst = float(now.scores.min() if down else now.scores.max())
             decimals = max(
                 score_range(choice_id)[2], 3 - math.floor(math.log10(abs(worst) or 1.0))
             )  # four digits at least
-            # Away from what is taken, so that the worst of it still is.
+            # Rounded away from the selected scores, so that the worst of them stays selected.
             value = round((math.floor if down else math.ceil)(worst * 10.0**decimals) / 10.0**decimals, decimals)
     return str(Budget(value=value, unit=unit))
 
 
 def edits(choice_id: str) -> Edits:
-    """Hand edits of a choice: `added`, `removed` (rows), `history` (oldest first, undone ones gone)."""
+    """Return the hand edits of a choice: `added`, `removed` (rows), `history` (oldest first, without undone ones)."""
     return choice.read_edits(at(choice_id).folder)
 
 
 def edit(choice_id: str, action: Literal["add", "remove"], rows: IntArray) -> Edits:
-    """Put rows of D_C into S_C by hand, or take them out; at once on disk. Errors: CorpusError for a row that D_C does
-    not have."""
+    """Add rows of D_C to S_C by hand, or remove them, and store this. Errors: CorpusError for an unknown row."""
     rows, n = np.unique(np.asarray(rows, dtype=np.int64)), len(scored(choice_id).domain)
     if len(rows) and not 0 <= rows[0] <= rows[-1] < n:
         raise CorpusError(
@@ -191,9 +191,9 @@ def edit(choice_id: str, action: Literal["add", "remove"], rows: IntArray) -> Ed
 
 
 def undo(choice_id: str, seen: float | None = None) -> Edits:
-    """Take back the last hand edit that was not undone; nothing happens if there is none.
+    """Undo the last hand edit, if there is one.
 
-    seen: the time of the one that was shown as the last. Errors: Overtaken where another one is.
+    seen: time of the edit that the page showed as the last. Errors: Overtaken if another edit is the last.
     """
     with journal.changing(home()):
         if history := edits(choice_id).history:
@@ -203,13 +203,15 @@ def undo(choice_id: str, seen: float | None = None) -> Edits:
 
 
 def seal(choice_id: str, budget: str | None = None, keep: Sequence[str] | None = None) -> Corpus:
-    """S_C with its hand edits as a corpus of its own, sealed where it is not; its origin names run and choice and
-    counts the edits. budget: the choice's own, keep: its run's, unless given."""
+    """Return S_C with its hand edits as a stored corpus, whose origin names run and choice and counts the edits.
+
+    budget, keep: default to the choice's and its run's.
+    """
     config, changes = run_of(choice_id).manifest.config, edits(choice_id)
     budget = kept_budget(choice_id) if budget is None else budget
     keep = tuple(config["keep"] if keep is None else keep)
     if not changes and (budget, keep) == (config["budget"], tuple(config["keep"])):
-        with suppress(CorpusError):  # it was removed
+        with suppress(CorpusError):  # S_C was removed
             return library().find(result(choice_id).corpus)
     with suppress(CorpusError):
         return library().find(_sealed(choice_id, budget, keep, changes.added.tobytes(), changes.removed.tobytes()))
@@ -218,7 +220,7 @@ def seal(choice_id: str, budget: str | None = None, keep: Sequence[str] | None =
 
 @kept_per_home(32)
 def _sealed(choice_id: str, budget: str, keep: Sequence[str], added: bytes, removed: bytes) -> str:
-    """added, removed: the edits, by which this is kept."""
+    """Return the fingerprint of S_C, cached by the bytes of its hand edits."""
     return _seal(choice_id, budget, keep).fingerprint
 
 
@@ -240,25 +242,25 @@ def _seal(choice_id: str, budget: str, keep: Sequence[str]) -> Corpus:
 
 @exporting
 def export(choice_id: str, budget: str, keep: Sequence[str], path: Path, format: Format | None = None) -> Path:
-    """Write the selection, hand edits counted, as txt, jsonl, parquet, csv, or a folder for `datasets`.
+    """Write the selection with its hand edits as txt, jsonl, parquet, csv, or a folder for `datasets`.
 
-    format: that of the path's name unless given. Errors: ConfigError, PathError.
+    format: default is that of the path's suffix. Errors: ConfigError, PathError.
     """
     scored(choice_id).export(chosen(choice_id, budget, keep), path, choice_id, edits(choice_id), format)
     return path
 
 
 def command(choice_id: str, output: str, format: str) -> str:
-    """The command line that writes a choice to `output`, byte for byte what `export` writes.
+    """Return the command line that writes a choice to `output`, with the same bytes as `export`.
 
-    It selects anew where that comes to the same. Where the choice is not its run's first, hand edits are counted,
-    diversity re-ordered the scores for the run's own budget, or a corpus was removed, it names the choice.
+    It is a `select` command if that gives the same result. It is an `export` command if the choice was saved or edited,
+    if diversity re-ordered the scores for another budget, or if a corpus was removed.
     """
     run, now = run_of(choice_id), at(choice_id)
     options = {**run.manifest.config, "budget": now.budget}
     words = ["--output", output, *(["--format", format] if format == "folder" else [])]
     reordered = options["diversity"] != "none" and now.budget != run.manifest.config["budget"]
-    with suppress(CorpusError):  # one that was removed: nothing can be selected from it anew
+    with suppress(CorpusError):  # a corpus was removed, so that `select` would fail
         there = runs.finished("select", options)
         if now.first and not reordered and not edits(choice_id) and not (there and edits(there.id)):
             return f"{commands.command('select', options)} {shlex.join(words)}"
