@@ -5,9 +5,6 @@
 `streamlit run app.py` serves the same application behind the same door, on 127.0.0.1 alone. Its first page is home.py.
 """
 
-from core.door import account_listening
-from core.door import sees_owner
-from core.heap import few_arenas
 import argparse
 import gc
 import importlib
@@ -27,9 +24,11 @@ from streamlit import config
 from streamlit.starlette import App
 
 from core import charts
+from core.door import account_listening, sees_owner
 from core.errors import WinnowError
 from core.explore import plot
-from core.projects import door, machine
+from core.heap import few_arenas
+from core.projects import door
 from core.projects.home import private, serving
 from core.projects.removals import sweep
 from core.projects.view import settle

@@ -1,9 +1,9 @@
 """Home: the road from texts to the report, what runs and what ran."""
 
-from core.cards import hindrance
 import streamlit as st
 
 from core import terms
+from core.cards import hindrance
 from core.importing import view as corpora
 from core.projects import machine, runs
 from core.projects import view as projects

@@ -76,7 +76,8 @@ def ask(
 @pytest.fixture(params=[OWN])
 def account(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int | None:
     """Whose connection the system shows."""
-    monkeypatch.setattr(door, "account_behind", lambda client, server: request.param)
+    for module in ("pages.ui.door", "pages.ui.connection_limit"):
+        monkeypatch.setattr(f"{module}.account_behind", lambda client, server: request.param)
     other: int | None = request.param
     return other
 
