@@ -1,4 +1,4 @@
-"""What is picked on a map, kept beside it: a lasso, a box, a topic, a class, a sentence, the hits of a search.
+"""Regions picked on a map, stored beside it: a lasso, a box, a topic, a class, a sentence, the hits of a search.
 
 Its token names it in an address, in a file's name and on the command line: `topic:3`, `class:filtered`, `point:17` say
 all of it, `lasso:5e0c91ab` and `box:...` name the file that holds the borders. A search has none: what is searched for
@@ -52,12 +52,12 @@ class Region(TypedDict):
 
 
 def kept_region(map_run: str) -> Region | None:
-    """The region picked on a map, as `keep_region` kept it last; None: nothing."""
+    """Return the region that `keep_region` stored last for a map, or None."""
     return _read_back(map_run, choice.REGION)
 
 
 def keep_region(map_run: str, region: Region | None) -> None:
-    """Keep what is picked on a map, or that nothing is; borders once drawn stay, under their token."""
+    """Store the region picked on a map, or None. Lassos and boxes also stay under their token."""
     kept = _region(region)
     if kept and kept["kind"] in SHAPES:
         choice.write(_folder(map_run), _file(region_token(kept)), kept)
@@ -193,14 +193,14 @@ def _known(map_run: str, token: str) -> bool:
 
 
 def _region(kept: object) -> Region | None:
-    """A region as it was kept; None where nothing was, or its file is spoilt."""
+    """Return a stored value as a region; None if it is not one."""
     if isinstance(kept, dict) and {"kind", "value"} <= kept.keys():
         return Region(kind=kept["kind"], value=kept["value"])
     return None
 
 
 def _read_back(map_run: str, name: str) -> Region | None:
-    """The region in a file beside a map; None where that is not there, is spoilt, or is not of this map."""
+    """Return the region in a file beside a map; None if it is missing, cannot be read, or is not of this map."""
     kept = _region(choice.read(_folder(map_run), name))
     if kept is None or not isinstance(kept["kind"], str) or kept["kind"] not in _VALUES:
         return None
@@ -217,6 +217,6 @@ def _folder(map_run: str) -> Path:
 
 
 def _file(token: str) -> str:
-    """The name of the file that holds borders; what is no token of ours names none."""
+    """Return the name of a region's file. Characters that no token has are dropped."""
     kind, _, digest = token.partition(":")
     return f"region-{kind}-{digest if digest.isalnum() else ''}.json"

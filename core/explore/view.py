@@ -1,4 +1,4 @@
-"""The map of a selection: made by a `map` run, looked at here. Points are numbers into the map's arrays.
+"""The map of a selection as pages and commands use it. Points are indices into the map's arrays.
 
 A point is a sentence of T_C or D_C. Rows are rows of D_C, as everywhere else. A `map_run` is a run's id or, as
 `of` gives it, `<map run>@<choice>`: the map that was made for one selection with another choice laid over it.
@@ -37,7 +37,7 @@ from core.shown import short
 from core.stats.draws import stratified
 from core.terms import plainly
 
-READ_BY = ("encoder", "pooling", "max_length", "precision")  # what a selection says of its vectors
+READ_BY = ("encoder", "pooling", "max_length", "precision")  # options that determine the vectors
 Sort = Literal["score", "tokens", "row", "class"]
 Mode = Literal["substring", "words"]
 
@@ -62,7 +62,7 @@ def of(selection: str) -> str | None:
 
 
 def alike(selection: str) -> Iterator[str]:
-    """All maps that `of` may take: those of a choice's run, then the others, the newest first."""
+    """Yield the maps that fit a choice: those of its run, then those of other runs, newest first each."""
     run_id = choice.run_of(selection)
     own = [run.id for run in finished(run_id)]
     yield from (each if selection == run_id else f"{each}@{selection}" for each in own)
@@ -73,7 +73,7 @@ def alike(selection: str) -> Iterator[str]:
 
 
 def _sentences_of(selection: str) -> tuple[object, ...] | None:
-    """Whose sentences a selection is of, and how they are read; None where it was removed."""
+    """Return the corpora and the encoder options of a selection; None if it was removed."""
     try:
         manifest = run_of(selection).manifest
     except RunError:
@@ -83,7 +83,7 @@ def _sentences_of(selection: str) -> tuple[object, ...] | None:
 
 
 def config(map_run: str) -> dict[str, object]:
-    """The options that make this map for the run of its choice."""
+    """Return the options that make this map for the run of its choice."""
     return {**_run(map_run).manifest.config, "selection": choice.run_of(get(map_run).selection)}
 
 
@@ -92,7 +92,7 @@ def _run(map_run: str) -> Run:
 
 
 def result(map_run: str) -> MapResult:
-    """A finished map's result. Errors: RunError."""
+    """Return the result of a finished map. Errors: RunError."""
     return read_result(_run(map_run), MapResult)
 
 
@@ -105,7 +105,7 @@ def get(map_run: str) -> MapView:
 
 @kept_per_home(4)
 def _get(run_id: str) -> MapView:
-    """Kept in memory for the last few maps."""
+    """Read a map; the last few maps stay in memory."""
     return MapView.read(store().get(run_id), library())
 
 
@@ -120,7 +120,7 @@ def classes(map_run: str, budget: str | None = None, keep: Sequence[str] | None 
 
 @kept_per_home(8)
 def kept_columns(map_run: str) -> dict[str, bool]:
-    """{column that came with a corpus: whether it says something of the map's sentences}."""
+    """Return {imported column: True if any sentence of the map has a value}."""
     mapped = get(map_run)
     corpora = (mapped.domain, mapped.task)
     names = {"source": "doc", "file": "file", "group": "group", "page": "page"}
@@ -138,26 +138,26 @@ def further_columns(map_run: str) -> dict[str, bool]:
 
 
 def _is_number(text: str) -> bool:
-    """Whether `text` is a finite number, written as one."""
+    """Return True if `text` is a finite number."""
     try:
-        # Python alone takes 1_000 for a number.
+        # Python accepts 1_000, other programs do not.
         return bool(np.isfinite(float(text))) and "_" not in text
     except ValueError:
         return False
 
 
 def column_numbers(map_run: str, points: IntArray, column: str) -> FloatArray:
-    """Values at `points` of a further column that holds numbers; NaN where it has none."""
+    """Return the values of a numeric further column at `points`; NaN if missing."""
     return np.array([float(value or "nan") for value in get(map_run).further_values(points, column)])
 
 
 def column_names(map_run: str, points: IntArray, column: str) -> list[str]:
-    """Values of a further column at `points`, in words."""
+    """Return the values of a further column at `points`; "unknown" if missing."""
     return [value or "unknown" for value in get(map_run).further_values(points, column)]
 
 
 def colour_numbers(map_run: str, points: IntArray, by: Literal["score", "length", "page"]) -> FloatArray:
-    """The numbers that colour `points`; NaN where one is unknown, as the score of T_C's is."""
+    """Return the numbers that colour `points`; NaN if unknown, such as scores of T_C."""
     mapped = get(map_run)
     if by == "page":
         return np.array([np.nan if page is None else page for page in mapped.stored_at(points, "page")], dtype=float)
@@ -233,9 +233,9 @@ def search(map_run: str, query: str, mode: Mode = "substring") -> Hits:
 
 
 def telling_words(map_run: str, points: IntArray, n: int = 30) -> list[Telling]:
-    """Words that tell `points` from the rest: `word, z, inside, outside`, most telling first (log-odds with prior).
+    """Return words over-represented in `points` (log-odds with an informative prior), highest z first.
 
-    Kept for the last few sets of points, since a page asks again whenever anything else on it moves.
+    Cached for the last few sets of points, because a page asks again on every rerun.
     """
     return _telling_words(map_run, np.asarray(points, dtype=np.int64).tobytes(), n)
 
@@ -288,8 +288,8 @@ def _rows(mapped: MapView, points: IntArray, scores: Scored, names: Mapping[str,
 def pairs(map_run: str, kinds: IntArray, n: int = 20) -> list[tuple[MapRow, MapRow, float]]:
     """`n` selected sentences, each with the nearest filtered one on the map and their cosine.
 
-    Mahapatra et al. 2022, Fig. 3a. The selected ones are drawn by lot, the same for the same map, so that they show its
-    breadth, not its top.
+    Mahapatra et al. 2022, Fig. 3a. The selected ones are sampled with the map's seed, so that they show the whole
+    selection, not only its top.
     """
     mapped = get(map_run)
     selected, filtered = (np.flatnonzero(kinds == kind) for kind in (1, 2))
@@ -311,5 +311,5 @@ def pairs(map_run: str, kinds: IntArray, n: int = 20) -> list[tuple[MapRow, MapR
 
 
 def table_file(map_run: str) -> Path:
-    """The map as Embedding Atlas and notebooks open it: Parquet."""
+    """Return the path of the map's Parquet table, which Embedding Atlas and notebooks open."""
     return map_files.table_file(_run(map_run))
