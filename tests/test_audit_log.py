@@ -200,7 +200,7 @@ def test_a_look_counts_once_per_visit_and_corpus(patients: Names, new: New, home
     assert holds_no_name(home)
 
 
-HANDS_OUT = {"board_markdown", "copy_model", "export", "figure_page", "report", "review_log"}
+HANDS_OUT = {"board_markdown", "copy_model", "export", "figure_page", "report"}
 HANDS_NOTHING_OUT = {"take_share", "take_up"}  # a part in a run; a choice
 
 
