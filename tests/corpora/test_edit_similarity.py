@@ -1,5 +1,6 @@
 """The edit join against the definition: Levenshtein's table for every pair."""
 
+from collections.abc import Sequence
 from itertools import combinations
 from random import Random
 
@@ -12,11 +13,11 @@ from core.corpora import edit_similarity
 from core.corpora.edit_similarity import LONGEST, near_texts, within
 from core.corpora.grams import Ragged
 from core.corpora.phases import here
-from core.errors import Cancelled
 from core.reporter import Silent
 
 
-def distance(a: str, b: str) -> int:
+def distance(a: Sequence[str], b: Sequence[str]) -> int:
+    """Levenshtein's, of letters or of words."""
     row = list(range(len(b) + 1))
     for i, x in enumerate(a, 1):
         above, row = row, [i]
@@ -107,18 +108,14 @@ def test_a_tenth_counts_and_a_hair_more_does_not() -> None:
 
 def test_a_crowd_is_bound_into_few_clusters_without_meeting_all() -> None:
     texts = [f"note {i:03d} continued" for i in range(1000)]
-    head = list(range(len(texts)))
-
-    def top(i: int) -> int:
-        while head[i] != i:
-            i = head[i]
-        return i
-
     pairs = found(texts)
+    assert all(distance(texts[i], texts[j]) <= max(len(texts[i]), len(texts[j])) // 10 for i, j in pairs)
+    heads = {i: {i} for i in range(len(texts))}
     for i, j in pairs:
-        assert distance(texts[i], texts[j]) <= max(len(texts[i]), len(texts[j])) // 10
-        head[max(top(i), top(j))] = min(top(i), top(j))
-    assert len({top(i) for i in range(len(texts))}) <= 10
+        if heads[i] is not heads[j]:
+            heads[i] |= heads[j]
+            heads.update(dict.fromkeys(heads[j], heads[i]))
+    assert len({id(cluster) for cluster in heads.values()}) <= 10
     assert len(pairs) < 40 * len(texts)
 
 
@@ -129,13 +126,3 @@ def test_held_back_candidates_change_nothing(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(edit_similarity, "_AT_ONCE", 10)
     monkeypatch.setattr(edit_similarity, "_PAIRS", 3)
     assert found(texts) == whole == true(texts)
-
-
-class _Stop(Silent):
-    def check(self) -> None:
-        raise Cancelled("stopped")
-
-
-def test_can_be_cancelled() -> None:
-    with pytest.raises(Cancelled):
-        list(near_texts(stored(["abcdefghij", "abcdefghiX"]), np.arange(2), "letters", here(_Stop())))

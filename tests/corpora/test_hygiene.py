@@ -20,6 +20,8 @@ from core.errors import Cancelled
 from core.reporter import Silent
 from core.text.words import fold
 from tests.conftest import ROOT, Seal
+from tests.corpora.test_edit_similarity import distance
+from tests.corpora.test_near import clusters
 
 WORDS = """court party seller buyer notice term rent tenant lease clause breach damage loss claim judge order
 appeal law state city bank loan share board vote fund trust heir deed title""".split()  # noqa: SIM905
@@ -43,12 +45,7 @@ def jaccard(a: str, b: str) -> float:
 
 def edit_similarity(a: Sequence[str], b: Sequence[str]) -> float:
     """Of letters or of words."""
-    row = list(range(len(b) + 1))
-    for i, x in enumerate(a, 1):
-        above, row = row, [i]
-        for j, y in enumerate(b, 1):
-            row.append(min(above[j] + 1, row[-1] + 1, above[j - 1] + (x != y)))
-    return 1 - row[-1] / max(len(a), len(b), 1)
+    return 1 - distance(a, b) / max(len(a), len(b), 1)
 
 
 def near(a: str, b: str) -> bool:
@@ -90,20 +87,6 @@ def quotes(text: str, held: str) -> bool:
     return any(tuple(words[i : i + n]) in runs for i in range(len(words) - n + 1))
 
 
-def first_of_cluster(texts: Sequence[str]) -> list[int]:
-    head = list(range(len(texts)))
-
-    def top(i: int) -> int:
-        while head[i] != i:
-            i = head[i]
-        return i
-
-    for (i, a), (j, b) in combinations(enumerate(texts), 2):
-        if top(i) != top(j) and (fold(a) == fold(b) or near(a, b)):
-            head[max(top(i), top(j))] = min(top(i), top(j))
-    return [top(i) for i in range(len(texts))]
-
-
 def variants(rng: Random, bases: Sequence[str], n: int) -> list[str]:
     texts = list(bases)
     for _ in range(n):
@@ -137,7 +120,8 @@ def test_duplicates_are_the_clusters_of_the_definition(seal: Seal, seed: int) ->
     rng = Random(seed)
     texts = variants(rng, sentences(rng, 40), 80)
     found = audit(seal(texts), [], Silent())
-    head = first_of_cluster(texts)
+    alike = [(i, j) for (i, a), (j, b) in combinations(enumerate(texts), 2) if fold(a) == fold(b) or near(a, b)]
+    head = clusters(len(texts), alike)
     seen: set[str] = set()
     exact = [fold(t) in seen or bool(seen.add(fold(t))) for t in texts]  # type: ignore[func-returns-value]
     assert found.cluster.tolist() == head
@@ -184,6 +168,7 @@ MIDDLE = "the seller shall give notice to every buyer"  # 8 words
         (MIDDLE, "it was agreed that " + MIDDLE[:-6] + " and that was that", ""),
         (MIDDLE, MIDDLE.replace("every", "evary"), "near"),
         (MIDDLE, MIDDLE.replace("every", "neither"), ""),
+        (LONG, LONG + " whatever", "ngram near"),
         (LONG, "then " + " ".join(LONG.split()[:8]) + " or so", ""),  # 8 words suffice for short ones only
         ("7 words are too few for this", "so it is that 7 words are too few for this rule of ours", ""),
     ],
@@ -222,22 +207,6 @@ def test_a_number_keeps_neither_a_misprint_nor_a_long_template_apart(seal: Seal)
     assert audit(seal(rows), [], Silent()).cluster.tolist() == [0, 0, 2, 2]
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["สัญญานี้มีผลบังคับใช้ทำงาน", "ສັນຍາມີຜົນບັງຄັບ", "កិច្ចសន្យាមានប្រសិទ្ធភាព", "စာချုပ်အတည်ဖြစ်သည်", "合同自双方签字之日起"],
-)
-def test_text_cut_into_code_points_is_the_same_text(seal: Seal, text: str) -> None:
-    """Labelled data of scripts without blanks may have a token per code point, vowels and tones apart."""
-    assert fold(" ".join(text)) == fold(text)
-    found = audit(seal([text]), [seal([" ".join(text)], "held")], Silent())
-    assert found.leak_rules["exact"] == 1
-
-
-def test_a_near_copy_of_a_long_sentence_leaks_by_both_rules(seal: Seal) -> None:
-    found = audit(seal([LONG + " whatever"]), [seal([LONG], "held")], Silent())
-    assert found.leak_rules == {"exact": 0, "ngram": 1, "near": 1}
-
-
 def test_copies_of_a_leak_leak(seal: Seal) -> None:
     spoilt = MIDDLE.replace("every", "evary")
     found = audit(seal([spoilt, "something else altogether here", spoilt + "."]), [seal([MIDDLE], "held")], Silent())
@@ -257,48 +226,25 @@ def test_held_out_sentences_are_no_one_s_duplicate(seal: Seal) -> None:
     assert found.cluster.tolist() == [0, 1]
 
 
-def test_scripts_without_blanks_count_letters_as_too_short_and_too_long(seal: Seal) -> None:
-    rows = [
-        "合同自双方签字之日起生效。",  # 12 letters and a mark, two tokens by blanks
-        "你好吗？",
-        "契約はその日から有効です",
-        "สัญญามีผลบังคับ",
-        "ສັນຍາມີຜົນບັງຄັບ",
-        "កិច្ចសន្យាមានប្រសិទ្ធភាព",
-        "စာချုပ်အတည်ဖြစ်သည်",
-        "合同" * 20,
-        "Договор вступает в силу сегодня .",
-        "Il est né .",
-    ]
+def test_too_short_and_too_long_count_tokens_and_letters_of_scripts_without_blanks(seal: Seal) -> None:
+    rows = ["a b c d", "a b c d e", "a, b, c", *(" ".join(f"x{n}{i}" for i in range(n)) for n in (8, 9))]
+    found = audit(seal(rows, "tokens"), [], Silent(), min_tokens=5, max_tokens=8)
+    assert np.flatnonzero(found.has("too_short")).tolist() == [0]
+    assert np.flatnonzero(found.has("too_long")).tolist() == [4]
+    rows = ["合同自双方签字之日起生效。", "你好吗？", "契約はその日から有効です", "สัญญามีผลบังคับ", "ສັນຍາມີຜົນບັງຄັບ"]
+    rows += ["កិច្ចសន្យាមានប្រសិទ្ធភាព", "စာချုပ်အတည်ဖြစ်သည်", "合同" * 20, "Договор вступает в силу сегодня .", "Il est né ."]
     found = audit(seal(rows), [], Silent(), min_tokens=5, max_tokens=30)
     assert [rows[i] for i in np.flatnonzero(found.has("too_short"))] == ["你好吗？", "Il est né ."]
     assert [rows[i] for i in np.flatnonzero(found.has("too_long"))] == ["合同" * 20]
 
 
-def test_too_short_and_too_long_count_tokens(seal: Seal) -> None:
-    rows = ["a b c d", "a b c d e", "a, b, c", " ".join(f"x{i}" for i in range(9)), " ".join(f"y{i}" for i in range(8))]
-    found = audit(seal(rows), [], Silent(), min_tokens=5, max_tokens=8)
-    assert found.has("too_short").tolist() == [True, False, False, False, False]
-    assert found.has("too_long").tolist() == [False, False, False, True, False]
-
-
-def test_the_threshold_is_the_caller_s(seal: Seal) -> None:
-    rows = [" ".join(f"w{i}" for i in range(30)), " ".join([*(f"w{i}" for i in range(20)), *"abcdefghij"])]
-    assert jaccard(*rows) == pytest.approx(16 / 36)
-    assert audit(seal(rows), [], Silent(), near_threshold=0.44).counts["near_duplicate"] == 1
-    assert audit(seal(rows), [], Silent(), near_threshold=0.45).counts["near_duplicate"] == 0
-
-
 # --- edges --------------------------------------------------------------------------------------------------
 
 
-def test_one_row_is_clean(seal: Seal) -> None:
-    found = audit(seal(["the only sentence there is"]), [], Silent())
+def test_rows_without_a_word_are_not_each_other_s_copies_and_one_row_is_clean(seal: Seal) -> None:
+    found = audit(seal(["the only sentence there is"], "one"), [], Silent())
     assert (found.mask.tolist(), found.cluster.tolist()) == ([0], [0])
     assert (found.mask.dtype, found.cluster.dtype) == (np.dtype(np.uint8), np.dtype(np.int64))
-
-
-def test_rows_without_a_word_are_not_each_other_s_copies(seal: Seal) -> None:
     found = audit(seal(["- - - - -", "! ! ! ! !", "- - - - -"]), [seal(["?", "..."], "held")], Silent())
     assert [flags(found, row) for row in range(3)] == [set(), set(), {"exact_duplicate"}]
 
@@ -467,7 +413,11 @@ def test_a_word_in_ten_may_be_another_wherever_it_stands(seal: Seal, n: int) -> 
     assert found.leak_rules["near"] == len(rows)
 
 
-def test_the_share_of_equal_words_is_the_caller_s(seal: Seal) -> None:
+def test_thresholds_are_options(seal: Seal) -> None:
+    rows = [" ".join(f"w{i}" for i in range(30)), " ".join([*(f"w{i}" for i in range(20)), *"abcdefghij"])]
+    assert jaccard(*rows) == pytest.approx(16 / 36)
+    for threshold, found in ((0.44, 1), (0.45, 0)):
+        assert audit(seal(rows, "r"), [], Silent(), near_threshold=threshold).counts["near_duplicate"] == found
     rows = [" ".join(f"w{i}" for i in range(20)), " ".join(f"x{i}" if i % 7 == 3 else f"w{i}" for i in range(20))]
     assert audit(seal(rows), [], Silent(), near_words=0.85).near_rules == {"edited": 1, "overlapping": 0}
     assert audit(seal(rows), [], Silent()).counts["near_duplicate"] == 0
@@ -488,31 +438,26 @@ def test_the_words_in_which_two_texts_differ(text: str, words: str) -> None:
     assert differing("a x b x c x d x e", "a y b y c y d y e") == "x -> y; x -> y; x -> y; 1 more"
 
 
-@pytest.mark.parametrize(
-    ("held", "text"),
-    [
-        ("合同 自 双方 签字 之 日 起 生效 。", "合同自双方签字之日起生效。"),
-        ("すべて の 人間 は 自由 で ある 。", "すべての人間は自由である。"),
-        ("สัญญา นี้ มี ผล บังคับ ใช้", "สัญญานี้มีผลบังคับใช้"),
-        ("He did n't pay -LRB- or can not -RRB- .", "He didn't pay (or cannot)."),
-        ("İSTANBUL ILICA", "istanbul ılıca"),
-        ("مُحَمَّدٌ رَسُولُ اللّٰهِ", "محمد رسول الله"),
-        ("the tenant pays", "ｔｈｅ ｔｅｎａｎｔ ｐａｙｓ"),
-        ("the tenant pays", "the ten\u00adant pa\u200bys"),
-    ],
-)
-def test_a_text_meets_itself_however_it_was_written(seal: Seal, held: str, text: str) -> None:
-    rows = [text, "another sentence altogether"]
-    found = audit(seal(rows), [seal([held], "held")], Silent())
-    assert found.leak_rules == {"exact": 1, "ngram": found.leak_rules["ngram"], "near": 0}
-    assert found.has("leak").tolist() == [True, False]
+WRITTEN_OTHERWISE = {
+    "合同 自 双方 签字 之 日 起 生效 。": "合同自双方签字之日起生效。",
+    "すべて の 人間 は 自由 で ある 。": "すべての人間は自由である。",
+    "สัญญา นี้ มี ผล บังคับ ใช้": "สัญญานี้มีผลบังคับใช้",
+    "He did n't pay -LRB- or can not -RRB- .": "He didn't pay (or cannot).",
+    "İSTANBUL ILICA": "istanbul ılıca",
+    "مُحَمَّدٌ رَسُولُ اللّٰهِ": "محمد رسول الله",
+    "the tenant pays": "ｔｈｅ ｔｅｎａｎｔ ｐａｙｓ",
+    "the seller pays": "the sel\u00adler pa\u200bys",
+    # Labelled data of scripts without blanks may have a token per code point, vowels and tones apart.
+    **{" ".join(text): text for text in ("สัญญานี้มีผลใช้ทำงาน", "ສັນຍາມີຜົນບັງຄັບ", "កិច្ចសន្យាមានប្រសិទ្ធភាព", "စာချုပ်အတည်ဖြစ်သည်")},
+}
 
 
-def test_words_that_differ_by_their_marks_are_different_sentences(seal: Seal) -> None:
-    found = audit(
-        seal(["उसने दिल्ली में पानी पिया", "काल", "कुल", "कौल"]), [seal(["उसने दिल्ली मे पाना पाया"], "held")], Silent()
-    )
-    assert found.counts["leak"] == found.counts["exact_duplicate"] == found.counts["near_duplicate"] == 0
+def test_a_text_matches_itself_in_another_spelling_and_not_a_text_with_other_marks(seal: Seal) -> None:
+    rows = [*WRITTEN_OTHERWISE.values(), "उसने दिल्ली में पानी पिया", "काल", "कुल", "कौल"]
+    found = audit(seal(rows), [seal([*WRITTEN_OTHERWISE, "उसने दिल्ली मे पाना पाया", "कील"], "held")], Silent())
+    assert found.has("leak").tolist() == [True] * len(WRITTEN_OTHERWISE) + [False] * 4
+    assert (found.leak_rules["exact"], found.leak_rules["near"]) == (len(WRITTEN_OTHERWISE), 0)
+    assert found.counts["exact_duplicate"] == found.counts["near_duplicate"] == 0
 
 
 HAN = "缔约各方应当按照本协议规定的期限和方式履行各自的义务并对因违反本协议而给其他各方造成的一切损失承担全部赔偿责任"

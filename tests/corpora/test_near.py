@@ -1,5 +1,6 @@
 """The set join against the definition: every pair, counted one by one."""
 
+from collections.abc import Iterable
 from itertools import combinations
 from random import Random
 
@@ -10,11 +11,13 @@ from hypothesis import strategies as st
 
 from core.corpora import candidate_pairs, near
 from core.corpora.candidate_pairs import overlaps
+from core.corpora.edit_similarity import near_texts
 from core.corpora.grams import HASH_BITS, Lookup, Ragged, WordHasher
 from core.corpora.near import near_sets, slots
 from core.corpora.phases import here
 from core.errors import Cancelled
 from core.reporter import Silent
+from tests.corpora.test_edit_similarity import stored as texts_of
 
 
 def stored(rows: list[set[int]]) -> Ragged:
@@ -51,6 +54,7 @@ def test_finds_exactly_the_near_pairs(rows: list[set[int]], threshold: float) ->
 
 
 def test_exact_on_families_of_variants() -> None:
+    assert found([]) == found([set()]) == found([set(), set()]) == set()
     rng = Random(3)
     rows = [row for _ in range(25) for row in family(rng, 20, rng.choice([0.9, 0.95, 0.99]))]
     rng.shuffle(rows)
@@ -79,7 +83,8 @@ def test_the_table_of_rarity_has_a_slot_a_member_also_for_a_hundred_million_rows
     assert slots(29 * 10**8) == slots(29 * 10**9) == 2**32  # 4 GB, and no more
 
 
-def clusters(n: int, pairs: set[tuple[int, int]]) -> list[int]:
+def clusters(n: int, pairs: Iterable[tuple[int, int]]) -> list[int]:
+    """First member of the cluster of each of n rows, by these pairs."""
     head = list(range(n))
 
     def top(i: int) -> int:
@@ -134,18 +139,16 @@ def test_overlaps_are_counted_pair_by_pair() -> None:
     assert overlaps(sets, np.array([0, 0, 2, 1]), np.array([1, 2, 3, 1])).tolist() == [2, 0, 0, 3]
 
 
-def test_no_rows_no_pairs() -> None:
-    assert found([]) == found([set()]) == found([set(), set()]) == set()
-
-
 class _Stop(Silent):
     def check(self) -> None:
         raise Cancelled("stopped")
 
 
-def test_can_be_cancelled() -> None:
+def test_both_joins_can_be_cancelled() -> None:
     with pytest.raises(Cancelled):
         list(near_sets(stored([{1, 2}, {1, 2}]), np.arange(2), 0.8, here(_Stop())))
+    with pytest.raises(Cancelled):
+        list(near_texts(texts_of(["abcdefghij", "abcdefghiX"]), np.arange(2), "letters", here(_Stop())))
 
 
 def test_grams_are_every_window_of_one_sentence_and_of_no_two() -> None:
