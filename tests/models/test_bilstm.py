@@ -1,7 +1,6 @@
 """Recurrent taggers: no packing and still exact, corpora side by side, saved and loaded, vectors and states."""
 
 import json
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -32,27 +31,11 @@ OTHERS = [sentence("Ana vive en Roma .", [(0, 1, "GPE"), (3, 4, "GPE")])]
 
 
 def tagger(
-    layout: Layout = SMALL,
-    rows: Sequence[Sentence] = ROWS,
-    seed: int = 0,
-    assisting_types: Sequence[str] | None = None,
-    vectors: Vectors | None = None,
+    layout: Layout = SMALL, rows: Sequence[Sentence] = ROWS, assisting_types: Sequence[str] | None = None
 ) -> BiLstmTagger:
-    torch.manual_seed(seed)
-    return BiLstmTagger(
-        ["LOC", "PER"],
-        "crf",
-        layout,
-        [build_vocabulary([*rows, *rows])],
-        assisting_types=assisting_types,
-        vectors=[vectors],
-    )  # no word is rare
-
-
-def test_layouts_are_the_papers() -> None:
-    assert LAYOUTS["charcnn"].filters == 20
-    assert LAYOUTS["charcnn"].widths == (1, 2, 3, 4, 5, 6, 7, 8, 9)
-    assert (LAYOUTS["charcnn"].layers, LAYOUTS["bilstm"].layers) == (1, 2)
+    torch.manual_seed(0)
+    words = [build_vocabulary([*rows, *rows])]  # no word is rare
+    return BiLstmTagger(["LOC", "PER"], "crf", layout, words, assisting_types=assisting_types)
 
 
 def test_reversed_places_give_the_states_of_a_packed_bilstm() -> None:
@@ -75,16 +58,22 @@ def test_reversed_places_give_the_states_of_a_packed_bilstm() -> None:
 
 
 def test_a_sentence_has_the_same_emissions_alone_and_in_a_batch() -> None:
-    model = tagger().eval()
+    assert (LAYOUTS["charcnn"].filters, LAYOUTS["charcnn"].widths) == (20, tuple(range(1, 10)))  # as in the papers
+    assert (LAYOUTS["charcnn"].layers, LAYOUTS["bilstm"].layers) == (1, 2)
+    model, odd = tagger().eval(), sentence("字 " + "x" * 500)
     with torch.no_grad():
         together = model.emissions(model.features(ROWS), (3, 6))
         for row, one in enumerate(ROWS):
             n = len(one.tokens)
             assert torch.allclose(model.emissions(model.features([one]), (1, n))[0], together[row, :n], atol=1e-5)
+        assert model.emissions(model.features([odd]), (1, 2)).isfinite().all()
+    assert model.predict([odd])[0].entities is not None
 
 
 def test_a_step_makes_the_loss_smaller() -> None:
     model = tagger(replace(SMALL, dropout=0.0))
+    same = model(**model.batch(ROWS, None, [ASSISTING] * 3))["loss"]  # the same types use the same output layer
+    assert same.item() == pytest.approx(model(**model.batch(ROWS))["loss"].item())
     optimizer = torch.optim.SGD(model.parameter_groups(0.4, 0.0))
     losses = []
     for _ in range(40):
@@ -113,20 +102,16 @@ def test_the_chains_may_learn_at_their_own_rate() -> None:
 @pytest.mark.parametrize("share", ["all", "sub-word"])
 def test_corpora_of_other_types_have_output_layers_of_their_own(share: Share) -> None:
     layout = replace(SMALL, share=share, dropout=0.0)
-    rows = (
-        [build_vocabulary(2 * ROWS), build_vocabulary(2 * OTHERS)]
-        if share == "sub-word"
-        else [build_vocabulary(2 * [*ROWS, *OTHERS])]
-    )
+    texts = [ROWS, OTHERS] if share == "sub-word" else [[*ROWS, *OTHERS]]
     torch.manual_seed(0)
-    model = BiLstmTagger(["LOC", "PER"], "crf", layout, rows, assisting_types=["GPE"])
+    words = [build_vocabulary(2 * rows) for rows in texts]
+    model = BiLstmTagger(["LOC", "PER"], "crf", layout, words, assisting_types=["GPE"])
     batch = model.batch([*ROWS, *OTHERS], [1.0, 1.0, 1.0, 0.1], [0, 0, 0, ASSISTING])
     loss = model(**batch)["loss"]
     ours = model(**model.batch(ROWS))["loss"] * 10
     theirs = model(**model.batch(OTHERS, [1.0], [ASSISTING]))["loss"] * 5
-    words = int((batch["labels"] != IGNORED).sum())
-    assert words == 15
-    assert loss.item() == pytest.approx((ours.item() + 0.1 * theirs.item()) / words, rel=1e-5)
+    assert int((batch["labels"] != IGNORED).sum()) == 15
+    assert loss.item() == pytest.approx((ours.item() + 0.1 * theirs.item()) / 15, rel=1e-5)
 
     model.zero_grad()
     model(**model.batch(OTHERS, [1.0], [ASSISTING]))["loss"].backward()
@@ -136,24 +121,14 @@ def test_corpora_of_other_types_have_output_layers_of_their_own(share: Share) ->
     assert any(name.startswith("towers.0") for name in touched) == (share == "all")
 
 
-def test_an_assisting_sentence_of_the_same_types_uses_the_same_output() -> None:
-    model = tagger(replace(SMALL, dropout=0.0))
-    same = model(**model.batch(ROWS, None, [ASSISTING] * 3))["loss"]
-    assert same.item() == pytest.approx(model(**model.batch(ROWS))["loss"].item())
-
-
-def test_a_saved_tagger_predicts_the_same(tmp_path: Path) -> None:
+def test_a_saved_tagger_predicts_the_same_and_torn_weights_are_refused(tmp_path: Path) -> None:
     model = tagger(assisting_types=["GPE"])
-    model.write(tmp_path / "model")
-    again = load_tagger(tmp_path / "model", device="cpu")
+    model.write(tmp_path)
+    again = load_tagger(tmp_path, device="cpu")
     assert (again.types, again.tags) == (model.types, model.tags)
     before, after = (which.predict([*ROWS, *OTHERS]) for which in (model, again))
     assert before == after
-    assert json.loads((tmp_path / "model" / "config.json").read_text())["winnow"]["network"] == "bilstm"
-
-
-def test_a_folder_with_torn_weights_is_refused(tmp_path: Path) -> None:
-    tagger().write(tmp_path)
+    assert json.loads((tmp_path / "config.json").read_text())["winnow"]["network"] == "bilstm"
     (tmp_path / "model.safetensors").write_bytes(b"torn")
     with pytest.raises(ModelError, match="no whole tagger"):
         bilstm.load(tmp_path)
@@ -217,47 +192,28 @@ def test_the_char_cnn_is_a_convolution_and_a_maximum() -> None:
         assert network(letters)[row].tolist() == pytest.approx(expected, abs=1e-5)
 
 
-def test_frozen_states_join_at_the_second_layer_and_are_mixed() -> None:
+def test_frozen_states_join_at_the_second_layer_and_are_mixed(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ModelError, match="second BiLSTM"):
+        tagger(replace(SMALL, layers=1, states="tiny"))
     model = tagger(replace(SMALL, states="tiny")).eval()
-    states, second = model._states, model.get_submodule("towers.0.layers.1")
-    assert states is not None
+    frozen, second = model._states, model.get_submodule("towers.0.layers.1")
+    assert frozen is not None
     assert model.mix is not None
     assert isinstance(second, BiLstm)
-    assert second.ahead.input_size == 2 * SMALL.hidden + states.size
+    assert second.ahead.input_size == 2 * SMALL.hidden + frozen.size
     part = model.features(ROWS)
-    assert part["states"].shape == (3, 6, states.layers, states.size)
+    assert part["states"].shape == (3, 6, frozen.layers, frozen.size)
     assert not part["states"][2, 1:].any()
     before = model.emissions(part, (3, 6))
     with torch.no_grad():
         model.mix[0] += 5
     assert not torch.allclose(before, model.emissions(part, (3, 6)))
     assert not any(name.startswith("_states") for name in model.state_dict())
-    hidden = states.model(
-        **states.pieces.tokenizer(list(ROWS[2].tokens), return_tensors="pt"), output_hidden_states=True
-    ).hidden_states
+    inputs = frozen.pieces.tokenizer(list(ROWS[2].tokens), return_tensors="pt")
+    hidden = frozen.model(**inputs, output_hidden_states=True).hidden_states
     assert torch.allclose(part["states"][2, 0], torch.stack(hidden)[:, 0, 1], atol=2e-3)
+    alone = frozen.of(ROWS)
+    monkeypatch.setattr(states, "TOGETHER", {"cpu": 2})  # padded and read together, as on a GPU
+    assert torch.allclose(frozen.of(ROWS), alone, atol=2e-3)
     model.to("meta")
-    assert states.model.device.type == model.device.type == "meta"  # the encoder moves with the tagger
-
-
-def test_states_of_a_padded_batch_equal_those_of_single_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Padded and read together, as on a card."""
-    one_by_one = tagger(replace(SMALL, states="tiny"))._states
-    together = tagger(replace(SMALL, states="tiny"))._states
-    assert one_by_one is not None
-    assert together is not None
-    together.model.load_state_dict(one_by_one.model.state_dict())
-    monkeypatch.setattr(states, "TOGETHER", {"cpu": 2})
-    assert torch.allclose(together.of(ROWS), one_by_one.of(ROWS), atol=2e-3)
-
-
-def test_states_need_a_second_layer() -> None:
-    with pytest.raises(ModelError, match="second BiLSTM"):
-        tagger(replace(SMALL, layers=1, states="tiny"))
-
-
-def test_a_word_without_known_letters_and_a_very_long_one() -> None:
-    model = tagger().eval()
-    odd = sentence("字 " + "x" * 500)
-    assert model.predict([odd])[0].entities is not None
-    assert all(math.isfinite(value) for value in model.emissions(model.features([odd]), (1, 2)).flatten().tolist())
+    assert frozen.model.device.type == model.device.type == "meta"  # the encoder moves with the tagger

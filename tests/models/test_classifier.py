@@ -39,7 +39,7 @@ def test_a_name_is_read_from_its_beginning(words: list[str]) -> None:
     assert list(TINY.name(words)) == [CLS, *letters(words)[:14], SEP]
 
 
-def test_padding_changes_no_logit() -> None:
+def test_padding_changes_no_logit_and_an_encoder_without_a_mask_is_refused() -> None:
     TINY.eval()
     short, long = TINY.name(["ab"]), TINY.context(["abc"] * 3, ["cab"])
     with torch.inference_mode():
@@ -47,9 +47,6 @@ def test_padding_changes_no_logit() -> None:
     assert torch.allclose(alone, together, atol=0.05)
     assert alone.dtype == torch.float32
     assert not torch.allclose(alone[0], alone[1], atol=0.05)
-
-
-def test_an_encoder_without_a_mask_is_refused() -> None:
     tokenizer = hub.load_tokenizer("tiny")
     tokenizer.mask_token = None
     with pytest.raises(ModelError, match="bert: has no mask piece to stand for a mention; choose an encoder like BERT"):

@@ -1,6 +1,7 @@
 """Taggers that read neighbouring sentences: what is read, where words stand then, and that nothing is tagged in it."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -32,25 +33,16 @@ def within(words: Sequence[str], before: Sequence[str] = (), after: Sequence[str
 @given(words=WORDS, before=WORDS, after=WORDS, context=st.integers(0, 40), max_length=st.integers(6, 60))
 @settings(max_examples=80, deadline=None)
 def test_neighbours_surround_the_words_and_every_word_is_at_its_place(
-    tiny: PreTrainedTokenizerBase,
-    words: list[str],
-    before: list[str],
-    after: list[str],
-    context: int,
-    max_length: int,
+    tiny: PreTrainedTokenizerBase, words: list[str], before: list[str], after: list[str], context: int, max_length: int
 ) -> None:
     pieces = Pieces(tiny, max_length)
-    one = within(words, before, after)
-    left, right = pieces.around(one, context)
+    left, right = pieces.around(within(words, before, after), context)
     own = pieces.of(words)
     windows = pieces.windows(words, (left, right))
-    taken = []
-    for window in windows:
-        assert len(window.ids) <= max_length
-        for i, place in enumerate(window.first):
-            assert window.ids[place : place + len(own[window.start + i])] == own[window.start + i]
-            taken.append(window.start + i)
-    assert taken == list(range(len(words)))
+    assert all(len(window.ids) <= max_length for window in windows)
+    at = [(window, place, window.start + i) for window in windows for i, place in enumerate(window.first)]
+    assert all(window.ids[place : place + len(own[word])] == own[word] for window, place, word in at)
+    assert [word for *_, word in at] == list(range(len(words)))
     flat = [piece for ids in own for piece in ids]
     if left or right:
         (window,) = windows
@@ -62,26 +54,30 @@ def test_neighbours_surround_the_words_and_every_word_is_at_its_place(
     assert right == tuple(behind[:most])
 
 
-@pytest.fixture(scope="module")
-def document() -> list[Sentence]:
-    texts = ("Bob met Ann .", "She lives in Rome .", "x " * 80, "Nobody came .", "")
-    rows = [
-        InContext(**{name: getattr(one, name) for name in ("id", "tokens", "text")}, doc="d")
-        for one in map(sentence, texts)
-    ]
-    return in_context(rows, 6)
-
-
 @torch.no_grad()
 def emissions(tagger: EncoderTagger, rows: Sequence[Sentence]) -> torch.Tensor:
     return tagger.emissions(tagger.features(rows), (len(rows), max(len(row.tokens) for row in rows)))
 
 
-def test_neighbours_change_emissions_only_with_context(document: list[Sentence]) -> None:
+def test_neighbours_change_emissions_only_with_context_and_only_own_words_are_tagged(tmp_path: Path) -> None:
+    texts = ("Bob met Ann .", "She lives in Rome .", "x " * 80, "Nobody came .", "")
+    rows = [replace(within(one.tokens), id=one.id, text=one.text) for one in map(sentence, texts)]
+    document = in_context(rows, 6)
     torch.manual_seed(0)
     tagger = new_tagger("tiny", ["PER"], precision="fp32", max_length=64, context=6).eval()
-    first = document[:1]
-    alone = [sentence("Bob met Ann .")]
+    tagger.crf.temperature = 2.5
+    assert [len(tags.best) for tags in tagger.tag(document)] == [len(one.tokens) for one in document]
+    together = tagger.predict(document)
+    for one, found in zip(document, together, strict=True):
+        (own,) = tagger.predict([one])
+        assert own.entities == found.entities
+        assert own.confidence == pytest.approx(found.confidence, abs=1e-4)
+        assert all(entity.end <= len(one.tokens) for entity in own.entities)
+    tagger.write(tmp_path / "tagger")
+    again = load_tagger(tmp_path / "tagger", precision="fp32")
+    assert (again.context, again.crf.temperature) == (6, 2.5)
+    assert again.predict(document) == together
+    first, alone = document[:1], [sentence("Bob met Ann .")]
     other = [within(first[0].tokens, (), ("Something", "else", "entirely", "here", "now", "."))]
     assert emissions(tagger, first).shape == emissions(tagger, alone).shape
     assert not torch.allclose(emissions(tagger, first), emissions(tagger, alone), atol=1e-5)
@@ -90,25 +86,3 @@ def test_neighbours_change_emissions_only_with_context(document: list[Sentence])
     tagger.context = 0
     assert torch.equal(emissions(tagger, first), emissions(tagger, alone))
     assert tagger.size(first[0]) == tagger.size(alone[0])
-
-
-def test_only_the_words_of_the_sentence_are_tagged_in_any_batch(document: list[Sentence]) -> None:
-    torch.manual_seed(1)
-    tagger = new_tagger("tiny", ["PER"], precision="fp32", max_length=64, context=6).eval()
-    assert [len(tags.best) for tags in tagger.tag(document)] == [len(one.tokens) for one in document]
-    together = tagger.predict(document)
-    for one, found in zip(document, together, strict=True):
-        (alone,) = tagger.predict([one])
-        assert alone.entities == found.entities
-        assert alone.confidence == pytest.approx(found.confidence, abs=1e-4)
-        assert all(entity.end <= len(one.tokens) for entity in alone.entities)
-
-
-def test_a_saved_tagger_keeps_its_context_and_temperature(tmp_path: Path, document: list[Sentence]) -> None:
-    torch.manual_seed(2)
-    tagger = new_tagger("tiny", ["PER"], precision="fp32", max_length=64, context=6).eval()
-    tagger.crf.temperature = 2.5
-    tagger.write(tmp_path / "tagger")
-    again = load_tagger(tmp_path / "tagger", precision="fp32")
-    assert (again.context, again.crf.temperature) == (6, 2.5)
-    assert again.predict(document) == tagger.predict(document)

@@ -4,7 +4,6 @@ import os
 import pickle
 import shutil
 import zipfile
-from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -82,22 +81,8 @@ def test_one_note_of_the_first_run_tells_of_the_conversion(folder: Path, home: P
     assert not [note for note in second.state().notes if PICKLE in note]
 
 
-def test_a_downloaded_model_is_converted_too(
-    folder: Path, older: Path, home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def snapshot(name: str, *, local_files_only: bool, allow_patterns: list[str]) -> str:
-        assert local_files_only
-        return str(folder)
-
-    monkeypatch.setattr("huggingface_hub.snapshot_download", snapshot)
-    assert "somebody/some-bert: its folder holds" in hub.converted("somebody/some-bert")
-    assert hub.converted("somebody/some-bert") == ""
-    assert_read(Path("somebody/some-bert"), older)
-    assert len(kept(home)) == 1
-
-
-def test_the_pickle_is_fetched_only_without_safetensors(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+def test_a_download_fetches_the_pickle_only_without_safetensors_and_converts_it(
+    folder: Path, older: Path, home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     asked: list[list[str]] = []
 
@@ -109,34 +94,38 @@ def test_the_pickle_is_fetched_only_without_safetensors(
 
     (folder / PICKLE).rename(tmp_path / PICKLE)
     monkeypatch.setattr("huggingface_hub.snapshot_download", snapshot)
-    assert hub.folder_of("somebody/some-bert", allow_download=True) == folder
-    assert hub.folder_of("somebody/some-bert", allow_download=True) == folder
+    for _ in range(2):
+        assert hub.folder_of("somebody/some-bert", allow_download=True) == folder
     assert [PICKLE in patterns for patterns in asked] == [False, True, False]
+    assert "somebody/some-bert: its folder holds" in hub.converted("somebody/some-bert")
+    assert hub.converted("somebody/some-bert") == ""
+    assert_read(Path("somebody/some-bert"), older)
+    assert len(kept(home)) == 1
+    for name in ("minilm", "tiny", "somebody/other", "20200101-000000-pretrain-dead", "/nowhere/at/all"):
+        monkeypatch.undo()
+        assert hub.converted(name) == ""
 
 
-def tied(folder: Path) -> None:
+def tied(state: dict[str, Any]) -> None:
     """Two names of one tensor, and two tensors that are halves of one."""
-    state = torch.load(folder / PICKLE, weights_only=True)
     state["cls.predictions.decoder.weight"] = state["bert.embeddings.word_embeddings.weight"]
     whole = torch.cat([state["cls.predictions.bias"], state["cls.predictions.bias"]])
     state["cls.predictions.bias"], state["cls.predictions.decoder.bias"] = whole[:193], whole[193:]
-    torch.save(state, folder / PICKLE)
 
 
-def legacy(folder: Path) -> None:
-    """As torch wrote it until 1.6, and layers under the names that TensorFlow gave them."""
-    state = torch.load(folder / PICKLE, weights_only=True)
-    names = {name: name.replace("LayerNorm.weight", "LayerNorm.gamma") for name in state}
-    names = {name: new.replace("LayerNorm.bias", "LayerNorm.beta") for name, new in names.items()}
-    state = OrderedDict((names[name], tensor) for name, tensor in state.items())
-    torch.save(state, folder / PICKLE, _use_new_zipfile_serialization=False)
+def legacy(state: dict[str, Any]) -> None:
+    """Layers under the names that TensorFlow gave them."""
+    for name in list(state):
+        new = name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta")
+        state[new] = state.pop(name)
 
 
-@pytest.mark.parametrize("written", [tied, legacy])
-def test_shared_tensors_and_older_formats_are_converted(
-    folder: Path, older: Path, written: Callable[[Path], None]
+@pytest.mark.parametrize("change", [tied, legacy])
+def test_shared_tensors_and_the_format_before_torch_1_6_are_converted(
+    folder: Path, older: Path, change: Callable[[dict[str, Any]], None]
 ) -> None:
-    written(folder)
+    change(state := torch.load(folder / PICKLE, weights_only=True))
+    torch.save(state, folder / PICKLE, _use_new_zipfile_serialization=change is tied)
     assert_read(folder, older)
 
 
@@ -149,14 +138,6 @@ def plain_pickle(folder: Path) -> None:
     (folder / PICKLE).write_bytes(pickle.dumps(Evil()))
 
 
-def torch_pickle(folder: Path) -> None:
-    torch.save({"embeddings.weight": Evil()}, folder / PICKLE)
-
-
-def module(folder: Path) -> None:
-    torch.save(torch.nn.Linear(2, 2), folder / PICKLE)
-
-
 def packed(folder: Path) -> None:
     """A zip that becomes a thousand times as large."""
     with zipfile.ZipFile(folder / PICKLE) as archive:
@@ -164,15 +145,6 @@ def packed(folder: Path) -> None:
     with zipfile.ZipFile(folder / PICKLE, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in entries.items():
             archive.writestr(name, content)
-
-
-def expanded(folder: Path) -> None:
-    torch.save({"embeddings.weight": torch.zeros(1).expand(1_000_000, 1_000)}, folder / PICKLE)
-
-
-def repeated(folder: Path) -> None:
-    shared = torch.zeros(50_000)
-    torch.save({f"layer.{i}": shared for i in range(5_000)}, folder / PICKLE)
 
 
 def saved(content: object) -> Callable[[Path], None]:
@@ -188,11 +160,11 @@ def written(change: Callable[[bytes], bytes]) -> Callable[[Path], None]:
 
 SPOILT: dict[str, Callable[[Path], None]] = {
     "a pickle that executes": plain_pickle,
-    "one in torch's zip": torch_pickle,
-    "a module": module,
+    "one in torch's zip": saved({"embeddings.weight": Evil()}),
+    "a module": saved(torch.nn.Linear(2, 2)),
     "a packed zip": packed,
-    "one number, expanded": expanded,
-    "one tensor under many names": repeated,
+    "one number, expanded": saved({"embeddings.weight": torch.zeros(1).expand(1_000_000, 1_000)}),
+    "one tensor under many names": saved(dict.fromkeys((f"layer.{i}" for i in range(5_000)), torch.zeros(50_000))),
     "a list": saved([torch.zeros(2)]),
     "numbers": saved({"epoch": 3}),
     "a sparse tensor": saved({"a": torch.zeros(3).to_sparse()}),
@@ -218,7 +190,7 @@ def test_a_pickle_of_more_than_tensors_is_refused_and_nothing_runs_or_stays(
     assert not kept(home)
 
 
-def test_a_file_swapped_while_it_is_read_is_refused(
+def test_a_pickle_swapped_while_it_is_read_is_refused_and_safetensors_are_preferred(
     folder: Path, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     usual, other = torch.load, tmp_path / "other"
@@ -233,9 +205,6 @@ def test_a_file_swapped_while_it_is_read_is_refused(
     with pytest.raises(ModelError, match="changed while they were read"):
         hub.load_model(str(folder))
     assert not kept(home)
-
-
-def test_safetensors_are_preferred_to_a_pickle(folder: Path, home: Path) -> None:
     hub.load_model("tiny").save_pretrained(folder)
     plain_pickle(folder)
     hub.load_model(str(folder))
@@ -243,32 +212,19 @@ def test_safetensors_are_preferred_to_a_pickle(folder: Path, home: Path) -> None
     assert not kept(home)
 
 
-def test_a_name_that_is_no_folder_is_left_alone() -> None:
-    for name in ("minilm", "tiny", "somebody/some-bert", "20200101-000000-pretrain-dead", "/nowhere/at/all"):
-        assert hub.converted(name) == ""
-
-
 def test_a_folder_in_the_published_form_of_deberta_is_read(home: Path, tmp_path: Path) -> None:
     """Its pieces in `spm.model` alone, its weights in a pickle."""
-    config = DebertaV2Config(
-        vocab_size=99, hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=48
-    )
-    folder = tmp_path / "deberta"
+    size = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 48}
+    config, folder = DebertaV2Config(vocab_size=99, **size), tmp_path / "deberta"
     config.save_pretrained(folder)
     torch.save(DebertaV2ForMaskedLM(config).state_dict(), folder / PICKLE)
     (folder / "tokenizer_config.json").write_text('{"do_lower_case": false, "vocab_type": "spm"}', encoding="utf-8")
-    pieces = {"pad": "[PAD]", "bos": "[CLS]", "eos": "[SEP]", "unk": "[UNK]"}
-    own: dict[str, Any] = {f"{name}_id": i for i, name in enumerate(pieces)}
-    own |= {f"{name}_piece": piece for name, piece in pieces.items()}
+    options: dict[str, Any] = {"vocab_size": 90, "hard_vocab_limit": False, "minloglevel": 2}
+    for i, (name, piece) in enumerate({"pad": "[PAD]", "bos": "[CLS]", "eos": "[SEP]", "unk": "[UNK]"}.items()):
+        options |= {f"{name}_id": i, f"{name}_piece": piece}
     with (folder / "spm.model").open("wb") as file:
-        sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=iter(contracts(50)),
-            model_writer=file,
-            vocab_size=90,
-            hard_vocab_limit=False,
-            minloglevel=2,
-            **own,
-        )
+        train = sentencepiece.SentencePieceTrainer.train
+        train(sentence_iterator=iter(contracts(50)), model_writer=file, **options)
     tokenizer = hub.load_tokenizer(str(folder))
     assert {0, 1} <= set(tokenizer(["the", "party"], is_split_into_words=True).word_ids())
     assert hub.load_model(str(folder)).config.model_type == "deberta-v2"

@@ -13,6 +13,7 @@ from core.runs.executors.local import Ahead
 
 @pytest.fixture(autouse=True)
 def threads() -> Iterator[None]:
+    """Restore the number of torch's threads after each test."""
     before = torch.get_num_threads()
     yield
     torch.set_num_threads(before)

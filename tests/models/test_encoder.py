@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,8 +15,8 @@ from transformers import RobertaConfig, RobertaForMaskedLM
 from core.errors import Cancelled, ConfigError, ModelError, ResourceError
 from core.models import hub
 from core.models.encoder import STRETCH, Cut, Encoder, Pooling, length_groups
-from core.reporter import Silent
 from core.results import FloatArray
+from tests.ears import Stop
 
 TEXTS = ["A cat sat.", "", "The judge ruled on the appeal of the case.", "x", " ", "\u200b", "long " * 60, "Ünïcode 猫"]
 
@@ -29,27 +30,6 @@ def tiny() -> Encoder:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("bert")
     hub.load_model("tiny").save_pretrained(path)
-    hub.load_tokenizer("tiny").save_pretrained(path)
-    return path
-
-
-@pytest.fixture(scope="module")
-def roberta(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A masked language model without pooler, position table of 42 that starts behind the padding piece."""
-    path = tmp_path_factory.mktemp("roberta")
-    torch.manual_seed(1)
-    config = RobertaConfig(
-        vocab_size=200,
-        hidden_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=64,
-        max_position_embeddings=42,
-        pad_token_id=0,
-        bos_token_id=2,
-        eos_token_id=3,
-    )
-    RobertaForMaskedLM(config).save_pretrained(path)
     hub.load_tokenizer("tiny").save_pretrained(path)
     return path
 
@@ -86,6 +66,10 @@ def test_vectors_equal_those_of_the_definition(pooling: Pooling, layer: int) -> 
     expected = np.array([plain(encoder, text, pooling, layer) for text in TEXTS])
     assert np.allclose(unit * norms[:, None], expected, atol=2e-3 * norms.max())
     assert np.allclose(norms, np.linalg.norm(expected, axis=1), rtol=1e-4)
+    for empty in (1, 4):
+        assert (unit[empty].any(), norms[empty]) == (False, 0)
+    with pytest.raises(Cancelled):
+        encoder.encode(["a", "b"], Stop())
 
 
 def test_a_sentence_that_needs_no_windows_keeps_its_bytes_beside_one_that_does(
@@ -114,22 +98,13 @@ def test_a_sentence_that_needs_no_windows_keeps_its_bytes_beside_one_that_does(
         assert norms[i] != cut_norms[i]
 
 
-def test_empty_sentences_are_zero_never_nan(tiny: Encoder) -> None:
-    for encoder in (tiny, Encoder.load("tiny", pooling="cls")):
-        unit, norms = encoder.encode(["", "  ", "word"])
-        assert not unit[:2].any()
-        assert norms[:2].tolist() == [0, 0]
-        assert norms[2] > 0
-    assert tiny.encode([])[0].shape == (0, 64)
-
-
 @given(st.lists(st.text(max_size=60), max_size=12))
 @settings(max_examples=25, deadline=None)
 def test_vectors_do_not_depend_on_the_batch_and_repeats_are_identical(tiny: Encoder, texts: list[str]) -> None:
     together, norms = tiny.encode(texts)
     again, norms_again = tiny.encode(texts)
-    assert together.tobytes() == again.tobytes()
-    assert norms.tobytes() == norms_again.tobytes()
+    assert together.shape == (len(texts), 64)
+    assert (together.tobytes(), norms.tobytes()) == (again.tobytes(), norms_again.tobytes())
     for text, unit, norm in zip(texts, together, norms, strict=True):
         alone, norm_alone = tiny.encode([text])
         assert norm == pytest.approx(norm_alone[0], rel=1e-3)
@@ -147,14 +122,6 @@ def test_groups_cover_every_row_once_within_budget(lengths: list[int], budget: i
         assert len(size) == 1 or len(size) * size[0] <= budget
 
 
-def test_bf16_keeps_the_order(tiny: Encoder) -> None:
-    texts = [f"{word} number {i} of the list" for i, word in enumerate(["apple", "pear", "stone", "river"] * 10)]
-    half = Encoder.load("tiny", precision="bf16")
-    assert half.key != tiny.key
-    cosines = (tiny.encode(texts)[0].astype(float) * half.encode(texts)[0]).sum(1)
-    assert cosines.min() > 0.999
-
-
 def test_the_bundled_encoder_is_verified(monkeypatch: pytest.MonkeyPatch) -> None:
     encoder = Encoder.load("minilm")
     unit, _ = encoder.encode(["A guitar solo.", "She plays the piano.", "The court dismissed the appeal."])
@@ -169,28 +136,34 @@ def test_the_bundled_encoder_is_verified(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_a_folder_gives_what_was_saved_and_the_key_follows_the_content(
     tiny: Encoder, folder: Path, tmp_path: Path
 ) -> None:
-    saved = Encoder.load(str(folder), precision="fp32")
+    def load(path: Path, **options: Any) -> Encoder:
+        return Encoder.load(str(path), **{"precision": "fp32", **options})
+
+    saved = load(folder)
     assert np.allclose(saved.encode(TEXTS)[0], tiny.encode(TEXTS)[0], atol=2e-3)
-    copy = tmp_path / "elsewhere"
-    shutil.copytree(folder, copy)
+    copy = Path(shutil.copytree(folder, tmp_path / "elsewhere"))
     (copy / "README.md").write_text("notes do not change a vector")
-    assert Encoder.load(str(copy), precision="fp32").key == saved.key
-    others = [
-        Encoder.load(str(copy), precision="fp32", pooling="cls"),
-        Encoder.load(str(copy), precision="fp32", layer=1),
-        Encoder.load(str(copy), precision="fp32", max_length=64),
-        Encoder.load(str(copy), precision="bf16"),
-    ]
+    assert load(copy).key == saved.key
+    half = load(copy, precision="bf16")
+    others = [load(copy, pooling="cls"), load(copy, layer=1), load(copy, max_length=64), half]
     assert len({other.key for other in others} | {saved.key}) == 5
+    texts = [f"{word} number {i} of the list" for i, word in enumerate(["apple", "pear", "stone", "river"] * 10)]
+    assert (tiny.encode(texts)[0].astype(float) * half.encode(texts)[0]).sum(1).min() > 0.999
     model = hub.load_model(str(copy))
     with torch.no_grad():
         model.embeddings.word_embeddings.weight[7] += 1
     model.save_pretrained(copy)
-    assert Encoder.load(str(copy), precision="fp32").key != saved.key
+    assert load(copy).key != saved.key
 
 
-def test_roberta_uses_its_whole_position_table_and_no_more(roberta: Path) -> None:
-    encoder = Encoder.load(str(roberta), precision="fp32")
+def test_roberta_uses_its_whole_position_table_and_no_more(tmp_path: Path) -> None:
+    """A masked language model without pooler; its position table of 42 starts behind the padding piece."""
+    torch.manual_seed(1)
+    size = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
+    pieces = {"vocab_size": 200, "pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3}
+    RobertaForMaskedLM(RobertaConfig(max_position_embeddings=42, **size, **pieces)).save_pretrained(tmp_path)
+    hub.load_tokenizer("tiny").save_pretrained(tmp_path)
+    encoder = Encoder.load(str(tmp_path), precision="fp32")
     assert encoder.max_length == 41
     texts = ["short", "one two three four five six seven eight nine ten", "x " * 200]
     unit, norms = encoder.encode(texts)
@@ -213,7 +186,9 @@ def test_weights_that_are_missing_are_an_error_not_random(folder: Path, tmp_path
         Encoder.load(str(broken))
 
 
-def test_nothing_is_downloaded_without_being_asked_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_nothing_is_downloaded_without_being_asked_for_and_errors_say_what_to_give(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     asked = []
 
     def snapshot(name: str, *, local_files_only: bool, allow_patterns: Sequence[str]) -> None:
@@ -226,25 +201,14 @@ def test_nothing_is_downloaded_without_being_asked_for(monkeypatch: pytest.Monke
     with pytest.raises(ModelError, match=r"download failed.*minilm"):
         Encoder.load("bert-base-cased", allow_download=True)
     assert asked == [True, False]
-
-
-def test_errors_say_what_to_give(folder: Path) -> None:
+    monkeypatch.undo()
     with pytest.raises(ModelError, match="neither a folder nor a Hugging Face id"):
-        Encoder.load(str(folder / "nowhere" / "at all"))
+        Encoder.load(str(tmp_path / "nowhere" / "at all"))
     with pytest.raises(ResourceError, match="give auto"):
         Encoder.load("tiny", device="cuda:99")
     for options in ({"layer": 3}, {"layer": 1, "pooling": "last4"}):
         with pytest.raises(ConfigError, match="give -1"):
             Encoder.load("tiny", **options)
-
-
-def test_encode_can_be_cancelled(tiny: Encoder) -> None:
-    class Stop(Silent):
-        def check(self) -> None:
-            raise Cancelled("stopped")
-
-    with pytest.raises(Cancelled):
-        tiny.encode(["a", "b"], Stop())
 
 
 def test_packed_weights_are_not_used_if_they_give_other_vectors(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -37,12 +37,10 @@ FAMILIES: dict[str, PreTrainedConfig] = {
 }
 
 
-@pytest.fixture(
-    params=[
-        pytest.param(name, marks=[] if name in ("bert", "distilbert", "modernbert") else [pytest.mark.full])
-        for name in sorted(FAMILIES)
-    ]
-)
+OFTEN = ("bert", "distilbert", "modernbert")
+
+
+@pytest.fixture(params=[pytest.param(name, marks=[] if name in OFTEN else [pytest.mark.full]) for name in FAMILIES])
 def init(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """The folder of a random encoder of four layers."""
     return saved(FAMILIES[request.param], tmp_path / request.param)
@@ -63,14 +61,11 @@ def make(init: str, layers: str, seed: int = 1) -> EncoderTagger:
 
 
 def states(tagger: EncoderTagger) -> tuple[torch.Tensor, ...]:
-    """Of the first sentence, the embeddings' first."""
+    """Hidden states of the first sentence, beginning with the embeddings."""
     features = tagger.features(ROWS[:1])
+    inputs = {"input_ids": features["ids"], "attention_mask": features["attention"]}
     with torch.no_grad():
-        return tuple(
-            tagger.model.base_model(
-                input_ids=features["ids"], attention_mask=features["attention"], output_hidden_states=True
-            ).hidden_states
-        )
+        return tuple(tagger.model.base_model(**inputs, output_hidden_states=True).hidden_states)
 
 
 @torch.no_grad()
@@ -88,22 +83,32 @@ def test_an_unknown_layer_choice_is_refused(text: str) -> None:
         LayerChoice.parse(text)
 
 
+def test_a_layer_that_is_missing_or_shared_is_refused(tmp_path: Path) -> None:
+    bert = saved(FAMILIES["bert"], tmp_path / "bert")
+    for layers in ("5", "reinit:5"):
+        with pytest.raises(ConfigError, match="has 4, so 5 is none of them; give a number from 1 to 4"):
+            make(bert, layers)
+    albert = saved(AlbertConfig(num_hidden_layers=4, embedding_size=16, **SIZE), tmp_path / "albert")
+    with pytest.raises(ModelError, match="share one set of weights"):
+        make(albert, "2")
+    assert entities(make(albert, "mix")) is not None
+
+
 def test_a_named_layer_is_an_ordinary_smaller_encoder(init: str, tmp_path: Path) -> None:
-    """Its states are the whole one's, as far as they go, and it is written, read and used as any other."""
+    """Its states are those of the whole encoder up to the layer; it is written, read and used like any other."""
     whole, cut = make(init, "last"), make(init, "2")
     assert cut.model.config.num_hidden_layers == 2
-    for one, other in zip(states(whole)[:2], states(cut)[:2], strict=True):
-        assert torch.allclose(one, other, atol=1e-6)
+    assert all(torch.allclose(a, b, atol=1e-6) for a, b in zip(states(whole)[:2], states(cut)[:2], strict=True))
     assert len(states(cut)) == 3
+    assert torch.equal(emissions(make(init, "4")), emissions(whole))
     cut.write(tmp_path / "cut")
     again = load_tagger(tmp_path / "cut", device="cpu", precision="fp32")
     assert torch.equal(emissions(again), emissions(cut))  # type: ignore[arg-type]
     assert entities(again) == entities(cut)
     assert hub.load_model(str(tmp_path / "cut")).config.num_hidden_layers == 2
-
-
-def test_the_whole_number_of_layers_is_the_last(init: str) -> None:
-    assert torch.equal(emissions(make(init, "4")), emissions(make(init, "last")))
+    assert whole.mix is None  # `last` adds no weight and no setting
+    whole.write(tmp_path / "last")
+    assert "layers" not in json.loads((tmp_path / "last" / "config.json").read_text())["winnow"]
 
 
 def test_a_mix_is_gamma_times_the_weighted_layers(init: str, tmp_path: Path) -> None:
@@ -143,36 +148,10 @@ def test_a_mix_learns_with_the_head_and_under_a_frozen_encoder() -> None:
 
 
 def test_the_top_layers_are_reinitialised_by_the_seed(init: str) -> None:
-    whole, one, again, other = (
-        make(init, "last"),
-        make(init, "reinit:2"),
-        make(init, "reinit:2"),
-        make(init, "reinit:2", 2),
-    )
+    whole, other = make(init, "last"), make(init, "reinit:2", 2)
+    one, again = (make(init, "reinit:2") for _ in range(2))
     assert all(torch.equal(a, b) for a, b in zip(states(whole)[:2], states(one)[:2], strict=True))
     assert not torch.allclose(states(whole)[4], states(one)[4], atol=1e-3)
     assert torch.equal(emissions(one), emissions(again))
     assert not torch.allclose(states(one)[4], states(other)[4], atol=1e-4)
     assert torch.isfinite(emissions(one)).all()
-
-
-@pytest.mark.parametrize("layers", ["5", "reinit:5"])
-def test_a_missing_layer_is_refused(layers: str, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="has 4, so 5 is none of them; give a number from 1 to 4"):
-        make(saved(FAMILIES["bert"], tmp_path / "bert"), layers)
-
-
-def test_layers_with_shared_weights_are_refused(tmp_path: Path) -> None:
-    albert = saved(AlbertConfig(num_hidden_layers=4, embedding_size=16, **SIZE), tmp_path / "albert")
-    with pytest.raises(ModelError, match="share one set of weights"):
-        make(albert, "2")
-    assert entities(make(albert, "mix")) is not None
-
-
-def test_last_adds_no_weight_and_no_setting(tmp_path: Path) -> None:
-    """No further weight, no further word in the configuration."""
-    tagger = make("tiny", "last")
-    assert tagger.mix is None
-    assert not [name for name in tagger.state_dict() if name.startswith("mix")]
-    tagger.write(tmp_path / "last")
-    assert "layers" not in json.loads((tmp_path / "last" / "config.json").read_text())["winnow"]

@@ -26,13 +26,10 @@ def without_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     return file
 
 
-def test_the_default_index_is_pypi() -> None:
-    assert hosts()[0] == "pypi.org"
-
-
 def test_the_environment_overrides_the_configuration_file(
     without_settings: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    assert hosts()[0] == "pypi.org"
     without_settings.write_text(
         "[global]\nindex-url = https://me:secret@mirror.example/simple\nfind-links = /srv/wheels\n"
     )
@@ -42,15 +39,10 @@ def test_the_environment_overrides_the_configuration_file(
     monkeypatch.setenv("PIP_INDEX_URL", "https://nearer.example/simple")
     assert hosts()[0] == "nearer.example"
     assert "secret" not in str(hosts())
-
-
-def test_without_an_index_only_folders_are_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", "/srv/a /srv/b")
     assert hosts() == ("/srv/a", "/srv/b")
-
-
-def test_a_missing_pip_is_an_error_with_advice(monkeypatch: pytest.MonkeyPatch) -> None:
+    package_index._hosts.cache_clear()
     monkeypatch.setattr(sys, "executable", "false")
     with pytest.raises(ModelError, match="no pip that works"):
         hosts()

@@ -53,7 +53,7 @@ def test_a_word_inside_has_context_on_both_sides(sizes: list[int], room: int) ->
         assert b1 < e0 or sizes[e0 - 1] > room // 4 or ends[e0 + 1] - ends[e0 - 1] > room
 
 
-def test_a_long_word_keeps_its_first_pieces_and_its_neighbours(tiny: PreTrainedTokenizerBase) -> None:
+def test_a_long_word_keeps_its_first_pieces_and_one_without_pieces_is_unknown(tiny: PreTrainedTokenizerBase) -> None:
     pieces = Pieces(tiny, 10)
     long, short = pieces.of(["x" * 50, "y"])
     assert len(long) == 8
@@ -61,10 +61,6 @@ def test_a_long_word_keeps_its_first_pieces_and_its_neighbours(tiny: PreTrainedT
     windows = pieces.windows(["y", "x" * 50, "y"])
     assert [window.start for window in windows] == [0, 1, 2]
     assert short == pieces.of(["y"])[0]
-
-
-def test_a_word_without_pieces_is_unknown(tiny: PreTrainedTokenizerBase) -> None:
-    pieces = Pieces(tiny, 10)
     assert pieces.of(["\u200b", "\x00", "猫"]) == [(tiny.unk_token_id,)] * 3
     assert pieces.windows([]) == []
 

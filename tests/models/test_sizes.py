@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from transformers import BertConfig, BertForMaskedLM
 
 from core.cli.main import run_main
 from core.errors import ModelError
@@ -33,15 +34,12 @@ def typed(home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFix
 @pytest.fixture
 def misfit(tmp_path: Path) -> str:
     """An encoder to whose tokenizer three tokens were added, but not to its embedding table."""
-    from transformers import BertConfig, BertForMaskedLM
 
     folder, tokenizer = tmp_path / "misfit", tiny_tokenizer()
     size = len(tokenizer)
     tokenizer.add_tokens(["Lyon", "Bremen", "Harbour"])
-    config = BertConfig(
-        vocab_size=size, hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64
-    )
-    BertForMaskedLM(config).save_pretrained(folder)
+    layers = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
+    BertForMaskedLM(BertConfig(vocab_size=size, **layers)).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return str(folder)
 
@@ -54,10 +52,6 @@ def files(tmp_path: Path) -> dict[str, Path]:
     sentence = "Mara\tB-PER\nLind\tI-PER\nrents\tO\nhall\tO\n{}\tO\nin\tO\nLyon\tB-LOC\n.\tO\n\n"
     labels.write_text("".join(sentence.format(i) for i in range(20)), encoding="utf-8")
     return {"text": text, "labels": labels}
-
-
-SAYS = r"its tokenizer has 196 entries but its embedding table only 193 rows, so 3 added tokens have no vector; call "
-CURE = r"model\.resize_token_embeddings\(196\) and save model and tokenizer again, or choose another encoder"
 
 
 @pytest.mark.parametrize(
@@ -78,14 +72,6 @@ def test_no_run_starts_from_an_encoder_with_too_few_embeddings(
     assert not runs.listed(command)
 
 
-def test_the_pre_flight_names_both_sizes(misfit: str, files: dict[str, Path], home: Path) -> None:
-    text = runs.fingerprint_of(str(files["text"]))
-    assert training.preflight("pretrain", {"corpora": (text,), "init": "tiny"}).problem == ""
-    problem = training.preflight("pretrain", {"corpora": (text,), "init": misfit}).problem
-    assert "196 entries" in problem
-    assert "193 rows" in problem
-
-
 def test_a_broken_encoder_is_listed_and_the_others_are_ranked(
     typed: Typed, misfit: str, files: dict[str, Path], tmp_path: Path
 ) -> None:
@@ -102,15 +88,24 @@ def test_a_broken_encoder_is_listed_and_the_others_are_ranked(
     assert (code, "196 entries" in err) == (2, True)
 
 
-def test_resized_embeddings_are_accepted(misfit: str) -> None:
-    with pytest.raises(ModelError, match=SAYS + CURE):
+def test_resized_embeddings_are_accepted(
+    misfit: str, files: dict[str, Path], home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    says = (
+        "its tokenizer has 196 entries but its embedding table only 193 rows, so 3 added tokens have no vector; call "
+    )
+    cure = r"model\.resize_token_embeddings\(196\) and save model and tokenizer again, or choose another encoder"
+    with pytest.raises(ModelError, match=says + cure):
         fingerprint(misfit)
+    text = runs.fingerprint_of(str(files["text"]))
+    assert training.preflight("pretrain", {"corpora": (text,), "init": "tiny"}).problem == ""
+    problem = training.preflight("pretrain", {"corpora": (text,), "init": misfit}).problem
+    assert "196 entries" in problem
+    assert "193 rows" in problem
+    with monkeypatch.context() as patch:
+        patch.setattr(sizes, "is_serving", lambda: True)  # the server asks another process
+        assert "196 entries" in sizes.misfit("m", Path(misfit))
     model = hub.load_model("tiny")
     model.resize_token_embeddings(196)
     model.save_pretrained(misfit)
     assert fingerprint(misfit)
-
-
-def test_the_server_asks_another_process(misfit: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sizes, "is_serving", lambda: True)
-    assert "196 entries" in sizes.misfit("m", Path(misfit))

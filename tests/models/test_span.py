@@ -1,5 +1,6 @@
 """The span network: which spans there are, how they are decoded, what the loss is, learnt, written and read again."""
 
+import math
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 import torch
 from transformers import set_seed
 
+from core.models.contrast import Critic, half_squared_distance
 from core.models.networks import MOST, beyond
 from core.models.span import NOTHING, SpanTagger, best_disjoint, places
 from core.models.tagger import prediction_of
@@ -67,6 +69,22 @@ def test_the_loss_sums_all_spans_and_spans_without_entity_count_half() -> None:
                 loss -= float(logits[start, end - start - 1, kind]) * (1.0 if kind else 0.5)
         assert float(tagger(**tagger.batch(both))["loss"]) == pytest.approx(loss / (MOST * 9), rel=1e-4)
     assert beyond(both) == (1, 4)
+
+
+def test_info_nce_is_the_mean_log_share_of_the_right_pair_and_the_critic_learns_from_it() -> None:
+    torch.manual_seed(1)
+    critic, own, other = Critic(6), torch.randn(4, 6), torch.randn(4, 6)
+    loss = critic(own, other)
+    shares = []
+    for i in range(4):
+        scores = [critic.score(torch.cat([own[i], other[j]])).item() for j in range(4)]
+        shares.append(math.exp(scores[i]) / sum(map(math.exp, scores)))
+    assert loss.item() == pytest.approx(-sum(map(math.log, shares)) / 4, rel=1e-5)
+    loss.backward()
+    assert all(weight.grad is not None and weight.grad.any() for weight in critic.parameters())
+    assert critic(own[:1], other[:1]).item() == pytest.approx(0, abs=1e-6)
+    one, two = torch.tensor([[1.0, 2.0], [0.0, 0.0]]), torch.tensor([[1.0, 0.0], [3.0, 4.0]])
+    assert float(half_squared_distance(one, two)) == 29 / 4
 
 
 def test_a_span_tagger_learns_and_loads_with_the_same_predictions(tmp_path: Path) -> None:

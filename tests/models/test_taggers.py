@@ -17,10 +17,10 @@ from core.models import hub
 from core.models.crf import Head, bioes_tags
 from core.models.tagger import IGNORED, prediction_of
 from core.models.taggers import EncoderTagger, load_tagger, new_tagger
-from core.reporter import Silent
 from core.text.schemes import decode
 from core.text.sentence import Entity, Sentence
 from tests.conftest import sentence
+from tests.ears import Stop
 
 TAGS = bioes_tags(["A"])  # O B I E S
 
@@ -41,16 +41,20 @@ PER = sentence("Bob met Ann in Rome", [(0, 1, "PER"), (2, 3, "PER"), (4, 5, "LOC
 ODD = [sentence(""), sentence("x" * 300 + " y"), sentence("\u200b a \u200d"), sentence("a b c " * 60), PER]
 
 
-def test_every_sentence_gets_a_prediction(tagger: EncoderTagger) -> None:
-    predictions = tagger.predict(ODD)
-    tags = tagger.tag(ODD)
-    assert [len(one.viterbi) for one in tags] == [len(s.tokens) for s in ODD]
+def test_every_sentence_gets_a_prediction_whatever_its_batch(tagger: EncoderTagger) -> None:
+    predictions, tags = tagger.predict(ODD), tagger.tag(ODD)
+    assert [len(each.viterbi) for each in tags] == [len(s.tokens) for s in ODD]
     assert predictions[0].entities == ()
-    for one, tagged in zip(predictions, tags, strict=True):
-        assert one.entities == prediction_of(tagged.viterbi).entities
-        assert len(one.confidence) == len(one.entities)
-        assert all(0 < sure <= 1 for sure in one.confidence)
+    for one, found, tagged in zip(ODD, predictions, tags, strict=True):
+        assert found.entities == prediction_of(tagged.viterbi).entities
+        assert len(found.confidence) == len(found.entities)
+        assert all(0 < sure <= 1 for sure in found.confidence)
+        (alone,) = tagger.predict([one])
+        assert alone.entities == found.entities
+        assert alone.confidence == pytest.approx(found.confidence, abs=1e-4)
     assert tagger.predict([]) == []
+    with pytest.raises(Cancelled):
+        tagger.predict([PER], Stop())
 
 
 @pytest.mark.parametrize("head", ["crf", "softmax"])
@@ -77,13 +81,6 @@ def test_one_pass_gives_the_results_of_separate_calls(tagger: EncoderTagger) -> 
     assert [each.entities for each in columns[2]] == [each.entities for each in columns[0]]
     sure = [sum(sum(each.confidence) for each in column) for column in columns]
     assert sure[1] > sure[0] > sure[2]  # the hotter, the less sure
-
-
-def test_predictions_do_not_depend_on_the_batch(tagger: EncoderTagger) -> None:
-    for one, together in zip(ODD, tagger.predict(ODD), strict=True):
-        (alone,) = tagger.predict([one])
-        assert alone.entities == together.entities
-        assert alone.confidence == pytest.approx(together.confidence, abs=1e-4)
 
 
 def test_the_loss_is_a_mean_over_the_words_of_the_step(tagger: EncoderTagger) -> None:
@@ -123,15 +120,6 @@ def test_an_entity_across_the_edge_of_a_window_is_found() -> None:
         assert prediction.entities == (Entity(start=before, end=before + 6, type="A"),)
         assert planted.seen <= 32
         assert prediction.confidence[0] > 0.9
-
-
-def test_predict_can_be_cancelled(tagger: EncoderTagger) -> None:
-    class Stop(Silent):
-        def check(self) -> None:
-            raise Cancelled("now")
-
-    with pytest.raises(Cancelled):
-        tagger.predict([PER], Stop())
 
 
 @pytest.fixture(scope="module")

@@ -11,6 +11,7 @@ from core.models.vocabulary_fit import remarks, vocabulary_fit
 from core.models.word_states import word_states
 from core.reporter import Silent
 from tests.conftest import sentence
+from tests.ears import Stop
 
 ROWS = [sentence("Bob met Ann in Rome"), sentence(""), sentence("a b c " * 60), sentence("x" * 300 + " y")]
 
@@ -22,13 +23,6 @@ def test_states_equal_those_of_the_frozen_reader() -> None:
     expected = np.concatenate([frozen.of([row])[0].numpy() for row in ROWS if row.tokens])[:, 1:]  # the embeddings off
     assert states.shape == (2, sum(len(row.tokens) for row in ROWS), 64)
     assert np.abs(states.transpose(1, 0, 2) - expected).max() < 0.05
-
-
-def test_word_states_can_be_cancelled() -> None:
-    class Stop(Silent):
-        def check(self) -> None:
-            raise Cancelled("now")
-
     with pytest.raises(Cancelled):
         word_states("tiny", ROWS, Stop())
 
@@ -65,15 +59,11 @@ def test_remarks_tell_of_lost_capitals(pieces: str, lower: bool, lost: float, ca
     assert bool(remarks("a", fit)) == bool(words)
 
 
-def test_remarks_tell_of_words_in_many_pieces() -> None:
-    fit = vocabulary_fit(
-        hub.load_tokenizer("minilm"), [sentence("Donaudampfschifffahrt Bundesverfassungsgericht")], 128
-    )
-    assert "cuts a word into" in " ".join(remarks("a", fit))
-    assert "cuts a word into" not in " ".join(remarks("a", vocabulary_fit(hub.load_tokenizer("minilm"), TEXT, 128)))
-
-
-def test_remarks_call_the_bundled_encoder_uncased_and_english() -> None:
-    fit = vocabulary_fit(hub.load_tokenizer("minilm"), TEXT, 128)
+def test_remarks_of_the_bundled_encoder_are_about_case_language_and_long_words() -> None:
+    bundled, german = hub.load_tokenizer("minilm"), [sentence("Donaudampfschifffahrt Bundesverfassungsgericht")]
+    assert "cuts a word into" in " ".join(remarks("a", vocabulary_fit(bundled, german, 128)))
+    fit = vocabulary_fit(bundled, TEXT, 128)
     assert (fit.case_lost, fit.cased) == (1, False)
-    assert "Uncased and English" in " ".join(remarks("minilm", fit))
+    told = " ".join(remarks("minilm", fit))
+    assert "cuts a word into" not in told
+    assert "Uncased and English" in told

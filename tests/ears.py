@@ -1,0 +1,34 @@
+"""Reporters that remember what they are given, or cancel."""
+
+from core.errors import Cancelled
+from core.reporter import Silent
+
+
+class Ear(Silent):
+    """Remember notes, metrics and progress."""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+        self.metrics: list[tuple[str, float, int | None]] = []
+        self.told: list[tuple[int, int | None, str]] = []
+
+    def note(self, text: str) -> None:
+        self.notes.append(text)
+
+    def metric(self, name: str, value: float, step: int | None = None) -> None:
+        self.metrics.append((name, value, step))
+
+    def progress(self, done: int, total: int | None, unit: str) -> None:
+        self.told.append((done, total, unit))
+
+
+class Stop(Silent):
+    """Cancel once `check` was called `at` times."""
+
+    def __init__(self, at: int = 1) -> None:
+        self.at, self.checks = at, 0
+
+    def check(self) -> None:
+        self.checks += 1
+        if self.checks >= self.at:
+            raise Cancelled("stop")
