@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from core import cards
-from core.cli.main import run_main
 from core.errors import ConfigError, ResourceError
 from core.facade import machine
+from tests.conftest import Command
 from tests.fake_cards import GB, H100, T4, V100, Driver
 
 OLD = (*H100[:2], "550.54.15", H100[3])
@@ -29,15 +29,11 @@ def test_a_card_has_one_lock_by_whatever_number_it_goes(driver: Driver, monkeypa
         "GPU-bbbb": [t4],
         "0,7,1": [h100],  # CUDA sees none of those behind one that it does not know
         "": [],
+        "MIG-1/2,MIG-3": ["mig-1-2", "mig-3"],  # parts of a card are cards
     }.items():
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", asked)
         assert [card.lock for card in cards.usable()] == locks
-
-
-def test_a_part_of_a_card_is_a_card(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
-    driver.shows(H100)
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "MIG-1/2,MIG-3")
-    assert [card.lock for card in cards.usable()] == ["mig-1-2", "mig-3"]
+    assert os.environ["CUDA_DEVICE_ORDER"] == "PCI_BUS_ID"  # the order of the driver, not CUDA's own
 
 
 @pytest.mark.parametrize(
@@ -59,44 +55,21 @@ def test_what_torch_cannot_use_is_told_with_the_way_out(
     assert re.search(rf"^A GPU is here \({row[1]}\), but torch cannot use it: .*{said}", cards.hindrance())
 
 
-def test_one_of_two_that_torch_can_use_is_used(driver: Driver) -> None:
-    driver.shows(V100, T4)
-    assert [card.name for card in cards.usable()] == ["Tesla T4"]
-    assert cards.hindrance() == ""
-
-
-def test_a_hidden_card_is_told(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
-    driver.shows(H100)
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    assert cards.hindrance() == "A GPU is here (NVIDIA H100), but CUDA_VISIBLE_DEVICES hides it."
-
-
-def test_an_old_nvidia_smi_is_asked_less(driver: Driver) -> None:
-    driver.shows(T4, knows_capability=False)
-    (card,) = cards.usable()
-    assert (card.name, card.capability) == ("Tesla T4", None)
-
-
-def test_without_a_driver_there_is_nothing_to_tell(driver: Driver) -> None:
+def test_cards_are_listed_by_the_library_and_by_nvidia_smi(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
     driver.shows()
-    assert cards.usable() == ()
-    assert cards.hindrance() == ""
+    assert (cards.usable(), cards.hindrance()) == ((), "")
     assert cards.machine() == cards.processor() != ""
-
-
-def test_the_library_tells_what_nvidia_smi_does(driver: Driver) -> None:
+    driver.shows(V100, T4)
+    assert [card.name for card in cards.usable()] == ["Tesla T4"]  # the one that torch can use
+    assert cards.hindrance() == ""
+    driver.shows(T4, knows_capability=False)  # an old nvidia-smi
+    assert [(card.name, card.capability) for card in cards.usable()] == [("Tesla T4", None)]
     driver.shows(H100, T4)
     by_program = cards.installed()
     driver.tells(H100, T4)
     assert cards.installed() == by_program
     load = cards.load(by_program[1])
     assert load == cards.measured(by_program[1]) == cards.Load(free=70 * GB, total=80 * GB, busy=37)
-    driver.shows(H100)
-
-
-def test_a_card_that_is_lost_takes_the_others_not_with_it(driver: Driver) -> None:
-    """Fallen off the bus: NVIDIA's library fails, its program shows the rest."""
-    driver.tells(H100, T4)
     nvml = sys.modules["pynvml"]
 
     def handle(place: int) -> object:
@@ -106,52 +79,33 @@ def test_a_card_that_is_lost_takes_the_others_not_with_it(driver: Driver) -> Non
 
     setattr(nvml, "nvmlDeviceGetHandleByIndex", handle)  # noqa: B010  a module of the test
     driver.shows(H100)
-    assert [card.name for card in cards.installed()] == ["NVIDIA H100"]
+    assert [card.name for card in cards.installed()] == ["NVIDIA H100"]  # the lost card hides no other
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    assert cards.hindrance() == "A GPU is here (NVIDIA H100), but CUDA_VISIBLE_DEVICES hides it."
 
 
-@pytest.mark.parametrize(
-    ("asked", "names"),
-    [
-        ("auto", ["NVIDIA H100", "Tesla T4"]),
-        ("cuda", ["NVIDIA H100", "Tesla T4"]),
-        ("cuda:1", ["Tesla T4"]),
-        ("cpu", []),
-    ],
-)
-def test_the_device_may_be_asked_for(
-    driver: Driver, monkeypatch: pytest.MonkeyPatch, asked: str, names: list[str]
+def test_a_device_can_be_asked_for_by_variable_and_by_command(
+    driver: Driver, monkeypatch: pytest.MonkeyPatch, command: Command
 ) -> None:
     driver.shows(H100, T4)
-    monkeypatch.setenv("WINNOW_DEVICE", asked)
-    cards.check()
-    assert [card.name for card in cards.usable()] == names
-    assert cards.hindrance() == ""
-
-
-def test_what_is_not_here_cannot_be_asked_for(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
-    driver.shows(H100, T4)
+    both = ["NVIDIA H100", "Tesla T4"]
+    for asked, names in {"auto": both, "cuda": both, "cuda:1": ["Tesla T4"], "cpu": []}.items():
+        monkeypatch.setenv("WINNOW_DEVICE", asked)
+        cards.check()
+        assert [card.name for card in cards.usable()] == names
+        assert cards.hindrance() == ""
     monkeypatch.setenv("WINNOW_DEVICE", "cuda:2")
-    with pytest.raises(
-        ResourceError, match=r"cuda:2 is not to be had; give cuda:0 \(NVIDIA H100\), cuda:1 \(Tesla T4\)"
-    ):
+    given = r"cuda:2 is not to be had; give cuda:0 \(NVIDIA H100\), cuda:1 \(Tesla T4\)"
+    with pytest.raises(ResourceError, match=given):
         cards.check()
     monkeypatch.setenv("WINNOW_DEVICE", "tpu")
     with pytest.raises(ConfigError, match="no device; give auto, cpu, cuda or cuda:1"):
         cards.usable()
-
-
-def test_a_command_asks_for_a_device(
-    driver: Driver, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
     driver.shows()
-    monkeypatch.setattr(sys, "argv", ["core", "--device", "cuda:3", "runs", "list"])
-    assert run_main() == 2
-    assert (
-        "device: cuda:3 is not to be had; the driver shows no card here (nvidia-smi); give cpu."
-        in capsys.readouterr().err
-    )
-    monkeypatch.setattr(sys, "argv", ["core", "--device", "cpu", "runs", "list"])
-    assert run_main() == 0
+    code, _, said = command("--device", "cuda:3", "runs", "list")
+    assert code == 2
+    assert "device: cuda:3 is not to be had; the driver shows no card here (nvidia-smi); give cpu." in said
+    assert command("--device", "cpu", "runs", "list")[0] == 0
     assert os.environ["WINNOW_DEVICE"] == "cpu"  # which workers inherit
 
 
@@ -191,11 +145,6 @@ def test_doctor_asks_of_the_cards_that_a_run_may_take_alone(driver: Driver, monk
     monkeypatch.setattr(subprocess, "run", asked)
     assert machine.doctor()["device"] == "cuda:0 Tesla T4, fp32"
     assert shown == [f"{T4[0]},{H100[0]}"]
-
-
-def test_numbers_are_those_that_the_driver_shows() -> None:
-    """CUDA's own order would begin with the fastest card."""
-    assert os.environ["CUDA_DEVICE_ORDER"] == "PCI_BUS_ID"
 
 
 def test_to_know_the_cards_no_torch_is_loaded(driver: Driver) -> None:

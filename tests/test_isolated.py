@@ -6,8 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from core.errors import EncodingError, ResourceError
 from core.isolated import MEMORY, Isolated, _end
 from tests import misbehaving
 from tests.conftest import ROOT
+from tests.patience import until
 
 
 @contextmanager
@@ -37,21 +37,24 @@ def ask(how: str, **request: object) -> Any:
         return made.ask("a.txt", how=how, **request)
 
 
-def test_what_was_answered_comes_back() -> None:
+def test_answers_and_our_errors_come_back_whole_and_a_bug_without_its_message() -> None:
     assert ask("echo", value={"a": [1, None, "é\n"]}) == {"a": [1, None, "é\n"]}
-
-
-def test_our_errors_come_back_whole() -> None:
     with pytest.raises(EncodingError, match=r"^a\.txt line 7: no text; save it$") as raised:
         ask("error")
     assert (raised.value.file, raised.value.line) == ("a.txt", 7)
-
-
-def test_a_bug_comes_back_without_its_message_which_may_quote_the_file() -> None:
-    with pytest.raises(RuntimeError, match="KeyError") as raised:
+    with pytest.raises(RuntimeError, match="KeyError") as bug:
         ask("bug")
-    assert "misbehaving.py" in str(raised.value)
-    assert "patient's" not in str(raised.value)
+    assert "misbehaving.py" in str(bug.value)
+    assert "patient's" not in str(bug.value)  # a message may quote the file
+
+
+def test_a_reader_writes_nothing_after_a_crash_and_knows_its_limits() -> None:
+    core, _, cpu = ask("limits")
+    assert core == [0, 0]
+    assert 120 <= cpu[0] < cpu[1] < 200
+    is_isolated, seconds_left = ask("aware")
+    assert is_isolated
+    assert 0 < seconds_left <= 60
 
 
 @pytest.mark.parametrize(
@@ -97,40 +100,14 @@ def test_a_spare_does_what_is_asked_as_things_stand_now(tmp_path: Path, monkeypa
         made._spare.kill()
         made._spare.wait()
         assert made.ask("a.txt", how="echo", value=1) == 1  # it died while it waited
-
-
-def test_a_spare_ends_with_whoever_started_it() -> None:
-    code = (
-        "import sys; from core.isolated import Isolated; a = Isolated('tests.misbehaving', ''); a.ready();"
-        "print(a._spare.pid, flush=True); sys.stdin.read()"
-    )
-    with subprocess.Popen(
-        [sys.executable, "-c", code], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    ) as starter:
-        assert starter.stdout
-        spare = int(starter.stdout.readline())
-        starter.send_signal(signal.SIGKILL)
-    deadline = time.monotonic() + 300
-    while time.monotonic() < deadline and Path(f"/proc/{spare}/cmdline").exists():
-        if not Path(f"/proc/{spare}/cmdline").read_bytes():  # nobody has asked how it ended
-            return
-        time.sleep(0.05)
-    assert not Path(f"/proc/{spare}").exists()
-
-
-def test_nothing_of_it_is_written_to_disk_after_a_crash() -> None:
-    assert ask("limits")[0] == [0, 0]
-
-
-def test_the_cpu_time_of_a_reader_is_limited() -> None:
-    cpu = ask("limits")[2]
-    assert 120 <= cpu[0] < cpu[1] < 200
-
-
-def test_a_reader_knows_that_it_is_isolated_and_passes_on_its_limit() -> None:
-    is_isolated, seconds_left = ask("aware")
-    assert is_isolated
-    assert 0 < seconds_left <= 60
+    with apart() as made:
+        thread = threading.Thread(target=made.ready)  # its end must not end the spare, as a parent's death would
+        thread.start()
+        thread.join()
+        spare = made._spare
+        assert made.ask("a.txt", how="echo", value=1) == 1
+        assert spare
+        assert spare.returncode == 0
 
 
 @pytest.mark.full
@@ -142,39 +119,22 @@ def test_a_preview_that_is_cut_off_leaves_no_process(
     slow.write_text("<!--" * 1_000_000, encoding="ascii")
     with pytest.raises(ResourceError, match=r"^slow\.html: reading it took more than 6 seconds; export it\.$"):
         preview.preview(slow, ReadOptions())
-    assert within(2, lambda: not readers_of(home))
+    until(lambda: not readers_of(home))
 
 
 def test_a_reader_dies_with_the_process_that_asks(tmp_path: Path) -> None:
     started = tmp_path / "pid"
-    code = f"from core.isolated import Isolated; Isolated('tests.misbehaving', '').ask('a', how='spin', pid={str(started)!r})"
-    with subprocess.Popen([sys.executable, "-c", code], cwd=ROOT) as asking:
-        assert within(60, lambda: started.exists() and started.read_text(encoding="ascii").endswith("\n"))
+    code = (
+        "from core.isolated import Isolated; a = Isolated('tests.misbehaving', ''); a.ready(); spare = a._spare.pid;"
+        f"print(spare, flush=True); a.ask('a', how='spin', pid={str(started)!r})"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE) as asking:
+        assert asking.stdout
+        spare = int(asking.stdout.readline())
+        until(lambda: started.exists() and started.read_text(encoding="ascii").endswith("\n"))
         asking.send_signal(signal.SIGKILL)
-    reader = int(started.read_text(encoding="ascii"))
-    assert within(2, lambda: not is_running(reader))
-
-
-def test_a_spare_outlives_the_thread_that_asked_for_it() -> None:
-    """Linux sends the signal of a parent's death when a thread ends; each page of the app runs in a short thread."""
-    with apart() as made:
-        thread = threading.Thread(target=made.ready)
-        thread.start()
-        thread.join()
-        spare = made._spare
-        assert spare
-        assert made.ask("a.txt", how="echo", value=1) == 1
-        assert spare.returncode == 0
-
-
-def within(seconds: float, happens: Callable[[], bool]) -> bool:
-    """Poll until `happens` is true; False if it is not within so many seconds."""
-    end = time.monotonic() + seconds
-    while not happens():
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.05)
-    return True
+    readers = (spare, int(started.read_text(encoding="ascii")))
+    until(lambda: not any(map(is_running, readers)))
 
 
 def is_running(pid: int) -> bool:

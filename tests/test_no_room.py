@@ -1,7 +1,6 @@
 """A disk that is full, a home that is another's: said in one sentence, and nothing half-made stays."""
 
 import errno
-import json
 import os
 import resource
 import shutil
@@ -19,13 +18,12 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from core.cli.main import run_main
 from core.errors import ResourceError
 from core.facade import runs
 from core.facade.uploads import spool, spooled
 from core.files import disk_is_full, save_array_atomic
+from tests.conftest import ROOT, Command
 
-ROOT = Path(__file__).resolve().parents[1]
 STRANGER = 65534  # nobody
 
 
@@ -33,39 +31,23 @@ def full(*_: object, **__: object) -> None:
     raise OSError(errno.ENOSPC, "No space left on device")
 
 
-@pytest.fixture
-def text(tmp_path: Path) -> Path:
-    path = tmp_path / "mine.txt"
-    path.write_text("A sentence of mine .\n")
-    return path
-
-
 @pytest.mark.parametrize("where", ["core.runs.store.write_atomic", "core.runs.store.sync", "pathlib.Path.mkdir"])
-def test_no_run_begins_on_a_full_disk(
-    where: str, text: Path, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_no_run_and_no_upload_begins_on_a_full_disk(
+    where: str, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Command
 ) -> None:
+    text = tmp_path / "mine.txt"
+    text.write_text("A sentence of mine .\n")
     runs.listed()  # the folder is there, the disk fills up after
     (home / "locks").mkdir()
-    monkeypatch.setattr(where, full)
-    monkeypatch.setattr(sys, "argv", ["core", "corpus", "add", str(text)])
-    assert run_main() == 2
-    monkeypatch.undo()
-    out, err = capsys.readouterr()
-    assert out == ""
+    with monkeypatch.context() as patch:
+        patch.setattr(where, full)
+        code, out, err = command("corpus", "add", text)
+        with pytest.raises(ResourceError, match=r"free some space there|free disk space"):
+            runs.start("add", {"path": str(text)})
+    assert (code, out) == (2, "")
     assert "free some space there" in err or "free disk space" in err
     assert err.count("\n") == 1
     assert list((home / "runs").iterdir()) == []
-
-
-def test_a_page_is_told_the_same(home: Path, text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    runs.listed()
-    monkeypatch.setattr("core.runs.store.write_atomic", full)
-    with pytest.raises(ResourceError, match="is full; free some space there"):
-        runs.start("add", {"path": str(text)})
-    assert list((home / "runs").iterdir()) == []
-
-
-def test_a_full_disk_takes_no_upload(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "copyfileobj", full)
     with pytest.raises(ResourceError, match="make room there"):
         spool("mine.txt", BytesIO(b"A sentence of mine .\n"))
@@ -96,9 +78,6 @@ def test_every_library_s_way_of_saying_so_is_understood(kind: str, tmp_path: Pat
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
         assert disk_is_full(refused.value), repr(refused.value)
-
-
-def test_other_faults_are_not_called_a_full_disk() -> None:
     for fault in (OSError(errno.EIO, os.strerror(errno.EIO)), ValueError("3 requested"), RuntimeError("pos 3 vs 4")):
         assert not disk_is_full(fault)
 
@@ -158,11 +137,3 @@ def test_a_home_of_another_account_is_no_empty_home(barred: str, anywhere: Path)
     assert (done.returncode, done.stdout) == (2, ""), done.stderr
     assert "cannot be read from this account" in done.stderr
     assert done.stderr.count("\n") == 1
-
-
-def test_an_own_home_is_listed(home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    for _ in range(2):  # one that is not there yet, and one that is
-        monkeypatch.setattr(sys, "argv", ["core", "corpus", "list", "--json"])
-        assert run_main() == 0
-        assert json.loads(capsys.readouterr().out) == {"corpora": []}
-        home.mkdir(exist_ok=True)

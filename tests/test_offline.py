@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from itertools import product
 from typing import Any
 
 import click
@@ -58,42 +59,45 @@ def kept_offline(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def test_an_administrator_keeps_the_machine_offline(kept_offline: list[str]) -> None:
     assert offline()
-    with pytest.raises(ModelError, match="WINNOW_OFFLINE"):
-        hub.locate("somebody/some-bert", allow_download=True)
+    for allowed in (True, False):
+        with pytest.raises(ModelError, match="WINNOW_OFFLINE") as raised:
+            hub.locate("somebody/some-bert", allow_download=allowed)
+    assert "download" not in str(raised.value)  # it advises nothing that would be refused
     assert not kept_offline
 
 
-def test_nobody_is_advised_to_allow_what_is_refused(kept_offline: list[str]) -> None:
-    with pytest.raises(ModelError, match="WINNOW_OFFLINE") as raised:
-        hub.locate("somebody/some-bert")
-    assert "download" not in str(raised.value)
+@pytest.fixture
+def mark(seal: Seal) -> str:
+    """Seal a labelled corpus of one sentence."""
+    return seal([sentence("Ada sues .", [(0, 1, "PER")])], "mine", labelled=True).fingerprint
 
 
-@pytest.mark.parametrize("kind", [kind for kind in RECIPES if "allow_download" in RECIPES[kind].config.model_fields])
-@pytest.mark.parametrize("encoder", ["minilm", "somebody/some-bert"])
 @pytest.mark.parametrize("begin", [runs.start, runs.execute])
-def test_no_recipe_takes_it(
-    begin: Callable[..., Any], kind: str, encoder: str, kept_offline: list[str], seal: Seal
-) -> None:
-    """Even where nothing would have to be fetched, so that nobody takes it for allowed."""
-    mark = seal([sentence("Ada sues .", [(0, 1, "PER")])], "mine", labelled=True).fingerprint
-    config = RECIPES[kind].config
-    needed = {
-        name: ((mark,) if "tuple" in str(field.annotation) else mark)
-        for name, field in config.model_fields.items()
-        if field.is_required() or name in ("task", "domain")
-    }
-    named = {name: encoder for name in ("encoder", "init") if name in config.model_fields}
-    with pytest.raises(ConfigError, match="stay offline"):
-        begin(kind, {**needed, **named, "allow_download": True})
+def test_no_recipe_takes_it(begin: Callable[..., Any], kept_offline: list[str], mark: str) -> None:
+    """An encoder that is here is refused too, because the option itself is not allowed."""
+    taking = [kind for kind in RECIPES if "allow_download" in RECIPES[kind].config.model_fields]
+    assert len(taking) > 5
+    for kind, encoder in product(taking, ("minilm", "somebody/some-bert")):
+        fields = RECIPES[kind].config.model_fields
+        needed = {
+            name: ((mark,) if "tuple" in str(field.annotation) else mark)
+            for name, field in fields.items()
+            if field.is_required() or name in ("task", "domain")
+        }
+        named = {name: encoder for name in ("encoder", "init") if name in fields}
+        with pytest.raises(ConfigError, match="stay offline"):
+            begin(kind, {**needed, **named, "allow_download": True})
+    splits = dict.fromkeys(("train", "dev", "test"), mark)
+    for stage in ("select", "pretrain", "finetune"):
+        with pytest.raises(ConfigError, match="stay offline"):
+            begin("experiment", {**splits, "arms": ("none",), stage: {"allow_download": True}})
     assert not runs.listed()
     assert not kept_offline
 
 
 @pytest.mark.parametrize("kind", ["pretrain", "experiment", "fetch"])
-def test_no_run_that_was_begun_before_is_resumed_to_fetch(kind: str, kept_offline: list[str], seal: Seal) -> None:
+def test_no_run_that_was_begun_before_is_resumed_to_fetch(kind: str, kept_offline: list[str], mark: str) -> None:
     """Neither by the pages' function nor by the command line's."""
-    mark = seal([sentence("Ada sues .", [(0, 1, "PER")])], "mine", labelled=True).fingerprint
     options: dict[str, dict[str, Any]] = {
         "pretrain": {"corpora": (mark,), "init": "somebody/some-bert", "allow_download": True},
         "experiment": {"train": mark, "dev": mark, "test": mark, "pretrain": {"allow_download": True}},
@@ -107,25 +111,13 @@ def test_no_run_that_was_begun_before_is_resumed_to_fetch(kind: str, kept_offlin
     assert not kept_offline
 
 
-def test_no_stage_of_an_experiment_takes_it(kept_offline: list[str], seal: Seal) -> None:
-    mark = seal([sentence("Ada sues .", [(0, 1, "PER")])], "mine", labelled=True).fingerprint
-    splits = dict.fromkeys(("train", "dev", "test"), mark)
-    for stage in ("select", "pretrain", "finetune"):
-        with pytest.raises(ConfigError, match="stay offline"):
-            runs.start("experiment", {**splits, "arms": ("none",), stage: {"allow_download": True}})
-    assert not runs.listed()
-
-
-def test_commands_that_take_it_are_known() -> None:
+def test_no_command_takes_it(kept_offline: list[str]) -> None:
     assert {words[-1] for words in DOWNLOADING} >= {"select", "pretrain", "finetune", "difficulty", "experiment"}
-
-
-@pytest.mark.parametrize("words", DOWNLOADING, ids=" ".join)
-def test_no_command_takes_it(words: tuple[str, ...], kept_offline: list[str]) -> None:
-    needed = [option for each in DOWNLOADING[words].params if each.required for option in (each.opts[0], "nothing")]
-    done = CliRunner().invoke(main, [*words, *needed, "--allow-download"])
-    assert isinstance(done.exception, ConfigError), done.output
-    assert "WINNOW_OFFLINE" in str(done.exception)
+    for words, command in DOWNLOADING.items():
+        needed = [option for each in command.params if each.required for option in (each.opts[0], "nothing")]
+        done = CliRunner().invoke(main, [*words, *needed, "--allow-download"])
+        assert isinstance(done.exception, ConfigError), done.output
+        assert "WINNOW_OFFLINE" in str(done.exception)
     assert not kept_offline
 
 
@@ -167,7 +159,11 @@ def offers(app: AppTest) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("page", "setting"), [*((page, "1") for page in PAGES), *((page, "") for page in sorted(OFFERING))]
+    ("page", "setting"),
+    [
+        *((page, setting) for page in sorted(OFFERING) for setting in ("1", "")),
+        *(pytest.param(page, "1", marks=pytest.mark.full) for page in PAGES if page not in OFFERING),
+    ],
 )
 def test_no_page_offers_a_download_then(page: str, setting: str, home: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     for role, corpus in fill(home).items():

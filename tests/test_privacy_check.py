@@ -2,7 +2,6 @@
 
 import json
 import os
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -11,11 +10,10 @@ import pytest
 
 from core import disks
 from core import door as doors
-from core.cli.main import run_main
 from core.facade import privacy
 from core.facade.home import private
+from tests.conftest import ROOT, Command
 
-ROOT = Path(__file__).resolve().parents[1]
 Verdict = Callable[[str], str]
 
 
@@ -183,38 +181,24 @@ def test_swap_in_memory_and_on_an_encrypted_disk_is_none_in_clear(
 
 @pytest.mark.usefixtures("sound")
 def test_the_command_ends_well_only_if_nothing_is_bad(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    home: Path, monkeypatch: pytest.MonkeyPatch, command: Command, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def told(*words: str) -> tuple[int, str]:
-        monkeypatch.setattr(sys, "argv", ["core", "doctor", "--privacy", *words])
-        try:
-            code = run_main()
-        except SystemExit as end:
-            code = int(str(end.code))
-        return code, capsys.readouterr().out
-
-    code, out = told()
+    code, out, _ = command("doctor", "--privacy")
     assert code == 0
     assert [line.split()[:2] for line in out.splitlines()] == [["ok", name] for name in privacy.CHECKS]
     monkeypatch.delenv("WINNOW_OFFLINE")
-    assert told()[0] == 0  # to be looked at, not bad
+    assert command("doctor", "--privacy")[0] == 0  # to be looked at, not bad
     monkeypatch.setenv("WINNOW_DOOR", "open")
-    code, out = told("--json")
-    assert code == 2
-    checks = {each["name"]: each for each in json.loads(out)["checks"]}
+    with pytest.raises(SystemExit) as end:
+        command("doctor", "--privacy", "--json")
+    assert end.value.code == 2
+    checks = {each["name"]: each for each in json.loads(capsys.readouterr().out)["checks"]}
     assert list(checks) == list(privacy.CHECKS)
     assert checks["door"]["verdict"] == "bad"
-
-
-def test_a_home_that_belongs_to_somebody_else_can_be_asked_about(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    home.mkdir(mode=0o755)
 
     def refuse(path: Path, mode: int) -> None:
         raise PermissionError(1, "Operation not permitted", str(path))
 
+    home.chmod(0o755)
     monkeypatch.setattr(Path, "chmod", refuse)
-    before = os.umask(0o022)
-    try:
-        private()
-    finally:
-        os.umask(before)
+    private()  # a home of another account can be asked about

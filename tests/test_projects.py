@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from core import audit_log, projects
-from core.cli.main import main, run_main
 from core.errors import MissingCorpus, ProjectError, RunError
 from core.facade import corpora, runs
 from core.facade import projects as facade
@@ -25,7 +24,7 @@ from core.runs.lock import Lock
 from core.runs.shared import device_lock
 from core.runs.store import RunStore
 from core.runs.worker import execute
-from tests.conftest import Seal, sentence
+from tests.conftest import Command, Seal, sentence
 from tests.finished import at_work
 from tests.recipes.test_commands import COMMANDS
 
@@ -40,27 +39,25 @@ def two(home: Path, seal: Seal) -> tuple[Path, Path]:
     return home / PROJECTS / "my-first-project", leases
 
 
-def called(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
-    monkeypatch.setattr(sys, "argv", ["core", *words])
-    return (run_main(), *capsys.readouterr())
-
-
-@pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_is_about_the_project_that_is_named(
-    name: str, two: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    two: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, command: Command
 ) -> None:
     seen: list[Path] = []
-    monkeypatch.setattr(COMMANDS[name], "params", [])
-    monkeypatch.setattr(COMMANDS[name], "callback", lambda: seen.append(here()))
-    assert called(monkeypatch, capsys, "--project", "leases", *name.split())[0] == 0
-    assert called(monkeypatch, capsys, *name.split())[0] == 0
-    monkeypatch.setenv("WINNOW_PROJECT", "Leases")
-    assert called(monkeypatch, capsys, *name.split())[0] == 0
-    first, leases = two
-    assert seen == [leases, first, leases]
-    code, _, err = called(monkeypatch, capsys, "--project", "Nope", *name.split())
-    if not name.startswith("project "):  # which may be about to make it
-        assert (code, err) == (2, "There is no project 'Nope'. Projects: My first project, Leases.\n")
+    for name, known in COMMANDS.items():
+        monkeypatch.setattr(known, "params", [])
+        monkeypatch.setattr(known, "callback", lambda: seen.append(here()))
+        assert command("--project", "leases", *name.split())[0] == 0
+        assert command(*name.split())[0] == 0
+        with monkeypatch.context() as patch:
+            patch.setenv("WINNOW_PROJECT", "Leases")
+            assert command(*name.split())[0] == 0
+        first, leases = two
+        assert (name, seen[-3:]) == (name, [leases, first, leases])
+        if not name.startswith("project "):  # which may be about to make it
+            code, _, err = command("--project", "Nope", *name.split())
+            assert (code, err) == (2, "There is no project 'Nope'. Projects: My first project, Leases.\n")
+    assert len(seen) == 3 * len(COMMANDS)
+    assert "WINNOW_PROJECT" not in os.environ
 
 
 def test_nothing_of_one_is_in_another(two: tuple[Path, Path]) -> None:
@@ -69,11 +66,14 @@ def test_nothing_of_one_is_in_another(two: tuple[Path, Path]) -> None:
     with within("leases"):
         assert [corpus.name for corpus in corpora.listed()] == ["landlords"]
         assert not corpora.roles()
+        assert Isolated("tests.portable.answering", "ask again", spare=False).ask("this") == str(two[1])
         with pytest.raises(MissingCorpus, match="known: landlords"):
             corpora.find("tenants")
     run = runs.execute("audit", {"corpus": corpora.find("tenants").fingerprint})
     with within("leases"), pytest.raises(RunError, match="There is no run"):
         runs.get(run.id)
+    with within("9" * 300), pytest.raises(ProjectError, match="Projects: My first project, Leases"):
+        here()
 
 
 def test_a_worker_is_about_its_runs_project_whatever_is_named(
@@ -91,13 +91,6 @@ def test_a_worker_is_about_its_runs_project_whatever_is_named(
     assert list(audit_log.lines(two[0])) == list(audit_log.lines(two[1]))
     with pytest.raises(ProjectError, match="names one project"):
         facade.new("Another")
-
-
-def test_a_window_and_the_process_that_reads_for_it_are_about_one_project(
-    two: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with within("leases"):
-        assert Isolated("tests.portable.answering", "ask again", spare=False).ask("this") == str(two[1])
 
 
 def test_one_training_at_a_time_whatever_project_it_is_of(two: tuple[Path, Path]) -> None:
@@ -129,6 +122,13 @@ def test_names(home: Path) -> None:
     assert facade.find("project-2").name == "合同"
 
 
+def test_the_only_project_is_renamed_in_a_folder_of_its_own(home: Path, seal: Seal) -> None:
+    seal(["One ."], "kept")
+    renamed = facade.rename(FIRST, "Leases")
+    assert (renamed.slug, renamed.folder) == ("my-first-project", home / PROJECTS / "my-first-project")
+    assert [corpus.name for corpus in corpora.listed()] == ["kept"]
+
+
 def test_an_archived_project_is_whole_and_not_the_usual_one(two: tuple[Path, Path]) -> None:
     facade.archive(FIRST)
     assert facade.usual().name == facade.current().name == "Leases"
@@ -136,13 +136,6 @@ def test_an_archived_project_is_whole_and_not_the_usual_one(two: tuple[Path, Pat
         assert [corpus.name for corpus in corpora.listed()] == ["tenants"]
     facade.archive(FIRST, archived=False)
     assert facade.current().name == FIRST
-
-
-def test_the_only_one_is_renamed_in_a_folder_of_its_own(home: Path, seal: Seal) -> None:
-    seal(["One ."], "kept")
-    renamed = facade.rename(FIRST, "Leases")
-    assert (renamed.slug, renamed.folder) == ("my-first-project", home / PROJECTS / "my-first-project")
-    assert [corpus.name for corpus in corpora.listed()] == ["kept"]
 
 
 def test_a_removed_project_is_gone_and_the_log_says_what_it_held(two: tuple[Path, Path]) -> None:
@@ -161,17 +154,17 @@ def test_a_removed_project_is_gone_and_the_log_says_what_it_held(two: tuple[Path
 
 
 def test_the_log_is_one_for_all_projects_whichever_is_named_and_says_so(
-    two: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    two: tuple[Path, Path], command: Command
 ) -> None:
     for project in (FIRST, "Leases"):
         with within(facade.find(project).slug):
             runs.execute("audit", {"corpus": corpora.listed()[0].fingerprint})
     facade.remove(FIRST)
-    everything = called(monkeypatch, capsys, "audit")
-    assert everything == called(monkeypatch, capsys, "--project", "Leases", "audit")
+    everything = command("audit")
+    assert everything == command("--project", "Leases", "audit")
     assert [line.split()[2] for line in everything[1].splitlines()][-3:] == ["start", "start", "remove"]
     assert "leases" not in everything[1].casefold()
-    assert "in every project" in called(monkeypatch, capsys, "audit", "--help")[1]
+    assert "in every project" in command("audit", "--help")[1]
 
 
 def test_runs_at_work_elsewhere_are_counted(two: tuple[Path, Path]) -> None:
@@ -193,36 +186,20 @@ def test_a_spoilt_name_takes_no_project_away(two: tuple[Path, Path], home: Path)
             assert unreadable() == ([two[1] / projects.ABOUT] if data in (b"", b"[]") else [])
 
 
-def test_who_names_the_project_on_the_command_line_leaves_no_trace(
-    two: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert "landlords" in called(monkeypatch, capsys, "--project", "Leases", "corpus", "list")[1]
-    assert "tenants" in called(monkeypatch, capsys, "corpus", "list")[1]
-    assert "WINNOW_PROJECT" not in os.environ
-    assert main.name == "main"
-
-
-def test_projects_by_the_command_line(
-    two: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_projects_by_the_command_line(two: tuple[Path, Path], tmp_path: Path, command: Command) -> None:
     file = str(tmp_path / "first.zip")
-    assert called(monkeypatch, capsys, "--project", "Leases", "project", "list")[1] == f"  {FIRST}\n* Leases\n"
-    assert called(monkeypatch, capsys, "project", "export", FIRST, "--output", file) == (0, f"{file}\n", "")
-    code, _, err = called(monkeypatch, capsys, "project", "import", file)
+    assert command("--project", "Leases", "project", "list")[1] == f"  {FIRST}\n* Leases\n"
+    assert command("project", "export", FIRST, "--output", file) == (0, f"{file}\n", "")
+    code, _, err = command("project", "import", file)
     assert (code, err) == (2, f"project '{FIRST}': is there already; call this one '{FIRST} 2', say.\n")
-    assert called(monkeypatch, capsys, "project", "import", file, "--name", "Copy")[0] == 0
-    assert "tenants" in called(monkeypatch, capsys, "--project", "Copy", "corpus", "list")[1]
-    assert called(monkeypatch, capsys, "project", "archive", "copy")[0] == 0
-    assert called(monkeypatch, capsys, "project", "list")[1].endswith("  Copy (archived)\n")
-    assert called(monkeypatch, capsys, "project", "unarchive", "Copy")[0] == 0
-    assert called(monkeypatch, capsys, "project", "rename", "Copy", "Other")[0] == 0
-    assert called(monkeypatch, capsys, "--project", "New", "project", "new", "New")[0] == 0
-    code, out, err = called(monkeypatch, capsys, "project", "remove", "Other")
+    assert command("project", "import", file, "--name", "Copy")[0] == 0
+    assert "tenants" in command("--project", "Copy", "corpus", "list")[1]
+    assert command("project", "archive", "copy")[0] == 0
+    assert command("project", "list")[1].endswith("  Copy (archived)\n")
+    assert command("project", "unarchive", "Copy")[0] == 0
+    assert command("project", "rename", "Copy", "Other")[0] == 0
+    assert command("--project", "New", "project", "new", "New")[0] == 0
+    code, out, err = command("project", "remove", "Other")
     assert (code, out) == (0, "")
     assert "goes: all of Other" in err
     assert [project.name for project in facade.listed()] == [FIRST, "Leases", "New"]
-
-
-def test_an_address_longer_than_any_folder_leads_to_no_project(two: tuple[Path, Path]) -> None:
-    with within("9" * 300), pytest.raises(ProjectError, match="Projects: My first project, Leases"):
-        here()
