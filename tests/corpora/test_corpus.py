@@ -20,13 +20,11 @@ from core.corpora import library as library_module
 from core.corpora import table
 from core.corpora.corpus import Corpus
 from core.corpora.library import Library
-from core.corpora.readers import read
 from core.errors import CorpusError
 from core.selection.base import Source
 from core.selection.strategies.baselines import Random
 from core.text.sentence import Entity, Sentence, sentence_id
 from core.text.words import clean, tokenize
-from tests.conftest import Seal
 
 
 def plain(text: str, doc: str | None = None) -> Sentence:
@@ -35,13 +33,8 @@ def plain(text: str, doc: str | None = None) -> Sentence:
 
 
 def tagged(*tokens: str, entities: Sequence[tuple[int, int, str]] = ()) -> Sentence:
-    text = " ".join(tokens)
-    return Sentence(
-        id=sentence_id(text),
-        tokens=tokens,
-        text=text,
-        entities=tuple(Entity(start=s, end=e, type=t) for s, e, t in entities),
-    )
+    text, found = " ".join(tokens), tuple(Entity(start=s, end=e, type=t) for s, e, t in entities)
+    return Sentence(id=sentence_id(text), tokens=tokens, text=text, entities=found)
 
 
 def rows(corpus: Corpus) -> list[Sentence]:
@@ -55,16 +48,12 @@ LABELLED = [
 ]
 
 
+ANY_TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20).filter(lambda t: t.strip())
+
+
 @settings(max_examples=30, deadline=None)
-@given(
-    texts=st.lists(
-        st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20).filter(lambda t: t.strip()),
-        min_size=1,
-        max_size=12,
-    ),
-    data=st.data(),
-)
-def test_what_is_sealed_is_read_again_in_any_order(
+@given(texts=st.lists(ANY_TEXT, min_size=1, max_size=12), data=st.data())
+def test_sealed_text_is_read_in_any_order(
     texts: list[str], data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     sentences = [plain(text, doc="d" if i % 2 else None) for i, text in enumerate(texts)]
@@ -109,11 +98,7 @@ def test_a_fingerprint_is_the_content_alone(home: Path) -> None:
     one = library.seal([plain("A."), plain("B.")], name="one", origin={"file": "a"})
     two = library.seal(iter([plain("A."), plain("B.")]), name="two", origin={"file": "b"})
     assert (one.fingerprint, two.name, len(library.list())) == (two.fingerprint, "one", 1)  # the first name stays
-    assert (
-        library.find("one").fingerprint
-        == library.find("two").fingerprint
-        == library.find(one.fingerprint[:8]).fingerprint
-    )
+    assert {library.find(name).fingerprint for name in ("one", "two", one.fingerprint[:8])} == {one.fingerprint}
     others = [[plain("B."), plain("A.")], [plain("A. B.")], [plain("A."), plain("B.", doc="d")]]
     prints = {library.seal(o, name="o", origin={}).fingerprint for o in others} | {one.fingerprint}
     prints.add(library.seal([tagged("A", "."), tagged("B", ".")], name="l", origin={}, labelled=True).fingerprint)
@@ -164,11 +149,13 @@ def test_finding_and_removing(home: Path) -> None:
     assert [path.name for path in library.folder.iterdir()] == [other.fingerprint]
 
 
-def test_no_two_corpora_bear_one_name(home: Path) -> None:
+def test_each_corpus_has_its_own_name(home: Path) -> None:
     library = Library(home)
     one, two, three = (library.seal([plain(text)], name="c", origin={}) for text in ("A.", "B.", "C."))
     assert [one.name, two.name, three.name] == ["c", "c (2)", "c (3)"]
-    assert library.seal([plain("A.")], name="c (2)", origin={}).name == "c"  # nor does a second import take one
+    assert library.seal([plain("A.")], name="c (2)", origin={}).name == "c"  # a second import takes no other's name
+    long = library.seal([plain("E.")], name="x" * 340, origin={})
+    assert library.find("x" * 340).fingerprint == long.fingerprint
     with pytest.raises(CorpusError, match=r"another corpus is called 'c \(2\)' already"):
         library.rename("c", "c (2)")
     renamed = library.rename("c", "mine")
@@ -185,27 +172,18 @@ def test_a_description_of_before_with_a_shared_name_is_asked_for_by_fingerprint(
         library.find("c")
 
 
-@pytest.mark.real
-def test_a_real_corpus_is_sealed_whole(home: Path, real_data: Path) -> None:
-    corpus = Library(home).seal(read(real_data / "unlabeled" / "wikitext2-valid.txt.gz"), name="w", origin={})
-    assert len(corpus) == 7086
-    assert sum(len(batch) for batch in corpus.batches()) == 7086
-    assert len(set(corpus.ids().tolist())) == 7086
-
-
-def test_it_holds_what_can_be_read_alone(home: Path) -> None:
+def test_a_damaged_corpus_is_not_held_and_its_error_says_what_to_do(home: Path) -> None:
     library = Library(home)
     sealed = library.seal([plain("one .")], name="n", origin={})
     assert library.holds(sealed.fingerprint)
     assert not any(library.holds(mark) for mark in (sealed.fingerprint[:12], "0" * 24, "../corpora", "n", ""))
+    file = sealed.path / "sentences.parquet"
+    whole = pq.read_table(file)
+    pq.write_table(whole.rename_columns([name.replace("n_tokens", "tokens_n") for name in whole.column_names]), file)
+    with pytest.raises(CorpusError, match="cannot be read; add the same text again"):
+        sealed.lengths()
     (sealed.path / "about.json").write_text("{")
     assert not library.holds(sealed.fingerprint)
-
-
-def test_a_name_longer_than_any_file_name_is_found(tmp_path: Path) -> None:
-    name = "x" * 340
-    sealed = Library(tmp_path).seal([plain("one")], name=name, origin={"file": "a.txt"})
-    assert Library(tmp_path).find(name).fingerprint == sealed.fingerprint
 
 
 def test_a_corpus_is_on_disk_before_it_is_there(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -282,15 +260,6 @@ def test_a_chunk_reads_its_own_rows_and_a_file_s_footer_is_parsed_once(
     assert [f"{id:016x}" for id in ids.tolist()] == [sentence_id(f"sentence {i}") for i in (17, 18)]
     monkeypatch.undo()
     assert ids.tolist() == corpus.ids()[17:19].tolist()
-
-
-def test_a_table_whose_column_is_gone_is_a_sentence(seal: Seal) -> None:
-    corpus = seal(["The tenant pays ."], "spoilt")
-    file = corpus.path / "sentences.parquet"
-    table = pq.read_table(file)
-    pq.write_table(table.rename_columns([name.replace("n_tokens", "tokens_n") for name in table.column_names]), file)
-    with pytest.raises(CorpusError, match="cannot be read; add the same text again"):
-        corpus.lengths()
 
 
 def test_a_description_is_read_again_only_where_it_was_replaced(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

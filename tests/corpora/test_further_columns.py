@@ -64,7 +64,7 @@ def test_every_kind_of_row_keeps_them(home: Path, tmp_path: Path, name: str) -> 
     assert corpus.take([1])[0].columns == sentences[1].columns
 
 
-def test_they_go_with_all_sentences_of_a_row_and_into_what_is_made_of_them(home: Path, tmp_path: Path) -> None:
+def test_columns_go_to_all_sentences_of_a_row_and_into_a_split(home: Path, tmp_path: Path) -> None:
     text = "The court dismissed the appeal. The costs were reserved. The order stands."
     whole = added(lines(tmp_path / "rows.jsonl", [{"text": text, "year": 1999}] * 4), split=True)
     assert values(whole, "year").to_pylist() == ["1999"] * len(whole)
@@ -75,18 +75,10 @@ def test_they_go_with_all_sentences_of_a_row_and_into_what_is_made_of_them(home:
         assert values(made, "year").to_pylist() == ["1999"] * len(made)
 
 
-def test_what_annotation_tools_write_beside_a_text_is_kept_and_their_own_marks_are_not(
-    home: Path, tmp_path: Path
-) -> None:
-    row = {
-        "id": 7,
-        "text": "Ada wins .",
-        "label": [[0, 3, "PER"]],
-        "meta": {"ward": "3B", "stay": {"days": 4}},
-        "_input_hash": 12,
-    }
-    corpus = added(lines(tmp_path / "rows.jsonl", [row]))
-    [[kept]] = corpus.batches()
+def test_columns_beside_labels_are_kept_and_internal_ones_are_not(home: Path, tmp_path: Path) -> None:
+    row = {"id": 7, "text": "Ada wins .", "label": [[0, 3, "PER"]], "_input_hash": 12}
+    row["meta"] = {"ward": "3B", "stay": {"days": 4}}
+    [[kept]] = added(lines(tmp_path / "rows.jsonl", [row])).batches()
     assert kept.columns == (("id", "7"), ("ward", "3B"))
     assert kept.entities
 
@@ -101,11 +93,8 @@ def test_what_is_long_empty_nested_or_no_number_is_left_out(home: Path, tmp_path
     many = {"text": "One two three .", **{f"c{i}": str(i) for i in range(MOST_KEPT + 9)}}
     [[kept]] = added(lines(tmp_path / "many.jsonl", [many])).batches()
     assert [name for name, _ in kept.columns] == [f"c{i}" for i in range(MOST_KEPT)]
-
-
-def test_days_of_a_table_are_written_as_such(home: Path, tmp_path: Path) -> None:
-    row = {"text": "One two three .", "day": date(2020, 1, 2), "hour": datetime(2020, 1, 2, 3)}
-    pq.write_table(pa.Table.from_pylist([row]), tmp_path / "rows.parquet")
+    dates = {"text": "One two three .", "day": date(2020, 1, 2), "hour": datetime(2020, 1, 2, 3)}
+    pq.write_table(pa.Table.from_pylist([dates]), tmp_path / "rows.parquet")
     [[kept]] = added(tmp_path / "rows.parquet").batches()
     assert dict(kept.columns) == {"day": "2020-01-02", "hour": "2020-01-02T03:00:00"}
 
@@ -114,13 +103,8 @@ def test_document_group_file_and_page_are_no_further_columns(home: Path, tmp_pat
     row = {"text": "One two three .", "doc_id": "a", "ward": "3B", "file": "notes.pdf", "page": 3, "year": 1999}
     corpus = added(lines(tmp_path / "rows.jsonl", [row]), group_column="ward")
     [[kept]] = corpus.batches()
-    assert (kept.doc, kept.group, kept.file, kept.page, kept.columns) == (
-        "a",
-        "3B",
-        "notes.pdf",
-        3,
-        (("year", "1999"),),
-    )
+    assert (kept.doc, kept.group, kept.file, kept.page) == ("a", "3B", "notes.pdf", 3)
+    assert kept.columns == (("year", "1999"),)
 
 
 def test_a_corpus_without_any_keeps_its_fingerprint_and_one_with_others_has_another(home: Path, tmp_path: Path) -> None:

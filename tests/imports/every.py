@@ -15,17 +15,5 @@ from tests.imports.shapes import (
     tables,
 )
 
-FAMILIES = (
-    conll,
-    tables,
-    spacy_pairs,
-    brat,
-    doccano,
-    label_studio,
-    prodigy,
-    inception,
-    argilla,
-    others,
-    documents,
-)
+FAMILIES = (conll, tables, spacy_pairs, brat, doccano, label_studio, prodigy, inception, argilla, others, documents)
 SHAPES: tuple[Shape, ...] = tuple(shape for family in FAMILIES for shape in family.SHAPES)

@@ -12,9 +12,7 @@ import pytest
 
 from core.errors import ConfigError
 from core.samples import sets
-from core.samples.grammar import Grammar, mark
-from core.samples.guard import Guard, jaccard, runs, similarity, words
-from core.samples.plant import is_near
+from core.samples.guard import jaccard, runs, similarity, words
 from core.text.words import clean, fold, tokenize
 
 SAMPLES = Path(sets.__file__).parents[2] / "assets" / "samples"
@@ -95,13 +93,10 @@ def test_counts_are_as_planned(loaded: Loaded) -> None:
     assert {row["topic"] for row in loaded.truth} == set(plan.inside) | set(plan.outside)
 
 
-def test_every_line_is_clean(loaded: Loaded) -> None:
+def test_lines_are_clean_and_labelled_sentences_other_than_test_are_in_the_task_corpus(loaded: Loaded) -> None:
     for text in loaded.task + loaded.domain:
         assert text == clean(text) != ""
         assert not set(text) & set("{}|<>[]~_"), text
-
-
-def test_labelled_sentences_are_in_the_task_corpus_but_for_test(loaded: Loaded) -> None:
     task = {fold(text) for text in loaded.task}
     assert len(task) == len(loaded.task)
     for split in ("train", "dev"):
@@ -222,60 +217,16 @@ def test_the_domain_corpus_is_varied(loaded: Loaded) -> None:
     assert sum(distinct) / len(distinct) > 17
 
 
-def test_no_two_sets_are_alike() -> None:
+def test_sample_sets_differ_and_are_offered_only_if_complete(tmp_path: Path) -> None:
     legal, medical = (set(_lines(SAMPLES / name / "domain.txt.gz")) for name in ("legal", "medical"))
     assert not legal & medical
     plans = sets.SETS["legal"], sets.SETS["medical"]
     assert set(plans[0].outside) & set(plans[1].outside) == {"hard"}
 
-
-def test_sample_sets_are_offered_only_when_complete(tmp_path: Path) -> None:
     found = sets.sample_sets(SAMPLES)
     assert [sample.name for sample in found] == ["legal", "medical"]
     assert all(sample.domain.is_file() and sample.description for sample in found)
     assert sets.sample_sets(tmp_path) == ()
 
-
-def test_an_unknown_set_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="no sample set 'cooking'"):
         sets.build("cooking", tmp_path)  # type: ignore[arg-type]  # no set has this name
-
-
-def test_entities_keep_their_words() -> None:
-    line = mark("Paid by [PARTY Oakline Ltd] to [PARTY S.A. Wren].", topic="t", template="t/0")
-    assert line.text == "Paid by Oakline Ltd to S.A. Wren."
-    assert line.tags == ("O", "O", "B-PARTY", "I-PARTY", "O", "B-PARTY", *["I-PARTY"] * 4, "O")
-
-
-def test_the_notation(tmp_path: Path) -> None:
-    (tmp_path / "g.txt").write_text(
-        "# note\n== top\na <thing> costs {|exactly }<1000..1000,>{, you say|, you say}.\n== thing\napple\n"
-    )
-    line = Grammar([tmp_path / "g.txt"], Random(0)).line("top")
-    assert line.text in ("An apple costs 1,000, you say.", "An apple costs exactly 1,000, you say.")
-    assert line.template == "top/0"
-
-
-def test_the_guard_refuses_what_is_too_close() -> None:
-    guard = Guard()
-    text = "the supplier shall deliver forty crates of tiles to the quay before noon on every Monday of March."
-
-    def ask(text: str, held_out: bool = False) -> bool:
-        return guard.admit(mark(text, topic="t", template="t/0"), held_out=held_out)
-
-    assert ask(text, held_out=True)
-    assert not ask(text.upper())
-    assert not ask(text.replace("March", "May"))
-    assert not ask("It is agreed here and now and for ever that " + text[4:])  # 13 words of a held-out sentence
-    assert ask("Bloods today were normal, no action.")
-    assert not ask("Bloods today were normal, no actions.")
-    assert ask("Nothing like it.")
-
-
-def test_near_means_near() -> None:
-    long = "the supplier shall deliver forty crates of tiles to the quay before noon on every Monday of March"
-    assert is_near(long, long + " again")
-    assert not is_near(long, long.upper())
-    assert not is_near(long, long.replace("tiles", "bricks"))
-    assert is_near("Bloods today were normal, no action.", "Bloods today were normal, no acton.")
-    assert similarity("kitten", "sitting") == pytest.approx(1 - 3 / 7)

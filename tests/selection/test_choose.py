@@ -107,10 +107,10 @@ def test_a_stored_order_gives_the_same_rows() -> None:
     assert plain.rows.tolist() == stored.rows.tolist()
 
 
-@pytest.mark.parametrize("text", ["4", "50tokens"])
-def test_a_budget_beyond_the_corpus_is_refused(text: str) -> None:
-    with pytest.raises(ConfigError, match="more than the domain corpus holds"):
-        choose(scores(np.ones(3)), Budget.parse(text), lengths=np.full(3, 10), mask=np.zeros(3, np.uint8))
+def test_a_budget_beyond_the_corpus_is_refused() -> None:
+    for text in ("4", "50tokens"):
+        with pytest.raises(ConfigError, match="more than the domain corpus holds"):
+            choose(scores(np.ones(3)), Budget.parse(text), lengths=np.full(3, 10), mask=np.zeros(3, np.uint8))
 
 
 @pytest.mark.parametrize(
@@ -130,23 +130,10 @@ def test_budgets_are_read_and_written(text: str, value: float, unit: str) -> Non
     assert Budget.parse(str(budget)) == budget
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "0",
-        "-5",
-        "120%",
-        "0%",
-        "ten",
-        "5 apples",
-        "1.5",
-        "threshold:",
-        "9" * 5000,
-        "9" * 5000 + "%",
-        "threshold:" + "9" * 5000,
-    ],
-)
+WRONG = ["", "0", "-5", "120%", "0%", "ten", "5 apples", "1.5", "threshold:"]
+
+
+@pytest.mark.parametrize("text", [*WRONG, "9" * 5000, "9" * 5000 + "%", "threshold:" + "9" * 5000])
 def test_a_wrong_budget_is_told_in_a_sentence(text: str) -> None:
     with pytest.raises(ConfigError, match=r"^budget: "):
         Budget.parse(text)

@@ -1,19 +1,7 @@
 """Argilla 1 and 2, and Rubrix before it."""
 
-from tests.imports.shape import (
-    ENGLISH,
-    FRENCH,
-    GERMAN,
-    POLISH,
-    SPANISH,
-    Clause,
-    Right,
-    Shape,
-    as_json,
-    as_jsonl,
-    clause,
-    read_right,
-)
+from tests.imports.shape import Clause, Right, Shape, as_json, as_jsonl, clause, read_right
+from tests.imports.texts import ENGLISH, FRENCH, GERMAN, POLISH, SPANISH
 
 
 def spans(each: Clause) -> list[dict[str, object]]:

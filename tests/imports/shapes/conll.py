@@ -1,6 +1,7 @@
 """CoNLL-like columns: order, number and spelling of columns and tags."""
 
-from tests.imports.shape import (
+from tests.imports.shape import Right, Shape, block, clauses, conll, read_right, refused, tabs
+from tests.imports.texts import (
     CHINESE,
     DANISH,
     DUTCH,
@@ -14,14 +15,6 @@ from tests.imports.shape import (
     PORTUGUESE,
     SPANISH,
     TURKISH,
-    Right,
-    Shape,
-    block,
-    clauses,
-    conll,
-    read_right,
-    refused,
-    tabs,
 )
 
 BODY = clauses("""

@@ -2,20 +2,8 @@
 
 import json
 
-from tests.imports.shape import (
-    ENGLISH,
-    FRENCH,
-    GERMAN,
-    JAPANESE,
-    SPANISH,
-    Right,
-    Shape,
-    as_jsonl,
-    read_right,
-    refused,
-    written,
-    zipped,
-)
+from tests.imports.shape import Right, Shape, as_jsonl, read_right, refused, written, zipped
+from tests.imports.texts import ENGLISH, FRENCH, GERMAN, JAPANESE, SPANISH
 
 ANA = [
     {"id": 0, "text": "Mara Lind rents hall 7 in Lyon.", "label": [[0, 9, "PER"], [26, 30, "LOC"]]},

@@ -3,20 +3,8 @@
 import gzip
 
 from tests import documents
-from tests.imports.shape import (
-    ENGLISH,
-    GERMAN,
-    SPANISH,
-    Right,
-    Shape,
-    as_json,
-    block,
-    conll,
-    read_right,
-    refused,
-    tarred,
-    zipped,
-)
+from tests.imports.shape import Right, Shape, as_json, block, conll, read_right, refused, tarred, zipped
+from tests.imports.texts import ENGLISH, GERMAN, SPANISH
 
 LINES = "Mara Lind rents hall 7 in Lyon.\nOtto Barr pays the Harbour Board.\nNo rent is due in March.\n"
 THREE = Right(sentences=3, labelled=False, texts=("Mara Lind rents hall 7 in Lyon.", "No rent is due in March."))

@@ -2,19 +2,8 @@
 
 from collections.abc import Sequence
 
-from tests.imports.shape import (
-    ENGLISH,
-    FRENCH,
-    GERMAN,
-    SPANISH,
-    Clause,
-    Right,
-    Shape,
-    block,
-    conll,
-    read_right,
-    refused,
-)
+from tests.imports.shape import Clause, Right, Shape, block, conll, read_right, refused
+from tests.imports.texts import ENGLISH, FRENCH, GERMAN, SPANISH
 
 NAMED = "#T_SP=de.tudarmstadt.ukp.dkpro.core.api.ner.type.NamedEntity|"
 

@@ -3,22 +3,8 @@
 import csv
 import io
 
-from tests.imports.shape import (
-    DUTCH,
-    ENGLISH,
-    FRENCH,
-    GERMAN,
-    POLISH,
-    SPANISH,
-    Clause,
-    Right,
-    Shape,
-    as_json,
-    clause,
-    clauses,
-    read_right,
-    refused,
-)
+from tests.imports.shape import Clause, Right, Shape, as_json, clause, clauses, read_right, refused
+from tests.imports.texts import DUTCH, ENGLISH, FRENCH, GERMAN, POLISH, SPANISH
 
 EMOJI = clauses("""
     🙂 [PER Mara Lind] left [LOC Lyon].

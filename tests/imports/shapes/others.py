@@ -1,20 +1,7 @@
 """LightTag, tagtog, GATE, BioC, PubTator, and other tools that label text."""
 
-from tests.imports.shape import (
-    ENGLISH,
-    FRENCH,
-    GERMAN,
-    MEDICAL,
-    SPANISH,
-    Right,
-    Shape,
-    as_json,
-    as_jsonl,
-    block,
-    read_right,
-    refused,
-    zipped,
-)
+from tests.imports.shape import Right, Shape, as_json, as_jsonl, block, read_right, refused, zipped
+from tests.imports.texts import ENGLISH, FRENCH, GERMAN, MEDICAL, SPANISH
 
 # A table: ruff would give each field its own line.
 # fmt: off

@@ -1,18 +1,7 @@
 """Prodigy: db-out of its recipes."""
 
-from tests.imports.shape import (
-    ENGLISH,
-    FRENCH,
-    GERMAN,
-    Clause,
-    Right,
-    Shape,
-    as_jsonl,
-    clause,
-    clauses,
-    read_right,
-    refused,
-)
+from tests.imports.shape import Clause, Right, Shape, as_jsonl, clause, clauses, read_right, refused
+from tests.imports.texts import ENGLISH, FRENCH, GERMAN
 
 
 def example(each: Clause, number: int, **more: object) -> dict[str, object]:

@@ -2,19 +2,8 @@
 
 import zlib
 
-from tests.imports.shape import (
-    ENGLISH,
-    FRENCH,
-    GERMAN,
-    SPANISH,
-    Right,
-    Shape,
-    as_json,
-    as_jsonl,
-    block,
-    read_right,
-    refused,
-)
+from tests.imports.shape import Right, Shape, as_json, as_jsonl, block, read_right, refused
+from tests.imports.texts import ENGLISH, FRENCH, GERMAN, SPANISH
 
 # A table: ruff would give each field its own line.
 # fmt: off

@@ -7,24 +7,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from openpyxl import Workbook
 
-from tests.imports.shape import (
-    CHINESE,
-    DUTCH,
-    ENGLISH,
-    FRENCH,
-    GERMAN,
-    PORTUGUESE,
-    SPANISH,
-    Clause,
-    Right,
-    Shape,
-    as_json,
-    as_jsonl,
-    clauses,
-    read_right,
-    refused,
-    written,
-)
+from tests.imports.shape import Clause, Right, Shape, as_json, as_jsonl, clauses, read_right, refused, written
+from tests.imports.texts import CHINESE, DUTCH, ENGLISH, FRENCH, GERMAN, PORTUGUESE, SPANISH
 
 LISTED = clauses("""
     [LOC 青岛]租了仓库。
