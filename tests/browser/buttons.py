@@ -24,9 +24,9 @@ BY_WALK = {
         similarity.guess similarity.guess.show similarity.survey similarity.survey.keep similarity.survey.show
         similarity.csv similarity.html similarity.judge similarity.example similarity.start
     """,
-    "selection": """
-        selection.download selection.export selection.map selection.start selection.count selection.counted
-        *.cure.* *.choice.aside *.choice.keep *.choice.more *.choice.rename *.choice.remove
+    "selection": "selection.download selection.export selection.map selection.start *.cure.*",
+    "saved_selections": """
+        selection.count selection.counted *.choice.aside *.choice.keep *.choice.more *.choice.rename *.choice.remove
     """,
     "explore": """
         explore.add explore.add-flagged explore.undo explore.remove explore.seal explore.export.* explore.next

@@ -1,16 +1,18 @@
 """Prepare a home with a finished run for every page, without the hours of training."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from core.corpora.library import Library
 from core.facade import maps, runs
 from tests import finished, finished_bias
 from tests.conftest import sentence
+from tests.homes import Names
 from tests.measures.test_contracts import FRUIT, METAL, chained
 from tests.planted import contracts, kitchen
 from tests.recipes.test_skl_recipe import AWAY, HOME
 
+NASTY = "The <img src=x onerror=alert(1)> clause of [the contract](http://evil.example) is :red[void] here ."
 TINY = ("none", "", 0), ("classifier", "10", 60), ("random", "10", 60)
 
 
@@ -23,6 +25,11 @@ class Laid:
     similarity: str
     difficulty: str
     skl: str
+
+
+def build_laid(home: Path) -> Names:
+    """Do as `lay` does, for `Homes.copy`."""
+    return asdict(lay(home))
 
 
 def lay(home: Path) -> Laid:
@@ -61,7 +68,7 @@ def _sealed(home: Path, name: str, lines: list[str]) -> str:
 def _mapped(home: Path) -> str:
     """Make a selection with a map; the domain corpus has duplicates."""
     clauses = contracts(100, seed=2)
-    domain = _sealed(home, "pile", [*clauses, *kitchen(100), *clauses[:5]])
+    domain = _sealed(home, "pile", [*clauses, *kitchen(99), NASTY, *clauses[:5]])
     options = {"task": _sealed(home, "clauses", contracts(40, seed=1)), "domain": domain, "encoder": "tiny"}
     select = runs.execute("select", {**options, "budget": "40", "strategy": "knn"}).id
     runs.execute("map", maps.options(select, sample=150, clusters=4))

@@ -21,8 +21,9 @@ from tests import finished
 from tests.browser.buttons import BUTTONS, registered
 from tests.browser.driver import Server, expert, insisting, left, pick, settled, still, tick
 from tests.browser.forge import Forge
-from tests.browser.laid import Laid, lay
+from tests.browser.laid import Laid, build_laid
 from tests.conftest import sentence
+from tests.homes import Homes
 from tests.pages.test_ranking import ranked
 from tests.patience import until, within
 
@@ -35,7 +36,7 @@ WALKS: dict[str, Callable[["Walk"], None]] = {}
 
 
 @pytest.fixture(scope="module")
-def laid(tmp_path_factory: pytest.TempPathFactory, forge: Forge) -> Iterator[tuple[Server, Laid]]:
+def laid(homes: Homes, tmp_path_factory: pytest.TempPathFactory, forge: Forge) -> Iterator[tuple[Server, Laid]]:
     """Start one server on one home for all walks."""
     place = tmp_path_factory.mktemp("pressed")
     (place / "data").mkdir()
@@ -46,7 +47,7 @@ def laid(tmp_path_factory: pytest.TempPathFactory, forge: Forge) -> Iterator[tup
         pytest.MonkeyPatch.context() as patch,
     ):
         patch.setenv("WINNOW_HOME", str(server.home))
-        runs = lay(server.home)
+        runs = Laid(**homes.copy(build_laid, server.home))
         server.start()
         yield server, runs
 
@@ -379,6 +380,12 @@ def selection(one: Walk) -> None:
     settled(one.page)
     one.press("selection.start", starts="select")
     one.go(f"Selection?run={one.runs.select}")
+    one.press("selection.map", sees=one.page.get_by_role("heading", name="Explore", exact=True))
+
+
+@walk
+def saved_selections(one: Walk) -> None:
+    one.go(f"Selection?run={one.runs.select}")
     one.press("selection.count", sees=re.compile("; you ask for"))
     one.press("selection.counted")
     expect(one.button("selection.counted")).to_have_count(0)
@@ -397,8 +404,6 @@ def selection(one: Walk) -> None:
     one.press("selection.choice.remove")
     expect(one.page.get_by_text("Called otherwise")).to_have_count(0)
     assert [each.id for each in choices.listed()] == [kept.run]
-    one.go(f"Selection?choice={kept.run}")
-    one.press("selection.map", sees=one.page.get_by_role("heading", name="Explore", exact=True))
 
 
 @walk

@@ -15,17 +15,15 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 from playwright.sync_api import TimeoutError as TooLate
 
-from core.corpora.library import Library
-from core.facade import corpora, maps, runs, selections
+from core.facade import maps, runs, selections
 from core.facade.terms import plainly
 from tests.browser.driver import AGAIN, Server, drag, insisting, settled, still
 from tests.browser.forge import Forge
+from tests.browser.laid import NASTY, build_laid
 from tests.browser.test_keyboard import unreached
-from tests.conftest import sentence
+from tests.homes import Homes
 from tests.patience import until
-from tests.planted import contracts, kitchen
 
-NASTY = "The <img src=x onerror=alert(1)> clause of [the contract](http://evil.example) is :red[void] here ."
 MAP = ".st-key-explore-map"
 OUTLINE = f"document.querySelector('{MAP} .js-plotly-plot')?.layout?.selections?.map(s => s.path)"
 RANGES = f"(l => [...l.xaxis.range, ...l.yaxis.range])(document.querySelector('{MAP} .js-plotly-plot')._fullLayout)"
@@ -38,26 +36,19 @@ Points = dict[str, dict[str, Any]]  # rows as the map's file has them
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, Points]:
-    """Make a home with a selection and its map; return the map's file too, as `{corpus/row: row}`."""
-    home = tmp_path_factory.mktemp("explored")
+def built(homes: Homes, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, Points]:
+    """Copy a home with a selection and its map; return the map's file too, as `{corpus/row: row}`."""
+    home = tmp_path_factory.mktemp("explored") / "home"
+    select = homes.copy(build_laid, home)["select"]
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("WINNOW_HOME", str(home))
-        for name, lines in (
-            ("task", contracts(60, seed=1)),
-            ("domain", [*contracts(250, seed=2), *kitchen(250), NASTY]),
-        ):
-            made = Library(home).seal(map(sentence, lines), name=name, origin={}, labelled=False)
-            corpora.set_role(name, made.fingerprint)
-        options = {**corpora.roles(), "encoder": "tiny", "budget": "120"}
-        select = runs.execute("select", {**options, "strategy": "knn"}).id
-        run = runs.execute("map", maps.options(select, sample=300, clusters=5))
-        rows = pq.read_table(run.artifacts / "map.parquet").to_pylist()
+        rows = pq.read_table(runs.get(str(maps.of(select))).artifacts / "map.parquet").to_pylist()
     return home, select, {f"{row['corpus']}/{row['row']}": row for row in rows}
 
 
 @pytest.fixture
-def mapped(built: tuple[Path, str, Points], server: Server) -> tuple[str, Points]:
+def mapped(built: tuple[Path, str, Points], server: Server, monkeypatch: pytest.MonkeyPatch) -> tuple[str, Points]:
+    monkeypatch.setenv("WINNOW_HOME", str(server.home))
     shutil.copytree(built[0], server.home, dirs_exist_ok=True)
     return built[1:]
 
@@ -146,7 +137,7 @@ def taken(page: Page, kind: str) -> bytes:
 
 
 @pytest.mark.road
-def test_a_lasso_adds_removes_undoes_and_exports_and_survives_a_reload(
+def test_a_lasso_adds_undoes_and_exports_and_survives_a_reload(
     server: Server, page: Page, mapped: tuple[str, Points]
 ) -> None:
     select, points = mapped
@@ -158,10 +149,13 @@ def test_a_lasso_adds_removes_undoes_and_exports_and_survives_a_reload(
     assert 20 < len(inside) < len(points) - 20
     classes = [row["class"] for row in inside.values()]
     counts(page, {plainly(name): classes.count(name) for name in maps.CLASSES})
-    best = max((row for row in inside.values() if row["score"] is not None), key=lambda row: row["score"])
+    scored = [row for row in inside.values() if row["score"] is not None]
+    best = max(scored, key=lambda row: row["score"])
     expect(page.get_by_test_id("glide-cell-1-0")).to_have_text(best["class"])
     page.evaluate(LISTEN)
-    expect(tooltip(page, best)).to_contain_text("score")  # in the lasso too
+    middle = [float(np.mean([row[axis] for row in scored])) for axis in "xy"]
+    central = min(scored, key=lambda row: math.dist((row["x"], row["y"]), middle))  # away from the lasso's border
+    expect(tooltip(page, central)).to_contain_text("score")  # in the lasso too
     page.mouse.move(0, 0)
     page.evaluate("late()")
     expect(page.get_by_role("tooltip")).to_have_count(0)
@@ -190,10 +184,6 @@ def test_a_lasso_adds_removes_undoes_and_exports_and_survives_a_reload(
     counts(page, {**drawn, "selected": len(fresh | old) + left, "filtered": 0})
     press(page, re.compile("Undo add"))
     expect(page.get_by_text("Flagged sentences are in the selection by hand")).to_have_count(0)
-    press(page, re.compile("^.*Remove .* from the selection"))
-    expect(page.get_by_text(f"0 added, {len(fresh | old):,} removed.")).to_be_visible()
-    press(page, re.compile("Undo remove"))
-    expect(page.get_by_text(f"{len(fresh):,} added, 0 removed.")).to_be_visible()
     picked = re.compile(rf"choice={select}&region=lasso(:|%3A)[0-9a-f]{{8}}$")
     expect(page).to_have_url(picked)
     page.reload()
@@ -201,21 +191,12 @@ def test_a_lasso_adds_removes_undoes_and_exports_and_survives_a_reload(
     settled(page)
     expect(page).to_have_url(picked)
     counts(page, drawn)
-    page.get_by_role("link", name="Selection").first.click()
-    expect(page.get_by_role("heading", name="Selection", exact=True)).to_be_visible()
-    settled(page)
-    page.get_by_role("link", name="Explore").first.click()
-    expect(page.get_by_text(f"{len(fresh):,} added, 0 removed.")).to_be_visible()
-    settled(page)
-    counts(page, drawn)
     page.wait_for_function(f"{OUTLINE}?.length === 1")
     assert len(lassoed(page, points)) == len(inside)
     pick(page, "All selected sentences")
     edited = [json.loads(line)["row"] for line in taken(page, "JSONL").splitlines()]
     selected = {row["row"] for row in points.values() if row["class"] == "selected"}
     assert set(edited) == selected | fresh
-    assert len(taken(page, "Text").splitlines()) == len(selected | fresh)
-    assert taken(page, "Parquet")[:4] == b"PAR1"
 
 
 def pick(page: Page, name: str) -> None:
@@ -268,7 +249,7 @@ def test_the_browser_fetches_the_scripts_of_the_map_while_the_page_is_computed(
 def test_a_search_reaches_all_sentences_and_their_markup_is_shown_as_text(
     shared: Server, page: Page, built: tuple[Path, str, Points]
 ) -> None:
-    page.goto(shared.url + "/Explore")
+    page.goto(f"{shared.url}/Explore?run={built[1]}")
     settled(page)
     page.get_by_label("Search all sentences").fill("onerror")
     page.keyboard.press("Enter")
@@ -290,8 +271,8 @@ def test_a_search_reaches_all_sentences_and_their_markup_is_shown_as_text(
     assert page.locator("img[src=x], a[href*='evil.example']").count() == 0
 
 
-def test_a_redrawn_map_keeps_its_zoom_and_lasso(shared: Server, page: Page) -> None:
-    page.goto(shared.url + "/Explore")
+def test_a_redrawn_map_keeps_its_zoom_and_lasso(shared: Server, page: Page, built: tuple[Path, str, Points]) -> None:
+    page.goto(f"{shared.url}/Explore?run={built[1]}")
     field = page.locator(f"{MAP} .nsewdrag.drag").first
     expect(field).to_be_visible()
     settled(page)

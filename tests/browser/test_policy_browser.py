@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import Browser, Page, Request, expect
 
 from core.facade import projects
-from tests.browser.driver import PAGES, Server, settled, watched
+from tests.browser.driver import PAGES, Server, settled, visit, watched
 from tests.browser.forge import Forge
 from tests.browser.test_every_page import CHART, tabs_of
 
@@ -41,10 +41,11 @@ ATTEMPTS = """async address => {
 
 def walked(page: Page, server: Server, slug: str, tabs: bool) -> Iterator[str]:
     """Open every page of a project, and each of its tabs if `tabs`, and yield the page's name each time."""
+    page.goto(f"{server.url}/Papers?project={slug}")
+    settled(page)
     for name, address in PAGES.items():
-        page.goto(f"{server.url}/{address}?project={slug}")
-        settled(page)
-        expect(page.get_by_role("heading", level=1)).to_be_visible()
+        visit(page, f"{address}?project={slug}")
+        expect(page.get_by_role("heading", level=1)).to_have_text("Winnow" if name == "Home" else name)
         if name in CHARTED:
             expect(page.locator(CHART).first).to_be_visible()
         for _ in tabs_of(page) if tabs else [""]:

@@ -77,7 +77,7 @@ def test_a_training_shows_live_curves_and_can_be_reloaded_stopped_and_resumed(
 ) -> None:
     page.goto(server.url + "/Training")
     settled(page)
-    ask(page, "1", 40)
+    ask(page, "1", 12)
     panel = page.locator(PANEL)
     expect(panel.get_by_text("Running")).to_be_in_viewport()  # the form has made room
     expect(page.locator(CHART).first).to_be_visible()

@@ -6,11 +6,25 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from core.facade import corpora, preferences, runs
 from tests.conftest import elsewhere
 from tests.furnished import furnish
 from tests.homes import Homes
+
+
+@pytest.fixture(autouse=True)
+def sound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fail a test whenever a page that it draws shows an exception."""
+    draw = AppTest._run
+
+    def checked(self: AppTest, *how: Any, **more: Any) -> AppTest:
+        app = draw(self, *how, **more)
+        assert not app.exception
+        return app
+
+    monkeypatch.setattr(AppTest, "_run", checked)
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from pages.ui.widgets import plain
 from tests.fake_cards import H100, T4, Driver
 from tests.finished import finish
 from tests.packages import NAME, offer_small
-from tests.pages.test_pages import commands_on, opened, texts
+from tests.pages.test_pages import codes, opened, texts
 from tests.pages.test_training import PAGE, POINTS, charts, choose, labels, metric, metrics, parts, tuned
 
 __all__ = ["parts"]  # a fixture
@@ -48,7 +48,6 @@ RANK = ranked("tiny", Proposal(layers="last", why="No layer is ahead."))
 
 def test_one_click_ranks_the_bundled_encoder(parts: dict[str, str], begun: Begun) -> None:
     app = opened(PAGE)
-    assert not app.exception
     next(button for button in app.button if button.label == LABEL).click().run()
     [(kind, options)] = begun
     assert (kind, options["train"], options["dev"]) == ("rank", parts["train"], parts["dev"])
@@ -69,7 +68,6 @@ def test_a_ranking_is_a_table_with_a_proposal_that_one_click_takes_over(
     finish(home, "rank", options, lambda context: result)
     finish(home, "rank", {**options, "train": parts["test"]}, lambda _: other)
     app = opened(PAGE)
-    assert not app.exception
     shown = texts(app)
     for cell in ("31.2", "21.5", "30.5 (layer 2)", "1.38", "1.5%", "1.25", "4.25", "97%", "12%", "4.5"):
         assert cell in shown, cell
@@ -80,7 +78,6 @@ def test_a_ranking_is_a_table_with_a_proposal_that_one_click_takes_over(
     [use] = [button for button in app.button if button.label.startswith("Use layer")]
     app.session_state["training.command"] = True
     use.click().run()
-    assert not app.exception
     words = shlex.split(app.code[-1].value)
     for name, value in (("--init", "tiny"), ("--layers", "2"), ("--preset", "custom")):
         assert words[words.index(name) + 1] == value
@@ -93,18 +90,15 @@ def test_a_larger_encoder_is_fetched_only_with_consent_and_can_be_tried_again(
 ) -> None:
     index = offer_small(tmp_path, monkeypatch)
     index.lay()
-    app = opened(PAGE)
-    assert GET not in labels(app)  # whom pip would ask is not asked for a user who does not want to know
-    app.session_state["training.larger"] = True
-    app.run()
-    assert not app.exception
+    assert GET not in labels(opened(PAGE))  # whom pip would ask is not asked for a user who does not want to know
+    app = opened(PAGE, {"training.larger": True})
     for words in (plain(str(index.folder)), "Apache"):
         assert words in texts(app), words
     [get] = [button for button in app.button if button.label == GET]
     assert get.disabled
     packages = index.package(0).read_bytes()
     index.package(0).unlink()
-    choose(app, "training.larger.agreed", True)
+    choose(app, ("training.larger.agreed", True))
     next(button for button in app.button if button.label == GET).click().run()
     app = opened(PAGE)
     assert any("could not be fetched" in error.value for error in app.error)
@@ -114,8 +108,8 @@ def test_a_larger_encoder_is_fetched_only_with_consent_and_can_be_tried_again(
     [failed] = runs.listed("fetch")
     assert dict(failed.manifest.config) == {"encoder": NAME, "allow_download": True}
     runs.go_on(failed.id)
-    app = choose(opened(PAGE), "training.finetune.init", NAME)
-    assert f"--init {NAME}" in commands_on(app)[-1]
+    app = opened(PAGE, {"training.finetune.init": NAME, "training.command": True})
+    assert f"--init {NAME}" in codes(app)[-1]
 
 
 @pytest.mark.usefixtures("parts")

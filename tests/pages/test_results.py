@@ -70,7 +70,6 @@ def test_the_leaderboard_shows_verdict_scores_rates_and_a_price_and_so_do_report
 ) -> None:
     monkeypatch.setattr("core.plots.results.MINUTE", 0.0)  # these trainings took no time
     app = opened(PAGE)
-    assert not app.exception
     assert not app.error
     said, page, found = seen(app), finished.html_report(run_id), results.finding(run_id)
     assert unescape(app.subheader[0].value).replace("\u2060", "") == found.what
@@ -117,7 +116,6 @@ def test_what_a_test_set_shares_with_the_training_set_and_harder_sets_are_shown(
     board = replace(results.board(run_id), train_in_test=TrainInTest(exact=2, near=1))
     monkeypatch.setattr(results, "board", lambda run: board)
     app = opened(PAGE)
-    assert not app.exception
     assert ["3 of the sentences" in unescape(warning.value) for warning in app.warning] == [True]
     assert plain(board.overlap_words) in [each.value for each in app.markdown]
     said = texts(app)
@@ -137,7 +135,6 @@ def test_a_type_that_no_arm_finds_is_named_and_comparisons_open_on_the_claimed_a
     run_id = finished.experiment(home, made, lines, never="<b>COURT</b>").id
     assert results.board(run_id).leaderboard[0].arm == "random"
     app = tab(opened(PAGE), "By type")
-    assert not app.exception
     first, second = (next(box for box in app.selectbox if box.label == side) for side in "AB")
     assert (first.value, second.value) == (arm(run_id, "classifier", "10"), arm(run_id, "none"))
     n, labelled = made["test"].types["<b>COURT</b>"], made["train"].types["<b>COURT</b>"]
@@ -167,7 +164,6 @@ def test_a_mean_is_rounded_once_and_the_same_on_every_tab(run_id: str) -> None:
 
 def test_more_text_is_judged_only_if_pre_trainings_were_repeated(run_id: str) -> None:
     app = tab(opened(PAGE), "Curves")
-    assert not app.exception
     assert len(app.get("plotly_chart")) == 2
     app.number_input(key="results.worth").set_value(1e9).run()
     assert "not worth it" not in texts(app)
@@ -192,13 +188,11 @@ def test_shares_of_low_ceim_and_sources_have_curves_and_are_compared_with_their_
     assert words in texts(app)
     assert words in finished.html_report(run_id)
     app = tab(app, "Curves")
-    assert not app.exception
     assert {"results.shares", "results.sources"} <= {chart.key for chart in app.get("plotly_chart")}
 
 
 def test_the_curves_of_several_trainings_are_in_one_chart(run_id: str) -> None:
     app = tab(opened(PAGE), "Training curves")
-    assert not app.exception
     arms = app.multiselect(key="results.overlay.runs")
     assert len(arms.value) == 6
     arms.set_value([arm(run_id, "none")]).run()
@@ -217,7 +211,6 @@ def test_two_arms_are_compared_by_type_with_intervals_and_by_decoding_for_expert
             result["test"]["decodings"] = {"viterbi": [50.25 + n] * 3, "constrained": [60.5, 61.5, 62.5 + 3 * n]}
             finished.returned(run, result)
     app = tab(opened(PAGE), "By type")
-    assert not app.exception
     said = texts(app)
     assert "&lt;b&gt;COURT&lt;/b&gt;" in said
     assert "<b>COURT" not in said
@@ -244,7 +237,6 @@ def rows(run_id: str) -> list[str]:
 
 def test_sentences_are_shown_beside_each_other_with_their_mistakes_counted_and_filtered(run_id: str) -> None:
     app = tab(opened(PAGE), "Sentences")
-    assert not app.exception
     a, b = (str(app.selectbox(key=f"results.beside.{side}.{rows(run_id)[0]}").value) for side in "ab")
     every = results.side_by_side(a, 1, b, 1)
     assert f"{sum(row.differs for row in every):,} of 150" in texts(app)
@@ -293,7 +285,6 @@ def test_everything_can_be_exported_and_a_copy_that_fails_hides_nothing(
         raise ConfigError("exports: there is no room; free some.")
 
     app = tab(opened(PAGE), "Download")
-    assert not app.exception
     ends = [re.sub(r".*\((\.\w+)\)", r"\1", button.proto.label) for button in app.get("download_button")]
     assert ends == [".pdf", ".docx", ".html", ".csv", ".md", ".zip"]
     with monkeypatch.context() as patch:
@@ -347,7 +338,6 @@ def test_a_run_whose_parts_are_gone_is_said_to_be_not_reproducible(run_id: str) 
     corpora.remove(corpora.roles()["dev"])
     assert "the taggers of random 10" in results.missing(run_id)
     app = opened(PAGE)
-    assert not app.exception
     for said in (seen(app), unescape(finished.html_report(run_id))):
         assert "the taggers of random 10" in said
 
@@ -358,13 +348,11 @@ def test_a_lone_training_is_not_compared_with_itself_but_two_of_its_seeds_may_be
     assert results.failed_seeds(run.id) == [3]
     assert run.result()["test"]["mean"] == pytest.approx(sum(run.result()["test"]["micro_f1"]) / 3)  # it counts
     app = opened(PAGE)
-    assert not app.exception
     assert not app.error
     assert {"A", "B"}.isdisjoint(box.label for box in app.selectbox)
     assert not app.get("plotly_chart")
     assert f"{results.type_scores((run.id,), (run.id,))[0].a:.2f}" in texts(app)
     app = tab(app, "Sentences")
-    assert not app.exception
     said = texts(app)
     wrong = [row for row in results.side_by_side(run.id, 1, run.id, 1) if row.wrong_a]
     assert f"{len(wrong)} of 150" in said
@@ -396,7 +384,6 @@ def test_trainings_of_other_settings_are_compared_with_a_warning_that_names_them
         RunStore(home),
     )
     app = opened(PAGE)  # no two trainings are taken for the answer of an experiment that is not finished
-    assert not app.exception
     assert app.tabs[0].label == "All trainings"
 
 

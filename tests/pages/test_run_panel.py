@@ -104,7 +104,6 @@ def test_a_running_run_shows_the_whole_the_part_the_pace_and_its_processes(
     monkeypatch.setattr(time, "time", lambda: 1_000_000 + 660.0)
     with Deeds(run.path, 1).at_work():
         app = opened(SELECTION)
-    assert not app.exception
     whole, part = app.main.get("progress")
     assert whole.proto.text == plain("Part 3 of 6, knn 10%: pre-training · 11 of about 12 min")
     assert whole.proto.value == 91
@@ -155,7 +154,6 @@ def test_home_lists_eight_runs_with_what_came_out_or_all_of_them(made: dict[str,
         options = {"corpora": (made["task"].fingerprint,), "init": "tiny", "seed": 100 + seed}
         finish(home, "pretrain", options, finished.constant(finished.pretrained()))
     app = opened("home.py")
-    assert not app.exception
     title = plain("Pre-train tiny on my task")
     assert texts(app).count(title) == 8
     app.toggle(key="home.all").set_value(True).run()
@@ -194,14 +192,12 @@ def select(made: dict[str, Corpus], budget: str) -> str:
 def test_no_run_is_shown_in_place_of_one_of_another_page_or_kind(home: Path, made: dict[str, Corpus]) -> None:
     run_id = select(made, "20%")
     app = opened_on(TRAINING, run_id)
-    assert not app.exception
     [link] = [each.proto for each in app.main.get("page_link") if run_id in each.proto.query_string]
     assert link.page == "Selection"
     experiment(home, made, LINES[:2])
     options = {"init": "tiny", "seeds": (1, 2), **{name: made[name].fingerprint for name in ("train", "dev")}}
     single = finish(home, "finetune", options, lambda context: fine_tuned())
     app = opened_on("pages/6_Results.py", single.id)
-    assert not app.exception
     assert "Leaderboard" not in [tab.label for tab in app.tabs]
 
 
@@ -213,10 +209,8 @@ def test_a_visit_keeps_its_selection_until_other_corpora_are_in_use(made: dict[s
     assert app.run().selectbox(key=f"selection.which.{older}").value == older
     facade_corpora.set_role("task", seal(["Another task ."] * 3, "another").fingerprint)
     app.run()
-    assert not app.exception
     assert not app.metric
     app.button(key="selection.run.latest").click().run()
-    assert not app.exception
     assert app.metric
 
 
@@ -230,13 +224,11 @@ def test_another_run_is_picked_in_the_list(home: Path, made: dict[str, Corpus]) 
     assert len(set(choice.options)) == 2
     assert not [run.id for run in (older, newer) if run.id[-4:] in " ".join(choice.options)]  # titles, no hashes
     choice.set_value(older.id).run()
-    assert not app.exception
     assert older.id in app.query_params["run"]
 
 
 @pytest.mark.parametrize(("page", "then"), [("4_Explore", "Selection"), ("6_Results", "Training")])
 def test_a_page_without_runs_leads_to_what_makes_them(page: str, then: str, made: dict[str, Corpus]) -> None:
     app = opened(f"pages/{page}.py")
-    assert not app.exception
     assert [link.proto.page for link in app.main.get("page_link")] == [then]
     assert not app.button
