@@ -92,8 +92,6 @@ def test_from_a_file_to_an_export(
 ) -> None:
     monkeypatch.setenv("WINNOW_HOME", str(server.home))
     (server.data / "domain.txt").write_text("\n".join([*NASTY, *lines(300, 1)]), encoding="utf-8")
-    task = Library(server.home).seal(map(sentence, [*NASTY, *lines(40, 2)]), name="my task", origin={})
-    corpora.set_role("task", task.fingerprint)
     page.goto(server.url + "/Corpora")
     settled(page)
     page.get_by_test_id("stFileUploaderDropzoneInput").set_input_files(server.data / "domain.txt")
@@ -102,6 +100,8 @@ def test_from_a_file_to_an_export(
     expect(page.get_by_text(NASTY[1])).to_be_visible()
     press(page, "Import")
     use(page, "Import domain", "Domain corpus")
+    task = Library(server.home).seal(map(sentence, [*NASTY, *lines(40, 2)]), name="my task", origin={})
+    corpora.set_role("task", task.fingerprint)
     page.get_by_test_id("stSidebar").get_by_role("link", name="Selection").click()
     select(page, "ngram-perplexity")
     expect(page.get_by_test_id("stVegaLiteChart")).to_have_count(2)

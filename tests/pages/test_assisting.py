@@ -15,7 +15,7 @@ from core.text.sentence import Entity
 from pages.ui.runs.outcome import outcome
 from tests.conftest import sealer, sentence
 from tests.homes import Homes
-from tests.pages.test_pages import commands_on, opened, texts
+from tests.pages.test_pages import codes, opened, texts
 from tests.recipes.test_skl_recipe import AWAY, HOME
 
 PAGE = "pages/8_Assisting.py"
@@ -84,7 +84,7 @@ def test_types_of_one_corpus_are_mapped_by_hand_or_by_a_file(
 
 
 def test_a_moved_threshold_changes_the_counts_without_a_new_run_and_no_text_is_markup(made: Mapping[str, str]) -> None:
-    app = opened(PAGE)
+    app = opened(PAGE, {"assisting.command": True})
     assert not app.error
     metrics = [metric.value for metric in app.metric]
     assert {"3", "67%"} <= set(metrics)  # kept, and kept because nothing is shared
@@ -105,7 +105,7 @@ def test_a_moved_threshold_changes_the_counts_without_a_new_run_and_no_text_is_m
     app.slider(key="assisting.line").set_value(9.4).run()
     assert {"6", "0"} <= {metric.value for metric in app.metric}
     assert app.dataframe[0].value["entity"].tolist() == ["rome"]
-    assert "--threshold 9.4 --output kept.conll" in " ".join(commands_on(app))
+    assert "--threshold 9.4 --output kept.conll" in " ".join(codes(app))
     assert [run.id for run in runs.listed()] == before
 
 
@@ -134,9 +134,9 @@ def test_trainings_on_borrowed_sentences_are_shown_and_started(
 @pytest.mark.usefixtures("expert")
 def test_scores_that_were_made_within_another_run_are_shown_when_they_are_asked_for(made: Mapping[str, str]) -> None:
     """`runs.start` returns a finished part of another run."""
-    app = opened(PAGE)
-    assert "--unit" not in " ".join(commands_on(app)[:1])
+    app = opened(PAGE, {"assisting.command": True})
+    assert "--unit" not in " ".join(codes(app)[:1])
     app.selectbox(key=f"assisting.assisting.{made['primary']}").select(made["assisting"]).run()
     app.selectbox(key="assisting.unit").select("surface")
     app.button(key="assisting.start").click().run()
-    assert [command for command in commands_on(app) if "skl" in command and "--unit surface" in command]
+    assert [command for command in codes(app) if "skl" in command and "--unit surface" in command]

@@ -28,7 +28,7 @@ from tests.conftest import sentence
 from tests.finished import NASTY, SEEDS, TIMED, at_work, fine_tuned, finish, read_by_lot, tuned
 from tests.finished import corpora as finished_corpora
 from tests.finished_bias import contracts, measured
-from tests.pages.test_pages import commands_on, keys, opened, opened_on, texts
+from tests.pages.test_pages import codes, keys, opened, opened_on, texts
 
 PAGE = "pages/7_Bias.py"
 
@@ -120,7 +120,7 @@ def test_what_labels_teach_is_shown_in_numbers_bars_and_sentences(run: str) -> N
     assert len(app.get("plotly_chart")) == 3
     picker = app.selectbox(key=f"bias.bar.{run}.False")
     assert len(picker.options) == len(bars)
-    picker.select(("", int(found.bars[0]))).run()
+    picker.select(("", int(found.bars[0])))
     app.slider(key=f"bias.x.{run}").set_range(0.5, 1.0).run()
     assert set(app.dataframe[0].value["type"]) == {"PARTY"}
     html = raw_html(app)
@@ -233,7 +233,7 @@ def test_a_rebuild_shows_its_pools_and_what_changed_and_an_earlier_one_can_be_sh
     options = {"train": corpus.fingerprint, "difficulty": run, "method": "random2low"}
     older, newer = (facade_runs.execute("rebuild", {**options, "rate": rate}) for rate in (0.1, 0.2))
     assert newer.result()["changed"] > older.result()["changed"] > 0
-    app = opened(PAGE)
+    app = opened(PAGE, {"bias.rebuilt.command": True})
     assert not app.error
     assert "62 of 123 mentions" in texts(app)  # that were measured
     assert "25 of 123 mentions" in texts(app)  # that are to be changed
@@ -244,12 +244,11 @@ def test_a_rebuild_shows_its_pools_and_what_changed_and_an_earlier_one_can_be_sh
     app.selectbox(key=f"bias.which.{newer.id}").set_value(older.id).run()
     assert "run" not in app.query_params  # the address stays the measurement's
     assert app.selectbox(key=f"bias.which.{older.id}").value == older.id
-    assert "--rate 0.1" in " ".join(commands_on(app))
+    assert "--rate 0.1" in " ".join(codes(app))
 
 
 def test_low_share_cannot_start_without_enough_sentences_or_without_its_own_test_set(run: str) -> None:
-    app = opened(PAGE)
-    app.selectbox(key="bias.rebuild.method").set_value("low-share").run()
+    app = opened(PAGE, {"bias.rebuild.method": "low-share"})
     assert app.button(key="bias.rebuild.start").disabled
     app.number_input(key="bias.rebuild.low-share.size").set_value(3)
     app.slider(key="bias.rate.low-share").set_value(90).run()  # every sentence of this corpus has a low-CEIM mention

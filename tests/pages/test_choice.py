@@ -15,17 +15,17 @@ from streamlit.testing.v1 import AppTest
 
 from core.cli.main import run_main
 from core.corpora.library import Library
-from core.facade import choices, runs, selections
+from core.facade import choices, road, runs, selections
 from core.facade import corpora as facade_corpora
 from core.facade.errors import ConfigError
 from core.facade.selections import Budget
-from pages.ui.widgets import plain
 from tests import finished
 from tests.conftest import Seal, sentence
-from tests.pages.test_pages import commands_on, opened, texts
+from tests.pages.test_pages import codes, opened, texts
 
 PAGE = "pages/3_Selection.py"
 WORDS = ["court", "contract", "goal", "league", "buyer", "seller", "clause", "match"]
+COMMAND = "selection.command"
 LONG = "threshold:0.4836821188889929"
 
 
@@ -76,7 +76,7 @@ def downloads(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, bytes]]:
 
 
 def shown_command(app: AppTest) -> list[str]:
-    return shlex.split(commands_on(app)[-1])
+    return shlex.split(codes(app)[-1])
 
 
 def typed(words: list[str], folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -92,8 +92,7 @@ def as_downloaded(
     budget: str, kind: str, downloads: list[tuple[str, bytes]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The page's download and the file of the command that it shows are the same, to the byte and in name."""
-    app = opened(PAGE)
-    app.segmented_control(key="selection.format").set_value(kind).run()
+    app = opened(PAGE, {"selection.format": kind, COMMAND: True})
     assert not app.error
     written = typed(shown_command(app), tmp_path, monkeypatch)
     name, sent = downloads[-1]
@@ -143,8 +142,7 @@ def test_the_shown_command_keeps_the_order_that_diversity_made_and_writes_the_sa
 ) -> None:
     options = {**corpora, "strategy": "random", "budget": "5%", "diversity": "quota", "encoder": "tiny"}
     selections.keep_budget(runs.execute("select", options).id, "12.5%")
-    app = opened(PAGE)
-    app.segmented_control(key="selection.format").set_value("folder").run()
+    app = opened(PAGE, {"selection.format": "folder", COMMAND: True})
     app.button(key="selection.export").click().run()
     written = typed(shown_command(app), tmp_path, monkeypatch)
     [kept] = (home / "exports").iterdir()
@@ -155,17 +153,15 @@ def test_the_shown_command_keeps_the_order_that_diversity_made_and_writes_the_sa
 def test_a_moved_slider_is_kept_on_every_page_until_it_is_moved_back(
     select: str, downloads: list[tuple[str, bytes]]
 ) -> None:
-    app = opened(PAGE)
+    app = opened(PAGE, {COMMAND: True})
     app.slider[0].set_value(30.2).run()
     app.switch_page("pages/1_Corpora.py").run()
     app.switch_page(PAGE).run()
-    for shown in (app, opened(PAGE)):
-        assert shown.metric[0].value == "61"
-        assert shown.slider[0].value == pytest.approx(30.2)
-        assert shown.query_params["choice"] == select
-    assert "--budget 30.2%" in commands_on(app)[-1]
+    assert app.metric[0].value == "61"
+    assert app.slider[0].value == pytest.approx(30.2)
+    assert app.query_params["choice"] == select
     assert downloads[-1][0] == f"choice-{select[-4:]}-30.2pct.txt"
-    assert plain("30.2%") in texts(opened("home.py"))
+    assert road.stops()[1].known.startswith("61 of 203 sentences")
     corpus = selections.seal(select)
     texts_of = [sentence.text for batch in corpus.batches() for sentence in batch]
     rows = selections.choose(select, "30.2%").rows
@@ -192,17 +188,19 @@ def test_an_address_with_a_budget_shows_that_budget_if_it_is_one(select: str, co
 
 
 def test_another_unit_keeps_the_selection_and_a_budget_of_nothing_is_refused(select: str) -> None:
-    app = opened(PAGE)
-    app.slider[0].set_value(30.2).run()
+    selections.keep_budget(select, "30.2%")
     rows = selections.chosen(select).rows.tolist()
-    for unit in ("sentences", "threshold", "fraction", "tokens"):
-        app.segmented_control(key=f"selection.unit.{select}").set_value(unit).run()
-        assert not app.error
-        assert Budget.parse(selections.kept_budget(select)).unit == unit
+    for unit in ("sentences", "threshold", "fraction"):
+        selections.keep_budget(select, selections.budget_in(select, unit))
         now = selections.chosen(select).rows.tolist()
         assert now[: len(rows)] == rows
         assert len(now) - len(rows) <= 1  # a score is rounded so that the last one stays in
+    app = opened(PAGE)
+    app.segmented_control(key=f"selection.unit.{select}").set_value("tokens").run()
+    assert not app.error
     before = selections.kept_budget(select)
+    assert Budget.parse(before).unit == "tokens"
+    assert selections.chosen(select).rows.tolist()[: len(rows)] == rows
     app.number_input(key=f"selection.amount.{select}.tokens").set_value(1).run()
     assert len(app.error) == 1
     assert len(app.get("vega_lite_chart")) == 2
@@ -239,18 +237,12 @@ def test_a_spoilt_file_counts_as_no_choice(select: str) -> None:
         assert selections.kept_budget(select) == "20%"
 
 
-def widgets(app: AppTest, part: str) -> AppTest:
-    """The page with a popover of the choice open: aside or more."""
-    app.session_state[f"selection.choice.{part}"] = True
-    return app.run()
-
-
 def test_a_selection_is_saved_under_a_name_renamed_and_removed(select: str) -> None:
     selections.keep_budget(select, "30.2%")
-    app = widgets(opened(PAGE), "aside")
+    app = opened(PAGE, {"selection.choice.aside": True})
     [name] = [field for field in app.text_input if (field.key or "").startswith("selection.choice.name.")]
     assert name.value == "30.2% by random"
-    name.set_value("Leases").run()
+    name.set_value("Leases")
     app.button(key="selection.choice.keep").click().run()
     [kept] = [each for each in choices.listed() if not each.first]
     assert (kept.name, kept.budget) == ("Leases", "30.2%")
@@ -259,14 +251,14 @@ def test_a_selection_is_saved_under_a_name_renamed_and_removed(select: str) -> N
     assert app.query_params["choice"] == select
     with pytest.raises(ConfigError, match="is called"):
         choices.keep(select, "leases")
-    app = widgets(opened(PAGE), "more")
+    app = opened(PAGE, {"selection.choice.more": True})
     assert "selection.choice.remove" not in [button.key for button in app.button]  # the run's own selection
     [name] = [field for field in app.text_input if (field.key or "").startswith("selection.choice.called.")]
-    name.set_value("First").run()
+    name.set_value("First")
     app.button(key="selection.choice.rename").click().run()
     assert choices.at(select).name == "First"
     choices.take_up(kept.id)
-    app = widgets(opened(PAGE), "more")
+    app = opened(PAGE, {"selection.choice.more": True})
     app.button(key="selection.choice.remove").click().run()
     assert [each.id for each in choices.listed()] == [select]
     assert app.query_params["choice"] == select
@@ -278,7 +270,7 @@ def test_the_selection_that_is_taken_up_is_what_all_pages_command_and_export_spe
     kept = choices.keep(select, "Leases")
     selections.keep_budget(kept.id, "30.2%")
     selections.edit(kept.id, "remove", selections.chosen(kept.id).rows[:3])
-    app = opened(PAGE)
+    app = opened(PAGE, {COMMAND: True})
     assert app.metric[0].value == "41"
     app.selectbox(key=f"selection.which.{select}").set_value(kept.id).run()
     assert app.metric[0].value == "58"
@@ -290,8 +282,7 @@ def test_the_selection_that_is_taken_up_is_what_all_pages_command_and_export_spe
     assert len(written.read_bytes().splitlines()) == 58
     app.switch_page("pages/4_Explore.py").run()
     assert app.session_state["explore.shown"] == kept.id
-    assert plain("Leases: 58 of 203") in texts(opened("home.py"))
-    assert opened(PAGE).metric[0].value == "58"  # another window: it is the project's current one
+    assert "Leases: 58 of 203" in road.stops()[1].known  # it is the project's current one
 
 
 def test_an_address_names_the_selection_to_train_on_or_says_that_it_is_gone(select: str) -> None:
@@ -311,10 +302,5 @@ def test_an_address_names_the_selection_to_train_on_or_says_that_it_is_gone(sele
 def test_a_selection_says_that_a_training_used_it_before_it_was_changed(select: str, home: Path) -> None:
     options = {"corpora": (selections.seal(select).fingerprint,), "init": "tiny"}
     finished.finish(home, "pretrain", options, finished.constant(finished.pretrained()))
-    assert not said_before(opened(PAGE))
     selections.keep_budget(select, "30%")
-    assert said_before(opened(PAGE))
-
-
-def said_before(app: AppTest) -> bool:
-    return "an earlier version of this selection (41 sentences)" in texts(app)
+    assert "an earlier version of this selection (41 sentences)" in texts(opened(PAGE))

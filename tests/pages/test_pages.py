@@ -18,8 +18,7 @@ from core.facade import corpora, deliver, insights, runs, selections, uploads
 from core.facade.errors import ConfigError, InputError
 from core.facade.home import store
 from core.recipes.base import register
-from core.runs.data import Data
-from core.runs.events import EventLog, Kind
+from core.runs.events import EventLog
 from core.runs.lock import Worker
 from core.text.sentence import Entity, Sentence, sentence_id
 from pages.ui import frame
@@ -52,14 +51,6 @@ def opened_on(page: str, run_id: str, state: Mapping[str, Any] | None = None) ->
 def codes(app: AppTest) -> list[str]:
     """Return the commands and other texts of a page that can be copied."""
     return [code.value for code in app.code]
-
-
-def commands_on(app: AppTest) -> list[str]:
-    """Commands of a page, each opened first, and all else that stands there to be copied."""
-    for more in app.expander:
-        if more.label == "The same on the command line":
-            app.session_state[more.proto.id.split("-", 2)[-1]] = True
-    return [code.value for code in app.run().code]
 
 
 def texts(app: AppTest) -> str:
@@ -229,32 +220,18 @@ def test_a_file_that_is_no_text_is_refused_and_the_next_one_is_taken(trio: dict[
     assert "Der Käufer zahlt." in texts(app)
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "where"),
-    [
-        ("latin.txt", "A line.\nUn café.\n".encode("latin-1"), "latin.txt line 2: byte 0xe9"),
-        ("mixed.conll", b"Ada B-PER\nLovelace L-PER\n\nBob E-PER\nleft O\n\n", "Line 4: BIOES tags"),
-    ],
-)
-def test_first_rows_that_cannot_be_taken_name_their_line(name: str, content: bytes, where: str, home: Path) -> None:
+def test_a_label_scheme_is_asked_for_only_if_the_tags_leave_a_doubt(home: Path) -> None:
     app = opened(CORPORA)
-    app.file_uploader[0].upload(name, content).run()
-    assert plain(where) in app.warning[0].value
-
-
-@pytest.mark.parametrize(
-    ("tags", "asked"), [(("B-PER", "I-PER", "O", "B-LOC"), False), (("B-PER", "O", "I-LOC", "O"), True)]
-)
-def test_a_label_scheme_is_asked_for_only_if_the_tags_leave_a_doubt(tags: tuple[str, ...], asked: bool) -> None:
-    rows = "".join(f"w{i} {tag}\n" for i, tag in enumerate(tags)) + "\n"
-    app = opened(CORPORA)
-    app.file_uploader[0].upload("tags.conll", (rows * 3).encode()).run()
-    box = next(box for box in app.selectbox if box.label == "Label scheme")
-    assert (box.value is None) == asked
-    if asked:
-        app.button(key="corpora.submit").click().run()
-        assert len(app.error) == 1
-        assert not runs.listed("add")
+    app.file_uploader[0].upload("mixed.conll", b"Ada B-PER\nLovelace L-PER\n\nBob E-PER\nleft O\n\n").run()
+    assert plain("Line 4: BIOES tags") in app.warning[0].value
+    for tags, asked in ((("B-PER", "I-PER", "O", "B-LOC"), False), (("B-PER", "O", "I-LOC", "O"), True)):
+        rows = "".join(f"w{i} {tag}\n" for i, tag in enumerate(tags)) + "\n"
+        app = opened(CORPORA)
+        app.file_uploader[0].upload("tags.conll", (rows * 3).encode()).run()
+        assert (next(box for box in app.selectbox if box.label == "Label scheme").value is None) == asked
+    app.button(key="corpora.submit").click().run()
+    assert len(app.error) == 1
+    assert not runs.listed("add")
 
 
 def test_a_path_is_typed_or_chosen_step_by_step_only_below_the_allowed_folders(
@@ -268,8 +245,7 @@ def test_a_path_is_typed_or_chosen_step_by_step_only_below_the_allowed_folders(
     for part in ("train", "dev"):
         (root / f"{part}.conll").write_text("Ada B-PER\nsues O\n\n", encoding="utf-8")
     monkeypatch.setenv("WINNOW_DATA_DIRS", str(root))
-    app = opened(CORPORA)
-    app.segmented_control(key="corpora.source").set_value("A path on this machine").run()
+    app = opened(CORPORA, {"corpora.source": "A path on this machine"})
     assert plain(str(root)) in texts(app)
 
     def steps(*entries: str) -> list[str]:
@@ -398,14 +374,14 @@ def test_a_selection_is_shown_moved_compared_and_exported_without_a_new_run(
     assert {row["row"] for row in found.only_in_a} <= ours - theirs
     assert {row["row"] for row in found.only_in_b} <= theirs - ours
     before = [run.id for run in runs.listed()]
-    app = opened_on(SELECTION, chosen)
+    app = opened_on(SELECTION, chosen, {"selection.command": True})
     assert app.metric[0].value == "12"
-    assert "--strategy random" in commands_on(app)[-1]
+    assert "--strategy random" in codes(app)[-1]
     app.selectbox(key="selection.other").select(other).run()
     assert f"{found.both:,} of {len(ours):,}" in texts(app)
-    app.slider[0].set_value(33.3).run()
-    assert app.metric[0].value == "20"
+    app.slider[0].set_value(33.3)
     app.segmented_control(key="selection.format").set_value("folder").run()
+    assert app.metric[0].value == "20"
     written = deliver.exports() / f"choice-{chosen[-4:]}-33.3pct"
     written.write_text("a file in the place of the folder")
     app.button(key="selection.export").click().run()
@@ -439,9 +415,8 @@ def test_an_expert_picks_a_strategy_with_its_options_and_the_samples_corpora(hom
     app.button(key="home.sample.legal").click().run()
     roles = corpora.roles()
     assert set(roles) == {"task", "domain", "train", "dev", "test"}
-    app = opened(SELECTION)
+    app = opened(SELECTION, {"selection.strategy": "ngram-perplexity"})
     assert all(app.selectbox(key=f"selection.{role}.{roles[role]}").value == roles[role] for role in roles)
-    app.selectbox(key="selection.strategy").select("ngram-perplexity").run()
     assert app.get_by_key("selection.ngram-perplexity.order")
     app.text_input(key="selection.budget").set_value("lots")
     app.button(key="selection.start").click().run()
@@ -449,21 +424,20 @@ def test_an_expert_picks_a_strategy_with_its_options_and_the_samples_corpora(hom
     assert not runs.listed("select")
 
 
-@pytest.mark.parametrize("ending", [None, ("failed", {"error": NASTY})])
-def test_a_selection_that_died_or_failed_says_so_and_can_be_resumed(
-    ending: tuple[Kind, Data] | None, trio: dict[str, Corpus]
-) -> None:
+def test_a_selection_that_failed_says_why_and_can_be_resumed(trio: dict[str, Corpus]) -> None:
     recipe = runs.RECIPES["select"]
     config = {"task": trio["task"].fingerprint, "domain": trio["domain"].fingerprint, "strategy": "random"}
     run = register(recipe, recipe.config.parse(config), store())
     with EventLog(run.events_file) as log:
         log.append("started", {"pid": 2**22 + 1, "created": 0.0})
-        if ending:
-            log.append(*ending)
     app = opened(SELECTION)
+    assert "without a word" in texts(app)
+    with EventLog(run.events_file) as log:
+        log.append("failed", {"error": NASTY})
+    app.run()
     assert "selection.run.resume" in keys(app)
     assert "<img" not in texts(app)
-    assert (plain(NASTY) in app.error[0].value) if ending else ("without a word" in texts(app))
+    assert plain(NASTY) in app.error[0].value
 
 
 def test_a_bug_becomes_a_neutral_card_and_a_log(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:

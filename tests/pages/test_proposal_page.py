@@ -147,8 +147,7 @@ def test_a_folder_by_its_path_is_proposed_too_and_stays_as_it_is(home: Path, tmp
     folder.mkdir()
     for name, data in FILES.items():
         (folder / name).write_bytes(data)
-    app = opened(CORPORA)
-    app.segmented_control(key="corpora.source").set_value("A path on this machine").run()
+    app = opened(CORPORA, {"corpora.source": "A path on this machine"})
     app.text_input[0].set_value(str(folder))
     app.button(key="corpora.look").click().run()
     assert parts(app) == {"mine.conll": intake.DIVIDE, "pile.txt": "domain"}

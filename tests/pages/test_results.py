@@ -27,7 +27,7 @@ from core.runs.store import RunStore
 from pages.ui.widgets import plain
 from tests import finished
 from tests.conftest import entities_of
-from tests.pages.test_pages import commands_on, opened, texts
+from tests.pages.test_pages import codes, opened, texts
 
 PAGE = "pages/6_Results.py"
 
@@ -58,6 +58,11 @@ def tab(app: AppTest, name: str) -> AppTest:
     """The page with another tab open, which only a browser can click."""
     app.session_state["results.tab"] = name
     return app.run()
+
+
+def on_tab(name: str) -> AppTest:
+    """Draw the page once, with a tab open."""
+    return opened(PAGE, {"results.tab": name})
 
 
 def seen(app: AppTest) -> str:
@@ -134,11 +139,11 @@ def test_a_type_that_no_arm_finds_is_named_and_comparisons_open_on_the_claimed_a
     lines = [("none", "", 0), ("random", "10", 300), ("classifier", "10", 60)]  # random is first by dev F1
     run_id = finished.experiment(home, made, lines, never="<b>COURT</b>").id
     assert results.board(run_id).leaderboard[0].arm == "random"
-    app = tab(opened(PAGE), "By type")
+    app = on_tab("By type")
     first, second = (next(box for box in app.selectbox if box.label == side) for side in "AB")
     assert (first.value, second.value) == (arm(run_id, "classifier", "10"), arm(run_id, "none"))
     n, labelled = made["test"].types["<b>COURT</b>"], made["train"].types["<b>COURT</b>"]
-    app = tab(app, "Leaderboard")
+    app = opened(PAGE)
     assert [f"<b>COURT</b> ({n} in the test set, {labelled} " in unescape(each.value) for each in app.warning] == [True]
     page = finished.html_report(run_id)
     assert f"&lt;b&gt;COURT&lt;/b&gt; ({n} in the test set" in page
@@ -155,15 +160,15 @@ def test_a_mean_is_rounded_once_and_the_same_on_every_tab(run_id: str) -> None:
                 row |= {"micro_f1": [64.274, 64.275, 64.2755], "sd": 0.001}
                 row["mean"] = 64.275 if run == name else sum(row["micro_f1"]) / 3
         finished.returned(runs.get(run), told)
-    app = opened(PAGE)
-    for said in (finished.html_report(run_id), texts(app), texts(tab(app, "All trainings"))):
+    trainings = on_tab("All trainings")
+    for said in (finished.html_report(run_id), texts(opened(PAGE)), texts(trainings)):
         assert "64.27 ± 0.00" in said
         assert "64.28" not in said
-    assert texts(app).count("<tr>") >= 1 + 7  # every training of it
+    assert texts(trainings).count("<tr>") >= 1 + 7  # every training of it
 
 
 def test_more_text_is_judged_only_if_pre_trainings_were_repeated(run_id: str) -> None:
-    app = tab(opened(PAGE), "Curves")
+    app = on_tab("Curves")
     assert len(app.get("plotly_chart")) == 2
     app.number_input(key="results.worth").set_value(1e9).run()
     assert "not worth it" not in texts(app)
@@ -187,12 +192,13 @@ def test_shares_of_low_ceim_and_sources_have_curves_and_are_compared_with_their_
     app = opened(PAGE)
     assert words in texts(app)
     assert words in finished.html_report(run_id)
-    app = tab(app, "Curves")
+    app = on_tab("Curves")
     assert {"results.shares", "results.sources"} <= {chart.key for chart in app.get("plotly_chart")}
 
 
 def test_the_curves_of_several_trainings_are_in_one_chart(run_id: str) -> None:
-    app = tab(opened(PAGE), "Training curves")
+    app = on_tab("Training curves")
+    assert not app.warning  # arms of one experiment
     arms = app.multiselect(key="results.overlay.runs")
     assert len(arms.value) == 6
     arms.set_value([arm(run_id, "none")]).run()
@@ -210,7 +216,8 @@ def test_two_arms_are_compared_by_type_with_intervals_and_by_decoding_for_expert
             result = run.result()
             result["test"]["decodings"] = {"viterbi": [50.25 + n] * 3, "constrained": [60.5, 61.5, 62.5 + 3 * n]}
             finished.returned(run, result)
-    app = tab(opened(PAGE), "By type")
+    app = on_tab("By type")
+    assert not app.warning  # arms of one experiment
     said = texts(app)
     assert "&lt;b&gt;COURT&lt;/b&gt;" in said
     assert "<b>COURT" not in said
@@ -236,7 +243,7 @@ def rows(run_id: str) -> list[str]:
 
 
 def test_sentences_are_shown_beside_each_other_with_their_mistakes_counted_and_filtered(run_id: str) -> None:
-    app = tab(opened(PAGE), "Sentences")
+    app = on_tab("Sentences")
     a, b = (str(app.selectbox(key=f"results.beside.{side}.{rows(run_id)[0]}").value) for side in "ab")
     every = results.side_by_side(a, 1, b, 1)
     assert f"{sum(row.differs for row in every):,} of 150" in texts(app)
@@ -284,7 +291,7 @@ def test_everything_can_be_exported_and_a_copy_that_fails_hides_nothing(
     def full(*given: object, **more: object) -> Path:
         raise ConfigError("exports: there is no room; free some.")
 
-    app = tab(opened(PAGE), "Download")
+    app = opened(PAGE, {"results.tab": "Download", "results.command": True})
     ends = [re.sub(r".*\((\.\w+)\)", r"\1", button.proto.label) for button in app.get("download_button")]
     assert ends == [".pdf", ".docx", ".html", ".csv", ".md", ".zip"]
     with monkeypatch.context() as patch:
@@ -294,7 +301,7 @@ def test_everything_can_be_exported_and_a_copy_that_fails_hides_nothing(
     assert len(app.get("download_button")) == 6
     app.button(key="results.take.copy").click().run()
     assert (Path([code.value for code in app.code][-1]) / "config.json").exists()
-    assert any("core experiment" in command for command in commands_on(app))
+    assert any("core experiment" in command for command in codes(app))
     with zipfile.ZipFile(io.BytesIO(deliver.zip_model(rows(run_id)[0]))) as file:
         assert "config.json" in file.namelist()
 
@@ -352,7 +359,7 @@ def test_a_lone_training_is_not_compared_with_itself_but_two_of_its_seeds_may_be
     assert {"A", "B"}.isdisjoint(box.label for box in app.selectbox)
     assert not app.get("plotly_chart")
     assert f"{results.type_scores((run.id,), (run.id,))[0].a:.2f}" in texts(app)
-    app = tab(app, "Sentences")
+    app = on_tab("Sentences")
     said = texts(app)
     wrong = [row for row in results.side_by_side(run.id, 1, run.id, 1) if row.wrong_a]
     assert f"{len(wrong)} of 150" in said
@@ -377,7 +384,7 @@ def test_trainings_of_other_settings_are_compared_with_a_warning_that_names_them
     finished.tuned(home, made, "minilm", 0.6)
     app = opened(PAGE)
     assert not app.warning  # two that were trained alike are first
-    assert tab(app, "Training curves").warning
+    assert on_tab("Training curves").warning
     register(
         runs.RECIPES["experiment"],
         runs.RECIPES["experiment"].config.parse({**marks(made), "encoder": "tiny"}),
@@ -389,12 +396,6 @@ def test_trainings_of_other_settings_are_compared_with_a_warning_that_names_them
 
 def marks(made: Mapping[str, Corpus]) -> dict[str, str]:
     return {name: corpus.fingerprint for name, corpus in made.items()}
-
-
-def test_arms_of_one_experiment_are_compared_without_a_warning(run_id: str) -> None:
-    app = opened(PAGE)
-    for name in ("By type", "Training curves"):
-        assert not tab(app, name).warning
 
 
 def test_novelty_is_by_words_in_any_case(home: Path) -> None:

@@ -20,12 +20,11 @@ from pages.ui.results.take import NO_MODELS
 from pages.ui.results.trial import READ, TRIES
 from pages.ui.runs.words import title
 from tests.homes import Homes
-from tests.pages.test_pages import opened, texts
-from tests.pages.test_results import tab
+from tests.pages.test_pages import texts
+from tests.pages.test_results import on_tab
 from tests.searched import holding
 from tests.training.test_finetune import labelled
 
-PAGE = "pages/6_Results.py"
 FAST = {"init": "tiny", "learning_rate": 3e-3, "head_learning_rate": 3e-2, "batch_size": 8, "precision": "fp32"}
 
 
@@ -56,7 +55,7 @@ def taggers(homes: Homes, home: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[
 
 def typed(text: str, tagger: str, second: str | None = None) -> AppTest:
     """Draw the page after somebody has typed `text` and pressed the button."""
-    app = tab(opened(PAGE), "Try a sentence")
+    app = on_tab("Try a sentence")
     app.selectbox(key="results.try.model").set_value(tagger)
     app.selectbox(key="results.try.other").set_value(second)
     app.text_area(key="results.try.text").set_value(text)
@@ -96,13 +95,12 @@ def test_a_tagger_whose_model_is_gone_is_not_offered_and_one_can_be_trained_agai
 ) -> None:
     good, bad = taggers
     shutil.rmtree(deliver.model_folder(good))
-    app = opened(PAGE)
     for name, key in (("Try a sentence", "results.try.model"), ("Download", "results.take.model")):
-        box = tab(app, name).selectbox(key=key)
+        box = on_tab(name).selectbox(key=key)
         assert (len(box.options), box.value) == (1, bad)
     shutil.rmtree(deliver.model_folder(bad))
     for name in ("Try a sentence", "Download"):
-        app = tab(app, name)
+        app = on_tab(name)
         assert [info.value for info in app.info] == [NO_MODELS]
         assert not app.error
         assert not app.get("download_button")

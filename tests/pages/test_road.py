@@ -33,11 +33,12 @@ from tests.pages.test_results import seen
 KEPT = {"keep": ["near_duplicate"]}
 
 
-def on_home() -> tuple[str, list[tuple[str, str]]]:
-    """Return what Home says, and its links: page, query."""
+def on_home() -> tuple[str, list[tuple[str, str]], set[str | None]]:
+    """Return what Home says, its links (page, query), and the keys of its buttons."""
     app = opened("home.py")
     assert not app.error
-    return seen(app), [(link.proto.page, link.proto.query_string) for link in app.main.get("page_link")]
+    links = [(link.proto.page, link.proto.query_string) for link in app.main.get("page_link")]
+    return seen(app), links, keys(app) | {one.key for one in app.get("download_button")}
 
 
 def select(made: Mapping[str, Corpus], strategy: str = "random", budget: str = "9", **more: object) -> Run:
@@ -56,14 +57,14 @@ def test_each_stop_of_the_road_opens_with_what_it_needs(home: Path) -> None:
     assert [stop.open for stop in road.stops()] == [True, False, False, False]
     assert [row.reason for row in road.closer()] == ["", "", ""]
     made = finished.corpora(home)
-    said, links = on_home()
+    said, links, buttons = on_home()
     assert road.stops()[0].known in said
     assert [re.search(rf"\b{n}\b", said) is not None for n in (50, 90, 60, 190)] == [True] * 4  # sentences
     assert ("Selection", "") in links
-    assert "home.find" in keys(opened("home.py"))
+    assert "home.find" in buttons
     corpora.set_role("test", None)
     assert not road.stops()[2].open
-    assert "home.find" not in keys(opened("home.py"))
+    assert "home.find" not in on_home()[2]
     corpora.set_role("test", made["test"].fingerprint)
     corpora.remove(made["domain"].fingerprint)
     assert not road.stops()[0].ready
@@ -72,14 +73,14 @@ def test_each_stop_of_the_road_opens_with_what_it_needs(home: Path) -> None:
 
 def test_home_shows_the_answer_with_its_report_as_long_as_it_is_of_the_corpora_in_use(seal: Seal, home: Path) -> None:
     run = finished.experiment(home, finished.corpora(home), finished.LINES[:2])
-    said, links = on_home()
+    said, links, buttons = on_home()
     assert " ".join(results.finding(run.id).parts) in said
     assert ("Results", f"run={run.id}") in links
-    assert "home.report.pdf" in {one.key for one in opened("home.py").get("download_button")}
+    assert "home.report.pdf" in buttons
     corpora.set_role("task", seal(["Another task ."] * 3, "another").fingerprint)
     worth, report = road.stops()[2:]
     assert (worth.run, worth.ready, report.ready) == ("", False, False)
-    assert "home.report.pdf" not in {one.key for one in opened("home.py").get("download_button")}
+    assert "home.report.pdf" not in on_home()[2]
 
 
 def test_an_experiment_is_asked_again_with_more_repetitions_only_if_they_would_settle_it(
@@ -135,7 +136,7 @@ def test_a_selection_is_described_by_its_size_share_health_and_what_else_is_like
     stop = road.stops()[1]
     assert stop.run == run.id
     assert stop.known.startswith("9 of 90 sentences (10.0%), by random.")
-    said, links = on_home()
+    said, links, _ = on_home()
     assert stop.known in said
     assert ("Explore", f"choice={run.id}") in links
     measured = insights.health(run.id)
@@ -161,10 +162,9 @@ def test_a_saved_selection_stays_on_home_when_the_domain_corpus_changes(seal: Se
     run = select(finished.corpora(home))
     corpora.set_role("domain", seal([f"The lessor pays {n} euros ." for n in range(60)], "other").fingerprint)
     assert not road.stops()[1].run
-    said, links = on_home()
+    said, links, _ = on_home()
     assert "made from my domain" in said
     assert ("Explore", f"choice={run.id}") in links
-    opened("pages/4_Explore.py", choice=run.id)
 
 
 def test_a_running_selection_or_experiment_is_described_as_running(seal: Seal, home: Path) -> None:

@@ -136,7 +136,7 @@ def test_a_run_on_a_cluster_shows_its_machines_and_can_be_resumed_elsewhere(
     assert "ward3&lt;b&gt;" in texts(app)
     resumed = list[tuple[str, str]]()
     monkeypatch.setattr(runs, "resume", lambda run_id, on, agreed: resumed.append((run_id, on)))
-    app.selectbox(key="selection.run.where").select("local").run()
+    app.selectbox(key="selection.run.where").select("local")
     app.button(key="selection.run.resume").click().run()
     assert resumed == [(run.id, "local")]
     with EventLog(run.events_file) as log:

@@ -13,7 +13,7 @@ from pages.ui.widgets import plain, size
 from tests import finished
 from tests.finished import finish
 from tests.homes import Homes
-from tests.pages.test_pages import commands_on, opened, texts
+from tests.pages.test_pages import codes, opened, texts
 
 PAGE = "pages/10_Runs.py"
 
@@ -67,9 +67,8 @@ def corpora_of(three: list[Run]) -> Corpus:
 
 
 def test_a_run_is_named_and_its_name_is_shown_wherever_it_is_listed(home: Path, three: list[Run]) -> None:
-    app = opened(PAGE)
-    app.multiselect(key="runs.picked").set_value([three[2].id]).run()
-    begins, labelling = commands_on(app)
+    app = opened(PAGE, {"runs.picked": [three[2].id], "runs.command": True})
+    begins, labelling = codes(app)
     assert "core select " in begins
     assert begins.endswith(" --task 'my task' --domain 'my domain' --strategy random --budget 20")
     assert labelling == f"python -m core runs label {three[2].id} --name NAME --tag TAG --note TEXT"
@@ -86,13 +85,12 @@ def test_a_run_is_named_and_its_name_is_shown_wherever_it_is_listed(home: Path, 
 
 
 def test_several_runs_are_compared_pinned_and_archived_together(home: Path, three: list[Run]) -> None:
-    app = opened(PAGE)
-    app.multiselect(key="runs.picked").set_value([run.id for run in three[:2]]).run()
+    app = opened(PAGE, {"runs.picked": [run.id for run in three[:2]], "runs.diff.command": True})
     said = texts(app)
     assert "<td>epochs</td><td>3</td><td>4</td>" in said
     assert "<td>preset</td>" not in said  # custom in both
     assert len(app.get("vega_lite_chart")) == 1
-    assert f"runs diff {three[0].id} {three[1].id}" in unescape(" ".join(commands_on(app)))
+    assert f"runs diff {three[0].id} {three[1].id}" in unescape(" ".join(codes(app)))
     for pinned in (True, False):
         app.button(key="runs.pin").click().run()
         assert [labels.label_of(run.id).pinned for run in three] == [pinned, pinned, False]
@@ -103,8 +101,7 @@ def test_several_runs_are_compared_pinned_and_archived_together(home: Path, thre
 def test_a_removal_says_what_it_frees_and_what_needs_the_run(home: Path, three: list[Run]) -> None:
     marks = {name: three[2].manifest.config[name] for name in ("task", "domain")}
     finish(home, "map", {"selection": three[2].id, **marks}, lambda context: {})
-    app = opened(PAGE)
-    app.multiselect(key="runs.picked").set_value([three[2].id]).run()
+    app = opened(PAGE, {"runs.picked": [three[2].id]})
     parts, freed = removals.removal_alone(three[2].id)
     assert three[2] in parts
     assert freed >= labels.size(three[2])

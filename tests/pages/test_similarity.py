@@ -15,7 +15,7 @@ from pages.ui.widgets import plain
 from tests.conftest import Seal, sealer
 from tests.homes import Homes
 from tests.measures.test_contracts import FRUIT, METAL, chained
-from tests.pages.test_pages import NASTY, commands_on, opened, texts
+from tests.pages.test_pages import NASTY, codes, opened, texts
 
 PAGE = "pages/2_Similarity.py"
 DRAWN = {"draws": 1, "sizes": 0, "min_source_tokens": 1}
@@ -63,7 +63,7 @@ def test_the_form_starts_from_the_roles_without_what_winnow_made(
 
 
 def test_a_finished_comparison_shows_the_closest_source_first_and_no_name_as_markup(compared: str) -> None:
-    app = well(opened(PAGE))
+    app = well(opened(PAGE, {"similarity.command": True}))
     shown = texts(app)
     assert "orchard is closest to my&#45;task" in app.success[0].value
     assert shown.count("<small>closest</small>") >= 3
@@ -73,7 +73,7 @@ def test_a_finished_comparison_shows_the_closest_source_first_and_no_name_as_mar
     marked = [each.value for kind in ("markdown", "caption", "warning", "success") for each in getattr(app, kind)]
     assert "<img" not in " ".join([*marked, *(each.proto.body for each in app.get("html"))])
     assert "nan" not in shown.lower().replace("finance", "")
-    [command] = [text for text in commands_on(app) if text.startswith("python -m core similarity ")]
+    [command] = [text for text in codes(app) if text.startswith("python -m core similarity ")]
     assert "--target my-task --source orchard --source" in command
     assert "--draws 2 --sizes 1" in command
 

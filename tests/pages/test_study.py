@@ -45,10 +45,7 @@ def test_a_single_task_says_nothing_of_others_like_it(home: Path) -> None:
     app = opened_on(PAGE, run.id)
     assert "others like it" in seen(app)
     for tab in ("Download", "All trainings"):
-        app.session_state["results.tab.study"] = tab
-        app.run()
-    app.session_state["results.tab.study"] = "Study"
-    app.run()
+        opened_on(PAGE, run.id, {"results.tab.study": tab})
     assert len(app.get("plotly_chart")) == 1
     assert finished.html_report(run.id).count("<svg") == 1
 

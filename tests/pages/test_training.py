@@ -431,7 +431,9 @@ def test_a_running_training_shows_its_curves_and_can_be_stopped(
     assert max(table["value"].to_pylist()) == max(values)
     second = tuned(parts, ("note", {"text": "w", "waiting_for": first.id}), seeds=[9])
     working(second)
-    links = {link.proto.label: link.proto.query_string for link in opened(PAGE).get("page_link")}
+    app = opened(PAGE)
+    assert "Waiting for" in texts(app)
+    links = {link.proto.label: link.proto.query_string for link in app.get("page_link")}
     assert first.id in links["Show"]  # what the newer one waits for
 
 
