@@ -133,9 +133,8 @@ def test_a_sample_comes_from_all_over_a_large_corpus(seal: Seal) -> None:
     assert len(taken) == 500
     assert taken[0] == "The tenant pays rent number 0 ."
     assert taken[-1] == "The tenant pays rent number 19999 ."
-
-
-def test_names_are_listed_up_to_four() -> None:
-    assert checks.listed(["a"]) == "a"
-    assert checks.listed(["a", "b", "c"]) == "a, b and c"
-    assert checks.listed(list("abcdef")) == "a, b, c, d and 2 more"
+    assert [checks.listed(list(names)) for names in ("a", "abc", "abcdef")] == [
+        "a",
+        "a, b and c",
+        "a, b, c, d and 2 more",
+    ]

@@ -50,13 +50,8 @@ def lease() -> bytes:
     head, foot = (60, 810, "Lease of Acme Ltd."), 30
     first = [head, *make.lines(LEFT), *make.lines(RIGHT, 330), (290, foot, "1")]
     third = [head, *make.lines(["The tenant takes out an insurance which", "covers"]), (290, foot, "3")]
-    last = [
-        head,
-        *make.lines(["the whole flat. It ends in May.", "Rent"], top=760),
-        (200, 746, "900 EUR"),
-        (290, foot, "4"),
-    ]
-    return make.pdf([first, [], third, last])
+    ends = make.lines(["the whole flat. It ends in May.", "Rent"], top=760)
+    return make.pdf([first, [], third, [head, *ends, (200, 746, "900 EUR"), (290, foot, "4")]])
 
 
 def mixed(folder: Path) -> Path:
@@ -64,10 +59,8 @@ def mixed(folder: Path) -> Path:
     tracked += "<w:ins><w:r><w:t>ten</w:t></w:r></w:ins><w:r><w:t> dollars.</w:t></w:r></w:p>"
     row = "".join(f"<w:tc><w:p><w:r><w:t>{cell}</w:t></w:r></w:p></w:tc>" for cell in ("Rent", "1,000 EUR"))
     put(folder / "a.pdf", lease())
-    put(
-        folder / "in" / "b.docx",
-        make.docx(["The buyer pays. The seller delivers."], body=f"{tracked}<w:tbl><w:tr>{row}</w:tr></w:tbl>"),
-    )
+    body = f"{tracked}<w:tbl><w:tr>{row}</w:tr></w:tbl>"
+    put(folder / "in" / "b.docx", make.docx(["The buyer pays. The seller delivers."], body=body))
     put(folder / "c.html", make.html("<p>One <b>clause</b>.<br>Another.</p><script>x</script><p>Zo\u00eb's.</p>"))
     put(folder / "d.eml", make.eml("Dear all,\r\n\r\nplease find\r\nit here. It is signed.\r\n", attached="x.pdf"))
     put(folder / "e.rtf", make.rtf(["One deed. Two deeds.", "A third."]))
@@ -77,14 +70,6 @@ def mixed(folder: Path) -> Path:
     put(folder / "i.pdf", b"PK\x03\x04 no PDF")
     put(folder / "j.png", b"\x89PNG")
     return folder
-
-
-def test_a_problem_of_a_workbook_names_its_sheet(tmp_path: Path) -> None:
-    put(tmp_path / "g.xlsx", make.xlsx([["id", "text"], [1, "A cell of text."]], [["id", "other"], [2, "No text."]]))
-    report = ReadReport()
-    list(read(tmp_path / "g.xlsx", ReadOptions(text_column="text"), report=report))
-    [problem] = report.problems
-    assert problem.reason == "sheet 'Sheet1': there is no 'text' in it"
 
 
 EXPECTED = [
@@ -120,10 +105,8 @@ def test_a_mixed_folder_is_one_corpus_with_file_and_page(tmp_path: Path, home: P
     assert {row.doc for row in rows if row.file == "in/b.docx"} == {"in/b.docx"}
     assert [row.place for row in rows][7:9] == ["a.pdf, page 4", "c.html"]
     assert place("g.xlsx", 2) == "g.xlsx, sheet 2"
-    assert (
-        entity_html(rows[0], ()) + place_html(rows[0].place)
-        == f'{rows[0].text} <small class="w-place">a.pdf, page 1</small>'
-    )
+    shown = entity_html(rows[0], ()) + place_html(rows[0].place)
+    assert shown == f'{rows[0].text} <small class="w-place">a.pdf, page 1</small>'
     assert placed(corpus)
     assert corpus.column("page").to_pylist() == [page for _, page, _ in EXPECTED]
     assert (result.read, result.kept, result.rejected, result.skipped) == (20, 18, 1, 1)
@@ -159,19 +142,18 @@ def test_a_file_of_a_zip_with_too_long_a_path_is_left_out_alone(tmp_path: Path, 
     path = put(tmp_path / "all.zip", make.zipped({deep: "x", long: "x", "c.txt": "The rent is due.\n"}))
     listing = folders.listed(path, ReadOptions())
     assert list(listing.names.values()) == ["c.txt"]
-    assert [why.partition(";")[0] for why in listing.left_out.values()] == [
-        "it lies more than 40 folders deep",
-        "its name or path is too long",
-    ]
+    reasons = [why.partition(";")[0] for why in listing.left_out.values()]
+    assert reasons == ["it lies more than 40 folders deep", "its name or path is too long"]
     assert [row.text for row in load(path)[0]] == ["The rent is due."]
 
 
-def test_an_archive_that_cannot_be_unpacked_here_is_not_called_damaged(
-    tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_archives_that_do_not_fit_are_refused(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
+    monkeypatch.setattr(archives, "MAX_UNPACKED", 1_000)
+    with pytest.raises(ReadError, match="unpacks to 1,601 bytes, more than 1,000"):
+        sniff(put(tmp_path / "b.zip", make.zipped({"a.txt": os.urandom(800).hex(), "b.txt": "x"})))
     monkeypatch.setattr("core.corpora.formats.archives.shutil.copyfileobj", full)
     path = put(tmp_path / "all.zip", make.zipped({"a.txt": "x"}))
     with pytest.raises(PathError, match=r"^all\.zip: cannot be unpacked \(No space left on device\); make room"):
@@ -220,11 +202,7 @@ HOSTILE: dict[str, tuple[str, Callable[[], bytes], str]] = {
     "cut xml": ("a.docx", lambda: make.zipped({"word/document.xml": "<a><b>"}), "word/document.xml is damaged"),
     "another zip": ("a.odt", lambda: make.docx(["x"]), "is a zip archive but no OpenDocument text"),
     "another type": ("a.docx", lambda: make.pdf([[]]), "is not what the end of its name says but a PDF"),
-    "text as pdf": (
-        "a.pdf",
-        lambda: b"just text",
-        r"its name ends in \.pdf, but its content is of another kind or damaged",
-    ),
+    "text as pdf": ("a.pdf", lambda: b"text", r"its name ends in \.pdf, but its content is of another kind or damaged"),
     "pdf as text": ("a.txt", lambda: make.pdf([[]]), "not a text file but a PDF; end its name in .pdf"),
     "no mail": ("a.eml", lambda: b"just text", "is no mail"),
     "scans": ("a.pdf", lambda: make.pdf([[], []]), r"2 of 2 pages have no text \(scanned\?\): pages 1-2; recognise"),
@@ -253,14 +231,15 @@ def test_a_hostile_document_meets_a_limit_and_a_sentence(
 
 
 @pytest.mark.usefixtures("in_process")
-def test_macros_are_left_out_and_that_is_said(tmp_path: Path) -> None:
-    path = put(tmp_path / "a.docm", make.docx(["A deed."], more={"word/vbaProject.bin": b"x"}))
-    rows, report = load(path)
+def test_macros_and_missing_columns_of_a_sheet_are_reported(tmp_path: Path) -> None:
+    rows, report = load(put(tmp_path / "a.docm", make.docx(["A deed."], more={"word/vbaProject.bin": b"x"})))
     assert [row.text for row in rows] == ["A deed."]
     assert [problem.reason for problem in report.problems] == ["its macros were neither read nor run"]
+    sheets = make.xlsx([["id", "text"], [1, "A cell of text."]], [["id", "other"], [2, "No text."]])
+    _, report = load(put(tmp_path / "g.xlsx", sheets), text_column="text")
+    assert [problem.reason for problem in report.problems] == ["sheet 'Sheet1': there is no 'text' in it"]
 
 
-@pytest.mark.usefixtures("in_process")
 def paragraphs(read: Callable[[BinaryIO, str], Extract], data: bytes) -> list[str]:
     return [paragraph.text for paragraph in read(io.BytesIO(data), "a").paragraphs]
 
@@ -280,23 +259,9 @@ def test_the_navigation_of_a_web_page_is_not_read(around: str) -> None:
 
 @pytest.mark.parametrize("note", ["{\\*\\footnote \\chftn{\\b A \\{note\\}.}}", "{\\footnote A \\{note\\}.}"])
 def test_a_note_of_an_rtf_document_stands_behind_its_text(note: str) -> None:
-    assert paragraphs(markup.read_rtf, make.rtf([f"One{note} deed.", "A third."])) == [
-        "One deed.",
-        "A third.",
-        "A {note}.",
-    ]
-    assert paragraphs(markup.read_rtf, make.rtf(["One deed.", f"A third.{note[:-1]}"])[:-1]) == [
-        "One deed.",
-        "A third.",
-        "A {note}.",
-    ]
-
-
-def test_an_archive_larger_than_its_limit(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(archives, "MAX_UNPACKED", 1_000)
-    path = put(tmp_path / "a.zip", make.zipped({"a.txt": os.urandom(800).hex(), "b.txt": "x"}))
-    with pytest.raises(ReadError, match="unpacks to 1,601 bytes, more than 1,000"):
-        sniff(path)
+    expected = ["One deed.", "A third.", "A {note}."]
+    assert paragraphs(markup.read_rtf, make.rtf([f"One{note} deed.", "A third."])) == expected
+    assert paragraphs(markup.read_rtf, make.rtf(["One deed.", f"A third.{note[:-1]}"])[:-1]) == expected
 
 
 def test_the_server_reads_no_document_itself(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -320,13 +285,8 @@ def test_a_number_of_thousands_of_digits_costs_its_page_and_not_the_folder(tmp_p
     assert sniff(folder).files == ("a.html", "b.txt", "c.html")
     sentences, report = load(folder)
     assert [sentence.file for sentence in sentences] == ["b.txt", "c.html"]
-    assert [(each.file, each.kind, each.reason) for each in report.problems] == [
-        (
-            "a.html",
-            "rejected",
-            "cannot be read as html (its reader failed: ValueError); save it again, or save its text as UTF-8 .txt",
-        )
-    ]
+    why = "cannot be read as html (its reader failed: ValueError); save it again, or save its text as UTF-8 .txt"
+    assert [(each.file, each.kind, each.reason) for each in report.problems] == [("a.html", "rejected", why)]
 
 
 def test_whatever_a_reader_raises_is_an_error_of_its_file(

@@ -209,30 +209,23 @@ def test_what_cannot_be_read_says_why_and_plays_nothing() -> None:
     broken = Look(name="scan.pdf", bytes=10, problem="its pages are locked by a password")
     proposal = propose([labelled("a.conll"), broken])
     [row] = [row for row in proposal.rows if row.files == ("scan.pdf",)]
-    assert (row.part, row.possible_parts, row.seen) == (
-        UNUSED,
-        (UNUSED,),
-        "cannot be read: its pages are locked by a password",
-    )
+    assert (row.part, row.possible_parts) == (UNUSED, (UNUSED,))
+    assert row.seen == "cannot be read: its pages are locked by a password"
     assert proposal.files() == {DIVIDE: ("a.conll",)}
+    chosen = propose([labelled("a.conll"), unlabelled("b.txt", 900)])  # the user's choice replaces the proposal
+    assert chosen.files({"b.txt": "task", "a.conll": "train"}) == {"task": ("b.txt",), "train": ("a.conll",)}
+    assert chosen.files({"b.txt": UNUSED}) == {DIVIDE: ("a.conll",)}
 
 
 def test_many_files_of_a_kind_are_one_row() -> None:
     proposal = propose([unlabelled(f"notes/{i}.txt", 10) for i in range(9)])
     assert [(row.name, row.sentences) for row in proposal.rows] == [("9 files (TXT) in notes", 90)]
     assert len(propose([unlabelled(f"{i}.txt", 10) for i in range(8)]).rows) == 8
-
-
-def test_long_rows_are_cut_and_it_is_said() -> None:
+    names = ["a.txt", "b.txt", "mails/1.eml", "mails/2.pdf", "mails/list.csv"]
+    assert apart(names) == [("a.txt",), ("b.txt",), ("mails/1.eml", "mails/2.pdf"), ("mails/list.csv",)]
     [row] = propose([unlabelled("a.jsonl", 20, long=True)]).rows
     assert row.long
     assert row.seen.endswith("its rows are long and are cut into sentences")
-
-
-def test_a_change_takes_the_place_of_what_was_proposed() -> None:
-    proposal = propose([labelled("a.conll"), unlabelled("b.txt", 900)])
-    assert proposal.files({"b.txt": "task", "a.conll": "train"}) == {"task": ("b.txt",), "train": ("a.conll",)}
-    assert proposal.files({"b.txt": UNUSED}) == {DIVIDE: ("a.conll",)}
 
 
 @pytest.mark.parametrize(
@@ -252,21 +245,13 @@ def test_a_role_that_is_filled_stays_filled(held: Mapping[str, str], wanted: tup
     assert proposal.task_of_train == ("task" not in held and wanted[1] in (DIVIDE, "train"))
 
 
-def test_no_question_about_the_task_if_the_project_has_a_task_corpus() -> None:
-    looks = [unlabelled("a.txt", 500), unlabelled("b.txt", 400)]
-    assert propose(looks).ask == ("a.txt", "b.txt")
-    assert propose(looks, held={"task": "mine"}).ask == ()
-
-
 def test_texts_are_kept_apart_with_one_domain_corpus() -> None:
     proposal = propose([unlabelled(name, n) for name, n in {"a.txt": 300, "b.txt": 500, "c.txt": 400}.items()])
     assert set(parts(proposal).values()) == {"domain"}
     assert parts(proposal.kept_apart()) == {"a.txt": SOURCE, "b.txt": "domain", "c.txt": SOURCE}
-
-
-def test_a_source_is_a_file_or_the_documents_of_a_folder() -> None:
-    names = ["a.txt", "b.txt", "mails/1.eml", "mails/2.pdf", "mails/list.csv"]
-    assert apart(names) == [("a.txt",), ("b.txt",), ("mails/1.eml", "mails/2.pdf"), ("mails/list.csv",)]
+    assert proposal.ask == ("a.txt", "b.txt", "c.txt")
+    held = [unlabelled("a.txt", 500), unlabelled("b.txt", 400)]
+    assert propose(held, held={"task": "mine"}).ask == ()  # the project has a task corpus
 
 
 def test_likeness() -> None:
@@ -296,12 +281,7 @@ def test_a_file_that_kills_its_reader_takes_no_other_along(tmp_path: Path, monke
     seen_files = {look.name: look for look in looks.looks([tmp_path])}
     assert "took more than 60 seconds" in seen_files["endless.txt"].problem
     assert (seen_files["fine.txt"].sentences, seen_files["fine.txt"].exact) == (30, True)
-
-
-def test_too_many_files_are_refused_in_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(looks, "MOST_FILES", 2)
-    for i in range(3):
-        text(tmp_path / f"{i}.txt", ["One ."])
     with pytest.raises(ReadError, match="holds 3 files"):
         looks.files_of([tmp_path])
 

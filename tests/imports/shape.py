@@ -179,9 +179,14 @@ def block(text: str) -> str:
     return dedent(text).lstrip("\n")
 
 
-def tabs(text: str) -> str:
-    """The same, with a tab for each run of blanks."""
-    return re.sub(r" +", "\t", block(text))
+def tabs(text: str, separator: str = "\t") -> str:
+    """Columns. Each line of `text` is a sentence, with " | " between its tokens; a line that ends with "|" goes on."""
+    out = ""
+    for line in block(text).rstrip().splitlines():
+        rows = line.removesuffix("|").strip().split(" | ")
+        out += "".join(re.sub(" +", separator, row) + "\n" for row in rows)
+        out += "" if line[0] == "#" or line[-1] == "|" else "\n"
+    return out
 
 
 def written(rows: Iterable[Sequence[object]], separator: str = ",") -> str:

@@ -44,23 +44,11 @@ SHAPES = (
     Shape("germeval-2014", "flairNLP/flair#3194: GermEval 2014, number, token, outer tag, nested tag",
         {"NER-de-train.tsv": tabs("""
             # http://example.org/notiz [2014-05-01]
-            1 Die O O
-            2 Reederei B-ORG O
-            3 Bremen I-ORG B-LOC
-            4 klagt O O
-
+            1 Die O O | 2 Reederei B-ORG O | 3 Bremen I-ORG B-LOC | 4 klagt O O
             # http://example.org/notiz [2014-05-02]
-            1 Jule B-PER O
-            2 Keller I-PER O
-            3 wohnt O O
-            4 in O O
-            5 Emden B-LOC O
-            6 . O O
-
+            1 Jule B-PER O | 2 Keller I-PER O | 3 wohnt O O | 4 in O O | 5 Emden B-LOC O | 6 . O O
             # http://example.org/notiz [2014-05-03]
-            1 Der O O
-            2 Vertrag O O
-            3 endet O O
+            1 Der O O | 2 Vertrag O O | 3 endet O O
         """)},
         Right(sentences=3, mentions={"ORG": ["Reederei Bremen"], "PER": ["Jule Keller"], "LOC": ["Emden"]},
             says=("nested|column|inner",))),
@@ -99,18 +87,9 @@ SHAPES = (
         {"demo.train.char": conll(CHINESE, "{token} {tag}", scheme="BMES", characters=True)}, read_right(CHINESE)),
     Shape("type-before-position", "NAVER NLP Challenge 2018 (naver/nlp-challenge): number, word, PER_B; - outside",
         {"train_data": tabs("""
-            1 박서준은 PER_B
-            2 부산에서 LOC_B
-            3 창고를 -
-            4 빌렸다 -
-
-            1 항만 ORG_B
-            2 공사는 ORG_I
-            3 거절했다 -
-
-            1 계약은 -
-            2 오월에 DAT_B
-            3 끝난다 -
+            1 박서준은 PER_B | 2 부산에서 LOC_B | 3 창고를 - | 4 빌렸다 -
+            1 항만 ORG_B | 2 공사는 ORG_I | 3 거절했다 -
+            1 계약은 - | 2 오월에 DAT_B | 3 끝난다 -
         """)}, Right(sentences=3, mentions={"PER": ["박서준은"], "LOC": ["부산에서"], "ORG": ["항만 공사는"], "DAT": ["오월에"]})),
     Shape("suffix-tags", "Converters that write the type first: PER-B, PER-I",
         {"train.conll": conll(TURKISH, tag="{type}-{letter}")}, read_right(TURKISH)),
@@ -128,17 +107,15 @@ SHAPES = (
     Shape("stanza-conllu", "Stanza 1.x, CoNLL.write_doc2conll: CoNLL-U with ner=S-PER among the features of column 10",
         {"out.conllu": tabs("""
             # sent_id = 0
-            1 Mara mara PROPN NNP _ 3 nsubj _ start_char=0|end_char=4|ner=B-PER
-            2 Lind lind PROPN NNP _ 1 flat _ start_char=5|end_char=9|ner=E-PER
-            3 left leave VERB VBD _ 0 root _ start_char=10|end_char=14|ner=O
-            4 Lyon lyon PROPN NNP _ 3 obj _ start_char=15|end_char=19|ner=S-LOC
+            1 Mara mara PROPN NNP _ 3 nsubj _ start_char=0|end_char=4|ner=B-PER |
+            2 Lind lind PROPN NNP _ 1 flat _ start_char=5|end_char=9|ner=E-PER |
+            3 left leave VERB VBD _ 0 root _ start_char=10|end_char=14|ner=O |
+            4 Lyon lyon PROPN NNP _ 3 obj _ start_char=15|end_char=19|ner=S-LOC |
             5 . . PUNCT . _ 3 punct _ start_char=19|end_char=20|ner=O
-
             # sent_id = 1
-            1 Rent rent NOUN NN _ 3 nsubj _ start_char=21|end_char=25|ner=O
-            2 was be AUX VBD _ 3 cop _ start_char=26|end_char=29|ner=O
+            1 Rent rent NOUN NN _ 3 nsubj _ start_char=21|end_char=25|ner=O |
+            2 was be AUX VBD _ 3 cop _ start_char=26|end_char=29|ner=O |
             3 due due ADJ JJ _ 0 root _ start_char=30|end_char=33|ner=O
-
         """)}, Right(sentences=2, mentions={"PER": ["Mara Lind"], "LOC": ["Lyon"]})),
     Shape("dane-conllu", "DaNE (alexandrainst/danlp): CoNLL-U with name=B-PER in column 10",
         {"ddt.train.conllu": conll(DANISH, "{i}\t{token}\t{token}\tX\t_\t_\t0\tdep\t_\tname={tag}|SpaceAfter=No",
@@ -185,18 +162,13 @@ SHAPES = (
             .replace("DIS", "cell_line")}, read_right(MEDICAL, rename={"CHEM": "protein", "DIS": "cell_line"})),
     Shape("hipe-2022", "HIPE-2022 (hipe-eval/HIPE-2022-data): a header, ten columns, comments, EndOfSentence in MISC",
         {"HIPE-2022-v2.1-note-train-fr.tsv": tabs("""
-            TOKEN NE-COARSE-LIT NE-COARSE-METO NE-FINE-LIT NE-FINE-METO NE-FINE-COMP NE-NESTED NEL-LIT NEL-METO MISC
+            TOKEN NE-COARSE-LIT NE-COARSE-METO NE-FINE-LIT NE-FINE-METO NE-FINE-COMP NE-NESTED NEL-LIT NEL-METO MISC |
             # hipe2022:document_id = note-1901
             # hipe2022:language = fr
-            Lise B-pers O B-pers.ind O B-comp.name O Q1 _ _
-            Morel I-pers O I-pers.ind O I-comp.name O Q1 _ _
-            loue O O O O O O _ _ _
-            Brest B-loc O B-loc.adm.town O O O Q2 _ NoSpaceAfter
-            . O O O O O O _ _ EndOfSentence
-            La O O O O O O _ _ _
-            Régie B-org O B-org.adm O O O NIL _ _
-            du I-org O I-org.adm O O O NIL _ _
-            Port I-org O I-org.adm O O B-loc NIL _ _
+            Lise B-pers O B-pers.ind O B-comp.name O Q1 _ _ | Morel I-pers O I-pers.ind O I-comp.name O Q1 _ _ |
+            loue O O O O O O _ _ _ | Brest B-loc O B-loc.adm.town O O O Q2 _ NoSpaceAfter |
+            . O O O O O O _ _ EndOfSentence | La O O O O O O _ _ _ | Régie B-org O B-org.adm O O O NIL _ _ |
+            du I-org O I-org.adm O O O NIL _ _ | Port I-org O I-org.adm O O B-loc NIL _ _ |
             refuse O O O O O O _ _ EndOfSentence
         """)},
         Right(sentences=2, mentions={"pers": ["Lise Morel"], "loc": ["Brest"], "org": ["Régie du Port"]},
@@ -236,21 +208,11 @@ SHAPES = (
             .replace("3\t", "2\t").replace("4\t", "3\t").replace("5\t", "4\t").replace("6\t", "5\t")
             .replace("7\t", "6\t")}, read_right(POLISH)),
     Shape("conll-2000-chunks", "CoNLL-2000 shared task: token, part of speech, chunk; no entities",
-        {"train.txt": block("""
-            Mara NNP B-NP
-            Lind NNP I-NP
-            rents VBZ B-VP
-            hall NN B-NP
-            7 CD I-NP
-            in IN B-PP
-            Lyon NNP B-NP
+        {"train.txt": tabs("""
+            Mara NNP B-NP | Lind NNP I-NP | rents VBZ B-VP | hall NN B-NP | 7 CD I-NP | in IN B-PP | Lyon NNP B-NP |
             . . O
-
-            Rent NN B-NP
-            is VBZ B-VP
-            due JJ B-ADJP
-            . . O
-        """)}, refused("chunk|NP")),
+            Rent NN B-NP | is VBZ B-VP | due JJ B-ADJP | . . O
+        """, " ")}, refused("chunk|NP")),
     Shape("part-of-speech-tags", "Part-of-speech corpora in two columns: token, NN; no entities",
         {"train.txt": conll(MANY, "{token}\t{pos}")}, refused("tag|entit|part", "/NN")),
     Shape("language-per-token", "LinCE language identification: token and lang1, lang2 or other; no entities",

@@ -6,6 +6,9 @@ import io
 from tests.imports.shape import Clause, Right, Shape, as_json, clause, clauses, read_right, refused
 from tests.imports.texts import DUTCH, ENGLISH, FRENCH, GERMAN, POLISH, SPANISH
 
+# Records and tables: ruff would give each field its own line.
+# fmt: off
+
 EMOJI = clauses("""
     🙂 [PER Mara Lind] left [LOC Lyon].
     Rent 🏭🏭 is due to the [ORG Harbour Board].
@@ -22,33 +25,16 @@ def regions(each: Clause, *, utf16: bool = False) -> list[dict[str, object]]:
     def at(offset: int) -> int:
         return len(each.text[:offset].encode("utf-16-le")) // 2 if utf16 else offset
 
-    return [
-        {
-            "value": {"start": at(s), "end": at(e), "text": each.text[s:e], "labels": [k]},
-            "id": f"r{s}",
-            "from_name": "label",
-            "to_name": "text",
-            "type": "labels",
-            "origin": "manual",
-        }
-        for s, e, k in each.spans
-    ]
+    return [{"value": {"start": at(s), "end": at(e), "text": each.text[s:e], "labels": [k]}, "id": f"r{s}",
+            "from_name": "label", "to_name": "text", "type": "labels", "origin": "manual"} for s, e, k in each.spans]
 
 
 def task(number: int, each: Clause, *, answers: list[dict[str, object]] | None = None) -> dict[str, object]:
     """A task as `JSON` exports it."""
     answer = {"id": number, "completed_by": 1, "result": regions(each), "was_cancelled": False, "ground_truth": False}
-    return {
-        "id": number,
-        "annotations": [answer] if answers is None else answers,
-        "file_upload": "tasks.json",
-        "drafts": [],
-        "predictions": [],
-        "data": {"text": each.text},
-        "meta": {},
-        "inner_id": number,
-        "total_annotations": 1,
-    }
+    return {"id": number, "annotations": [answer] if answers is None else answers, "file_upload": "tasks.json",
+        "drafts": [], "predictions": [], "data": {"text": each.text}, "meta": {}, "inner_id": number,
+        "total_annotations": 1}
 
 
 def hypertext(each: Clause, *, anywhere: bool) -> dict[str, object]:
@@ -56,14 +42,8 @@ def hypertext(each: Clause, *, anywhere: bool) -> dict[str, object]:
     html = each.text.replace("&", "&amp;")
     results = []
     for s, e, k in each.spans:
-        value: dict[str, object] = {
-            "start": "/p[1]/text()[1]",
-            "end": "/p[1]/text()[1]",
-            "startOffset": s,
-            "endOffset": e,
-            "text": each.text[s:e],
-            "hypertextlabels": [k],
-        }
+        value: dict[str, object] = {"start": "/p[1]/text()[1]", "end": "/p[1]/text()[1]", "startOffset": s,
+            "endOffset": e, "text": each.text[s:e], "hypertextlabels": [k]}
         if anywhere:
             value["globalOffsets"] = {"start": s, "end": e}
         results.append({"value": value, "from_name": "l", "to_name": "t", "type": "hypertextlabels"})
@@ -82,8 +62,6 @@ def label_csv() -> str:
 
 OTHER = clause("Mara [LOC Lind] rents hall 7 in [LOC Lyon].")
 
-# A table: ruff would give each field its own line.
-# fmt: off
 SHAPES = (
     Shape("label-studio-json", "Label Studio 1.x, export as JSON: with a cancelled answer, relations and a choice",
         {"project-1.json": as_json([*(task(n, c) for n, c in enumerate(GERMAN, 1)),

@@ -3,46 +3,27 @@
 from tests.imports.shape import Clause, Right, Shape, as_jsonl, clause, clauses, read_right, refused
 from tests.imports.texts import ENGLISH, FRENCH, GERMAN
 
+# Records and tables: ruff would give each field its own line.
+# fmt: off
+
 
 def example(each: Clause, number: int, **more: object) -> dict[str, object]:
     """An answer of ner.manual."""
     places = each.tokens()
-    spans = [
-        {
-            "start": s,
-            "end": e,
-            "token_start": next(i for i, (left, _) in enumerate(places) if left == s),
-            "token_end": next(i for i, (_, right) in enumerate(places) if right == e),
-            "label": k,
-        }
-        for s, e, k in each.spans
-    ]
-    return {
-        "text": each.text,
-        "_input_hash": 1000 + number,
-        "_task_hash": -number,
-        "tokens": [
-            {"text": each.text[s:e], "start": s, "end": e, "id": i, "ws": True} for i, (s, e) in enumerate(places)
-        ],
-        "_view_id": "ner_manual",
-        "spans": spans,
-        "answer": "accept",
-        **more,
-    }
+    spans = [{"start": s, "end": e, "token_start": next(i for i, (left, _) in enumerate(places) if left == s),
+            "token_end": next(i for i, (_, right) in enumerate(places) if right == e), "label": k}
+        for s, e, k in each.spans]
+    return {"text": each.text, "_input_hash": 1000 + number, "_task_hash": -number,
+        "tokens": [{"text": each.text[s:e], "start": s, "end": e, "id": i, "ws": True}
+            for i, (s, e) in enumerate(places)], "_view_id": "ner_manual", "spans": spans, "answer": "accept", **more}
 
 
 def binary(text: str, span: tuple[int, int, str], answer: str, number: int) -> dict[str, object]:
     """An answer of ner.teach: one span, yes or no."""
     start, end, label = span
-    return {
-        "text": text,
-        "_input_hash": hash_of(text),
-        "_task_hash": number,
-        "spans": [{"start": start, "end": end, "label": label, "score": 0.5, "source": "model"}],
-        "_view_id": "ner",
-        "_binary": True,
-        "answer": answer,
-    }
+    return {"text": text, "_input_hash": hash_of(text), "_task_hash": number,
+        "spans": [{"start": start, "end": end, "label": label, "score": 0.5, "source": "model"}], "_view_id": "ner",
+        "_binary": True, "answer": answer}
 
 
 def hash_of(text: str) -> int:
@@ -55,8 +36,6 @@ TWO = clauses("""
     Mara [LOC Lind] rents hall 7 in [LOC Lyon].
 """)
 
-# A table: ruff would give each field its own line.
-# fmt: off
 SHAPES = (
     Shape("prodigy-manual", "Prodigy 1.11, db-out of ner.manual; answers reject and ignore among them",
         {"annotations.jsonl": as_jsonl([*(example(c, n) for n, c in enumerate(GERMAN)),
