@@ -1,7 +1,7 @@
 """What needs a corpus: the runs that read it, by whether they are at work, and the corpora made from it."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from core.corpora.corpus import Corpus
@@ -98,21 +98,28 @@ def outermost(run: Run, runs: Mapping[str, Run]) -> Run:
     return run
 
 
-def runs_with_roles(runs: Iterable[Run], roles: Mapping[str, str], library: Library) -> list[Run]:
+def runs_with_roles(
+    runs: Iterable[Run],
+    roles: Mapping[str, str],
+    library: Library,
+    unread: Callable[[Run], Collection[str]] = lambda run: (),
+) -> list[Run]:
     """Runs, of `runs`, whose corpora have the roles that `roles` gives ({role: fingerprint}), or were made from these.
 
     What a run reads under a role's name (`train`, `test.0`) must be the corpus of that role; a run without such names
     (sources, what an encoder reads) must read one of them. All runs where no roles are given; a run without inputs too.
+    unread: returns roles that a run names but does not read; their corpora may be any.
     """
     corpora = {corpus.fingerprint: corpus for corpus in library.list()}
-    return [run for run in runs if _has_roles(run, roles, corpora)]
+    return [run for run in runs if _has_roles(run, roles, corpora, unread(run))]
 
 
-def _has_roles(run: Run, roles: Mapping[str, str], corpora: Mapping[str, Corpus]) -> bool:
-    """Whether the inputs of `run` are, or were made from, the corpora that have their roles."""
+def _has_roles(run: Run, roles: Mapping[str, str], corpora: Mapping[str, Corpus], unread: Collection[str]) -> bool:
+    """Return True if the inputs that `run` reads are, or were made from, the corpora that have their roles."""
     lineages: dict[str, set[str]] = {}  # of `test.0` and `test.1` together
     for name, fingerprint in run.manifest.inputs.items():
-        lineages.setdefault(name.partition(".")[0], set()).update(lineage(fingerprint, corpora))
+        if (role := name.partition(".")[0]) not in unread:
+            lineages.setdefault(role, set()).update(lineage(fingerprint, corpora))
     named = [roles[role] in lineages[role] for role in lineages.keys() & roles.keys()]
     if named:  # these decide alone: what it reads besides, under names that are no roles, may be any corpus
         return all(named)

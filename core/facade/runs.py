@@ -23,6 +23,7 @@ from core.recipes.base import refuse_red as refuse
 from core.recipes.parts import ranks
 from core.recipes.parts.ranks import announce as announce
 from core.recipes.parts.ranks import rank as rank
+from core.results import Role
 from core.runs import executors, launch, worker
 from core.runs.events import Event as Event
 from core.runs.events import RunState as RunState
@@ -33,6 +34,7 @@ from core.runs.store import Run as Run
 from core.runs.where import LOCAL, ON, shares
 from core.runs.where import Node as Node
 from core.runs.where import Where as Where
+from core.selection import STRATEGIES
 from core.shown import brief
 
 
@@ -47,8 +49,14 @@ def own(*kinds: str, state: State | None = None) -> list[Run]:
 
 
 def of_corpora_in_use(candidates: Iterable[Run]) -> list[Run]:
-    """The runs among some whose corpora have the roles that are given now; see `usage.runs_with_roles`."""
-    return runs_with_roles(candidates, roles(), library())
+    """Return the candidates whose corpora have the roles that are given now; see `usage.runs_with_roles`."""
+    return runs_with_roles(candidates, roles(), library(), _unread)
+
+
+def _unread(run: Run) -> tuple[str, ...]:
+    """Return the roles that a run names but does not read: most strategies ignore the training set."""
+    strategy = STRATEGIES.get(str(run.manifest.config.get("strategy"))) if run.manifest.kind == "select" else None
+    return ("train",) if strategy and Role.LABELLED not in strategy.needs else ()
 
 
 def at_work() -> list[Run]:

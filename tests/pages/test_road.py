@@ -158,8 +158,11 @@ def test_a_selection_is_described_by_its_size_share_health_and_what_else_is_like
     assert road.stops()[1].known.endswith("About 9 are like your task.")
 
 
-def test_a_saved_selection_stays_on_home_when_the_domain_corpus_changes(seal: Seal, home: Path) -> None:
-    run = select(finished.corpora(home))
+def test_a_selection_stays_in_use_until_a_corpus_that_it_read_changes(seal: Seal, home: Path) -> None:
+    made = finished.corpora(home)
+    run = select(made, train=made["train"].fingerprint)
+    corpora.set_role("train", seal([f"The tenant pays {n} euros ." for n in range(9)], "labels").fingerprint)
+    assert road.stops()[1].run == run.id  # the strategy random reads no labels
     corpora.set_role("domain", seal([f"The lessor pays {n} euros ." for n in range(60)], "other").fingerprint)
     assert not road.stops()[1].run
     said, links, _ = on_home()
