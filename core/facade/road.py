@@ -20,6 +20,7 @@ TITLES: Mapping[Name, str] = {
     "report": "The report",
 }
 LABELS = ("train", "dev", "test")
+UNFINISHED = {"cancelled": "was stopped", "failed": "failed", "interrupted": "was interrupted"}
 MEASURED = 100_000  # sentences to choose from at most: of more, the health takes a page longer than it may
 
 
@@ -139,9 +140,10 @@ def health(choice_id: str) -> str:
 
 
 def _worth() -> Stop:
-    """The newest experiment or study of these texts, at work or finished; else what it takes to ask."""
+    """Return the newest experiment or study of these corpora that runs or has finished; else what it takes to ask."""
     given = corpora.roles()
-    for run in runs.of_corpora_in_use(runs.own("experiment", "study")):
+    asked = runs.of_corpora_in_use(runs.own("experiment", "study"))
+    for run in asked:
         if run.state().active:
             return Stop(name="worth", known="The experiment is running.", ready=False, run=run.id)
         with suppress(WinnowError):
@@ -160,6 +162,8 @@ def _worth() -> Stop:
         known = f"The labels hold no entity: {in_words([f'the {corpora.ROLES[role].word}' for role in empty])}."
         return Stop(name="worth", known=known, ready=False, open=False)
     known = "Not asked yet. Before anything starts you see what is compared, how long it takes and what it could show."
+    if asked and (how := UNFINISHED.get(asked[0].state().state)):
+        known = f"Not answered yet: the last experiment {how}. Open it under Runs to resume it, or ask again."
     return Stop(name="worth", known=known, ready=False)
 
 

@@ -178,6 +178,7 @@ def test_a_running_selection_or_experiment_is_described_as_running(seal: Seal, h
         assert road.stops()[2].run in ("", run.id)
         assert "running" in road.stops()[2].known
         assert not road.stops()[3].ready
+    assert "the last experiment was interrupted" in road.stops()[2].known  # nobody works on it any more
     recipe = RECIPES["select"]
     options = {"task": marks["task"], "domain": marks["domain"], "strategy": "random"}
     with finished.at_work(register(recipe, recipe.config.parse(options), store())) as run:
