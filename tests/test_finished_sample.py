@@ -96,13 +96,15 @@ def test_scores_by_type_are_means_over_all_replicates_and_say_of_how_many(home: 
 def test_a_sample_beside_corpora_in_use_opens_in_a_separate_project(home: Path, seal: Seal) -> None:
     mine = seal(["One ."], "mine").fingerprint
     corpora.set_role("task", mine)
-    app = opened("home.py")
+    app, caption = opened("home.py"), "sample opens in a separate project: this project has corpora in use"
+    assert f"A {caption}" in texts(app)
     app.button(key="home.sample.legal").click().run()
     assert not app.exception
     assert [project.name for project in projects.listed()] == ["My first project", "Legal sample"]
     assert corpora.roles() == {"task": mine}
     with within(projects.open_sample("legal").slug):
         assert len(corpora.roles()) == 5
+        assert f"The medical {caption}" in texts(opened("home.py", project=projects.current().slug))
     assert len(projects.listed()) == 2
 
 

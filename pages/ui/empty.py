@@ -59,16 +59,18 @@ def sample_buttons(key: str, then: str) -> None:
 
     A sample that would take roles from other corpora opens in a separate project, on Home.
     """
-    held = corpora.roles()
+    held, samples = corpora.roles(), corpora.samples()
+    apart = [sample.name for sample in samples if corpora.sample_replaces(sample.name)]
     with st.container(horizontal=True):
-        for number, sample in enumerate(corpora.samples()):
+        for number, sample in enumerate(samples):
             label, style = f"Open the {sample.name} sample", "secondary" if number or held else "primary"
             if pressed(label, f"{key}.sample.{sample.name}", type=style, help=sample.description):
                 with st.spinner("Reading the sample"):
-                    if corpora.sample_replaces(sample.name):
+                    if sample.name in apart:
                         open_project(projects.open_sample(sample.name))
                         return
                     corpora.open_sample(sample.name)
                 switch_page(then)
-    if held and any(corpora.sample_replaces(sample.name) for sample in corpora.samples()):
-        st.caption("A sample opens in a separate project: this project has corpora in use, and they stay.")
+    if held and apart:
+        which = "A sample" if len(apart) == len(samples) else f"The {' or '.join(apart)} sample"
+        st.caption(f"{which} opens in a separate project: this project has corpora in use, and they stay.")
