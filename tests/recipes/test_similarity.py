@@ -96,7 +96,7 @@ def test_sources_are_capped_alike_and_the_size_curve_is_the_first_draw_at_smalle
     assert found["cap_tokens"] == 3000  # what the smaller one has
     assert {row["sample_tokens"] for row in found["measurements"]} == {3000}
     assert not [warning for warning in found["warnings"] if "differ in size" in warning]
-    assert any("Taken whole" in warning and "metal" in warning for warning in found["warnings"])
+    assert any("Read whole in every draw" in warning and "metal" in warning for warning in found["warnings"])
     mine = [point for point in found["curve"] if point["source"] == "fruit"]
     assert [point["tokens"] for point in mine] == [180, 750, 3000]
     assert mine[-1]["value"] == rows(found, source="fruit")[0]["draws"][0]

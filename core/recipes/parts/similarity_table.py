@@ -143,7 +143,8 @@ def _warnings(study: Study, rows: Sequence[SimilarityRow]) -> list[str]:
     whole = [row.source for row in rows if row.whole]
     if study.config.draws > 1 and whole and len(set(whole)) < len(sizes):
         names = ", ".join(dict.fromkeys(whole))
-        warnings.append(f"Taken whole, so that draws differ by the seed of word vector variance alone: {names}.")
+        # Draws of the other sources change the shared vocabulary, so perplexity still differs a little.
+        warnings.append(f"Read whole in every draw, so the ranges do not show what other text would give: {names}.")
     both = [s.name for s in study.sources if any(c in t.corpora for t in study.targets for c in s.corpora)]
     if both:
         warnings.append(f"A source and a target at once, so of course the closest: {', '.join(both)}.")
