@@ -14,7 +14,7 @@ from core.recipes.experiment import rivals
 from core.recipes.experiment.config import ExperimentConfig
 from core.results import Evaluation
 from core.runs.store import Run, RunStore
-from core.shown import in_points
+from core.shown import duration, in_points
 from core.stats.bootstrap import Resampled, resample
 from core.stats.power import detectable, power
 from core.stats.sequential import looks_of
@@ -138,12 +138,11 @@ class Foresight:
 
 
 def time_in_words(plan: PlanChance) -> str:
-    """Time that it takes in words, where that is known."""
+    """Time that a plan takes in words, in the units of the estimate beside it; "" if it is not known."""
     if plan.seconds is None:
         return ""
-    most = max(plan.seconds / 60, 1)
-    early = f", {most * plan.share:,.0f} on average" if plan.share < 0.95 else ""
-    return f" and takes {most:,.0f} minutes{early}"
+    early = f", {duration(plan.seconds * plan.share)} on average" if plan.share < 0.95 else ""
+    return f" and takes {duration(plan.seconds)}{early}"
 
 
 REPEATED = ("seeds", "looks", "repeat")  # options that `repeated` changes
