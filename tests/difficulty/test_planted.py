@@ -4,6 +4,7 @@ their names and which by their context."""
 import re
 
 import numpy as np
+import pytest
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -45,6 +46,7 @@ def told(inputs: list[list[str]], labels: IntArray, fold: IntArray) -> FloatArra
     return found
 
 
+@pytest.mark.full
 def test_the_legal_sample_has_types_told_by_their_names_and_one_told_by_its_context() -> None:
     """What its ABOUT.md says was planted; nothing was planted for LAW, which has a bit of both."""
     (sample,) = (one for one in sample_sets() if one.name == "legal")

@@ -21,12 +21,9 @@ def test_neighbours_equal_brute_force(n: int, q: int, k: int) -> None:
     every = np.linalg.norm(queries[:, None].astype(float) - targets[None], axis=2)
     np.testing.assert_array_equal(which, np.argsort(every, axis=1, kind="stable")[:, :k])
     np.testing.assert_allclose(far, np.sort(every, axis=1)[:, :k], atol=2e-3)
-
-
-def test_each_is_its_own_nearest_among_copies() -> None:
     rows = np.repeat(clouds(40)[0], 6, axis=0)
     which, far = projection.nearest(rows, rows, 5, itself=True)
-    np.testing.assert_array_equal(which[:, 0], np.arange(len(rows)))
+    np.testing.assert_array_equal(which[:, 0], np.arange(len(rows)))  # each is its own nearest among copies
     assert (far[:, 0] == 0).all()
     np.testing.assert_allclose(far, 0, atol=5e-3)  # the others are copies too
 

@@ -1,6 +1,7 @@
-"""What older versions left in a home becomes "My first project", whatever happens meanwhile."""
+"""What older versions left in a home becomes "My first project", even if the move is interrupted."""
 
 import shutil
+from functools import partialmethod
 from pathlib import Path
 
 import pytest
@@ -40,77 +41,53 @@ def tree(folder: Path) -> dict[str, bytes]:
     }
 
 
-def test_it_is_one_project_from_the_beginning_and_moves_when_a_second_is_made(old: Path) -> None:
-    before, selected = tree(old), runs.listed("select")[0]
+def test_a_home_is_one_project_and_moves_when_a_second_is_made_unless_a_run_is_active(old: Path, home: Path) -> None:
+    [selected] = runs.listed("select")
+    result = {**selected.result(), "model": f"{selected.path}/artifacts/model"}
+    with at_work(selected), pytest.raises(RunBusy, match=rf"is needed by a run at work.*{selected.id}"):
+        projects.new("Leases")
+    assert not (old / PROJECTS).exists()
+    finished.returned(selected, result)
+    before = tree(old)
     assert (projects.current().name, projects.current().folder) == (FIRST, old)
-    result = selected.result()
     made = projects.new("Leases")
     assert [project.name for project in projects.listed()] == [FIRST, "Leases"]
     assert here() == old / PROJECTS / "my-first-project"
     assert tree(here()) == before
     assert {path.name for path in old.iterdir()} <= SHARED
-    assert runs.get(selected.id).result() == result
+    assert runs.get(selected.id).result()["model"] == f"{here()}/runs/{selected.id}/artifacts/model"
     assert corpora.roles()["task"] == corpora.find("task").fingerprint
     with projects.within(made.slug):
         assert not corpora.listed()
         assert not runs.listed()
-
-
-def test_whatever_ends_it_the_next_start_goes_on(old: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    before, kept = tree(old), tmp_path / "kept"
-    shutil.copytree(old, kept)
-    moves = 0
-    whole = {"replace": Path.replace, "rename": Path.rename}
-
-    for last in range(20):
-        shutil.rmtree(old)
-        shutil.copytree(kept, old)
-        moves = 0
-
-        def broken(path: Path, target: Path, *, by: str, last: int = last) -> Path:
-            nonlocal moves
-            if old in path.parents and moves == last and path.parent in (old, old / PROJECTS):
-                raise KeyboardInterrupt
-            moves += path.parent in (old, old / PROJECTS)
-            return whole[by](path, target)
-
-        with monkeypatch.context() as patch:
-            for by in whole:
-                patch.setattr(Path, by, lambda path, target, by=by: broken(path, target, by=by))
-            try:
-                adopt.adopt(old)
-            except KeyboardInterrupt:
-                pass
-            else:
-                break
-        projects.settle()
-        assert tree(old / PROJECTS / "my-first-project") == before
-        assert [project.name for project in projects.listed()] == [FIRST]
-        assert not adopt.unfinished(old)
-    assert last == len(HELD) - 1 + 1  # a folder for exports was not there; the draft's own name comes last
-
-
-def test_it_waits_for_a_run_at_work(old: Path) -> None:
-    run = runs.listed("select")[0]
-    with at_work(run), pytest.raises(RunBusy, match=rf"is needed by a run at work.*{run.id}"):
-        projects.new("Leases")
-    assert {path.name for path in old.iterdir()} == {*HELD, *SHARED} - {PROJECTS, "exports"}
-    assert not (old / PROJECTS).exists()
-
-
-def test_what_an_older_version_leaves_beside_projects_gets_one_too(old: Path, home: Path) -> None:
-    projects.new("Leases")
-    shutil.copytree(old / PROJECTS / "my-first-project" / "corpora", home / "corpora")
+    shutil.copytree(here() / "corpora", home / "corpora")  # an older version wrote beside the projects
     projects.settle()
     assert [project.name for project in projects.listed()] == [FIRST, "Leases", f"{FIRST} 2"]
     with projects.within("my-first-project-2"):
         assert {corpus.name for corpus in corpora.listed()} >= {"task", "domain"}
 
 
-def test_what_runs_name_by_their_place_is_found_in_the_new_one(old: Path) -> None:
-    """Of older versions a run's result names its model's folder from / on, and so do options of parts of a run."""
-    run = runs.listed("select")[0]
-    finished.returned(run, {**run.result(), "model": f"{run.path}/artifacts/model"})
-    projects.new("Leases")
-    folder = here() / "runs" / run.id
-    assert runs.get(run.id).result()["model"] == f"{folder}/artifacts/model"
+@pytest.mark.parametrize("last", [0, 1, len(HELD) - 1])
+def test_an_interrupted_move_is_finished_at_the_next_start(
+    old: Path, last: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, moves = tree(old), 0
+    whole = {"replace": Path.replace, "rename": Path.rename}
+
+    def broken(path: Path, target: Path, *, by: str) -> Path:
+        nonlocal moves
+        if path.parent in (old, old / PROJECTS):
+            if moves == last:
+                raise KeyboardInterrupt
+            moves += 1
+        return whole[by](path, target)
+
+    with monkeypatch.context() as patch:
+        for by in whole:
+            patch.setattr(Path, by, partialmethod(broken, by=by))
+        with pytest.raises(KeyboardInterrupt):
+            adopt.adopt(old)
+    projects.settle()
+    assert tree(old / PROJECTS / "my-first-project") == before
+    assert [project.name for project in projects.listed()] == [FIRST]
+    assert not adopt.unfinished(old)

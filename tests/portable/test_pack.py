@@ -70,12 +70,6 @@ def test_there_and_back_it_is_the_same_byte_by_byte(
     assert json.loads(old[LIST])["files"] == json.loads(new[LIST])["files"]
 
 
-def test_weights_come_along_where_they_are_asked_for(project: projects.Project, tmp_path: Path) -> None:
-    packed = projects.export(projects.current(), tmp_path / "all.zip", weights=True)
-    assert packed.left_models == 0
-    assert [data for name, data in entries(packed.file).items() if name.endswith(MODEL)] == [b"weights" * 99]
-
-
 def test_vectors_stay_behind_and_what_they_explain_is_left_out_until_they_are_made_again(
     home: Path, seal: Seal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -103,19 +97,6 @@ def test_vectors_stay_behind_and_what_they_explain_is_left_out_until_they_are_ma
     assert insights.why(select.id, 0).neighbours == whole.neighbours
 
 
-def test_a_run_at_work_stays_behind_and_is_named(project: projects.Project, tmp_path: Path) -> None:
-    (select,), others = runs.listed("select"), {run.id for run in runs.listed()}
-    with at_work(select):
-        packed = projects.export(projects.current(), tmp_path / "rest.zip")
-    assert packed.left_runs == (select.id,)
-    assert {name.split("/")[1] for name in entries(packed.file) if name.startswith("runs/")} == others - {select.id}
-
-
-def test_it_is_not_written_into_itself(project: projects.Project) -> None:
-    with pytest.raises(ProjectError, match="lies in what is to be exported"):
-        projects.export(projects.current(), project.folder / "runs" / "all.zip")
-
-
 def test_of_its_own_name_there_is_one_already(project: projects.Project, tmp_path: Path) -> None:
     projects.export(project, tmp_path / "one.zip")
     data = io.BytesIO((tmp_path / "one.zip").read_bytes())
@@ -126,14 +107,21 @@ def test_of_its_own_name_there_is_one_already(project: projects.Project, tmp_pat
     assert [each.name for each in listed(project.folder)] == [FIRST, proposed]
 
 
-def test_what_an_ended_run_went_on_from_stays_behind_and_that_of_a_stopped_one_comes_along(
+def test_weights_active_runs_and_unfinished_work_come_along_only_if_they_should(
     project: projects.Project, tmp_path: Path
 ) -> None:
-    [run] = runs.listed("select")
-    (run.path / "chunks" / "layout.npz").write_bytes(b"half way")
-    projects.export(project, tmp_path / "ended.zip")
-    run.result_file.unlink()
-    projects.export(project, tmp_path / "stopped.zip")
-    name = f"runs/{run.id}/chunks/layout.npz"
-    assert name not in entries(tmp_path / "ended.zip")
-    assert entries(tmp_path / "stopped.zip")[name] == b"half way"
+    packed = projects.export(project, tmp_path / "all.zip", weights=True)
+    assert packed.left_models == 0
+    assert [data for name, data in entries(packed.file).items() if name.endswith(MODEL)] == [b"weights" * 99]
+    with pytest.raises(ProjectError, match="lies in what is to be exported"):
+        projects.export(project, project.folder / "runs" / "all.zip")
+    (select,), others = runs.listed("select"), {run.id for run in runs.listed()}
+    (select.path / "chunks" / "layout.npz").write_bytes(b"half way")
+    name = f"runs/{select.id}/chunks/layout.npz"
+    assert name not in entries(projects.export(project, tmp_path / "ended.zip").file)
+    select.result_file.unlink()
+    assert entries(projects.export(project, tmp_path / "stopped.zip").file)[name] == b"half way"
+    with at_work(select):
+        packed = projects.export(project, tmp_path / "rest.zip")
+    assert packed.left_runs == (select.id,)
+    assert {name.split("/")[1] for name in entries(packed.file) if name.startswith("runs/")} == others - {select.id}

@@ -107,36 +107,31 @@ def test_a_sentence_and_nothing_stays(name: str, home: Path, tmp_path: Path) -> 
     assert not list(tmp_path.rglob("out"))
 
 
-def test_a_file_on_a_disk_that_lost_its_beginning_is_a_sentence_too(home: Path, tmp_path: Path) -> None:
-    """A file raises something else than bytes in memory do where a place before it is asked for."""
-    given = tmp_path / "given.zip"
-    given.write_bytes(packed({NAME: b"{}"})[10:])
-    with given.open("rb") as file, pytest.raises(ProjectError, match=r"^given.zip: is damaged or no zip"):
-        projects.bring_in(file, "given.zip")
-
-
-def test_what_unpacks_without_end_is_not_begun(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(unpack, "_SMALL", 1000)
-    with pytest.raises(ProjectError, match="would unpack to 1,000,000 bytes, more than 100 times its size"):
-        projects.bring_in(io.BytesIO(packed({NAME: b"0" * 1_000_000})), "given.zip")
-    assert not list(home.glob(f"{PROJECTS}/*"))
-
-
 def test_predictions_of_nothing_shrink_well_and_are_no_bomb(home: Path) -> None:
     """A tagger that has learnt nothing leaves the same line for every sentence, which is read line by line."""
     predictions: Files = {"runs/x/artifacts/predictions-test-1.jsonl": b'{"entities": []}\n' * 200_000}
     assert projects.bring_in(io.BytesIO(packed(predictions)), "given.zip").name == "Brought"
 
 
-def test_what_the_disk_does_not_hold_is_not_begun(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    usage = namedtuple("usage", "total used free")
-    monkeypatch.setattr("shutil.disk_usage", lambda path: usage(9, 8, 1))
-    with pytest.raises(ResourceError, match=r"needs 2 bytes, and .* has 1 left"):
-        projects.bring_in(io.BytesIO(packed({NAME: b"{}"})), "given.zip")
-
-
 def test_a_forged_table_is_read_by_nobody_but_a_process_of_its_own(home: Path) -> None:
     table = NAME.replace("about.json", "sentences.parquet")
     with pytest.raises(ProjectError, match="a table in it cannot be read"):
         projects.bring_in(io.BytesIO(packed({table: b"PAR1 forged PAR1"})), "given.zip")
+    assert not list(home.glob(f"{PROJECTS}/*"))
+
+
+def test_files_that_are_torn_or_unpack_to_more_than_the_disk_holds_are_not_begun(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = tmp_path / "given.zip"
+    given.write_bytes(packed({NAME: b"{}"})[10:])  # a file on disk raises something else than bytes in memory
+    with given.open("rb") as file, pytest.raises(ProjectError, match=r"^given.zip: is damaged or no zip"):
+        projects.bring_in(file, "given.zip")
+    monkeypatch.setattr(unpack, "_SMALL", 1000)
+    with pytest.raises(ProjectError, match="would unpack to 1,000,000 bytes, more than 100 times its size"):
+        projects.bring_in(io.BytesIO(packed({NAME: b"0" * 1_000_000})), "given.zip")
+    usage = namedtuple("usage", "total used free")
+    monkeypatch.setattr("shutil.disk_usage", lambda path: usage(9, 8, 1))
+    with pytest.raises(ResourceError, match=r"needs 2 bytes, and .* has 1 left"):
+        projects.bring_in(io.BytesIO(packed({NAME: b"{}"})), "given.zip")
     assert not list(home.glob(f"{PROJECTS}/*"))

@@ -36,14 +36,6 @@ def halves(word: str) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("method", ALL)
-def test_rate_zero_is_the_identity(method: Method) -> None:
-    found = training()
-    made = method(found, rungs(found), 0.0, 1)
-    assert made.sentences == found.sentences
-    assert made.edits == []
-
-
-@pytest.mark.parametrize("method", ALL)
 @given(
     n=st.integers(1, 60),
     seed=st.integers(0, 10**6),
@@ -60,6 +52,8 @@ def test_every_sentence_is_whole_and_new_and_the_log_is_true(
     made = method(found, drawn, rate, seed)
     hold(method.__name__, made, found, drawn, rate)
     assert made == method(found, drawn, rate, seed)
+    nothing = method(found, drawn, 0.0, seed)
+    assert (nothing.sentences, nothing.edits) == (found.sentences, [])
 
 
 @given(seed=st.integers(0, 10**6))
@@ -105,24 +99,21 @@ def test_every_method_does_what_is_asked_of_it_on_real_text(real: tuple[str, Tra
             assert len(made.edits) >= 0.97 * made.wanted > 0
 
 
-@pytest.mark.parametrize("method", ADDED)
-def test_copies_are_added_until_the_rate_is_reached(method: Method) -> None:
-    found = training(200)
-    drawn = rungs(found)
-    for rate, reached in ((0.1, ""), (0.4, "30%" if method is entities.highc2low else "")):
-        made = method(found, drawn, rate, 3)
-        hold(method.__name__, made, found, drawn, rate)
-        assert len(made.edits) == made.wanted > 20
-        assert made.reached == reached
-
-
-@pytest.mark.parametrize("method", IN_PLACE)
-def test_in_place_the_rate_is_reached_too(method: Method) -> None:
+@pytest.mark.parametrize("method", ALL)
+def test_the_rate_is_reached(method: Method) -> None:
     found = training(300, 2)
     drawn = rungs(found)
-    made = method(found, drawn, 0.3, 2)
-    hold(method.__name__, made, found, drawn, 0.3)
-    assert len(made.edits) == made.wanted
+    for rate in (0.1, 0.3):
+        made = method(found, drawn, rate, 2)
+        hold(method.__name__, made, found, drawn, rate)
+        assert len(made.edits) == made.wanted > 20
+        assert made.reached == ("40%" if method is entities.highc2low and rate == 0.3 else "")
+    one = Training.of(
+        [sentence(f"Ada came {i}", [(0, 1, "PER")]) for i in range(4)],
+        {(i, 0, 1): Measured(-1.0 if i == 0 else 2.0, 1.0, "high") for i in range(4)},
+    )
+    if method is entities.random2low:  # a single name leaves nothing to put there
+        assert method(one, [pools(one, entity_low="0", entity_high="1")], 1.0, 1).edits == []
 
 
 def test_redundant_names_go_most_frequent_first_then_those_that_share_a_word() -> None:
@@ -190,7 +181,7 @@ def test_where_no_sentence_has_the_same_types_a_mention_gives_way_alone() -> Non
     assert entities_of(made.sentences[0])[:2] == entities_of(rows[0])[:2]
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_the_last_context_of_a_type_is_not_deleted(seed: int) -> None:
     """Whatever is drawn first: by Rome's the one that was deleted goes."""
     rows = [
@@ -204,7 +195,7 @@ def test_the_last_context_of_a_type_is_not_deleted(seed: int) -> None:
     assert made.sentences[1].text == "the town of Oslo lies far south ,"
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_sentences_give_way_whole_as_long_as_one_is_left_for_them(seed: int) -> None:
     """Names of both types could be lent one by one: the last sentence with both stays all the same."""
     rows = [sentence(f"A{i} came here and saw x{i} of B{i}", [(0, 1, "A"), (7, 8, "B")]) for i in range(4)]
@@ -291,13 +282,6 @@ def test_pools_go_by_type_and_fall_back_where_hardly_any_name_is_below_zero() ->
     for wrong in ("often", "120%", ""):
         with pytest.raises(ConfigError, match="is not understood"):
             check(wrong)
-
-
-def test_one_name_a_type_leaves_nothing_to_put_there() -> None:
-    rows = [sentence(f"Ada came {i}", [(0, 1, "PER")]) for i in range(4)]
-    found = Training.of(rows, {(i, 0, 1): Measured(-1.0 if i == 0 else 2.0, 1.0, "high") for i in range(4)})
-    made = entities.random2low(found, [pools(found, entity_low="0", entity_high="1")], 1.0, 1)
-    assert made.edits == []
 
 
 def test_distances_are_levenshteins() -> None:

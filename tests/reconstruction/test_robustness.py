@@ -85,7 +85,7 @@ def test_promises_hold_on_real_data(real_data: Path, corpus: str) -> None:
         assert len(made.edits) >= 0.98 * len(made.slots)  # of a name of one letter (C, R) no typo is made
 
 
-def test_a_gazetteer_is_drawn_from_where_it_is_new_and_no_other_name_is() -> None:
+def test_new_names_come_from_finds_then_lists_then_are_generated() -> None:
     names = {"PER": [("Zora", "Quill"), ("Bex",)], "LOC": [TRAIN[0].tokens[:1]]}
     made = unseen(TEST, KNOWN, names, 1)
     hold("oov", made, TEST, TRAIN)
@@ -93,14 +93,11 @@ def test_a_gazetteer_is_drawn_from_where_it_is_new_and_no_other_name_is() -> Non
     assert set(by["PER"]) == {"gazetteer"}
     assert set(by["LOC"]) == set(by["ORG"]) == {"generated"}
     assert {slot.after for slot in made.slots if slot.type == "PER"} == {"Zora Quill", "Bex"}
-
-
-def test_finds_come_first_then_lists_then_what_is_made_up() -> None:
     names = {"PER": [("Bex",)], "LOC": [("Ulm",)]}
     made = unseen(TEST, KNOWN, names, 1, {"PER": [("Zora", "Quill"), TRAIN[0].tokens[:1]]})
     hold("oov", made, TEST, TRAIN)
-    by = {kind: {slot.source for slot in made.slots if slot.type == kind} for kind in ("PER", "LOC", "ORG")}
-    assert by == {"PER": {"finds"}, "LOC": {"gazetteer"}, "ORG": {"generated"}}
+    sources = {kind: {slot.source for slot in made.slots if slot.type == kind} for kind in ("PER", "LOC", "ORG")}
+    assert sources == {"PER": {"finds"}, "LOC": {"gazetteer"}, "ORG": {"generated"}}
 
 
 def test_generated_names_look_like_those_of_the_type() -> None:

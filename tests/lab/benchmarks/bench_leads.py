@@ -23,7 +23,7 @@ from core.measures.grid import Grid
 from core.measures.leads import Lead, leads
 from core.measures.sample import stretch
 from core.reporter import Silent
-from tests.simulated_text import written
+from tests.lab.benchmarks.simulated_text import written
 
 HERE = Path(__file__).parent
 LINES = HERE / "leads.jsonl"
