@@ -6,8 +6,6 @@ from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from core.corpora.contradictions import ContradictionCounter
@@ -169,13 +167,6 @@ def two_people(folder: Path, tool: str) -> Path:
                 rows = [{"text": text, "label": label} for text, label in zip(TEXTS, answers, strict=True)]
                 archive.writestr(f"{name}.jsonl", lines(rows))
         return folder / "d.zip"
-    if tool == "brat":
-        for name, answers in (("ana", ANA), ("ben", BEN)):
-            for i, (text, label) in enumerate(zip(TEXTS, answers, strict=True)):
-                write(folder / "b" / name / f"{i}.txt", text)
-                notes = "".join(f"T{n}\t{t} {s} {e}\t{text[s:e]}\n" for n, (s, e, t) in enumerate(label))
-                write(folder / "b" / name / f"{i}.ann", notes)
-        return folder / "b"
     people = [("ana", ANA), ("ben", BEN)]
     tasks: list[dict[str, Any]] = [{"data": {"text": text}, "annotations": []} for text in TEXTS]
     for who, task, answer in ((who, *pair) for who, answers in people for pair in zip(tasks, answers, strict=True)):
@@ -184,31 +175,9 @@ def two_people(folder: Path, tool: str) -> Path:
     return write(folder / "ls.json", json.dumps(tasks))
 
 
-BY_TWO = {
-    "ana": ["Mara/B-PER Lind/I-PER rents/O hall/O 7/O in/O Lyon/B-LOC", "Otto/B-PER Barr/I-PER signs/O"],
-    "ben": ["Mara/B-PER Lind/I-PER rents/O hall/B-LOC 7/I-LOC in/O Lyon/O", "Otto/B-PER Barr/I-PER signs/O"],
-}
-
-
-def tagged_by_two(folder: Path, how: str) -> Path:
-    """Write the same sentences by two people in formats that bring their tokens."""
-    pairs = {who: [[word.split("/") for word in text.split()] for text in texts] for who, texts in BY_TWO.items()}
-    if how == "CoNLL column":
-        named = ["".join(f"{a}\t{who}\t{b}\n" for a, b in each) for who, texts in pairs.items() for each in texts]
-        return write(folder / "a.conll", "word\tannotator\ttag\n" + "\n".join(named))
-    records = [
-        {"tokens": [a for a, _ in each], "ner_tags": [b for _, b in each], "note": "x", "annotator": who}
-        for who, texts in pairs.items()
-        for each in texts
-    ]
-    pq.write_table(pa.Table.from_pylist(records), folder / "a.parquet")
-    return folder / "a.parquet"
-
-
-# Exports of doccano, Prodigy and Label Studio by several annotators are in tests/imports.
-@pytest.mark.parametrize("tool", ["brat", "CoNLL column", "lists in Parquet"])
-def test_people_who_disagree_are_asked_for_and_their_agreement_is_told(tmp_path: Path, tool: str) -> None:
-    path = two_people(tmp_path, tool) if tool == "brat" else tagged_by_two(tmp_path, tool)
+# Exports of several annotators in other formats are shapes in tests/imports.
+def test_the_import_asks_for_one_of_several_annotators_and_reports_their_agreement(tmp_path: Path) -> None:
+    path = two_people(tmp_path, "doccano")
     with pytest.raises(ReadError, match=r"agree on 1 of the 2 texts.*F1 0\.67.*--annotator NAME.*\(ana, ben\)"):
         load(path)
     for who, second in (("ana", ("Lyon", "LOC")), ("ben", ("hall 7", "LOC"))):
@@ -240,10 +209,7 @@ def test_files_that_share_few_texts_are_no_annotators(tmp_path: Path) -> None:
     write(tmp_path / "d" / "b.jsonl", lines([*rows[5:], {"text": TEXT, "label": [LYON]}]))
     found, report = load(tmp_path / "d")
     assert (len(found), report.agreement) == (11, None)
-
-
-def test_copies_of_a_file_with_tokens_are_no_annotators(tmp_path: Path) -> None:
-    for name in ("train", "train_copy"):
+    for name in ("train", "train_copy"):  # a copy of a file
         write(tmp_path / "c" / f"{name}.conll", "Ann B-PER\nowes O\n\nBo B-PER\npays O\n")
     found, report = load(tmp_path / "c")
     assert (len(found), report.agreement) == (4, None)

@@ -7,33 +7,14 @@ import pytest
 
 from core.corpora.documents.extract import Extract, Paragraph
 from core.corpora.documents.letters import restore
-from core.corpora.readers import ReadReport, read
 from core.facade import corpora, runs
 from tests.documents import docx, pdf_mapped
-
-LINES = [
-    "The o\x01ce opens at nine.",
-    "Its o\x01cer con\x01rms it.",
-    "The office and the officer have sta\x01 of their own.",
-]
 
 
 def restored(*texts: str) -> tuple[list[str], int, int]:
     extract = Extract([Paragraph(text) for text in texts])
     restore(extract)
     return [each.text for each in extract.paragraphs], extract.unmapped, extract.restored
-
-
-@pytest.mark.parametrize("mapped", ["E080", "0000", "FFFD"])
-def test_a_ligature_without_a_character_is_restored_from_other_words(mapped: str, tmp_path: Path) -> None:
-    (tmp_path / "a.pdf").write_bytes(pdf_mapped(LINES, 1, mapped))
-    report = ReadReport()
-    texts = [sentence.text for sentence in read(tmp_path / "a.pdf", report=report)]
-    assert texts[0] == "The office opens at nine."
-    assert texts[1].startswith("Its officer con")
-    assert report.unmapped == 4
-    assert report.restored >= 2
-    assert f"4 letters map to no character (private use, NUL or U+FFFD); {report.restored} were" in str(report.problems)
 
 
 def test_a_private_character_means_one_ligature_throughout() -> None:

@@ -145,15 +145,6 @@ def test_sampled_hides_what_it_asks_for_and_depends_on_id_and_seed(
     assert many[0] == pytest.approx(exact, rel=0.15)  # one piece of six at a time: the mean over many draws
 
 
-def test_the_same_sentences_give_the_same_bytes_and_neighbours_the_last_digits(folder: Path, seal: Seal) -> None:
-    texts = [f"{'word ' * (i % 7 + 1)}{i}" for i in range(40)]
-    strategy = prepared(folder, seal)
-    first = strategy.score(batch(texts))
-    assert strategy.score(batch(texts)).tobytes() == first.tobytes()
-    apart = np.concatenate([strategy.score(batch(texts[:13])), strategy.score(batch(texts[13:]))])
-    np.testing.assert_allclose(apart, first, rtol=1e-5)
-
-
 def test_one_pass_says_that_it_is_no_probability(folder: Path, seal: Seal) -> None:
     notes = []
 

@@ -14,6 +14,7 @@ NOTE_ANN = (
     "E1\tpays:T3 Payee:T4\n"
     "*\tEquiv T1 T3\n"
 )
+BEN_ANN = NOTE_ANN.replace("T2\tLOC 26 30\tLyon", "T2\tLOC 16 22\thall 7")
 NOTE_RIGHT = Right(
     sentences=3,
     mentions={"PER": ["Mara Lind", "Otto Barr"], "LOC": ["Lyon"], "ORG": ["Harbour Board"]},
@@ -53,4 +54,8 @@ SHAPES = (
         {"a.txt": "Today Mara Lind rents hall 7 in Lyon.\nThe Harbour Board met.\n",
             "a.ann": "T1\tPER 0 9\tMara Lind\nT2\tLOC 26 30\tLyon\nT3\tORG 36 49\tHarbour Board\n"},
         refused("text", "fit|match|not the one")),
+    Shape("brat-folder-per-annotator", "brat with a copy of the collection per annotator, who disagree",
+        {"collection.zip": zipped({f"{who}/note.{ending}": text for who, ann in (("ana", NOTE_ANN), ("ben", BEN_ANN))
+            for ending, text in (("txt", NOTE), ("ann", ann))})},
+        NOTE_RIGHT, options={"annotator": "ana"}, asks=r"ana \(1\), ben \(1\).*span F1 0\.75\).*--annotator NAME"),
 )

@@ -245,4 +245,8 @@ SHAPES = (
         Right(sentences=11,
             mentions={"PER": ["Mara Lind"] * 2 + (["Otto Barr"] * 3) + (["Ines Holm"] * 3), "LOC": ["Lyon"] * 5,
                 "ORG": ["Harbour Board"] * 6}, says=("reject|left out|1 ",))),
+    Shape("annotator-column", "Tables of tokens with a column for the annotator: word, annotator, tag",
+        {"train.conll": "word\tannotator\ttag\n" + conll(ENGLISH, "{token}\tana\t{tag}") + conll(DISAGREES, "{token}\tben\t{tag}")},
+        Right(sentences=4, mentions=read_right(DISAGREES).mentions, says=("agree",)), options={"annotator": "ben"},
+        asks="agree on 3 of the 4 texts.*--annotator"),
 )

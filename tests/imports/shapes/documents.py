@@ -25,7 +25,7 @@ UNEVEN = "\u00a0 Mara Lind  rents\thall 7 in Lyon .\r\nOtto Bärr pays \U0001f64
 LIGATURES = Right(
     sentences=5,
     labelled=False,
-    says=("letter|character|glyph",),
+    says=("2 letters.* map to no character; 2 were restored|2 letters map to no character .*; 2 were",),
     texts=("The office opens at nine every day.",),
     without=("\ue080", "\0", "\ufffd"),
 )

@@ -55,9 +55,9 @@ def sheet(rows: Iterable[Sequence[object]]) -> bytes:
     return out.getvalue()
 
 
-def parquet(given: Sequence[Clause]) -> bytes:
+def parquet(given: Sequence[Clause], **more: Sequence[str]) -> bytes:
     out = io.BytesIO()
-    table = pa.table({"tokens": [tokens(c) for c in given], "ner_tags": [tags(c) for c in given]})
+    table = pa.table({"tokens": [tokens(c) for c in given], "ner_tags": [tags(c) for c in given], **more})
     pq.write_table(table, out)
     return out.getvalue()
 
@@ -225,4 +225,7 @@ SHAPES = (
         {"reviews.csv": written([("text", "label"),
             *((c.text, "legal" if i % 2 else "other") for i, c in enumerate(ENGLISH))])},
         Right(sentences=4, labelled=False)),
+    Shape("parquet-row-per-annotator", "datasets to_parquet() of crowd answers: tokens, ner_tags and annotator",
+        {"train.parquet": parquet((*ENGLISH, *ENGLISH), annotator=["ana"] * 4 + ["ben"] * 4)},
+        Right(sentences=4, mentions=read_right(ENGLISH).mentions, says=("agree on 4 of the 4 texts",))),
 )
