@@ -30,7 +30,7 @@ from core.text.sentence import Entity, Sentence
 from core.text.words import tokenize
 from core.training.settings import TaggerSettings
 from tests.conftest import REAL_DATA, sentence
-from tests.measures.conftest import Ear
+from tests.ears import Ear
 from tests.planted import kitchen
 
 Seal = Callable[..., Corpus]

@@ -7,7 +7,6 @@ import pytest
 
 from core.measures import Sample
 from core.measures.pasted import Pasted, read_table
-from core.reporter import Silent
 
 TABLE_3 = Path(__file__).resolve().parents[2] / "assets" / "dai2019-table3.csv"
 
@@ -16,20 +15,6 @@ def sample(sentences: Sequence[str | Sequence[str]], name: str = "sample", seed:
     words = [sentence.split() if isinstance(sentence, str) else list(sentence) for sentence in sentences]
     kept = [sentence for sentence in words if sentence]
     return Sample(name=name, sentences=kept, n_tokens=sum(map(len, kept)), seed=seed, whole=True)
-
-
-class Ear(Silent):
-    """A reporter that remembers."""
-
-    def __init__(self) -> None:
-        self.notes: list[str] = []
-        self.told: list[tuple[int, int | None, str]] = []
-
-    def note(self, text: str) -> None:
-        self.notes.append(text)
-
-    def progress(self, done: int, total: int | None, unit: str) -> None:
-        self.told.append((done, total, unit))
 
 
 @pytest.fixture(scope="session")

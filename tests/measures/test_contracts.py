@@ -16,6 +16,7 @@ import pytest
 from core.errors import Cancelled, CorpusError
 from core.measures import MEASURES, Measure, MeasureName, Sample, make_measure
 from core.reporter import Silent
+from tests.ears import Stop
 from tests.measures.conftest import sample
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -58,20 +59,21 @@ def value(name: str, source: Sample, target: Sample = TARGET, seed: int = 0) -> 
 
 
 @EVERY
-def test_the_right_end_wins(name: str) -> None:
-    near, far = value(name, NEAR), value(name, FAR)
-    assert (near > far) if MEASURES[name].prefer == "high" else (near < far)
-
-
-@EVERY
-def test_a_number_says_what_it_is(name: str) -> None:
+def test_a_number_says_what_it_is_and_the_close_source_wins(name: str) -> None:
     each = measure(name)
-    found = each.compare(each.fit(NEAR, Silent()), TARGET, Silent())
+    learnt = each.fit(NEAR, Silent())
+    with pytest.raises(Cancelled):
+        each.fit(NEAR, Stop())
+    with pytest.raises(Cancelled):
+        each.compare(learnt, TARGET, Stop())
+    found = each.compare(learnt, TARGET, Silent())
     assert (found.name, found.unit, found.prefer) == (name, MEASURES[name].unit, MEASURES[name].prefer)
     assert math.isfinite(found.value)
     assert found.convention
     assert set(found.columns) == set(MEASURES[name].columns)
     json.dumps(asdict(found), allow_nan=False)
+    far = value(name, FAR)
+    assert (found.value > far) if found.prefer == "high" else (found.value < far)
 
 
 @EVERY
@@ -85,20 +87,6 @@ def test_a_source_serves_every_target_and_is_not_changed(name: str) -> None:
     except CorpusError:
         assert name == "wvv"  # no word in both
     assert each.compare(learnt, TARGET, Silent()).value == first
-
-
-@EVERY
-def test_a_wish_to_stop_is_heard(name: str) -> None:
-    class Stop(Silent):
-        def check(self) -> None:
-            raise Cancelled("stop")
-
-    each = measure(name)
-    learnt = each.fit(NEAR, Silent())
-    with pytest.raises(Cancelled):
-        each.fit(NEAR, Stop())
-    with pytest.raises(Cancelled):
-        each.compare(learnt, TARGET, Stop())
 
 
 @EVERY
@@ -123,9 +111,6 @@ print(json.dumps({name: repr(value(name, NEAR, seed=7)) for name in MEASURES}))
 
 
 def test_same_seed_same_digits_in_two_processes() -> None:
+    assert get_args(MeasureName) == tuple(MEASURES)
     done = subprocess.run([sys.executable, "-c", PROGRAM], cwd=ROOT, capture_output=True, text=True, check=True)
     assert json.loads(done.stdout) == {name: repr(value(name, NEAR, seed=7)) for name in MEASURES}
-
-
-def test_every_measure_can_be_asked_for_by_its_name() -> None:
-    assert get_args(MeasureName) == tuple(MEASURES)

@@ -13,30 +13,26 @@ from tests.lab.benchmarks.bench_leads import SETTINGS, judged, simulated
 from tests.measures.test_agreement import grid
 
 
-def of_sources(rng: np.random.Generator, lead: float, kind: str) -> tuple[Grid, FloatArray]:
+def of_sources(rng: np.random.Generator, lead: float, kind: str) -> tuple[Grid, int, FloatArray]:
     """Two sources by three measures, and eight parts; text moves measures together. lead: of the first, in errors."""
     shared, own = (
         rng.normal(size=size) if kind == "normal" else rng.standard_t(2, size) for size in ((8, 2, 1), (8, 2, 3))
     )
     by_part = shared + 0.5 * own + lead * np.array([[0.5], [-0.5]])
-    return grid(by_part.mean(axis=0, keepdims=True)), by_part
+    return grid(by_part.mean(axis=0, keepdims=True)), 0, by_part
 
 
 @pytest.mark.parametrize("kind", ["normal", "heavy"])
 def test_equal_sources_have_a_lead_in_at_most_five_of_a_hundred(kind: str) -> None:
     rng, n = np.random.default_rng(0), 2000
-    wrong = sum(any(lead.holds for lead in leads(*at(of_sources(rng, 0, kind)))) for _ in range(n))
+    wrong = sum(any(lead.holds for lead in leads(*of_sources(rng, 0, kind))) for _ in range(n))
     assert wrong <= 0.05 * n + 2 * (0.05 * 0.95 * n) ** 0.5
     assert wrong > 0  # a rule that never tells a lead would pass, too
 
 
-def at(made: tuple[Grid, FloatArray]) -> tuple[Grid, int, FloatArray]:
-    return made[0], 0, made[1]
-
-
 def test_a_true_lead_is_seen() -> None:
     rng = np.random.default_rng(1)
-    seen = sum(all(lead.holds for lead in leads(*at(of_sources(rng, 3, "normal")))) for _ in range(200))
+    seen = sum(all(lead.holds for lead in leads(*of_sources(rng, 3, "normal"))) for _ in range(200))
     assert seen > 180
 
 
@@ -53,23 +49,20 @@ def test_holm_counts_the_measures_that_have_a_vote() -> None:
     assert [lead.holds for lead in beside] == [False, False]
 
 
-def test_the_smaller_lead_is_judged() -> None:
+def test_the_smaller_lead_is_judged_and_too_few_or_tied_parts_are_not() -> None:
     differences = np.array([2.0, 2.1, 1.9, 2.0, 2.05])
-    whole, parts = batch_means(differences, 2.0), batch_means(differences, 0.001)
+    whole, parts, turned = (batch_means(sign * differences, lead) for sign, lead in ((1, 2.0), (1, 0.001), (-1, 2.0)))
     assert whole is not None
     assert parts is not None
-    assert whole[3] < 0.001
-    assert parts[3] > 0.9
-    assert whole[:3] == parts[:3]
-    turned = batch_means(-differences, 2.0)
     assert turned is not None
+    assert whole[3] < 0.001 < 0.9 < parts[3]
+    assert whole[:3] == parts[:3]
     assert turned[3] == 1.0
-
-
-def test_too_few_parts_are_not_judged() -> None:
     assert batch_means(np.array([1.0, 2.0, 3.0]), 2.0) is None
     (lead,) = leads(grid(np.array([[[1.0], [0.0]]])), 0, np.full((8, 2, 1), np.nan))
     assert (lead.p, lead.parts, lead.holds) == (None, 0, False)
+    for values, first in (([1.0, 2.0, 2.0], None), ([1.0, np.nan], None), ([np.nan, 1.0, 2.0], (2, 1))):
+        assert in_front(np.array(values)) == first
 
 
 @pytest.mark.parametrize("prefer", ["low", "high"])
@@ -81,12 +74,6 @@ def test_the_first_leads_whichever_end_is_close(prefer: Prefer) -> None:
     assert lead.whole == 4.0
     assert lead.on_parts == pytest.approx(4)
     assert lead.holds
-
-
-def test_tied_or_missing_sources_have_no_lead() -> None:
-    assert in_front(np.array([1.0, 2.0, 2.0])) is None
-    assert in_front(np.array([1.0, np.nan])) is None
-    assert in_front(np.array([np.nan, 1.0, 2.0])) == (2, 1)
 
 
 def test_parts_are_neighbours_and_make_up_the_whole() -> None:
@@ -106,9 +93,6 @@ def test_simulated_text_of_equal_sources(setting: object) -> None:
 
 def test_simulated_text_of_unequal_sources() -> None:
     further = [judged(replace(SETTINGS[12], gap=0.3), ("ppl", "tvc"), seed) for seed in range(5)]
+    assert further[0] == judged(replace(SETTINGS[12], gap=0.3), ("ppl", "tvc"), 0)
     assert all(lead.first == "near" for of in further for lead in of if lead.holds)
     assert sum(lead.holds for of in further for lead in of) >= 8  # of 10
-
-
-def test_the_same_again() -> None:
-    assert judged(SETTINGS[0], ("ppl",), 3) == judged(SETTINGS[0], ("ppl",), 3)

@@ -34,27 +34,22 @@ def test_table_3_as_it_is_printed(table_3: Pasted) -> None:
 
 
 @pytest.mark.parametrize("sign", [",", ";", "\t"])
-def test_commas_semicolons_and_tabs(sign: str) -> None:
+def test_tables_with_commas_semicolons_tabs_single_runs_or_no_f1(sign: str) -> None:
+    def read(text: str) -> Pasted:
+        return read_table(text.replace(",", sign))
+
     lines = ["Target,Source,PPL,TVC (%),lm_f1,lm_f1_sd", "a,x,1,50%,60,.5", "a,y,2,40,61,+0.25", "a,none,-,,55,"]
-    found = read_table("\n".join(line.replace(",", sign) for line in lines))
+    found = read("\n".join(lines))
     assert found.grid.measures == ("ppl", "tvc")
     assert found.grid.values.tolist() == [[[1, 50], [2, 40]]]
     (lm,) = found.outcomes
     assert (lm.name, lm.mean.tolist(), lm.sd.tolist(), lm.none.tolist()) == ("lm_f1", [[60, 61]], [[0.5, 0.25]], [55])
-
-
-def test_single_runs_and_a_measure_of_ones_own() -> None:
-    found = read_table("target,source,bleu:high,f1_1,f1_2,f1_3\na,x,0.3,60,61,62\na,y,0.2,50,,52\na,None,,40,42,\n")
+    found = read("target,source,bleu:high,f1_1,f1_2,f1_3\na,x,0.3,60,61,62\na,y,0.2,50,,52\na,None,,40,42,\n")
     assert (found.grid.measures, found.grid.prefer) == (("bleu",), ("high",))
     (outcomes,) = found.outcomes
-    assert outcomes.mean.tolist() == [[61, 51]]
-    assert outcomes.runs.tolist() == [[3, 2]]
+    assert (outcomes.mean.tolist(), outcomes.runs.tolist(), outcomes.none.tolist()) == ([[61, 51]], [[3, 2]], [41])
     assert outcomes.sd[0].tolist() == pytest.approx([np.std([60, 61, 62]), 1])
-    assert outcomes.none.tolist() == [41]
-
-
-def test_a_table_without_f1_is_measures_alone() -> None:
-    assert read_table("target,source,ppl\na,x,1\na,y,2").outcomes == ()
+    assert read("target,source,ppl\na,x,1\na,y,2").outcomes == ()
 
 
 BAD = {
@@ -86,60 +81,39 @@ def test_whatever_is_pasted_is_read_or_told(text: str) -> None:
             read_table(whole)
 
 
-class TestAdvice:
-    VALUES = np.array([[[1.0, 5.0, 9.0], [2.0, 6.0, 3.0]]])
+VALUES = np.array([[[1.0, 5.0, 9.0], [2.0, 6.0, 3.0]]])
+BEYOND = "other text of t0 and of the sources allowed for (95%, 4 parts of each)"
+PAST = Regret(measure="m0", hits=1, targets=2, mean=0.13, random=1.0, concordant=1, pairs=2, choices=())
 
-    def said(self, values: FloatArray, noise: float | None = None, past: tuple[Regret, ...] = ()) -> str:
-        """noise: by which leads differ over four parts; None: leads were not judged."""
-        table = grid(values)
-        by_part = [values[0] + (noise or 0) * np.array([[0.0], [k]]) for k in (-1, 1, -1.1, 1.1)]
-        ahead = [] if noise is None else leads(table, 0, np.array(by_part))
-        return advise(table, 0, ("PPL", "WVV", "TVC")[: values.shape[2]], ahead, past)
 
-    def test_most_votes(self) -> None:
-        said = self.said(self.VALUES, 0.1)
-        assert said == (
-            "s1 is closest to t0 by 2 of 3 measures (s0 by TVC); every lead is beyond chance, other text of t0 and of "
-            "the sources allowed for (95%, 4 parts of each)."
-        )
+def advice(values: FloatArray, noise: float | None = None, past: tuple[Regret, ...] = ()) -> str:
+    """noise: how much leads differ over four parts; None: leads were not judged."""
+    table = grid(values)
+    by_part = [values[0] + (noise or 0) * np.array([[0.0], [k]]) for k in (-1, 1, -1.1, 1.1)]
+    ahead = [] if noise is None else leads(table, 0, np.array(by_part))
+    return advise(table, 0, ("PPL", "WVV", "TVC")[: values.shape[2]], ahead, past)
 
-    def test_tvc_and_tvcc_are_one_vote(self) -> None:
-        table = replace(grid(np.dstack([self.VALUES, self.VALUES[..., 2:]])), measures=("ppl", "wvv", "tvc", "tvcc"))
-        said = advise(table, 0, ("PPL", "WVV", "TVC", "TVcC"))
-        assert said.startswith("s1 is closest to t0 by 2 of 3 measures, TVC and TVcC counting as one (s0 by TVC)")
 
-    def test_a_lead_that_may_be_chance_is_said(self) -> None:
-        assert self.said(self.VALUES, 1.5).endswith(
-            "the lead may be chance by PPL and WVV, so other text of t0 and of the sources may turn it."
-        )
-
-    def test_leads_that_were_not_judged_are_said(self) -> None:
-        assert self.said(self.VALUES).endswith("how much of that is chance was not judged.")
-
-    def test_too_little_text_is_said(self) -> None:
-        table, short = grid(self.VALUES), np.full((4, 2, 3), np.nan)
-        titles = ("PPL", "WVV", "TVC")
-        short[0] = self.VALUES[0]
-        assert "how much of that is chance so little text does not say." in advise(
-            table, 0, titles, leads(table, 0, short)
-        )
-        short[:, :, :2] = self.VALUES[0, :, :2]
-        assert advise(table, 0, titles, leads(table, 0, short)).endswith(
-            "the lead is beyond chance, other text of t0 and of the sources allowed for (95%, 4 parts of each); by TVC "
-            "there is too little text to judge it."
-        )
-
-    def test_a_split_is_a_split(self) -> None:
-        said = self.said(self.VALUES[..., 1:])
-        assert said.startswith("The measures are split over t0: s1 by PPL and s0 by WVV")
-
-    def test_nothing_to_choose(self) -> None:
-        assert "No measure puts one source first" in self.said(np.zeros((1, 2, 3)))
-        assert "the only source" in self.said(np.zeros((1, 1, 3)))
-        assert "No measure puts one source first" in self.said(np.full((1, 2, 3), np.nan))
-
-    def test_what_it_cost_before(self) -> None:
-        past = Regret(measure="m0", hits=1, targets=2, mean=0.13, random=1.0, concordant=1, pairs=2, choices=())
-        assert self.said(self.VALUES, 0.1, (past,)).endswith(
-            "; on your past runs (2 targets) the closest source lost 0.1 points on average against the best."
-        )
+def test_advice_says_how_sure_a_lead_is_and_what_it_cost_before() -> None:
+    beyond = f"s1 is closest to t0 by 2 of 3 measures (s0 by TVC); every lead is beyond chance, {BEYOND}"
+    assert advice(VALUES, 0.1) == f"{beyond}."
+    lost = "on your past runs (2 targets) the closest source lost 0.1 points on average against the best."
+    assert advice(VALUES, 0.1, (PAST,)) == f"{beyond}; {lost}"
+    chance = "the lead may be chance by PPL and WVV, so other text of t0 and of the sources may turn it."
+    assert advice(VALUES, 1.5).endswith(chance)
+    assert advice(VALUES).endswith("how much of that is chance was not judged.")
+    assert advice(VALUES[..., 1:]).startswith("The measures are split over t0: s1 by PPL and s0 by WVV")
+    for nothing in (np.zeros((1, 2, 3)), np.full((1, 2, 3), np.nan)):
+        assert "No measure puts one source first" in advice(nothing)
+    assert "the only source" in advice(np.zeros((1, 1, 3)))
+    table, titles = grid(VALUES), ("PPL", "WVV", "TVC")
+    both = replace(grid(np.dstack([VALUES, VALUES[..., 2:]])), measures=("ppl", "wvv", "tvc", "tvcc"))
+    one_vote = "s1 is closest to t0 by 2 of 3 measures, TVC and TVcC counting as one (s0 by TVC)"
+    assert advise(both, 0, (*titles, "TVcC")).startswith(one_vote)
+    short = np.full((4, 2, 3), np.nan)
+    short[0] = VALUES[0]
+    says = advise(table, 0, titles, leads(table, 0, short))
+    assert "how much of that is chance so little text does not say." in says
+    short[:, :, :2] = VALUES[0, :, :2]
+    says = advise(table, 0, titles, leads(table, 0, short))
+    assert says.endswith(f"the lead is beyond chance, {BEYOND}; by TVC there is too little text to judge it.")

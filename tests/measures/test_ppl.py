@@ -9,7 +9,8 @@ from core.errors import CorpusError
 from core.measures import make_measure
 from core.reporter import Silent
 from core.results import Measurement
-from tests.measures.conftest import Ear, sample
+from tests.ears import Ear
+from tests.measures.conftest import sample
 from tests.models.test_ngram import TEST, TRAIN, SlowKneserNey
 
 sentences = st.lists(st.sampled_from("abcde"), min_size=1, max_size=7)
@@ -69,10 +70,8 @@ def test_a_small_vocabulary_is_no_advantage() -> None:
 
 
 def test_a_source_that_knows_no_word_is_noted() -> None:
-    measure = make_measure("ppl", {}, seed=0, vocabulary_size=50)
-    ear = Ear()
-    learnt = measure.fit(sample(["слово за слово"] * 5), Silent())
-    found = measure.compare(learnt, sample(["a b c"], "latin"), ear)
+    measure, ear = make_measure("ppl", {}, seed=0, vocabulary_size=50), Ear()
+    found = measure.compare(measure.fit(sample(["слово за слово"] * 5), Silent()), sample(["a b c"], "latin"), ear)
     assert found.columns["oov"] == 100
     assert np.isfinite(found.value)
     assert ear.notes == ["perplexity: the source knows no word of latin; the value says only that."]

@@ -8,9 +8,9 @@ import pytest
 from core.measures.probe import probe_gain, probed, tag_codes, within
 from core.models.crf import bioes_tags
 from core.results import Evaluation, FloatArray
-from core.stats.scoring import evaluate
+from core.stats.scoring import count, evaluate
 from core.text.schemes import encode
-from core.text.sentence import Entity, Sentence
+from core.text.sentence import Sentence
 from tests.conftest import sentence
 
 TYPES = ("LOC", "PER")
@@ -33,12 +33,6 @@ def states(rows: Sequence[Sentence], signal: float, seed: int) -> FloatArray:
     return (np.random.default_rng(seed).normal(size=(len(codes), 16)) + of_tag[codes]).astype(np.float32)
 
 
-def test_codes_are_the_places_of_the_tags() -> None:
-    [row] = sentences(1, 0)
-    tags = [bioes_tags(TYPES)[i] for i in tag_codes([row], TYPES)]
-    assert tags == list(encode(row.entities or (), 8, "bioes"))
-
-
 @pytest.mark.parametrize(("signal", "least", "most"), [(0.0, 0.0, 25.0), (3.0, 95.0, 100.0)])
 def test_a_probe_finds_what_is_there(signal: float, least: float, most: float) -> None:
     train, dev = sentences(60, 1), sentences(40, 2)
@@ -56,28 +50,25 @@ def test_within_train_every_sentence_is_judged_by_a_probe_that_did_not_see_it() 
     assert within(states(train, 3.0, 6), train, TYPES, 3).f1() > 90
 
 
-def test_a_sentence_without_a_word_gets_nothing() -> None:
+def test_codes_are_the_places_of_the_tags_and_a_sentence_without_a_word_gets_nothing() -> None:
     train = sentences(20, 7)
-    dev = [train[0], sentence(""), train[1]]
-    known = states(train, 3.0, 8)
-    predictions = probed(known, train, np.concatenate([known[:8], known[8:16]]), dev, TYPES)
+    tags = [bioes_tags(TYPES)[i] for i in tag_codes(train[:1], TYPES)]
+    assert tags == list(encode(train[0].entities or (), 8, "bioes"))
+    dev, known = [train[0], sentence(""), train[1]], states(train, 3.0, 8)
+    predictions = probed(known, train, known[:16], dev, TYPES)
     assert [bool(each.entities) for each in predictions] == [True, False, True]
-
-
-def read(gold: Sequence[Sentence], skill: float, seed: int) -> Evaluation:
-    rng = np.random.default_rng(seed)
-    kept = [[e for e in row.entities or () if rng.random() < skill] for row in gold]
-    table = [[Entity(start=e.start, end=e.end, type=e.type) for e in spans] for spans in kept]
-    from core.stats.scoring import count
-
-    return count([row.entities or () for row in gold], table, TYPES)
 
 
 def test_an_interval_holds_the_truth_about_as_often_as_it_says() -> None:
     """Two readers of equal skill: their difference is 0, and an interval of 90% misses it in about a tenth."""
     gold = sentences(60, 9)
-    intervals = [probe_gain(read(gold, 0.6, 2 * i), read(gold, 0.6, 2 * i + 1), 0.9) for i in range(200)]
+
+    def read(skill: float, seed: int) -> Evaluation:
+        rng, spans = np.random.default_rng(seed), [row.entities or () for row in gold]
+        return count(spans, [[one for one in each if rng.random() < skill] for each in spans], TYPES)
+
+    intervals = [probe_gain(read(0.6, 2 * i), read(0.6, 2 * i + 1), 0.9) for i in range(200)]
     missed = sum(not each.lo <= 0 <= each.hi for each in intervals)
     assert 8 <= missed <= 36
-    sure = probe_gain(read(gold, 0.9, 1), read(gold, 0.4, 2), 0.99)
+    sure = probe_gain(read(0.9, 1), read(0.4, 2), 0.99)
     assert 0 < sure.lo < sure.delta < sure.hi

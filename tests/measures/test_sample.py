@@ -8,13 +8,14 @@ from core.corpora.corpus import Corpus
 from core.errors import CorpusError
 from core.measures import Sample
 from core.measures.sample import draw
-from core.reporter import Silent
+from core.reporter import Reporter, Silent
 from tests.conftest import Seal, sentence
+from tests.ears import Ear
 
 
-def drawn(*corpora: Corpus, **options: Any) -> Sample:
+def drawn(*corpora: Corpus, report: Reporter | None = None, **options: Any) -> Sample:
     usual: dict[str, Any] = {"name": "s", "cap": None, "seed": 0, "tokens": "words", "lowercase": False}
-    return draw(corpora, report=Silent(), **(usual | options))
+    return draw(corpora, report=report or Silent(), **(usual | options))
 
 
 @pytest.fixture
@@ -27,12 +28,10 @@ def test_at_most_the_cap_and_nearly_all_of_it(corpus: Corpus) -> None:
     assert 100 - 6 < found.n_tokens <= 100
     assert found.n_tokens == sum(map(len, found.sentences))
     assert not found.whole
-
-
-def test_everything_where_there_is_no_more(corpus: Corpus) -> None:
     assert drawn(corpus).whole
     assert drawn(corpus, cap=corpus.n_tokens).whole
     assert drawn(corpus, cap=10**9).n_tokens == corpus.n_tokens
+    assert drawn(corpus, lowercase=True).sentences[0][0] == "sentence"
 
 
 def test_a_seed_is_a_draw_and_a_smaller_cap_a_part_of_it(corpus: Corpus) -> None:
@@ -45,33 +44,19 @@ def test_a_seed_is_a_draw_and_a_smaller_cap_a_part_of_it(corpus: Corpus) -> None
     assert large != other
 
 
-def test_what_takes_minutes_of_a_large_source_is_counted(
+def test_several_corpora_are_one_source_whose_rows_are_counted(
     corpus: Corpus, seal: Seal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    counted: list[tuple[int, int | None]] = []
-
-    class Counting(Silent):
-        def progress(self, done: int, total: int | None, unit: str) -> None:
-            counted.append((done, total))
-
-    monkeypatch.setattr("core.measures.sample.BLOCK", 100)
-    draw(
-        (corpus, seal(["pears are green"])),
-        name="s",
-        cap=None,
-        seed=0,
-        tokens="words",
-        lowercase=False,
-        report=Counting(),
-    )
-    assert counted == [(0, 301), (100, 301), (200, 301), (300, 301)]
-
-
-def test_several_corpora_are_one_source(seal: Seal) -> None:
-    first, second = seal(["apples are red"] * 3, "first"), seal(["pears are green"] * 3, "second")
+    first, second, ear = seal(["apples are red"] * 3, "first"), seal(["pears are green"] * 3, "second"), Ear()
     found = drawn(first, second)
     assert found.n_tokens == 18
     assert {words[0] for words in drawn(first, second, cap=9, seed=3).sentences} == {"apples", "pears"}
+    monkeypatch.setattr("core.measures.sample.BLOCK", 100)
+    drawn(corpus, seal(["pears are green"]), report=ear)
+    assert [(done, total) for done, total, _ in ear.told] == [(0, 301), (100, 301), (200, 301), (300, 301)]
+    assert drawn(seal(["one two", sentence(""), "three"])).sentences == [("one", "two"), ("three",)]
+    with pytest.raises(CorpusError, match="blank: no sentence holds a token"):
+        drawn(seal([sentence(" ")]), name="blank")
 
 
 def test_labelled_and_plain_text_are_cut_alike(seal: Seal) -> None:
@@ -80,16 +65,3 @@ def test_labelled_and_plain_text_are_cut_alike(seal: Seal) -> None:
     labelled = seal([sentence(" ".join(tokens), [(1, 2, "PER")])], labelled=True)
     assert drawn(labelled).sentences == [("U", ".", "S", ".", "-", "based", "Smith", "&", "Co", ".")]
     assert drawn(labelled, tokens="blanks").sentences == [tokens]
-
-
-def test_lower_case(corpus: Corpus) -> None:
-    assert drawn(corpus, lowercase=True).sentences[0][0] == "sentence"
-
-
-def test_a_corpus_without_tokens_is_told(seal: Seal) -> None:
-    with pytest.raises(CorpusError, match="blank: no sentence holds a token"):
-        drawn(seal([sentence(" ")]), name="blank")
-
-
-def test_an_empty_line_is_left_out(seal: Seal) -> None:
-    assert drawn(seal(["one two", sentence(""), "three"])).sentences == [("one", "two"), ("three",)]

@@ -15,7 +15,8 @@ from core.measures.taggers import load_word_tagger, settle
 from core.reporter import Silent
 from core.results import Measurement
 from core.text.content import content_words
-from tests.measures.conftest import Ear, sample
+from tests.ears import Ear
+from tests.measures.conftest import sample
 
 WORDS = ("The", "the", "cat", "dog", "Dog", "sat", "12", "quickly", ",", ".")
 corpora = st.lists(st.lists(st.sampled_from(WORDS), min_size=1), min_size=1)
@@ -32,16 +33,12 @@ def test_tvc_is_the_share_of_the_targets_set(source: list[list[str]], target: li
     assert measured("tvc", source, target).value == pytest.approx(100 * len(ours & theirs) / len(theirs))
 
 
-def test_tvc_is_not_symmetric_and_minds_case() -> None:
+def test_tvc_is_not_symmetric_minds_case_and_has_an_overlap_column() -> None:
     assert measured("tvc", ["the cat sat"], ["the The"]).value == 50
     assert measured("tvc", ["the The"], ["the cat sat"]).value == pytest.approx(100 / 3)
-
-
-def test_the_overlap_column_is_jaccard_of_frequent_words_without_function_words() -> None:
-    source = ["the Court rules ,"] * 3 + ["a judge rules"] * 2
-    target = ["the court sits"] * 3
-    found = measured("tvc", source, target).columns["overlap"]
-    assert found == pytest.approx(100 / 3)  # {court, rules} and {court, sits}; "judge" stands in two sentences
+    source, target = ["the Court rules ,"] * 3 + ["a judge rules"] * 2, ["the court sits"] * 3
+    overlap = measured("tvc", source, target).columns["overlap"]  # the Jaccard index of frequent content words
+    assert overlap == pytest.approx(100 / 3)  # {court, rules} and {court, sits}; "judge" is in two sentences
 
 
 @given(corpora, corpora)
@@ -55,30 +52,21 @@ def test_tvcc_is_tvc_of_content_words(source: list[list[str]], target: list[list
             measured("tvcc", source, target)
 
 
-def test_the_built_in_list_on_a_sentence() -> None:
+def test_the_built_in_list_is_english_and_says_so() -> None:
     text = "In 1999 the early family quickly moved to Oslo , where they didn t ever reply : 3rd try ."
     assert content_words(text.split()) == {"early", "family", "moved", "Oslo", "reply", "3rd", "try"}
-
-
-def test_text_that_is_not_english_gets_a_note() -> None:
-    ear = Ear()
-    measure = make_measure("tvcc", {"tagger": "built-in"}, seed=0, vocabulary_size=0)
+    ear, measure = Ear(), make_measure("tvcc", {"tagger": "built-in"}, seed=0, vocabulary_size=0)
     german = sample(["Der Hund schläft auf dem Sofa", "Die Katze jagt eine Maus"], "deutsch")
     measure.compare(measure.fit(german, Silent()), german, ear)
     assert "deutsch are English function words" in ear.notes[0]
 
 
-class FakeToken(SimpleNamespace):
-    text: str
-    pos_: str
-
-
 def install_spacy(monkeypatch: pytest.MonkeyPatch, models: list[str]) -> None:
     """A spaCy that calls every word in capitals a proper noun, all others adpositions."""
 
-    def pipe(documents: Iterator[list[str]]) -> Iterator[list[FakeToken]]:
+    def pipe(documents: Iterator[list[str]]) -> Iterator[list[SimpleNamespace]]:
         for words in documents:
-            yield [FakeToken(text=word, pos_="PROPN" if word.isupper() else "ADP") for word in words]
+            yield [SimpleNamespace(text=word, pos_="PROPN" if word.isupper() else "ADP") for word in words]
 
     spacy, tokens = ModuleType("spacy"), ModuleType("spacy.tokens")
     spacy.util = SimpleNamespace(get_installed_models=lambda: models)  # type: ignore[attr-defined]
@@ -103,45 +91,25 @@ def install_nltk(monkeypatch: pytest.MonkeyPatch, *, data: bool) -> None:
     monkeypatch.setitem(sys.modules, "nltk", nltk)
 
 
-class TestChain:
-    TEXT = (["NASA", "went", "upwards"],)
-
-    @pytest.fixture(autouse=True)
-    def nothing_installed(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        for name in ("spacy", "nltk"):
-            monkeypatch.setitem(sys.modules, name, None)  # importing it raises ImportError
-
-    def test_built_in_where_nothing_is(self) -> None:
-        assert settle("auto") == "built-in"
-        assert load_word_tagger().name == "built-in list of function words"
-
-    def test_spacy_first_with_an_english_model_first(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        install_spacy(monkeypatch, ["de_core_news_sm", "en_core_web_sm"])
-        install_nltk(monkeypatch, data=True)
-        assert settle("auto") == "spacy"
-        tagger = load_word_tagger()
-        assert tagger.name == "spaCy en_core_web_sm"
-        assert tagger.content(self.TEXT, Silent()) == {"NASA"}
-
-    def test_spacy_without_a_model_is_passed_by(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        install_spacy(monkeypatch, [])
-        install_nltk(monkeypatch, data=True)
-        assert settle("auto") == "nltk"
-        tagger = load_word_tagger()
-        assert tagger.name == "NLTK perceptron tagger"
-        assert tagger.content(self.TEXT, Silent()) == {"upwards"}
-
-    def test_nltk_without_its_data_is_passed_by(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        install_nltk(monkeypatch, data=False)
-        assert settle("auto") == "built-in"
-
-    @pytest.mark.parametrize("choice", ["spacy", "nltk"])
-    def test_one_that_is_not_here_is_told(self, choice: Any) -> None:
-        with pytest.raises(ConfigError, match=f"{choice} or its English data is not installed"):
-            settle(choice)
-
-    def test_the_tagger_used_is_printed_beside_the_value(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        install_spacy(monkeypatch, ["en_core_web_sm"])
-        found = measured("tvcc", ["NASA ESA"], ["NASA JAXA up"], tagger="auto")
-        assert found.value == 50
-        assert "spaCy en_core_web_sm" in found.convention
+def test_the_first_tagger_that_is_installed_is_used_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (["NASA", "went", "upwards"],)
+    for name in ("spacy", "nltk"):
+        monkeypatch.setitem(sys.modules, name, None)  # importing it raises ImportError
+        with pytest.raises(ConfigError, match=f"{name} or its English data is not installed"):
+            settle(name)
+    assert settle("auto") == "built-in"
+    assert load_word_tagger().name == "built-in list of function words"
+    install_nltk(monkeypatch, data=False)
+    assert settle("auto") == "built-in"
+    install_nltk(monkeypatch, data=True)
+    install_spacy(monkeypatch, [])  # without a model
+    assert settle("auto") == "nltk"
+    tagger = load_word_tagger()
+    assert (tagger.name, tagger.content(text, Silent())) == ("NLTK perceptron tagger", frozenset({"upwards"}))
+    install_spacy(monkeypatch, ["de_core_news_sm", "en_core_web_sm"])
+    assert settle("auto") == "spacy"
+    tagger = load_word_tagger()
+    assert (tagger.name, tagger.content(text, Silent())) == ("spaCy en_core_web_sm", frozenset({"NASA"}))
+    found = measured("tvcc", ["NASA ESA"], ["NASA JAXA up"], tagger="auto")
+    assert found.value == 50
+    assert "spaCy en_core_web_sm" in found.convention

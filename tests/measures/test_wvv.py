@@ -11,7 +11,8 @@ from core.errors import Cancelled, CorpusError
 from core.measures import make_measure
 from core.measures.wvv import Wvv, distances
 from core.reporter import Silent
-from tests.measures.conftest import Ear, sample
+from tests.ears import Ear, Stop
+from tests.measures.conftest import sample
 from tests.measures.test_contracts import FRUIT, METAL, NEAR, TARGET, chained
 
 
@@ -44,36 +45,26 @@ def measure(seed: int = 0, **options: object) -> Wvv:
 
 
 def test_words_that_the_target_lacks_never_move() -> None:
-    """So that dividing by the source's vocabulary mostly measures its size (SOURCES.md, Word vector variance)."""
+    """So dividing by the source's vocabulary mostly measures its size (SOURCES.md, Word vector variance)."""
     source = sample([*chained(FRUIT, 200, 1), *chained(METAL, 200, 2)], "source")
     each = measure()
     found = each.compare(each.fit(source, Silent()), TARGET, Silent())
-    columns = found.columns
-    assert columns["shared"] == len(FRUIT)
+    assert found.columns["shared"] == len(FRUIT)
     words = len(FRUIT) + len(METAL)
-    assert columns["wvv_eq"] == pytest.approx(found.value * len(FRUIT) / words / 100, rel=1e-6)
+    assert found.columns["wvv_eq"] == pytest.approx(found.value * len(FRUIT) / words / 100, rel=1e-6)
 
 
-def test_vectors_go_on_from_where_they_were() -> None:
+def test_vectors_go_on_from_where_they_were_and_depend_on_the_seed() -> None:
     """A target that is the source moves them less than one with other contexts for the same words."""
-    each = measure()
+    each, other_seed, several = measure(), measure(1), measure(workers=2)
     learnt = each.fit(NEAR, Silent())
-    same = each.compare(learnt, TARGET, Silent()).value
+    same = each.compare(learnt, TARGET, Silent())
     other = each.compare(learnt, sample(chained(FRUIT[::7] * 7, 150, 1), "other"), Silent()).value
-    assert same < other
-
-
-def test_another_seed_another_number() -> None:
-    first, second = (measure(seed) for seed in (0, 1))
-    values = {each.compare(each.fit(NEAR, Silent()), TARGET, Silent()).value for each in (first, second)}
-    assert len(values) == 2
-
-
-def test_several_workers_say_that_they_are_not_repeatable() -> None:
-    alone, several = (measure(workers=n) for n in (1, 2))
-    told = [each.compare(each.fit(NEAR, Silent()), TARGET, Silent()).convention for each in (alone, several)]
-    assert "not repeatable" not in told[0]
-    assert "2 workers, so not repeatable" in told[1]
+    assert same.value < other
+    assert same.value != other_seed.compare(other_seed.fit(NEAR, Silent()), TARGET, Silent()).value
+    assert "not repeatable" not in same.convention
+    found = several.compare(several.fit(NEAR, Silent()), TARGET, Silent())
+    assert "2 workers, so not repeatable" in found.convention
 
 
 def test_no_frequent_word_and_no_shared_word_are_told() -> None:
@@ -85,25 +76,13 @@ def test_no_frequent_word_and_no_shared_word_are_told() -> None:
         each.compare(learnt, sample(["слово за словом"], "other"), Silent())
 
 
-def test_a_stop_in_the_middle_ends_training_at_once() -> None:
-    class Later(Silent):
-        looks = 0
-
-        def check(self) -> None:
-            self.looks += 1
-            if self.looks == 3:
-                raise Cancelled("stop")
-
-    later = Later()
-    with pytest.raises(Cancelled):
-        measure(skipgram_epochs=50).fit(NEAR, later)
-    assert later.looks == 3
-
-
-def test_progress_counts_tokens_of_all_epochs() -> None:
-    ear = Ear()
+def test_progress_counts_tokens_of_all_epochs_and_a_stop_ends_training_at_once() -> None:
+    ear, stop = Ear(), Stop(3)
     measure().fit(NEAR, ear)
     done = [first for first, _, _ in ear.told]
     assert done == sorted(done)
     assert {(total, unit) for _, total, unit in ear.told} == {(5 * NEAR.n_tokens, "tokens")}
     assert done[-1] > 4 * NEAR.n_tokens
+    with pytest.raises(Cancelled):
+        measure(skipgram_epochs=50).fit(NEAR, stop)
+    assert stop.checks == 3

@@ -114,9 +114,18 @@ def a_tagger(new: Any = new_tagger, **options: Any) -> Any:
     return on_the_card(tagger)
 
 
+def trainer_of(lm: MaskedLM, settings: mlm_settings.Settings) -> Any:
+    """As much of a Trainer as `_in_turn` needs."""
+    trainer = SimpleNamespace(lm=lm, args=SimpleNamespace(device=lm.model.device), settings=settings)
+    trainer.accelerator = SimpleNamespace(backward=torch.autograd.backward, no_sync=lambda model: nullcontext())
+    for name in ("_sum", "_precision"):
+        setattr(trainer, name, partial(getattr(mlm_trainer.Pretraining, name), trainer))
+    return trainer
+
+
 def learnt(tagger: Any, rows: Sequence[Sentence], n_words: Any = None) -> None:
-    """A step's gradients."""
-    batch = send_to_device(tagger.batch(rows), tagger.device, non_blocking=True)  # as accelerate is told for a card
+    """Compute the gradients of one step."""
+    batch = send_to_device(tagger.batch(rows), tagger.device, non_blocking=True)  # as accelerate does for a GPU
     tagger(**batch, num_items_in_batch=n_words)["loss"].backward()
     assert tagger.model.get_input_embeddings().weight.grad.device.type == "lazy"
 
@@ -164,14 +173,10 @@ def test_a_step_of_pre_training_waits_for_nothing(card: Card, accumulation: int)
         options: dict[str, Any] = {"batch_size": len(rows), "pieces": 4096, "pad": 0, "total": 1, "stretch": math.inf}
         steps = Steps(examples, Masking.of(lm.tokenizer), lambda epoch: rows, parts=accumulation, **options)
     on_the_card(lm.model)
-    settings = mlm_settings.Settings(epochs=1, batch_size=9, learning_rate=1e-4)
-    trainer = SimpleNamespace(lm=lm, args=SimpleNamespace(device=lm.model.device), settings=settings)
-    trainer.accelerator = SimpleNamespace(backward=torch.autograd.backward, no_sync=lambda model: nullcontext())
-    for name in ("_sum", "_precision"):
-        setattr(trainer, name, partial(getattr(mlm_trainer.Pretraining, name), trainer))
     micros = steps[0]["micro"]
     assert len(micros) == accumulation  # one rectangle, whatever the lengths are
-    mlm_trainer.Pretraining._in_turn(trainer, lm.model, micros, 1.0)  # type: ignore[arg-type]
+    trainer = trainer_of(lm, mlm_settings.Settings(epochs=1, batch_size=9, learning_rate=1e-4))
+    mlm_trainer.Pretraining._in_turn(trainer, lm.model, micros, 1.0)
     assert lm.model.get_input_embeddings().weight.grad.device.type == "lazy"
     assert not card.waits
 
@@ -194,25 +199,6 @@ def test_on_a_card_a_step_of_pre_training_is_one_rectangle_and_timed_until_it_is
     mlm_trainer.Pretraining._pause(trainer)  # type: ignore[arg-type]
     assert waited_for == [torch.device("cuda")]
     assert trainer.busy > 0
-
-
-def test_a_step_of_a_classifier_waits_for_nothing_but_when_it_tells_its_loss(card: Card) -> None:
-    with unset_fake_temporarily():
-        model = new_classifier("tiny", 2, device="cpu", precision="fp32")
-    inputs = [model.context(row.tokens[:2], row.tokens[3:]) for row in ROWS]
-    on_the_card(model)
-    settings = ClassifySettings(epochs=3, batch_size=3, learning_rate=1e-3, head_learning_rate=1e-3, pooling="cls")
-    losses: list[float] = []
-    classify.train(
-        model,
-        inputs,
-        np.arange(len(inputs)) % 2,
-        settings,
-        seed=1,
-        report=Silent(),
-        log=lambda bits, step: losses.append(bits),
-    )
-    assert card.waits == {"to cpu": len(losses)}
 
 
 @pytest.mark.parametrize("asked", ["tag", "predict"])
@@ -243,9 +229,16 @@ def test_pseudo_perplexity_is_asked_without_a_wait(card: Card, method: str, seal
     assert card.copies["to cpu"] >= 2  # a batch's losses at once
 
 
-def test_pseudo_perplexity_before_and_after_pre_training_waits_once(card: Card) -> None:
+def test_a_classifier_and_pseudo_perplexity_wait_only_for_the_losses_they_report(card: Card) -> None:
     with unset_fake_temporarily():
-        lm = MaskedLM.load("tiny", device="cpu")
+        model, lm = new_classifier("tiny", 2, device="cpu", precision="fp32"), MaskedLM.load("tiny", device="cpu")
+    inputs, losses = [model.context(row.tokens[:2], row.tokens[3:]) for row in ROWS], list[float]()
+    on_the_card(model)
+    settings = ClassifySettings(epochs=3, batch_size=3, learning_rate=1e-3, head_learning_rate=1e-3, pooling="cls")
+    log = lambda bits, step: losses.append(bits)
+    classify.train(model, inputs, np.arange(len(inputs)) % 2, settings, seed=1, report=Silent(), log=log)
+    assert card.waits == {"to cpu": len(losses)}
+    card.waits.clear()
     on_the_card(lm.model)
     rows = [np.array([2, *range(10, 10 + n), 3], dtype=np.int32) for n in (2, 5, 9)]
     _, n = pseudo_perplexity(lm, rows, pieces=24, report=Silent())
@@ -280,11 +273,7 @@ def test_a_mask_is_not_read_to_see_whether_there_is_padding(monkeypatch: pytest.
 def test_weights_are_cast_once_for_all_micro_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     """bf16 on a processor, in turn as on a card; the gradients are those of micro-batches that were cast each for itself."""
     lm = MaskedLM.load("tiny", device="cpu")
-    settings = mlm_settings.Settings(epochs=1, batch_size=9, learning_rate=1e-4, bf16=True)
-    trainer = SimpleNamespace(lm=lm, args=SimpleNamespace(device=lm.model.device), settings=settings)
-    trainer.accelerator = SimpleNamespace(backward=torch.autograd.backward, no_sync=lambda model: nullcontext())
-    for name in ("_sum", "_precision"):
-        setattr(trainer, name, partial(getattr(mlm_trainer.Pretraining, name), trainer))
+    trainer = trainer_of(lm, mlm_settings.Settings(epochs=1, batch_size=9, learning_rate=1e-4, bf16=True))
     lm.model.eval()
     micro = (torch.ones(2, 6, dtype=torch.int64), None, torch.tensor([1, 3]), torch.tensor([4, 5]))
 
@@ -300,7 +289,7 @@ def test_weights_are_cast_once_for_all_micro_batches(monkeypatch: pytest.MonkeyP
 
         lm.model.zero_grad()
         with Casts():  # type: ignore[no-untyped-call]
-            mlm_trainer.Pretraining._in_turn(trainer, lm.model, [micro] * n, 1 / n)  # type: ignore[arg-type]
+            mlm_trainer.Pretraining._in_turn(trainer, lm.model, [micro] * n, 1 / n)
         return len(seen)
 
     def gradient() -> Tensor:

@@ -13,11 +13,11 @@ from transformers import Trainer, TrainerControl, TrainerState, TrainingArgument
 from transformers.trainer import rotate_checkpoints
 
 from core.errors import Cancelled
-from core.reporter import Silent
 from core.training import events
 from core.training.events import Durable, EventCallback, last_checkpoint, listen
 from core.training.finetune import Finetuning
 from core.training.mlm_trainer import Pretraining
+from tests.ears import Ear
 
 EXAMPLES = [{"x": torch.randn(3), "labels": torch.randn(())} for _ in range(40)]
 
@@ -31,20 +31,12 @@ class Line(torch.nn.Module):
         return {"loss": (self.linear(x).squeeze(-1) - labels).pow(2).mean()}
 
 
-class Listener(Silent):
-    """Remembers; wishes for an end at check number `stop_at`."""
+class Listener(Ear):
+    """Remember metrics and progress; cancel at check number `stop_at`."""
 
     def __init__(self, stop_at: int = 0) -> None:
-        self.metrics: list[tuple[str, float, int | None]] = []
-        self.done: list[tuple[int, int | None]] = []
+        super().__init__()
         self.checks, self.stop_at = 0, stop_at
-
-    def metric(self, name: str, value: float, step: int | None = None) -> None:
-        self.metrics.append((name, value, step))
-
-    def progress(self, done: int, total: int | None, unit: str) -> None:
-        assert unit == "steps"
-        self.done.append((done, total))
 
     def check(self) -> None:
         self.checks += 1
@@ -78,28 +70,26 @@ def weights(trainer: Trainer) -> torch.Tensor:
 
 
 def test_first_and_last_step_are_points_and_nothing_is_printed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    report = Listener()
+    report, saved = Listener(), list[Mapping[str, Any]]()
     train(tmp_path, report, suffix="@3")
     assert report.steps("loss@3") == report.steps("learning_rate@3") == [1, 10]
-    assert report.done[0] == (0, 10)
-    assert report.done[-1] == (10, 10)
+    assert (report.told[0], report.told[-1]) == ((0, 10, "steps"), (10, 10, "steps"))
     assert "gpu_memory_gb@3" not in {name for name, *_ in report.metrics}
     assert capsys.readouterr().out == ""
-
-
-def test_points_follow_the_clock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(events, "LOG_SECONDS", 0.0)
-    report = Listener()
-    train(tmp_path, report)
-    assert report.steps("loss") == list(range(1, 11))
+    often = Listener()
+    train(tmp_path, often, saved=saved.append, checkpoint_seconds=0.0)
+    assert often.steps("loss") == [data["step"] for data in saved] == list(range(1, 11))
 
 
-def test_real_pieces_a_second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_logged_are_real_tokens_per_second_and_dev_metrics_without_timings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     now = iter([0.0, 0.0, 0.0, 10.0, 10.0])
     monkeypatch.setattr(events, "time", SimpleNamespace(monotonic=lambda: next(now)))
-    report = Listener()
+    report, dev = Listener(), Listener()
     callback = EventCallback(report)
     arguments = TrainingArguments(output_dir=str(tmp_path), use_cpu=True)
     state, control = TrainerState(max_steps=5), TrainerControl()
@@ -108,46 +98,31 @@ def test_real_pieces_a_second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     callback.on_log(arguments, state, control, {"loss": 1.0, "learning_rate": 0.1, "grad_norm": 3.0})
     found = {name: value for name, value, _ in report.metrics}
     assert found == {"loss": 1.0, "learning_rate": 0.1, "tokens_per_second": 60.0}
-
-
-def test_dev_metrics_pass_and_timings_do_not(tmp_path: Path) -> None:
-    report = Listener()
+    monkeypatch.undo()
     logs = {"dev_f1": 50.0, "dev_f1/PER": 40.0, "dev_runtime": 1.0, "dev_steps_per_second": 2.0, "eval_loss": 1.0}
-    arguments = TrainingArguments(output_dir=str(tmp_path), use_cpu=True)
-    EventCallback(report, suffix="@1").on_log(arguments, TrainerState(global_step=4), None, logs)
-    assert report.metrics == [("dev_f1@1", 50.0, 4), ("dev_f1/PER@1", 40.0, 4)]
+    EventCallback(dev, suffix="@1").on_log(arguments, TrainerState(global_step=4), None, logs)
+    assert dev.metrics == [("dev_f1@1", 50.0, 4), ("dev_f1/PER@1", 40.0, 4)]
 
 
 def test_stopped_at_once_with_a_checkpoint_then_resumed_as_if_undisturbed(tmp_path: Path) -> None:
     saved: list[Mapping[str, Any]] = []
-    report = Listener(stop_at=7)
+    report, run = Listener(stop_at=7), tmp_path / "run"
     with pytest.raises(Cancelled):
-        train(tmp_path / "run", report, saved=saved.append)
+        train(run, report, saved=saved.append)
     assert saved == [{"name": "checkpoint-7", "step": 7}]
-    assert report.steps("loss")[-1] == report.done[-1][0] == 7
-    found = last_checkpoint(tmp_path / "run")
-    assert found is not None
-    again = Listener()
-    resumed = train(tmp_path / "run", again, resume=found)
-    assert again.done[0] == (7, 10)
-    assert torch.equal(weights(resumed), weights(train(tmp_path / "calm", Listener())))
-
-
-def test_a_checkpoint_a_minute(tmp_path: Path) -> None:
-    saved: list[Mapping[str, Any]] = []
-    train(tmp_path, Listener(), saved=saved.append, checkpoint_seconds=0.0)
-    assert [data["step"] for data in saved] == list(range(1, 11))
-
-
-def test_half_a_checkpoint_is_none(tmp_path: Path) -> None:
-    assert last_checkpoint(tmp_path) is None
-    for step, state in ((9, "{}"), (10, '{"epoch": 1'), (11, None)):
-        folder = tmp_path / f"checkpoint-{step}"
-        folder.mkdir()
-        (folder / "model.safetensors").write_bytes(b"")
+    assert report.steps("loss")[-1] == report.told[-1][0] == 7
+    for step, state in ((8, '{"epoch": 1'), (9, None)):  # half a checkpoint is none
+        (run / f"checkpoint-{step}").mkdir()
+        (run / f"checkpoint-{step}" / "model.safetensors").write_bytes(b"")
         if state is not None:
-            (folder / "trainer_state.json").write_text(state)
-    assert last_checkpoint(tmp_path) == tmp_path / "checkpoint-9"
+            (run / f"checkpoint-{step}" / "trainer_state.json").write_text(state)
+    found = last_checkpoint(run)
+    assert found == run / "checkpoint-7"
+    again = Listener()
+    resumed = train(run, again, resume=found)
+    assert again.told[0] == (7, 10, "steps")
+    assert last_checkpoint(tmp_path) is None
+    assert torch.equal(weights(resumed), weights(train(tmp_path / "calm", Listener())))
 
 
 def test_several_processes_agree_at_some_steps_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,7 @@ import random
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import pytest
 import torch
@@ -22,6 +22,7 @@ from core.training.finetune import finetune, score
 from core.training.rows import judges
 from core.training.settings import Settings, TaggerSettings
 from tests.conftest import sentence
+from tests.ears import Ear
 
 TYPES = ("LOC", "PER")
 SETTINGS = Settings(
@@ -43,18 +44,15 @@ def labelled(n: int, seed: int) -> list[Sentence]:
 TRAIN, DEV = labelled(20, 1), labelled(12, 2)  # three steps an epoch, the last one of four sentences
 
 
-class Listener(Silent):
-    """Remembers metrics; once `after` steps are told of, raises `error` when asked whether to stop.
+class Listener(Ear):
+    """Remember metrics; once `after` steps are done, raise `error` when asked whether to stop.
 
-    That is: at the end of the next step or, where an epoch has just ended, while dev is evaluated.
+    That is: at the end of the next step or, if an epoch has just ended, while dev is evaluated.
     """
 
     def __init__(self, after: int = 0, error: BaseException | None = None) -> None:
-        self.metrics: list[tuple[str, float, int | None]] = []
+        super().__init__()
         self.done, self.after, self.error = 0, after, error
-
-    def metric(self, name: str, value: float, step: int | None = None) -> None:
-        self.metrics.append((name, value, step))
 
     def progress(self, done: int, total: int | None, unit: str) -> None:
         assert (total, unit) == (12, "steps")
@@ -87,19 +85,8 @@ def train(
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
 ) -> tuple[Epochs, EncoderTagger]:
     tagger = tagger or make(seed)
-    epochs = finetune(
-        tagger,
-        TRAIN,
-        DEV,
-        settings,
-        seed=seed,
-        folder=folder,
-        report=report or Silent(),
-        types=TYPES,
-        stopped=stopped,
-        checkpoint_seconds=checkpoint_seconds,
-    )
-    return epochs, tagger
+    own: dict[str, Any] = {"stopped": stopped, "checkpoint_seconds": checkpoint_seconds, "types": TYPES}
+    return finetune(tagger, TRAIN, DEV, settings, seed=seed, folder=folder, report=report or Silent(), **own), tagger
 
 
 Trained = tuple[Epochs, EncoderTagger, Listener]
@@ -187,68 +174,40 @@ def test_a_wish_to_stop_hands_over_the_best_so_far(tmp_path: Path) -> None:
     assert score(tagger, DEV, TYPES, Silent()).f1() == max(kept[0].dev_f1)
 
 
-def test_training_ends_when_dev_does_not_get_better(tmp_path: Path) -> None:
-    still = Settings(
-        epochs=9, batch_size=8, learning_rate=1e-12, head_learning_rate=1e-12, weight_decay=0, patience=2, min_epochs=4
-    )
-    epochs, _ = train(tmp_path, settings=still)
-    assert len(epochs.dev_f1) == 4
-    assert epochs.best == 1
-
-
-def test_parts_of_a_batch_make_the_same_step(tmp_path: Path) -> None:
-    curves = []
-    for parts in (1, 2, 4):
-        tagger = make()
-        for module in tagger.modules():
-            if isinstance(module, torch.nn.Dropout):
-                module.p = 0.0
-        settings = Settings(
-            epochs=2,
-            batch_size=8,
-            accumulation=parts,
-            learning_rate=1e-3,
-            head_learning_rate=1e-2,
-            weight_decay=0,
-            patience=4,
-            min_epochs=1,
-        )
-        tagger.model.config.attention_probs_dropout_prob = 0.0
-        for layer in tagger.model.bert.encoder.layer:
-            layer.attention.self.dropout.p = 0.0
-        train(tmp_path / str(parts), tagger=tagger, settings=settings)
-        curves.append(torch.cat([p.flatten() for p in tagger.parameters()]).detach())
-    assert torch.allclose(curves[0], curves[1], atol=2e-3)
-    assert torch.allclose(curves[0], curves[2], atol=2e-3)
-
-
-def test_sentences_of_no_weight_teach_nothing_and_empty_ones_do_no_harm(tmp_path: Path) -> None:
-    noise = [sentence("Px", []), sentence("Lx", []), sentence("", [])] * 5
-    weights = [1.0] * len(TRAIN) + [0.0] * len(noise)
-    tagger = make()
-    epochs = finetune(
-        tagger,
-        [*TRAIN, *noise],
-        [*DEV, sentence("", [])],
-        SETTINGS,
-        seed=1,
-        folder=tmp_path,
-        report=Silent(),
-        weights=weights,
-        types=TYPES,
-    )
-    assert max(epochs.dev_f1) > 60
-
-
-def test_no_memory_is_said_plainly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tagger = make()
+def test_training_ends_when_dev_does_not_get_better_and_names_the_cure_for_no_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    still = replace(SETTINGS, epochs=9, learning_rate=1e-12, head_learning_rate=1e-12, patience=2, min_epochs=4)
+    epochs, tagger = train(tmp_path / "still", settings=still)
+    assert (len(epochs.dev_f1), epochs.best) == (4, 1)
+    falling = Epochs(dev_f1=[50.0, 40.0], best=1)
+    assert [falling.keeps(replace(SETTINGS, last=last)) for last in (False, True)] == [False, True]
 
     def full(*args: object, **kw: object) -> NoReturn:
         raise torch.OutOfMemoryError("CUDA out of memory")
 
     monkeypatch.setattr(tagger, "emissions", full)
     with pytest.raises(ResourceError, match="accumulation to 2"):
-        train(tmp_path, tagger=tagger)
+        train(tmp_path / "full", tagger=tagger)
+
+
+def test_parts_of_a_batch_make_the_same_step(tmp_path: Path) -> None:
+    curves = []
+    settings = replace(SETTINGS, epochs=2, learning_rate=1e-3, head_learning_rate=1e-2)
+    for parts in (1, 2, 4):
+        tagger = make()
+        for module in tagger.modules():
+            if isinstance(module, torch.nn.Dropout):
+                module.p = 0.0
+        tagger.model.config.attention_probs_dropout_prob = 0.0
+        for layer in tagger.model.bert.encoder.layer:
+            layer.attention.self.dropout.p = 0.0
+        train(tmp_path / str(parts), tagger=tagger, settings=replace(settings, accumulation=parts))
+        curves.append(torch.cat([p.flatten() for p in tagger.parameters()]).detach())
+    assert torch.allclose(curves[0], curves[1], atol=2e-3)
+    assert torch.allclose(curves[0], curves[2], atol=2e-3)
+    for asked, taken in ((1, 1), (2, 2), (3, 4), (5, 8), (16, 16), (64, 16)):  # parts are of one size
+        assert replace(SETTINGS, batch_size=16, accumulation=asked).planned(100).accumulation == taken
 
 
 def test_presets() -> None:
@@ -272,29 +231,24 @@ def test_presets() -> None:
     assert TaggerSettings(preset="custom").training(14_041).planned(14_041).epochs == 30
 
 
-def test_the_last_epoch_may_be_kept_whatever_dev_says() -> None:
-    epochs = Epochs(dev_f1=[50.0, 40.0], best=1)
-    assert not epochs.keeps(replace(SETTINGS, last=False))
-    assert epochs.keeps(replace(SETTINGS, last=True))
-
-
-def test_a_large_dev_split_is_judged_by_a_part(tmp_path: Path) -> None:
-    """The same part in every epoch and for every seed, in dev's order; all of it where it is small."""
+def test_a_large_dev_split_is_judged_by_a_part_and_no_weight_teaches_nothing(tmp_path: Path) -> None:
+    """The same part of dev in every epoch and for every seed, in dev's order; the whole split if it is small."""
     part = judges(DEV, 5)
     assert len(part) == 5
     assert part == judges(DEV, 5) == [sentence for sentence in DEV if sentence in part]
     assert judges(DEV, 0) == judges(DEV, 12) == DEV
-    epochs, tagger = train(tmp_path, settings=replace(SETTINGS, dev_sentences=5))
-    assert epochs.dev_f1[epochs.best - 1] == score(tagger, part, TYPES, Silent()).f1()
+    noise = [sentence("Px", []), sentence("Lx", []), sentence("", [])] * 5
+    weights = [1.0] * len(TRAIN) + [0.0] * len(noise)
+    options: dict[str, Any] = {"seed": 1, "report": Silent(), "weights": weights, "types": TYPES}
+    rows, dev, tagger = [*TRAIN, *noise], [*DEV, sentence("", [])], make(head="softmax")
+    found = finetune(tagger, rows, dev, SETTINGS, folder=tmp_path / "noise", **options)
+    assert max(found.dev_f1) > 60
+    assert not tagger.crf.transitions.any()  # a softmax head has no chain to learn
+    epochs, judged = train(tmp_path / "part", settings=replace(SETTINGS, dev_sentences=5))
+    assert epochs.dev_f1[epochs.best - 1] == score(judged, part, TYPES, Silent()).f1()
     quick = TaggerSettings(preset="quick")
     assert [quick.training(n).dev_sentences for n in (100, 300, 9000)] == [150, 300, 500]
     assert TaggerSettings(preset="paper").training(100).dev_sentences == 0
-
-
-@pytest.mark.parametrize(("asked", "taken"), [(1, 1), (2, 2), (3, 4), (5, 8), (16, 16), (64, 16)])
-def test_the_parts_of_a_batch_are_of_one_size(asked: int, taken: int) -> None:
-    """Else a step would hold more sentences than the batch has."""
-    assert replace(SETTINGS, batch_size=16, accumulation=asked).planned(100).accumulation == taken
 
 
 def test_a_chain_learns_at_its_own_rate(tmp_path: Path) -> None:
@@ -308,9 +262,3 @@ def test_a_chain_learns_at_its_own_rate(tmp_path: Path) -> None:
         moved[rate] = float(tagger.crf.transitions.detach().abs().mean())
         assert not torch.equal(tagger.last_layer.weight, layer)
     assert moved[1e-12] < 1e-6 < moved[None] < moved[0.1]
-
-
-def test_a_softmax_head_learns_too(tmp_path: Path) -> None:
-    epochs, tagger = train(tmp_path, tagger=make(head="softmax"))
-    assert max(epochs.dev_f1) > 60
-    assert not tagger.crf.transitions.any()

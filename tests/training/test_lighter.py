@@ -109,7 +109,7 @@ def test_a_language_model_stopped_and_resumed_with_checkpointing_ends_as_one_und
     assert_same_language_model(resumed, tmp_path)
 
 
-def test_matrices_learn_at_a_rate_of_their_own_unless_one_is_said() -> None:
+def test_lora_has_a_learning_rate_of_its_own_and_a_note_if_it_saves_little() -> None:
     assert MlmSettings(lora=8).filled().learning_rate == pytest.approx(2e-3)
     assert MlmSettings(preset="paper", lora=8).filled().learning_rate == pytest.approx(1e-3)
     assert MlmSettings(lora=8, learning_rate=1e-3).filled().learning_rate == 1e-3
@@ -118,17 +118,11 @@ def test_matrices_learn_at_a_rate_of_their_own_unless_one_is_said() -> None:
         assert light == replace(usual, learning_rate=20 * usual.learning_rate)
     assert TaggerSettings(lora=8, learning_rate=1e-3).training(100).learning_rate == 1e-3
 
-
-def test_lora_of_a_small_encoder_is_said_to_save_little() -> None:
     class Sized:
-        """An encoder of so many parameters, its head not counted."""
+        """An encoder with `n` parameters besides its head."""
 
         def __init__(self, n: int) -> None:
-            self.n = n
-
-        @property
-        def base_model(self) -> "Sized":
-            return self
+            self.n, self.base_model = n, self
 
         def parameters(self) -> list[torch.Tensor]:
             return [torch.empty(self.n, device="meta")]

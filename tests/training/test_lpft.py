@@ -1,6 +1,8 @@
 """Two stages: the head under a frozen encoder, then all; killed anywhere it ends as undisturbed."""
 
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -17,7 +19,7 @@ from core.training.lpft import frozen_encoder, lpft
 from tests.training.test_finetune import DEV, SETTINGS, TRAIN, TYPES, Killed, Listener, apart, make
 
 Weights = list[Tensor]
-Trained = tuple[Epochs, EncoderTagger, Listener, tuple[Weights, Weights], dict[str, Weights]]
+Trained = tuple[Epochs, EncoderTagger, Listener, tuple[Weights, Weights], tuple[Weights, Weights]]
 
 
 def train(
@@ -27,26 +29,14 @@ def train(
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
 ) -> tuple[Epochs, EncoderTagger]:
     tagger = tagger or make()
-    epochs = lpft(
-        tagger,
-        TRAIN,
-        DEV,
-        SETTINGS,
-        seed=1,
-        folder=folder,
-        report=report or Silent(),
-        types=TYPES,
-        checkpoint_seconds=checkpoint_seconds,
-    )
-    return epochs, tagger
+    own: dict[str, Any] = {"folder": folder, "report": report or Silent(), "checkpoint_seconds": checkpoint_seconds}
+    return lpft(tagger, TRAIN, DEV, SETTINGS, seed=1, types=TYPES, **own), tagger
 
 
-def body(tagger: Tagger) -> Weights:
-    return [parameter.detach().clone() for parameter in tagger.parameter_groups(0, 0)[0]["params"]]
-
-
-def head(tagger: Tagger) -> Weights:
-    return [parameter.detach().clone() for parameter in tagger.parameter_groups(0, 0)[1]["params"]]
+def weights(tagger: Tagger) -> tuple[Weights, Weights]:
+    """Copies of the weights of the encoder, and of the head."""
+    body, head = tagger.parameter_groups(0, 0)[:2]
+    return [one.detach().clone() for one in body["params"]], [one.detach().clone() for one in head["params"]]
 
 
 def equal(ours: Weights, theirs: Weights) -> bool:
@@ -55,13 +45,11 @@ def equal(ours: Weights, theirs: Weights) -> bool:
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Trained:
-    listener, seen = Listener(), dict[str, Weights]()
-    tagger = make()
-    first = body(tagger), head(tagger)
-    real = stages._write
+    listener, seen, tagger = Listener(), list[tuple[Weights, Weights]](), make()
+    first, real = weights(tagger), stages._write
 
     def spy(tagger: Tagger, path: Path, seconds: float) -> None:
-        seen["body"], seen["head"] = body(tagger), head(tagger)
+        seen.append(weights(tagger))
         real(tagger, path, seconds)
 
     stages._write = spy
@@ -69,19 +57,24 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Trained:
         epochs, _ = train(tmp_path_factory.mktemp("calm"), listener, tagger, checkpoint_seconds=float("inf"))
     finally:
         stages._write = real
-    return epochs, tagger, listener, first, seen
+    return epochs, tagger, listener, first, seen[-1]
 
 
 def test_the_encoder_does_not_move_until_the_second_stage(undisturbed: Trained) -> None:
-    epochs, tagger, listener, (first_body, first_head), seen = undisturbed
+    epochs, tagger, listener, (first_body, first_head), (body, head) = undisturbed
     assert len(first_body) > 10
-    assert equal(seen["body"], first_body)
-    assert not equal(seen["head"], first_head)
-    assert not equal(body(tagger), first_body)
+    assert equal(body, first_body)
+    assert not equal(head, first_head)
+    assert not equal(weights(tagger)[0], first_body)
     assert all(parameter.requires_grad for parameter in tagger.parameters())
     assert max(epochs.dev_f1) > 60
     assert set(listener.curve("head_dev_f1@1")) == set(listener.curve("dev_f1@1")) == {3, 6, 9, 12}
     assert listener.curve("learning_rate@1") == listener.curve("head_learning_rate@1")  # a fresh schedule
+    killed = make()
+    with suppress(Killed), frozen_encoder(killed):
+        assert killed.parameter_groups(0, 0)[0]["params"] == []
+        raise Killed
+    assert all(parameter.requires_grad for parameter in killed.parameters())
 
 
 class Second(Listener):
@@ -106,16 +99,3 @@ def test_killed_or_stopped_in_either_stage_ends_as_undisturbed(
     epochs, tagger = train(tmp_path, tagger=make(seed=99) if after > 12 else make(), checkpoint_seconds=0.0)
     assert epochs.dev_f1 == undisturbed[0].dev_f1
     assert apart(tagger, undisturbed[1]) == 0.0
-
-
-def test_what_was_frozen_learns_again_whatever_happens() -> None:
-    tagger = make()
-
-    def killed() -> None:
-        with frozen_encoder(tagger):
-            assert tagger.parameter_groups(0, 0)[0]["params"] == []
-            raise Killed
-
-    with pytest.raises(Killed):
-        killed()
-    assert all(parameter.requires_grad for parameter in tagger.parameters())

@@ -19,6 +19,7 @@ from core.training.mlm_settings import Settings
 from core.training.mlm_trainer import Piles, Pretraining
 from core.training.pretrain import pretrain
 from core.training.steps import Steps, pieces_until
+from tests.ears import Ear
 
 LOTS = np.random.default_rng(0)
 TEXTS = [" ".join("".join(LOTS.choice(list("abcdefg"), 3)) for _ in range(LOTS.integers(1, 12))) for _ in range(60)]
@@ -68,25 +69,14 @@ class Stopping(Silent):
             raise Cancelled("stop")
 
 
-class Heard(Silent):
-    """Remembers the notes."""
-
-    def __init__(self) -> None:
-        self.notes: list[str] = []
-
-    def note(self, text: str) -> None:
-        self.notes.append(text)
-
-
 def test_tokenised_in_blocks_is_the_tokenizer_row_by_row() -> None:
     lm = model()
     rows = examples(lm)
     assert rows.ids.dtype == np.int32
     for row, text in enumerate(TEXTS):
         assert rows.ids[rows.at(np.array([row]))].tolist() == lm.tokenizer(text)["input_ids"]
-    words = [text.split()[0] for text in TEXTS[:3]]
     starts = rows.ends - rows.lengths
-    for row, word in enumerate(words):
+    for row, word in enumerate(text.split()[0] for text in TEXTS[:3]):
         assert rows.begins[starts[row] :][: 2 + len(word)].tolist() == [True, True, *[False] * (len(word) - 1), True]
 
 
@@ -119,9 +109,8 @@ def test_packed_rows_are_full_and_lose_nothing() -> None:
     rows = examples(lm)
     full = packed(rows, lm.tokenizer, 16)
     assert set(full.lengths[:-1].tolist()) == {16}
-    ordinary = [ids[ids > 4].tolist() for ids in (rows.ids, full.ids)]
-    assert ordinary[0] == ordinary[1]
-    assert (full.ids == 3).sum() == len(rows) + len(full)  # one separator a sentence, one at a row's end
+    assert rows.ids[rows.ids > 4].tolist() == full.ids[full.ids > 4].tolist()
+    assert (full.ids == 3).sum() == len(rows) + len(full)  # one separator per sentence, one at the end of each row
 
 
 @pytest.mark.parametrize("pieces", [10, 100])
@@ -132,6 +121,12 @@ def test_micro_batches_hold_every_row_once_and_little_padding(pieces: int) -> No
     for part in parts:
         assert len(part) == 1 or len(part) * lengths[part].max() <= pieces
         assert lengths[part].min() * 1.15 >= lengths[part].max()
+    lm = model()
+    whole, *others = (module._steps(lm, piles(lm), replace(SETTINGS, accumulation=parts)) for parts in (1, 2, 4))
+    for cut, n in zip(others, (2, 4), strict=True):  # less in memory, the same step; on short sentences too
+        for i in range(len(whole)):
+            assert (cut[i]["pieces"], cut[i]["masked"]) == (whole[i]["pieces"], whole[i]["masked"])
+            assert max(len(micro[0]) for micro in cut[i]["micro"]) <= -(-SETTINGS.batch_size // n)
 
 
 def test_a_step_equals_one_big_padded_batch() -> None:
@@ -170,6 +165,9 @@ def test_an_epoch_reads_every_row_once_and_the_next_one_in_another_order_under_o
     assert order[0] != order[1]
     assert sum(all_steps[i]["pieces"] for i in range(8)) == len(rows.ids)
     assert all_steps[0]["masked"] == steps(rows)[0]["masked"]
+    seen = np.cumsum([all_steps[i]["pieces"] for i in range(14)])
+    for wanted in (1, int(seen[3]), int(seen[3]) + 1, int(seen[11])):
+        assert pieces_until(steps(rows), wanted) == int(np.searchsorted(seen, wanted)) + 1
 
 
 @pytest.mark.parametrize("world", [2, 3, 11])
@@ -184,14 +182,6 @@ def test_processes_see_together_what_one_sees(world: int) -> None:
     ]
     assert found[0] == found[1]
     assert all(share["micro"] for share in shares)
-
-
-def test_as_many_steps_as_some_pieces_take() -> None:
-    rows = examples(model())
-    whole = steps(rows)
-    seen = np.cumsum([whole[i]["pieces"] for i in range(14)])
-    for wanted in (1, int(seen[3]), int(seen[3]) + 1, int(seen[11])):
-        assert pieces_until(steps(rows), wanted) == int(np.searchsorted(seen, wanted)) + 1
 
 
 def test_the_encoder_stands_still_while_its_head_is_fitted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -223,12 +213,15 @@ def test_one_thread_and_two_give_the_same_weights(tmp_path: Path) -> None:
             pretrain(lm, piles(lm), replace(SETTINGS, epochs=1), folder=tmp_path / str(threads), report=Silent())
     finally:
         torch.set_num_threads(before)
-    for one, other in zip(*(lm.model.state_dict().values() for lm in made), strict=True):
-        assert torch.equal(one, other)
+    same(*made)
+
+
+def same(lm: MaskedLM, other: MaskedLM) -> None:
+    torch.testing.assert_close(lm.model.state_dict(), other.model.state_dict(), rtol=0, atol=0)
 
 
 def test_stopped_in_an_epoch_and_resumed_ends_as_if_undisturbed(tmp_path: Path) -> None:
-    calm_model, stormy_model = model(), model()
+    calm_model, stormy_model, ear = model(), model(), Ear()
     calm = pretrain(calm_model, piles(calm_model), SETTINGS, folder=tmp_path / "calm", report=Silent())
     with pytest.raises(Cancelled):
         pretrain(model(), piles(model()), SETTINGS, folder=tmp_path / "storm", report=Stopping(at=3))
@@ -237,64 +230,32 @@ def test_stopped_in_an_epoch_and_resumed_ends_as_if_undisturbed(tmp_path: Path) 
     assert checkpoint.name == "checkpoint-4"  # of 14 steps, 7 an epoch
     torch.manual_seed(99)
     storm = pretrain(stormy_model, piles(stormy_model), SETTINGS, folder=tmp_path / "storm", report=Silent())
-    assert storm.dev_loss == calm.dev_loss
-    assert storm.pseudo_perplexity == calm.pseudo_perplexity
+    assert (storm.dev_loss, storm.pseudo_perplexity) == (calm.dev_loss, calm.pseudo_perplexity)
     assert len(calm.dev_loss) == 2
     assert calm.dev_loss[-1] < calm.before["dev_loss_task"]
-    for name, weight in calm_model.model.state_dict().items():
-        assert torch.equal(weight, stormy_model.model.state_dict()[name])
-
-
-def test_patience_ends_it_and_keeps_the_best_epoch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The dev loss rises after the first epoch: the weights kept are those that gave the lowest."""
-    rising = replace(SETTINGS, epochs=8, learning_rate=0.01, patience=2)
-    lm, heard = model(), Heard()
-    found = pretrain(lm, one_text(lm), rising, folder=tmp_path, report=heard)
-    best = int(np.argmin(found.dev_loss))
-    assert len(found.dev_loss) == best + 3 < 8
-    assert any(f"after epoch {best + 1} of {best + 3}, which is kept" in note for note in heard.notes)
-    trainer = Pretraining(
-        lm,
-        steps(examples(lm), pieces=2048),
-        rising,
-        piles=one_text(lm),
-        events=EventCallback(Silent()),
-        folder=tmp_path / "again",
-        rate=0.0,
-        report=Silent(),
-    )
-    assert trainer.dev_loss(one_text(lm).task) == pytest.approx(found.dev_loss[best], rel=1e-5)
+    same(calm_model, stormy_model)
+    fast, last = replace(SETTINGS, epochs=4, learning_rate=0.3), model()
+    found = pretrain(last, piles(last), fast, folder=tmp_path / "last", report=ear)
+    assert len(found.dev_loss) == 4  # without patience the last epoch is kept, and a note names a better one
+    assert any("patience would keep the best one" in note for note in ear.notes) == (np.argmin(found.dev_loss) < 3)
+    assert not (tmp_path / "last" / "best.safetensors").exists()
 
 
 def test_stopped_as_patience_runs_out_and_resumed_ends_as_if_undisturbed(tmp_path: Path) -> None:
-    """In the very evaluation that ends it: no epoch more is made."""
-    rising = replace(SETTINGS, epochs=8, learning_rate=0.01, patience=1)
-    calm_model, stormy_model = model(), model()
-    calm = pretrain(calm_model, one_text(calm_model), rising, folder=tmp_path / "calm", report=Silent())
+    """The dev loss rises after the first epoch; the stop comes in the evaluation that ends the training."""
+    rising = replace(SETTINGS, epochs=8, learning_rate=0.01, patience=2)
+    calm_model, stormy_model, ear = model(), model(), Ear()
+    calm = pretrain(calm_model, one_text(calm_model), rising, folder=tmp_path / "calm", report=ear)
+    best = int(np.argmin(calm.dev_loss))
+    assert len(calm.dev_loss) == best + 3 < 8
     assert calm.steps < 56
+    assert any(f"after epoch {best + 1} of {best + 3}, which is kept" in note for note in ear.notes)
+    own: dict[str, Any] = {"events": EventCallback(Silent()), "rate": 0.0, "report": Silent()}
+    laid, given = steps(examples(calm_model), pieces=2048), one_text(calm_model)
+    trainer = Pretraining(calm_model, laid, rising, piles=given, folder=tmp_path / "again", **own)
+    assert trainer.dev_loss(given.task) == pytest.approx(calm.dev_loss[best], rel=1e-5)  # the best epoch's weights
     with pytest.raises(Cancelled):
-        pretrain(model(), one_text(model()), rising, folder=tmp_path / "storm", report=Stopping(at=calm.steps))
+        pretrain(model(), given, rising, folder=tmp_path / "storm", report=Stopping(at=calm.steps))
     storm = pretrain(stormy_model, one_text(stormy_model), rising, folder=tmp_path / "storm", report=Silent())
-    assert (storm.steps, storm.dev_loss) == (calm.steps, calm.dev_loss)
-    assert storm.pseudo_perplexity == calm.pseudo_perplexity
-    for name, weight in calm_model.model.state_dict().items():
-        assert torch.equal(weight, stormy_model.model.state_dict()[name])
-
-
-def test_without_patience_the_last_epoch_is_kept_and_a_better_one_is_told_of(tmp_path: Path) -> None:
-    lm, heard = model(), Heard()
-    found = pretrain(lm, piles(lm), replace(SETTINGS, epochs=4, learning_rate=0.3), folder=tmp_path, report=heard)
-    assert len(found.dev_loss) == 4
-    assert any("patience would keep the best one" in note for note in heard.notes) == (np.argmin(found.dev_loss) < 3)
-    assert not (tmp_path / "best.safetensors").exists()
-
-
-@pytest.mark.parametrize("parts", [2, 4])
-def test_accumulation_halves_what_is_in_memory_and_not_the_step(parts: int) -> None:
-    """On short sentences too, where a whole step would fit into one micro-batch."""
-    lm = model()
-    whole, cut = (module._steps(lm, piles(lm), replace(SETTINGS, accumulation=k)) for k in (1, parts))
-    for i in range(len(whole)):
-        assert cut[i]["pieces"] == whole[i]["pieces"]
-        assert cut[i]["masked"] == whole[i]["masked"]
-        assert max(len(micro[0]) for micro in cut[i]["micro"]) <= -(-SETTINGS.batch_size // parts)
+    assert (storm.steps, storm.dev_loss, storm.pseudo_perplexity) == (calm.steps, calm.dev_loss, calm.pseudo_perplexity)
+    same(calm_model, stormy_model)

@@ -29,19 +29,12 @@ from core.training.mlm_trainer import Piles
 from core.training.pretrain import pretrain
 from core.training.settings import TaggerSettings
 from tests.conftest import sentence
+from tests.ears import Ear
 from tests.fake_cards import seen_by_torch
 from tests.training.test_finetune import labelled
 
 CPU = torch.device("cpu")
 TEXTS = [f"{'a word and ' * (i % 5)}one more {i}" for i in range(40)]
-
-
-class Notes(Silent):
-    def __init__(self) -> None:
-        self.notes: list[str] = []
-
-    def note(self, text: str) -> None:
-        self.notes.append(text)
 
 
 def full(most: int, rows_of: Callable[..., int], work: Callable[..., Any]) -> Callable[..., Any]:
@@ -78,7 +71,7 @@ def test_what_a_card_did_not_hold_the_next_run_begins_smaller(home: Path, monkey
     """The same work on the same card alone; never on a processor, where last digits are to be the same."""
     seen_by_torch(monkeypatch)
     home.mkdir()
-    card, weights, notes = torch.device("cuda"), torch.nn.Linear(2, 2), Notes()
+    card, weights, notes = torch.device("cuda"), torch.nn.Linear(2, 2), Ear()
     for device in (card, CPU):
         assert sum(Halved("adding", device).each(range(8), full(2, len, sum))) == 28
         loss = full(1, lambda times: 4 // times, int)
@@ -95,45 +88,36 @@ def test_what_a_card_did_not_hold_the_next_run_begins_smaller(home: Path, monkey
     assert Halved("adding", card).parts == 1
 
 
-def test_embedding_goes_on_in_smaller_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    encoder = Encoder.load("tiny", device="cpu", precision="fp32")
-    unit, norms = encoder.encode(TEXTS)
-    rows = lambda self, ids, special: len(ids)
-    monkeypatch.setattr(Encoder, "_vectors", full(3, rows, Encoder._vectors))
-    again, norms_again = encoder.encode(TEXTS)
-    assert np.allclose(unit, again, atol=2e-3)
-    assert np.allclose(norms, norms_again, rtol=1e-3)
-
-
-def test_tagging_goes_on_in_smaller_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of sentences of several lengths, so that the parts of a batch are not all as long."""
-    tagger = new_tagger("tiny", ["ORG"], device="cpu", precision="fp32")
-    rows = [sentence(text, []) for text in TEXTS]
-    tags, predictions = tagger.tag(rows), tagger.predict(rows)
-    every_length = lambda lengths, budget: iter([np.argsort(lengths, kind="stable")])
-    monkeypatch.setattr("core.models.tagger.length_groups", every_length)
-    n_sentences = lambda self, features, shape: shape[0]
-    monkeypatch.setattr(EncoderTagger, "emissions", full(3, n_sentences, EncoderTagger.emissions))
-    assert tagger.tag(rows) == tags
-    for one, other in zip(tagger.predict(rows), predictions, strict=True):
-        assert one.entities == other.entities
-        assert one.confidence == pytest.approx(other.confidence, abs=1e-4)
-
-
 def test_all_that_reads_goes_on_in_smaller_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A classifier's answers, and the pseudo-perplexity of sentences."""
+    """Embedding, tagging, a classifier's answers, and the pseudo-perplexity of sentences."""
+    encoder = Encoder.load("tiny", device="cpu", precision="fp32")
+    tagger = new_tagger("tiny", ["ORG"], device="cpu", precision="fp32")
     model = new_classifier("tiny", 2, device="cpu", precision="fp32")
-    inputs = [model.name(text.split()) for text in TEXTS]
-    answers = classify.log2_probabilities(model, inputs, Silent())
-    strategy, rows = PseudoPerplexity(PseudoOptions(), seed=0), [sentence(text) for text in TEXTS]
+    inputs, rows = [model.name(text.split()) for text in TEXTS], [sentence(text, []) for text in TEXTS]
+    strategy = PseudoPerplexity(PseudoOptions(), seed=0)
     strategy._lm, strategy._longest = MaskedLM.load("tiny", device="cpu"), 64
     strategy._lm.has_head = True
     strategy._halved = Halved("reading", CPU)
     strategy._lm.model.eval()
     batch = Batch(ids=np.arange(len(rows)), sentences=rows, report=Silent())
-    scores = strategy.score(batch)
-    monkeypatch.setattr(Classifier, "forward", full(3, lambda self, rows: len(rows), Classifier.forward))
-    monkeypatch.setattr(MaskedLM, "logits", full(3, lambda self, ids, *given: len(ids), MaskedLM.logits))
+    unit, norms = encoder.encode(TEXTS)
+    tags, predictions = tagger.tag(rows), tagger.predict(rows)
+    answers, scores = classify.log2_probabilities(model, inputs, Silent()), strategy.score(batch)
+    # Sentences of several lengths, so that the parts of a batch differ in length.
+    every_length = lambda lengths, budget: iter([np.argsort(lengths, kind="stable")])
+    monkeypatch.setattr("core.models.tagger.length_groups", every_length)
+    n_rows = lambda self, rows, *given: len(rows)
+    for kind, name in ((Encoder, "_vectors"), (Classifier, "forward"), (MaskedLM, "logits")):
+        monkeypatch.setattr(kind, name, full(3, n_rows, getattr(kind, name)))
+    n_sentences = lambda self, features, shape: shape[0]
+    monkeypatch.setattr(EncoderTagger, "emissions", full(3, n_sentences, EncoderTagger.emissions))
+    again, norms_again = encoder.encode(TEXTS)
+    assert np.allclose(unit, again, atol=2e-3)
+    assert np.allclose(norms, norms_again, rtol=1e-3)
+    assert tagger.tag(rows) == tags
+    for one, other in zip(tagger.predict(rows), predictions, strict=True):
+        assert one.entities == other.entities
+        assert one.confidence == pytest.approx(other.confidence, abs=1e-4)
     assert np.allclose(classify.log2_probabilities(model, inputs, Silent()), answers, atol=1e-4)
     assert np.allclose(strategy.score(batch), scores, rtol=1e-4)
 
@@ -145,7 +129,7 @@ class Gradients:
         self.of: list[dict[str, Tensor]] = []
         self.kept: list[tuple[str, str, int]] = []
         monkeypatch.setattr(training_memory, "keep_parts", lambda *given: self.kept.append(given))
-        self.notes, self._seen = Notes(), False
+        self.notes, self._seen = Ear(), False
         step = Smaller.step
 
         def recorded(smaller: Smaller, work: Callable[[int], Tensor], most: int) -> Tensor:
@@ -166,7 +150,13 @@ class Gradients:
             if isinstance(part, torch.nn.Dropout):
                 part.p = 0.0
 
-    def are_the_same(self) -> None:
+    def are_the_same(self, trained: Callable[[str], None], kind: Any, name: str, most: int, rows: Any) -> None:
+        """Train with room for everything, and with room for `most` rows in `kind.name`; compare the first steps."""
+        trained("usual")
+        assert self.notes.notes == []
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(kind, name, full(most, rows, getattr(kind, name)))
+            trained("smaller")
         usual, smaller = self.of
         assert usual.keys() == smaller.keys()
         assert all(torch.allclose(usual[name], smaller[name], atol=1e-5, rtol=1e-3) for name in usual)
@@ -186,12 +176,7 @@ def test_fine_tuning_goes_on_in_smaller_parts(tmp_path: Path, monkeypatch: pytes
         gradients.begin(tagger)
         finetune(tagger, train, train[:4], settings, seed=1, folder=tmp_path / name, report=gradients.notes)
 
-    trained("usual")
-    assert gradients.notes.notes == []
-    n_sentences = lambda self, features, shape: shape[0]
-    monkeypatch.setattr(EncoderTagger, "emissions", full(2, n_sentences, EncoderTagger.emissions))
-    trained("smaller")
-    gradients.are_the_same()
+    gradients.are_the_same(trained, EncoderTagger, "emissions", 2, lambda self, features, shape: shape[0])
 
 
 def test_pre_training_goes_on_in_smaller_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -207,20 +192,15 @@ def test_pre_training_goes_on_in_smaller_parts(tmp_path: Path, monkeypatch: pyte
         settings = MlmSettings(epochs=1, batch_size=20, learning_rate=1e-6)
         pretrain(lm, piles, settings, folder=tmp_path / name, report=gradients.notes)
 
-    trained("usual")
-    assert gradients.notes.notes == []
     # Dev losses and the pseudo-perplexity too, though those are read without gradients and so in larger batches.
-    n_rows = lambda self, ids, *given, **options: len(ids)
-    monkeypatch.setattr(MaskedLM, "loss", full(3, n_rows, MaskedLM.loss))
-    trained("smaller")
-    gradients.are_the_same()
+    gradients.are_the_same(trained, MaskedLM, "loss", 3, lambda self, ids, *given, **options: len(ids))
 
 
 def test_a_classifier_goes_on_in_smaller_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     settings = ClassifySettings(epochs=2, batch_size=8, learning_rate=1e-3, head_learning_rate=1e-3, pooling="cls")
     gradients = Gradients(monkeypatch)
 
-    def trained() -> None:
+    def trained(name: str) -> None:
         torch.manual_seed(0)
         model = new_classifier("tiny", 2, device="cpu", precision="fp32")
         gradients.begin(model)
@@ -228,9 +208,5 @@ def test_a_classifier_goes_on_in_smaller_parts(monkeypatch: pytest.MonkeyPatch) 
         labels = np.arange(len(inputs)) % 2
         classify.train(model, inputs, labels, settings, seed=1, report=gradients.notes, log=lambda bits, step: None)
 
-    trained()
-    assert gradients.notes.notes == []
-    monkeypatch.setattr(Classifier, "forward", full(3, lambda self, rows: len(rows), Classifier.forward))
-    trained()
-    gradients.are_the_same()
+    gradients.are_the_same(trained, Classifier, "forward", 3, lambda self, rows: len(rows))
     assert len(gradients.notes.notes) <= 2  # begun so in all later steps

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -37,19 +38,8 @@ def train(
     folder: Path, report: Reporter | None = None, tagger: SpanTagger | None = None, checkpoint_seconds: float = 1e9
 ) -> tuple[Epochs, SpanTagger]:
     tagger = tagger or make()
-    epochs = finetune(
-        tagger,
-        TRAIN,
-        DEV,
-        LAST,
-        seed=1,
-        folder=folder,
-        report=report or Silent(),
-        types=TYPES,
-        copies=COPY,
-        checkpoint_seconds=checkpoint_seconds,
-    )
-    return epochs, tagger
+    own: dict[str, Any] = {"folder": folder, "report": report or Silent(), "checkpoint_seconds": checkpoint_seconds}
+    return finetune(tagger, TRAIN, DEV, LAST, seed=1, types=TYPES, copies=COPY, **own), tagger
 
 
 @pytest.fixture(scope="module")
@@ -101,14 +91,10 @@ def test_the_batches_are_those_of_the_plain_training_and_the_copies_new_ones() -
     first, second = (paired.keys(np.random.default_rng([1, epoch])) for epoch in (0, 1))
     assert [key for key, _ in first] == OneCorpus(ROWS).keys(np.random.default_rng([1, 0]))
     assert first == paired.keys(np.random.default_rng([1, 0]))
-    copies = [{row: one.other.text for (row, _), one in _paired(paired, keys)} for keys in (first, second)]
+    pairs = [[(row, paired[row, draw][0][0]) for row, draw in keys] for keys in (first, second)]
+    copies = [{row: one.other.text for row, one in each if isinstance(one, Paired)} for each in pairs]
     assert copies[0].keys() == copies[1].keys()
     assert copies[0] != copies[1]
-
-
-def _paired(rows: Contrasted, keys: object) -> list[tuple[tuple[int, int], Paired]]:
-    pairs = [(key, rows[key][0][0]) for key in keys]  # type: ignore[attr-defined]
-    return [(key, one) for key, one in pairs if isinstance(one, Paired)]
 
 
 def test_every_name_that_can_be_is_another_of_its_type() -> None:
@@ -147,10 +133,7 @@ def test_the_contrast_is_of_the_same_name_here_and_there_and_counts_by_its_share
         rows = [(one, 1.0, PRIMARY) for one in whole]
         parts = [tagger.batch(*zip(*part, strict=True)) for part in in_parts(rows, tagger, 2)]
         assert sum(part["features"]["primary"] for part in parts) == words
-        shares = [
-            float(tagger(**part, num_items_in_batch=words)["loss"] - plain(**part, num_items_in_batch=words)["loss"])
-            for part in parts
-        ]
-        alone = [float(tagger(**part)["loss"] - plain(**part)["loss"]) for part in parts]
-        weights = [part["features"]["primary"] / words for part in parts]
-        assert shares == pytest.approx([a * weight for a, weight in zip(alone, weights, strict=True)], rel=1e-4)
+        for part in parts:
+            step, alone = part | {"num_items_in_batch": words}, tagger(**part)["loss"] - plain(**part)["loss"]
+            share = float(alone) * part["features"]["primary"] / words
+            assert float(tagger(**step)["loss"] - plain(**step)["loss"]) == pytest.approx(share, rel=1e-4)

@@ -21,7 +21,9 @@ from core.training.epochs import Epochs
 from core.training.rows import ASSISTING, PRIMARY, Alternating, Joined, OneCorpus, Row
 from core.training.settings import Settings
 from tests.conftest import sentence
+from tests.ears import Ear
 from tests.training.test_finetune import DEV, TRAIN, TYPES, apart
+from tests.training.test_finetune import SETTINGS as TAGGER
 
 OTHER = [
     sentence("Qx walked", [(0, 1, "GPE")]),
@@ -30,17 +32,7 @@ OTHER = [
     sentence("Lx met Px in b", [(0, 1, "LOC"), (2, 3, "PER")]),
     sentence("a a a", []),
 ]
-ONE_STEP = Settings(
-    epochs=1,
-    batch_size=8,
-    learning_rate=0.1,
-    head_learning_rate=0.1,
-    weight_decay=0.0,
-    patience=1,
-    min_epochs=1,
-    clip=1e9,
-    decay=0.7,
-)
+ONE_STEP = replace(TAGGER, epochs=1, learning_rate=0.1, head_learning_rate=0.1, patience=1, clip=1e9, decay=0.7)
 IN_TURN = replace(Settings.sentence_by_sentence(), epochs=4)
 
 
@@ -66,20 +58,9 @@ def trained(
     head: Head = "crf",
 ) -> tuple[Epochs, BiLstmTagger]:
     learner = tagger(head)
-    epochs = training.finetune(
-        learner,
-        train,
-        DEV,
-        settings,
-        seed=1,
-        folder=folder,
-        report=report or Silent(),
-        types=TYPES,
-        assisting=OTHER,
-        assisting_weight=weight,
-        checkpoint_seconds=math.inf,
-    )
-    return epochs, learner
+    own: dict[str, Any] = {"types": TYPES, "assisting": OTHER, "checkpoint_seconds": math.inf}
+    own |= {"folder": folder, "report": report or Silent(), "assisting_weight": weight}
+    return training.finetune(learner, train, DEV, settings, seed=1, **own), learner
 
 
 @pytest.mark.parametrize("accumulation", [1, 2])
@@ -117,15 +98,9 @@ def test_in_turn_a_step_is_a_sentence_of_one_corpus_and_then_of_the_other(tmp_pa
     assert {one.text for ((one, _, source),) in epoch if source == ASSISTING} == {one.text for one in OTHER}
     assert sorted(one.text for ((one, _, source),) in epoch if source == PRIMARY) == sorted(s.text for s in TRAIN)
 
-    class Counted(Silent):
-        total: int | None = 0
-
-        def progress(self, done: int, total: int | None, unit: str) -> None:
-            self.total = total
-
-    counted = Counted()
-    trained(tmp_path, replace(IN_TURN, epochs=1), TRAIN, 0.1, counted)
-    assert counted.total == 2 * len(TRAIN)
+    ear = Ear()
+    trained(tmp_path, replace(IN_TURN, epochs=1), TRAIN, 0.1, ear)
+    assert ear.told[-1][1] == 2 * len(TRAIN)
 
 
 def test_the_best_weights_come_back_and_the_rate_falls_where_dev_loss_exceeds_the_best(
