@@ -243,6 +243,12 @@ def test_one_unreadable_file_of_several_is_left_out_and_named_with_the_reason(
     assert [(corpus.name, len(corpus)) for corpus in corpora.listed()] == [("notes", 2)]
     assert uploads.waiting() == {}
 
+    del given["deed.txt"]  # its name promises text, so an import as one corpus is refused
+    token = uploads.spool_all([(name, io.BytesIO(content)) for name, content in given.items()])
+    one = corpora.import_result(runs.execute("add", {"path": str(uploads.spooled(token)), "move": True}).id)
+    assert (one.name, one.asked_name, one.left_out, one.problems[0].file) == ("notes", "notes", 1, "scan.png")
+
+    given["deed.txt"] = PNG
     for name, content in given.items():
         (tmp_path / name).write_bytes(content)
     more = tmp_path / "more.txt"

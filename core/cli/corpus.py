@@ -104,8 +104,9 @@ def corpus_propose(paths: tuple[str, ...], like: tuple[str, ...], use: bool, as_
         return
     rows = [asdict(row) for row in proposed.rows]
     lines = [
-        f"{row.part or 'not used':<9} {row.name:<32} {'' if row.exact else 'about '}"
-        f"{count(row.sentences, 'sentence')}; {row.seen}"
+        f"{row.part or 'not used':<9} {row.name:<32} "
+        + (f"{'' if row.exact else 'about '}{count(row.sentences, 'sentence')}; " if row.sentences else "")
+        + row.seen
         for row in proposed.rows
     ]
     asks = ["Which of these files are like your task? Name them with --like FILE,..."] if proposed.ask else []

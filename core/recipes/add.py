@@ -18,7 +18,7 @@ from core.corpora.contradictions import ContradictionCounter, Contradictions
 from core.corpora.corpus import Corpus
 from core.corpora.dry_run import dry_run
 from core.corpora.formats.detect import kind_of
-from core.corpora.formats.folders import files_of
+from core.corpora.formats.folders import files_of, readable
 from core.corpora.formats.ledger import Format
 from core.corpora.formats.source import ARCHIVE
 from core.corpora.readers import Problem, ReadOptions, ReadReport, read, reason_for, sniff
@@ -41,7 +41,7 @@ LONGEST_NAME = 80  # characters; a longer name pushes the numbers out of every t
 
 def proposed_name(path: Path, n_more: int = 0) -> str:
     """A corpus's name by its file's: without endings, cut to `LONGEST_NAME`. n_more: further files beside it."""
-    files = uploaded(path)
+    files = [file for file in uploaded(path) if readable(file)] or uploaded(path)
     if files:
         path, n_more = files[0], len(files) - 1
     name = path.name if path.is_dir() else path.name.removesuffix(".gz").removesuffix(".zst").rsplit(".", 1)[0]

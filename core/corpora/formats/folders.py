@@ -11,6 +11,7 @@ from pathlib import Path
 from core.corpora.formats.archives import unpacked
 from core.corpora.formats.ledger import ReadOptions
 from core.corpora.formats.source import ARCHIVE, DOCUMENTS, open_bytes, refuse_known
+from core.corpora.uploads import uploaded
 from core.errors import PathError, ReadError
 from core.paths import allowed_path, is_there, user_path
 from core.shown import in_utf8
@@ -93,7 +94,7 @@ def _listed(path: Path, options: ReadOptions) -> Listing:
         text = path.with_suffix(".txt")
         file = text if path.suffix == ".ann" and is_there(text) else path
         return Listing([file], {file: file.name})
-    return _inside(*_with_archives(path, options))
+    return _inside(*_with_archives(path, options), picked=bool(uploaded(path)))
 
 
 def _wanted(file: Path) -> bool:
@@ -140,8 +141,18 @@ def _offered_in(folder: Path) -> dict[Path, str]:
     return {file: str(file.relative_to(folder)) for file in sorted(folder.rglob("*")) if _offered(file, folder, root)}
 
 
-def _inside(names: Mapping[Path, str], called: str, options: ReadOptions, left_out: Mapping[str, str]) -> Listing:
-    """The files of a folder that are read. names: all that it offers. called: the name that the user knows it by."""
+def _inside(
+    names: Mapping[Path, str],
+    called: str,
+    options: ReadOptions,
+    left_out: Mapping[str, str],
+    *,
+    picked: bool = False,
+) -> Listing:
+    """Return the files of a folder that are read, and why others are not.
+
+    names: all files that it offers. called: the name that the user knows it by. picked: the user chose its files.
+    """
     files = [file for file in names if readable(file) and file.name.lower() not in _ABOUT]
     if not files:
         why = next((f" ({name}: {text})" for name, text in left_out.items()), "")
@@ -149,7 +160,7 @@ def _inside(names: Mapping[Path, str], called: str, options: ReadOptions, left_o
     if any(file.name.endswith(".ann.json") for file in files):
         raise ReadError(called, None, TAGTOG)
     files = _of_part(files, names, called, options)
-    if options.part == ALL_PARTS or any(file.suffix.lower() in DOCUMENTS for file in files):
+    if picked or options.part == ALL_PARTS or any(file.suffix.lower() in DOCUMENTS for file in files):
         unread = [file for file in names if not (readable(file) or is_brat(file.with_suffix(".txt")))]
         left_out = {**left_out, **{names[file]: _why_unread(file) for file in unread}}
     return Listing(files, {file: names[file] for file in files}, left_out)
