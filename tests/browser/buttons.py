@@ -1,5 +1,7 @@
 """Every button of every page, by its key, and the walk of `test_buttons_browser.py` that presses it.
 
+Tests of `tests/pages` and other browser tests press the buttons of `ELSEWHERE`.
+
 A new button is one word here and one press in its walk. `*` stands for the part of a key that is computed.
 """
 
@@ -18,32 +20,32 @@ BY_WALK = {
         project.import home.finished
     """,
     "road": "home.find home.find.start home.find.away home.label",
-    "home": "home.report.pdf",
     "runs_table": "runs.keep runs.pin runs.archive runs.removal runs.remove runs.remove.all",
     "similarity": """
         similarity.guess similarity.guess.show similarity.survey similarity.survey.keep similarity.survey.show
         similarity.csv similarity.html similarity.judge similarity.example similarity.start
     """,
     "selection": "selection.download selection.export selection.map selection.start *.cure.*",
-    "saved_selections": """
-        selection.count selection.counted *.choice.aside *.choice.keep *.choice.more *.choice.rename *.choice.remove
-    """,
     "explore": """
         explore.add explore.add-flagged explore.undo explore.remove explore.seal explore.export.* explore.next
         explore.previous explore.clear explore.options explore.hits explore.naming explore.name explore.atlas
         explore.one
     """,
-    "explore_runs": "explore.choose explore.tag.start explore.make",
     "training": "training.rank training.start training.fetch training.vectors.start *.smaller *.cancel *.resume",
     "ranking": "training.layers.*",
-    "timing": "*.time",
-    "results": "results.take.* results.take.copy results.try.start",
-    "no_models": "results.again.start",
     "bias": "*.csv bias.accept bias.skip bias.fix bias.undo bias.corrected bias.log bias.seal",
     "bias_runs": "bias.rebuilt.* bias.rebuild.start bias.robust.* bias.robust.start bias.start",
     "assisting": "assisting.download assisting.seal assisting.drift.csv assisting.sweep.start assisting.start",
 }
-BUTTONS = {key: walk for walk, keys in BY_WALK.items() for key in keys.split()}
+ELSEWHERE = """
+    home.report.pdf selection.count selection.counted *.choice.aside *.choice.keep *.choice.more *.choice.rename
+    *.choice.remove explore.choose explore.tag.start explore.make *.time results.take.* results.take.copy
+    results.try.start results.again.start
+"""
+BUTTONS = {
+    **{key: walk for walk, keys in BY_WALK.items() for key in keys.split()},
+    **dict.fromkeys(ELSEWHERE.split(), ""),
+}
 
 
 def registered(key: str) -> str:

@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 from core import cards
 from core.corpora.library import Library
 from core.facade import corpora, runs, selections
-from tests.browser.driver import ROOT, Server, Watch, loaded, pick, settled, still
+from tests.browser.driver import ROOT, Server, Watch, left, loaded, pick, settled, still
 from tests.conftest import sentence
 from tests.patience import frozen, until, within
 
@@ -149,12 +149,12 @@ def test_a_chart_shows_markup_in_an_entity_type_as_text(
     chart, tooltip = page.locator(".stVegaLiteChart").first, page.locator("#vg-tooltip-element")
     for name in names:
         expect(chart.locator("svg text").filter(has_text=name)).to_have_count(1)
-    left = set(names)
+    untold = set(names)
     for bar in chart.locator(".mark-rect.role-mark path").all():
         still(bar)
         bar.hover()
-        left.discard(until(lambda: next((name for name in left if name in tooltip.inner_text()), ""), "a tooltip"))
-    assert not left
+        untold.discard(until(lambda: next((name for name in untold if name in tooltip.inner_text()), ""), "a tooltip"))
+    assert not untold
     assert page.locator("img[src=x], .stVegaLiteChart b, #vg-tooltip-element b").count() == 0
 
 
@@ -163,9 +163,8 @@ def test_a_run_outlives_page_and_server_and_can_be_cancelled_and_resumed(
     server: Server, page: Page, lines: Callable[[int, int], list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WINNOW_HOME", str(server.home))
-    for role, n in (("domain", 60_000), ("task", 400)):
-        (server.data / f"{role}.txt").write_text("\n".join(lines(n, n)), encoding="utf-8")
-        corpora.set_role(role, runs.execute("add", {"path": str(server.data / f"{role}.txt")}).result()["corpus"])
+    for role, n in (("domain", 30_000), ("task", 400)):
+        corpora.set_role(role, Library(server.home).seal(map(sentence, lines(n, n)), name=role, origin={}).fingerprint)
     page.goto(server.url + "/Selection")
     settled(page)
     select(page, "ngram-perplexity")
@@ -189,10 +188,7 @@ def test_a_run_outlives_page_and_server_and_can_be_cancelled_and_resumed(
     expect(page.get_by_role("button", name="Download", exact=True)).to_be_visible()
     expect(panel.get_by_text("Finished")).to_be_visible()
     assert [run.state().attempts for run in runs.listed("select")] == [2]
-    page.goto(server.url)
-    expect(page.get_by_text("Select 10% of domain by ngram-perplexity")).to_be_visible()
-    page.get_by_role("link", name="Open").first.click()
-    expect(page.get_by_role("button", name="Download", exact=True)).to_be_visible()
+    left(page)
 
 
 def selecting(home: Path) -> int:

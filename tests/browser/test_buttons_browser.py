@@ -1,4 +1,4 @@
-"""Press every button of every page once, on a home with finished runs, and check its visible effect."""
+"""Press the buttons of every page once, on a home with finished runs, and check its visible effect."""
 
 import os
 import re
@@ -14,11 +14,10 @@ from playwright.sync_api import Locator, Page, expect
 from core.artifacts.rank import Proposal, RankResult
 from core.corpora.library import Library
 from core.facade import bias as bias_facade
-from core.facade import choices, experiments, find_out, labels, maps, regions, runs, selections, uploads
 from core.facade import corpora as facade_corpora
-from core.facade import results as results_facade
+from core.facade import experiments, find_out, labels, maps, regions, runs, selections, uploads
 from tests import finished
-from tests.browser.buttons import BUTTONS, registered
+from tests.browser.buttons import BUTTONS, BY_WALK, registered
 from tests.browser.driver import Server, expert, insisting, left, pick, settled, still, tick
 from tests.browser.forge import Forge
 from tests.browser.laid import Laid, build_laid
@@ -151,7 +150,7 @@ def walk(one: Callable[[Walk], None]) -> Callable[[Walk], None]:
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=[pytest.mark.road] * (name in ROAD)) for name in sorted(set(BUTTONS.values()))],
+    [pytest.param(name, marks=[pytest.mark.road] * (name in ROAD)) for name in sorted(BY_WALK)],
 )
 def test_every_button_does_something(
     laid: tuple[Server, Laid], page: Page, name: str, monkeypatch: pytest.MonkeyPatch
@@ -268,12 +267,6 @@ def corpora(one: Walk) -> None:
 
 
 @walk
-def home(one: Walk) -> None:
-    one.go("")
-    assert one.download("home.report.pdf").startswith(b"%PDF")
-
-
-@walk
 def runs_table(one: Walk) -> None:
     for key in ("runs.remove", "runs.remove.all"):
         made = runs.execute("audit", {"corpus": facade_corpora.roles()["task"]})
@@ -384,29 +377,6 @@ def selection(one: Walk) -> None:
 
 
 @walk
-def saved_selections(one: Walk) -> None:
-    one.go(f"Selection?run={one.runs.select}")
-    one.press("selection.count", sees=re.compile("; you ask for"))
-    one.press("selection.counted")
-    expect(one.button("selection.counted")).to_have_count(0)
-    one.press("selection.choice.aside", sees="Name")
-    one.page.get_by_role("textbox", name="Name", exact=True).fill("Put aside")
-    one.press("selection.choice.keep", sees="Saved as Put aside.")
-    settled(one.page)
-    [kept] = [each for each in choices.listed() if each.name]
-    one.go(f"Selection?choice={kept.id}")
-    one.press("selection.choice.more", sees="This selection's name")
-    one.page.get_by_role("textbox", name="This selection's name").fill("Called otherwise")
-    one.press("selection.choice.rename", sees=re.compile("^Called otherwise:.? Select"))
-    settled(one.page)
-    one.go(f"Selection?choice={kept.id}")
-    one.press("selection.choice.more", sees="This selection's name")
-    one.press("selection.choice.remove")
-    expect(one.page.get_by_text("Called otherwise")).to_have_count(0)
-    assert [each.id for each in choices.listed()] == [kept.run]
-
-
-@walk
 def explore(one: Walk) -> None:
     page = one.page
     one.go(f"Explore?run={one.runs.select}")
@@ -467,16 +437,6 @@ def _named(one: Walk) -> None:
 
 
 @walk
-def explore_runs(one: Walk) -> None:
-    one.go(f"Explore?run={one.runs.select}", opened="Find entities in the domain corpus")
-    one.press("explore.tag.start", starts="tag")
-    one.go(f"Explore?run={one.runs.select}", opened="The same on the command line, and another map")
-    one.press("explore.make", starts="map")
-    one.go(f"Explore?run={one.runs.select}", tab="Health of the selection")
-    one.press("explore.choose", starts="select")
-
-
-@walk
 def training(one: Walk) -> None:
     page = one.page
     panel = page.locator(".st-key-training-run-panel")
@@ -526,45 +486,6 @@ def ranking(one: Walk) -> None:
     one.open("Which encoder, and which of its layers?")
     one.press("training.layers.0", sees=one.page.get_by_label("Layers", exact=True))
     expect(one.page.get_by_label("Layers", exact=True)).to_have_value("2")
-
-
-@walk
-def timing(one: Walk) -> None:
-    one.go("Training", opened="What to train")
-    pick(one.page, "Start from", re.compile("tiny"), typed="tiny")
-    one.press("training.time", starts="calibrate")
-    one.go(f"Bias?run={one.runs.difficulty}", opened="What to measure")
-    one.press("bias.time", starts="calibrate")
-
-
-@walk
-def results(one: Walk) -> None:
-    one.go(f"Results?run={one.runs.experiment}", tab="Download")
-    for kind in ("pdf", "docx", "html", "csv", "md", "zip"):
-        one.download(f"results.take.{kind}")
-    one.press("results.take.copy", sees=re.compile("-model$"))
-    one.tab("Try a sentence")
-    one.page.get_by_role("textbox", name="Sentences, one per line").fill("Acme pays .")
-    one.press("results.try.start", starts="predict", sees=re.compile("^Find entities with"))
-
-
-@walk
-def no_models(one: Walk) -> None:
-    """Try a sentence with taggers whose models are gone, as in the finished sample."""
-    models = [
-        runs.get(run).artifacts / "model"
-        for row in results_facade.board(one.runs.experiment).leaderboard
-        for run in row.finetunes
-    ]
-    kept = {model: model.with_name("kept") for model in models if model.is_dir()}
-    try:
-        for model, aside in kept.items():
-            model.rename(aside)
-        one.go(f"Results?run={one.runs.experiment}", tab="Try a sentence")
-        one.press("results.again.start", starts="finetune")
-    finally:
-        for model, aside in kept.items():
-            aside.rename(model)
 
 
 @walk

@@ -1,8 +1,8 @@
-"""Documents dropped on Corpora: proposed parts, import with one press, a reload, a killed server."""
+"""Documents dropped on Corpora: proposed parts, import with one press, a reload."""
 
 import re
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -15,7 +15,6 @@ from tests import finished
 from tests.browser.driver import Server, pick, settled, still
 from tests.corpora.test_proposal import conll, mixed, plain
 from tests.patience import until
-from tests.recipes.test_intake import labels
 
 LEARNT = 1_200  # seconds that nine small trainings may take beside other work
 ALL = {"task", "domain", "train", "dev", "test"}
@@ -151,24 +150,3 @@ def test_a_dropped_folder_keeps_the_subfolders_of_its_files(
     rows = [row for batch in corpora.find(corpora.roles()["domain"]).batches() for row in batch]
     assert {(row.file, row.tokens[0]) for row in rows} == {("a/contract.html", "Ada"), ("b/contract.html", "Bo")}
     assert not list((server.home / "uploads").iterdir())
-
-
-def test_an_import_finishes_although_the_server_is_killed(
-    server: Server, page: Page, lines: Callable[[int, int], list[str]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The worker that imports sets the roles, not the page."""
-    monkeypatch.setenv("WINNOW_HOME", str(server.home))
-    (server.data / "labels.conll").write_text(labels(120), encoding="utf-8")
-    (server.data / "pile.txt").write_text("\n".join(lines(3_000, 1)), encoding="utf-8")
-    person = Person(page, server)
-    person.drop(server.data / "labels.conll", server.data / "pile.txt")
-    person.click("Use these")
-    expect(page.locator(".st-key-corpora-run-panel")).to_be_visible()
-    page.goto("about:blank")
-    server.stop()
-    until(lambda: corpora.roles().keys() == ALL, "the roles are given")
-    server.start()
-    page.goto(f"{server.url}/Corpora")
-    table = page.get_by_role("table", name="All corpora")
-    expect(table.get_by_role("row", name=re.compile("^labels-train .*Task corpus, Training set"))).to_be_visible()
-    settled(page)

@@ -5,8 +5,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from core.facade import corpora, runs
+from core.corpora.library import Library
+from core.facade import corpora
 from tests.browser.driver import Server, settled
+from tests.conftest import sentence
 from tests.planted import contracts, kitchen
 
 LONG = "what was cooked and eaten in the kitchen of the house by the sea every summer"  # 76 characters
@@ -15,9 +17,7 @@ LONG = "what was cooked and eaten in the kitchen of the house by the sea every s
 @pytest.mark.road
 def test_a_comparison_runs_and_shows_its_matrix_after_a_guess(server: Server, page: Page, home: Path) -> None:
     for name, lines in {"law": contracts(300, 2) * 4, LONG: kitchen(300) * 4, "my-task": contracts(60, 1)}.items():
-        path = server.data / f"{name}.txt"
-        path.write_text("\n".join(lines), encoding="utf-8")
-        runs.execute("add", {"path": str(path)})
+        Library(home).seal(map(sentence, lines), name=name, origin={})
     corpora.set_role("task", "my-task")
     assert home == server.home
     page.goto(f"{server.url}/Similarity")

@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from core.facade import corpora, runs
 from tests.conftest import Seal, sentence
-from tests.pages.test_pages import opened, opened_on, texts
+from tests.pages.test_pages import add, audit, opened, opened_on, texts
 from tests.planted import contracts, kitchen
 
 RED = "The task corpus (T_C) has 1 sentence; the strategy classifier needs at least 5."
@@ -23,7 +23,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, bool]]:
 
     def start(kind: str, options: Mapping[str, Any], on: str = "", *, run_anyway: bool = False) -> str:
         begun.append((kind, run_anyway))
-        return runs.execute("audit", {"corpus": corpora.roles()["domain"]}).id
+        return audit(corpora.roles()["domain"])
 
     monkeypatch.setattr(runs, "start", start)
     return begun
@@ -121,7 +121,7 @@ def test_similarity_and_corpora_show_the_same_words_of_the_project_and_of_an_imp
     assert "The task corpus (T_C) has 1 sentence; with fewer than 100" in said(opened("pages/2_Similarity.py"))
     none = tmp_path / "none.jsonl"
     none.write_text("".join(f'{{"tokens": ["Rent", "{i}"], "ner_tags": ["O", "O"]}}\n' for i in range(20)))
-    app = opened_on("pages/1_Corpora.py", runs.execute("add", {"path": str(none)}).id)
+    app = opened_on("pages/1_Corpora.py", add(none).id)
     assert RED in said(app)
     assert "The none has no entity" in said(app)
 

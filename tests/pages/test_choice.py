@@ -22,6 +22,7 @@ from core.facade.selections import Budget
 from tests import finished
 from tests.conftest import Seal, sentence
 from tests.pages.test_pages import codes, opened, texts
+from tests.pages.test_pages import select as selected
 
 PAGE = "pages/3_Selection.py"
 WORDS = ["court", "contract", "goal", "league", "buyer", "seller", "clause", "match"]
@@ -44,8 +45,7 @@ def laid(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]
             corpus = Library(home).seal(map(sentence, lines), name=f"my-{role}", origin={}, labelled=False)
             facade_corpora.set_role(role, corpus.fingerprint)
         parts = facade_corpora.roles()
-        select = runs.execute("select", {**parts, "strategy": "random", "budget": "20%"}).id
-    return home, parts, select
+        return home, parts, selected()
 
 
 @pytest.fixture
@@ -132,7 +132,7 @@ def test_the_shown_command_counts_hand_edits_as_the_page_does(
     selections.keep_budget(select, "20.2%")
     run_id = select
     if edited != "this run":
-        run_id = runs.execute("select", {**corpora, "strategy": "random", "budget": "20.2%"}).id
+        run_id = selected(budget="20.2%")
     selections.edit(run_id, "remove", selections.chosen(run_id).rows[:3])
     as_downloaded("20.2%", "txt", downloads, tmp_path, monkeypatch)
 
@@ -140,8 +140,7 @@ def test_the_shown_command_counts_hand_edits_as_the_page_does(
 def test_the_shown_command_keeps_the_order_that_diversity_made_and_writes_the_same_folder(
     corpora: dict[str, str], home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    options = {**corpora, "strategy": "random", "budget": "5%", "diversity": "quota", "encoder": "tiny"}
-    selections.keep_budget(runs.execute("select", options).id, "12.5%")
+    selections.keep_budget(selected(budget="5%", diversity="quota", encoder="tiny"), "12.5%")
     app = opened(PAGE, {"selection.format": "folder", COMMAND: True})
     app.button(key="selection.export").click().run()
     written = typed(shown_command(app), tmp_path, monkeypatch)
@@ -173,7 +172,7 @@ def test_a_moved_slider_is_kept_on_every_page_until_it_is_moved_back(
 
 
 def test_an_address_with_a_budget_shows_that_budget_if_it_is_one(select: str, corpora: dict[str, str]) -> None:
-    other = runs.execute("select", {**corpora, "strategy": "length-matched-random", "budget": "20%"}).id
+    other = selected("length-matched-random")
     app = opened(PAGE, run=select, budget="50%")
     assert app.metric[0].value == "102"
     assert selections.kept_budget(select) == "50%"
@@ -218,10 +217,7 @@ def test_a_share_becomes_a_score_that_takes_the_same_where_few_score_far_off(
     odd = " ".join(f"x{i}" for i in range(40))
     likely = [f"The {a} signs the {b} {c} ." for a in WORDS for b in WORDS for c in ("today", "now", "here")]
     domain = seal([*likely, odd], "with one far off").fingerprint
-    select = runs.execute(
-        "select",
-        {**corpora, "domain": domain, "strategy": "ngram-perplexity", "keep": facade_corpora.FLAGS, "budget": "10%"},
-    ).id
+    select = selected("ngram-perplexity", "10%", domain=domain, keep=facade_corpora.FLAGS)
     score = selections.budget_in(select, "threshold")
     assert len(score) <= len("threshold:-1.234567")
     assert (

@@ -14,10 +14,11 @@ from streamlit.proto.ForwardMsg_pb2 import BackendOperationResponse
 from streamlit.runtime.media_file_manager import MediaFileManager
 from streamlit.runtime.memory_media_file_storage import MemoryMediaFileStorage
 
-from core.facade import deliver, runs
+from core.facade import deliver
 from pages.ui import frame
 from pages.ui.downloads import Downloads
 from pages.ui.project import later
+from tests.pages.test_pages import add
 from tests.test_logs import QUOTING
 
 
@@ -45,7 +46,7 @@ def test_a_run_that_is_gone_is_named(home: Path) -> None:
 
 def test_a_file_that_is_gone_is_named(home: Path, tmp_path: Path) -> None:
     (tmp_path / "text.txt").write_text("One clause .\n")
-    run = runs.execute("add", {"path": str(tmp_path / "text.txt")})
+    run = add(tmp_path / "text.txt")
     file = run.artifacts / "rejects.jsonl"
     assert answer(partial(deliver.take_bytes, run.id, file)).error_msg.startswith(f"{file}: is gone")
 

@@ -7,7 +7,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.facade import corpora, runs
-from tests.pages.test_pages import opened_on, texts
+from tests.pages.test_pages import opened_on, select, texts
 
 GONE = "No longer on this machine"
 Home = tuple[Path, dict[str, str]]
@@ -39,8 +39,7 @@ def test_results_says_on_the_tabs_that_need_text_what_is_missing(
 
 def test_without_its_domain_corpus_a_selection_keeps_its_map_and_leaves_the_others_alone(shown: dict[str, str]) -> None:
     task = corpora.find("contracts").fingerprint
-    options = {"task": task, "domain": corpora.find("orchard").fingerprint, "strategy": "random", "budget": "20%"}
-    other = runs.execute("select", options).id
+    other = select(task=task, domain=corpora.find("orchard").fingerprint)
     corpora.remove(corpora.find("pile").fingerprint)
     app = opened_on("pages/4_Explore.py", shown["Explore"])
     assert f"{GONE}: the " in well(app)

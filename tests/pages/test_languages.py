@@ -1,4 +1,4 @@
-"""From files to a chosen S_C in five scripts and languages, as the page Selection shows it.
+"""From files to a chosen S_C in three scripts, as the page Selection shows it.
 
 Half of a pile speaks of rights, as articles of the Universal Declaration of Human Rights do, half of cooking; the text
 of the task speaks of other rights.
@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core.facade import corpora, runs, selections
-from tests.pages.test_pages import opened_on
+from core.facade import corpora, selections
+from tests.pages.test_pages import add, opened_on, select
 
 PAGE = "pages/3_Selection.py"
 
@@ -70,26 +70,6 @@ LANGUAGES: Mapping[str, Language] = {
         foods=("البطاطا", "العدس", "الأرز", "البصل", "الطماطم", "الجبن"),
         pots=("في القدر", "في المقلاة", "في الفرن", "على النار", "على الجمر"),
     ),
-    "German": Language(
-        right="Jeder Mensch hat das Recht auf {}, und das Gesetz schützt ihn darin.",
-        rights=(
-            *("Leben", "Freiheit", "Bildung", "Arbeit", "Erholung", "Eigentum", "Sicherheit", "Staatsangehörigkeit"),
-            *("Ehe", "Wahlen", "ein faires Verfahren", "Wohnung", "Gesundheit", "Würde", "Gleichheit", "Asyl"),
-        ),
-        dish="Zuerst {} mit etwas Salz {} zwanzig Minuten garen und heiß servieren.",
-        foods=("Kartoffeln", "Linsen", "Reis", "Zwiebeln", "Tomaten", "Käse"),
-        pots=("im Topf", "in der Pfanne", "im Ofen", "auf dem Herd", "über Glut"),
-    ),
-    "Swahili": Language(
-        right="Kila mtu ana haki ya {} na sheria inalinda haki hiyo bila ubaguzi.",
-        rights=(
-            *("kuishi", "uhuru", "elimu", "kazi", "mapumziko", "mali", "usalama", "uraia"),
-            *("ndoa", "kupiga kura", "hukumu ya haki", "makazi", "afya", "heshima", "usawa", "hifadhi"),
-        ),
-        dish="Weka {} pamoja na chumvi {} kisha pika dakika ishirini hadi viive.",
-        foods=("viazi", "dengu", "wali", "vitunguu", "nyanya", "jibini"),
-        pots=("kwenye sufuria", "kwenye kikaango", "kwenye tanuri", "juu ya moto", "juu ya makaa"),
-    ),
 }
 N = 8  # of the rights are the task's, and so many others are in the pile
 
@@ -104,7 +84,7 @@ def closest(app: AppTest) -> list[str]:
 
 @pytest.mark.parametrize(
     "name",
-    ["Hindi", "Chinese", *(pytest.param(name, marks=pytest.mark.full) for name in ("Arabic", "German", "Swahili"))],
+    ["Hindi", "Chinese", pytest.param("Arabic", marks=pytest.mark.full)],
 )
 def test_what_is_like_the_task_is_selected_and_shown_as_it_was_written(name: str, home: Path, tmp_path: Path) -> None:
     language = LANGUAGES[name]
@@ -112,14 +92,13 @@ def test_what_is_like_the_task_is_selected_and_shown_as_it_was_written(name: str
     pile = [line for pair in zip(others, wanted, strict=False) for line in pair] + others[len(wanted) :]
     for role, lines in (("task", language.of_rights[:N]), ("domain", pile)):
         (file := tmp_path / f"{role}.txt").write_text("\n".join(lines), encoding="utf-8")
-        corpora.set_role(role, runs.execute("add", {"path": str(file), "name": role}).result()["corpus"])
-    options = {**corpora.roles(), "strategy": "classifier", "encoder": "tiny", "budget": str(N)}
-    run = runs.execute("select", {**options, "keep": ("near_duplicate",)})  # patterns filled in are near copies
-    result = selections.result(run.id)
+        corpora.set_role(role, add(file, name=role).result()["corpus"])
+    run = select("classifier", str(N), encoder="tiny", keep=("near_duplicate",))  # the sentences share a pattern
+    result = selections.result(run)
     assert (result.selected, result.of, any(result.dropped.values())) == (N, len(pile), False)
     selected = [each.text for each in corpora.find(result.corpus).take(range(N))]
     assert sorted(selected) == sorted(wanted)
-    app = opened_on(PAGE, run.id)
+    app = opened_on(PAGE, run)
     assert not app.error
     assert not app.warning
     shown = closest(app)

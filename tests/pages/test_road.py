@@ -12,10 +12,9 @@ import numpy as np
 import pytest
 
 from core.cli.experiment import in_figures
-from core.corpora.corpus import Corpus
 from core.corpora.library import Library
 from core.errors import ConfigError
-from core.facade import corpora, experiments, find_out, insights, labelling, prevalence, results, road, runs, selections
+from core.facade import corpora, experiments, find_out, insights, labelling, prevalence, results, road, selections
 from core.facade.home import store
 from core.recipes import RECIPES
 from core.recipes.base import plan as planned
@@ -23,11 +22,11 @@ from core.recipes.base import register, work_of
 from core.recipes.experiment import foresight
 from core.recipes.experiment.config import ExperimentConfig
 from core.runs import worker
-from core.runs.store import Run
 from core.shown import duration
 from tests import finished
 from tests.conftest import Seal
-from tests.pages.test_pages import keys, opened, texts
+from tests.pages.test_pages import audit, keys, opened, texts
+from tests.pages.test_pages import select as selected
 from tests.pages.test_results import seen
 
 KEPT = {"keep": ["near_duplicate"]}
@@ -41,10 +40,9 @@ def on_home() -> tuple[str, list[tuple[str, str]], set[str | None]]:
     return seen(app), links, keys(app) | {one.key for one in app.get("download_button")}
 
 
-def select(made: Mapping[str, Corpus], strategy: str = "random", budget: str = "9", **more: object) -> Run:
-    """Select from the corpora of `finished.corpora`."""
-    marks = {name: made[name].fingerprint for name in ("task", "domain")}
-    return runs.execute("select", {**marks, "strategy": strategy, "budget": budget, **KEPT, **more})
+def select(strategy: str = "random", budget: str = "9", **more: Any) -> str:
+    """Select from the corpora in use, near duplicates too."""
+    return selected(strategy, budget, **KEPT, **more)
 
 
 def timed(asked: Mapping[str, object], home: Path, **changes: Any) -> None:
@@ -113,45 +111,44 @@ def test_leaks_are_one_number_on_home_corpora_selection_and_explore(seal: Seal, 
     made = {"task": seal(lines[:8], "task"), "domain": seal(pile, "domain"), "test": seal(held, "test", labelled=True)}
     for role, corpus in made.items():
         corpora.set_role(role, corpus.fingerprint)
-    marks = {role: made[role].fingerprint for role in ("task", "domain")}
-    held_out = [made["test"].fingerprint]
-    run = runs.execute("select", {**marks, "holdout": held_out, "strategy": "random", "budget": "5"})
-    audit = runs.execute("audit", {"corpus": marks["domain"], "held_out": held_out})
-    leaks = corpora.audit_result(audit.id).flags["leak"]
-    twice = corpora.leaks_flagged_twice(audit.id)
+    held_out = made["test"].fingerprint
+    run = selected(budget="5", holdout=[held_out])
+    checked = audit(made["domain"].fingerprint, held_out)
+    leaks = corpora.audit_result(checked).flags["leak"]
+    twice = corpora.leaks_flagged_twice(checked)
     assert leaks > twice > 0
-    assert selections.chosen(run.id).dropped["leak"] == leaks
+    assert selections.chosen(run).dropped["leak"] == leaks
     assert f"{leaks} sentences of the domain corpus are also in the dev or test set" in road.stops()[0].known
-    counts = insights.flag_counts(run.id, np.arange(len(made["domain"])))
+    counts = insights.flag_counts(run, np.arange(len(made["domain"])))
     assert counts["leak"] == leaks
-    assert sum(counts.values()) == sum(selections.chosen(run.id).dropped.values())
+    assert sum(counts.values()) == sum(selections.chosen(run).dropped.values())
     assert f"Of the leaks, {twice} are duplicates too" in unescape(texts(opened("pages/1_Corpora.py")))
 
 
 def test_a_selection_is_described_by_its_size_share_health_and_what_else_is_like_the_task(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = finished.corpora(home)
-    run = select(made)
+    finished.corpora(home)
+    run = select()
     stop = road.stops()[1]
-    assert stop.run == run.id
+    assert stop.run == run
     assert stop.known.startswith("9 of 90 sentences (10.0%), by random.")
     said, links, _ = on_home()
     assert stop.known in said
-    assert ("Explore", f"choice={run.id}") in links
-    measured = insights.health(run.id)
+    assert ("Explore", f"choice={run}") in links
+    measured = insights.health(run)
     for warnings in ((), ("It is short.",), ("It is short.", "It repeats.", "It is dull.")):
         with monkeypatch.context() as patch:
             health = replace(measured, warnings=warnings)
             patch.setattr(insights, "health", lambda choice_id, labelled, health=health: health)
-            words = road.health(run.id)
+            words = road.health(run)
             assert (warnings[0] in words) if warnings else words
             assert ("2 more" in words) == (len(warnings) == 3)
     assert words.split(".")[0] not in said
     monkeypatch.setattr(road, "MEASURED", 89)  # of 90: measuring would take time
     monkeypatch.delattr(insights, "health")
-    assert road.health(run.id) == ""
-    store().remove(run.id)
+    assert road.health(run) == ""
+    store().remove(run)
     assert not road.stops()[1].run
     monkeypatch.setattr(prevalence, "counted", lambda task, domain: object())
     monkeypatch.setattr(prevalence, "in_words", lambda count: "About 9 are like your task.")
@@ -160,14 +157,14 @@ def test_a_selection_is_described_by_its_size_share_health_and_what_else_is_like
 
 def test_a_selection_stays_in_use_until_a_corpus_that_it_read_changes(seal: Seal, home: Path) -> None:
     made = finished.corpora(home)
-    run = select(made, train=made["train"].fingerprint)
+    run = select(train=made["train"].fingerprint)
     corpora.set_role("train", seal([f"The tenant pays {n} euros ." for n in range(9)], "labels").fingerprint)
-    assert road.stops()[1].run == run.id  # the strategy random reads no labels
+    assert road.stops()[1].run == run  # the strategy random reads no labels
     corpora.set_role("domain", seal([f"The lessor pays {n} euros ." for n in range(60)], "other").fingerprint)
     assert not road.stops()[1].run
     said, links, _ = on_home()
     assert "made from my domain" in said
-    assert ("Explore", f"choice={run.id}") in links
+    assert ("Explore", f"choice={run}") in links
 
 
 def test_a_running_selection_or_experiment_is_described_as_running(seal: Seal, home: Path) -> None:
@@ -247,10 +244,10 @@ def test_the_road_says_what_plans_take_and_could_show_without_repeating_the_simu
 
 
 def test_the_plan_tries_the_selection_that_was_made(home: Path) -> None:
-    made = finished.corpora(home)
-    select(made, "random", "7")
+    finished.corpora(home)
+    select(budget="7")
     assert (find_out.options()["arms"], find_out.options()["budgets"]) == (("none", "random", "classifier"), ("7",))
-    run = select(made, "ngram-perplexity", "7", options={"order": 2})
+    run = select("ngram-perplexity", "7", options={"order": 2})
     plain, twelve = find_out.options(), find_out.options(12, "tiny")
     assert (plain["arms"], plain["budgets"], plain["looks"]) == (("none", "random", "ngram-perplexity"), ("7",), ())
     assert plain["select"] == KEPT
@@ -258,7 +255,7 @@ def test_the_plan_tries_the_selection_that_was_made(home: Path) -> None:
     assert (twelve["seeds"], twelve["looks"], twelve["encoder"]) == (tuple(range(1, 13)), (4, 8, 12), "tiny")
     timed(plain, home)
     assert not find_out.plan(plain).edited
-    selections.edit(run.id, "remove", selections.chosen(run.id).rows[:1])
+    selections.edit(run, "remove", selections.chosen(run).rows[:1])
     assert find_out.options()["budgets"] == ("6",)
     assert find_out.plan(find_out.options()).edited
 
@@ -273,7 +270,7 @@ def test_a_choice_that_the_experiment_made_stands_on_the_road_while_the_rest_is_
         worker.execute(child, work_of(child, RECIPES))
     assert road.stops()[1].known.startswith("7 of 90 sentences (7.8%), by ngram-perplexity.")
     with pytest.raises(ConfigError):
-        runs.execute("select", {**marks, "strategy": "random", "budget": "threshold:99999", **KEPT})
+        select(budget="threshold:99999")
     chosen = road.stops()[1].run
     selection = opened("pages/3_Selection.py")
     assert selection.metric[0].value == "7"

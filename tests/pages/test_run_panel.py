@@ -26,7 +26,7 @@ from tests import finished
 from tests.conftest import Seal
 from tests.finished import LINES, corpora, experiment, fine_tuned, finish
 from tests.finished_bias import contracts, measured
-from tests.pages.test_pages import keys, opened, opened_on, texts
+from tests.pages.test_pages import keys, opened, opened_on, select, texts
 
 Happened = tuple[Kind, Data]
 SELECTION, TRAINING = "pages/3_Selection.py", "pages/5_Training.py"
@@ -184,13 +184,8 @@ def test_a_stopped_import_does_not_claim_that_something_of_it_was_kept(home: Pat
     assert "is kept" not in texts(app)
 
 
-def select(made: dict[str, Corpus], budget: str) -> str:
-    options = {role: made[role].fingerprint for role in ("task", "domain")}
-    return runs.execute("select", {**options, "strategy": "random", "budget": budget}).id
-
-
 def test_no_run_is_shown_in_place_of_one_of_another_page_or_kind(home: Path, made: dict[str, Corpus]) -> None:
-    run_id = select(made, "20%")
+    run_id = select()
     app = opened_on(TRAINING, run_id)
     [link] = [each.proto for each in app.main.get("page_link") if run_id in each.proto.query_string]
     assert link.page == "Selection"
@@ -202,7 +197,7 @@ def test_no_run_is_shown_in_place_of_one_of_another_page_or_kind(home: Path, mad
 
 
 def test_a_visit_keeps_its_selection_until_other_corpora_are_in_use(made: dict[str, Corpus], seal: Seal) -> None:
-    older, newer = (select(made, budget) for budget in ("20%", "5"))
+    older, newer = (select(budget=budget) for budget in ("20%", "5"))
     app = opened_on(SELECTION, older)
     del app.query_params["choice"]
     assert opened_on(SELECTION, newer).query_params["choice"] == newer  # in another window

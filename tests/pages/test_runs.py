@@ -13,7 +13,7 @@ from pages.ui.widgets import plain, size
 from tests import finished
 from tests.finished import finish
 from tests.homes import Homes
-from tests.pages.test_pages import codes, opened, texts
+from tests.pages.test_pages import codes, opened, select, texts
 
 PAGE = "pages/10_Runs.py"
 
@@ -21,9 +21,8 @@ PAGE = "pages/10_Runs.py"
 def build_three(home: Path) -> dict[str, str]:
     """Two trainings and a selection, the newest last."""
     made = finished.corpora(home)
-    select = {"task": made["task"].fingerprint, "domain": made["domain"].fingerprint, "strategy": "random"}
     trainings = [finished.tuned(home, made, "tiny", 0.6, epochs=n, preset="custom") for n in (3, 4)]
-    return {str(i): run.id for i, run in enumerate([*trainings, runs.execute("select", {**select, "budget": "20"})])}
+    return {str(i): run for i, run in enumerate([*(run.id for run in trainings), select(budget="20")])}
 
 
 @pytest.fixture

@@ -40,7 +40,7 @@ from core.text.sentence import Entity, Sentence, sentence_id
 from pages.ui.widgets import plain
 from tests.conftest import Seal
 from tests.finished import ARM_ROW, TIMED, fine_tuned, pretrained
-from tests.pages.test_pages import codes, keys, opened, texts
+from tests.pages.test_pages import codes, keys, opened, select, texts
 
 PAGE = "pages/5_Training.py"
 ARMS = "training.experiment.arms"
@@ -218,14 +218,13 @@ def test_custom_shows_every_option_and_leaves_empty_ones_at_their_default(parts:
 
 
 def test_an_encoder_is_trained_on_t_c_and_on_s_c_with_its_hand_edits(parts: Parts, started: Started) -> None:
-    options = {**{name: parts[name] for name in ("task", "domain")}, "strategy": "ngram-perplexity", "budget": "12"}
-    select = runs.execute("select", {**options, "options": {"order": 2}, "keep": ["near_duplicate"]})
-    untouched = selections.seal(select.id)
-    assert untouched.fingerprint == select.result()["corpus"]
-    selections.edit(select.id, "remove", selections.chosen(select.id).rows[:3])
+    run_id = select("ngram-perplexity", "12", options={"order": 2}, keep=["near_duplicate"])
+    untouched = selections.seal(run_id)
+    assert untouched.fingerprint == runs.get(run_id).result()["corpus"]
+    selections.edit(run_id, "remove", selections.chosen(run_id).rows[:3])
     app = opened(PAGE, {"training.kind": "pretrain"})
     picker = app.selectbox(key="training.selection")
-    assert (picker.value, "3 removed by hand" in " ".join(picker.options)) == (select.id, True)
+    assert (picker.value, "3 removed by hand" in " ".join(picker.options)) == (run_id, True)
     start(app)
     [(kind, asked)] = started
     task, chosen = asked["corpora"]
@@ -234,9 +233,9 @@ def test_an_encoder_is_trained_on_t_c_and_on_s_c_with_its_hand_edits(parts: Part
     assert len(corpora.find(chosen)) == len(untouched) - 3
     assert corpora.find(chosen).origin["hand_edits"] == {"added": 0, "removed": 3}
     corpora.remove(chosen)
-    assert selections.seal(select.id).fingerprint == chosen  # sealed again
+    assert selections.seal(run_id).fingerprint == chosen  # sealed again
     choose(app, ("training.selection", ""))
-    choices.take_up(choices.keep(select.id, "Another").id)
+    choices.take_up(choices.keep(run_id, "Another").id)
     assert app.run().selectbox(key="training.selection").value == ""  # what was picked instead stays
 
     app = opened(PAGE, EXPERIMENT)  # an experiment begins with the options of the selection
@@ -249,13 +248,11 @@ def test_an_encoder_is_trained_on_t_c_and_on_s_c_with_its_hand_edits(parts: Part
 
 
 def test_what_was_typed_for_an_experiment_stays_when_the_selection_changes(parts: Parts, started: Started) -> None:
-    marks = {name: parts[name] for name in ("task", "domain")}
-    how = {"strategy": "ngram-perplexity", "options": {"order": 2}, "keep": ["near_duplicate"]}
-    select = runs.execute("select", {**marks, **how, "budget": "7"}).id
+    run_id = select("ngram-perplexity", "7", options={"order": 2}, keep=["near_duplicate"])
     app = opened(PAGE, EXPERIMENT)
     shown = {"arms": ["none", "random", "tapt", "knn"], "budgets": "10%, 20%", "repeat": "pipeline"}
     choose(app, *((f"training.experiment.{name}", value) for name, value in shown.items()))
-    selections.keep_budget(select, "9")  # in another window
+    selections.keep_budget(run_id, "9")  # in another window
     choose(app, ("training.experiment.claim", "tapt"), ("training.experiment.looks", "2, 4"))
     assert not offers_start(app)  # no analysis after more seeds than there are
     start(choose(app, ("training.experiment.looks", "2, 3")))

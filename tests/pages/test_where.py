@@ -10,7 +10,7 @@ import pytest
 from core.facade import corpora, prevalence, runs, selections
 from tests.conftest import Seal
 from tests.homes import Names
-from tests.pages.test_pages import keys, opened
+from tests.pages.test_pages import add, audit, keys, opened
 from tests.planted import contracts, kitchen
 from tests.recipes.test_split import unlike
 
@@ -27,7 +27,7 @@ def test_a_run_starts_where_it_was_asked_to_if_there_is_a_choice(
 
     def start(kind: str, options: Mapping[str, object], on: str = "", **others: object) -> str:
         begun.append((kind, on))
-        return runs.execute("audit", {"corpus": corpora.roles()["task"]}).id
+        return audit(corpora.roles()["task"])
 
     monkeypatch.setattr(runs, "start", start)
     key, kind = PLACES[page]
@@ -61,7 +61,7 @@ def test_sentences_are_divided_by_the_values_of_a_column(home: Path, tmp_path: P
     rows = [{"text": text, "ward": "abc"[i % 3]} for i, text in enumerate(unlike(12))]
     file = tmp_path / "notes.jsonl"
     file.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-    notes = str(runs.execute("add", {"path": str(file), "group_column": "ward"}).result()["corpus"])
+    notes = str(add(file, group_column="ward").result()["corpus"])
     app = opened("pages/1_Corpora.py")
     app.selectbox(key="corpora.split.corpus").select(notes).run()
     app.selectbox(key=f"corpora.split.by.{notes}").select("column").run()
