@@ -12,7 +12,7 @@ from tests.conftest import Seal
 from tests.homes import Names
 from tests.pages.test_pages import add, audit, keys, opened
 from tests.planted import contracts, kitchen
-from tests.recipes.test_split import unlike
+from tests.recipes.test_intake import unlike
 
 PLACES = {"pages/1_Corpora.py": ("corpora.check", "audit"), "pages/3_Selection.py": ("selection.start", "select")}
 

@@ -1,8 +1,10 @@
-"""Arms that begin from a source, borrow labels or change L_C: their names, what they need, what each one really reads."""
+"""Arms of an experiment: names, needs, controls, steps, other encoders, and the text and labels that each one reads."""
 
 import csv
 import io
 from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from statistics import mean
 from types import SimpleNamespace
@@ -11,12 +13,15 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
+from core.artifacts.arm_words import name_of
+from core.corpora.corpus import Corpus
 from core.corpora.library import Library
 from core.errors import ConfigError
 from core.facade import corpora as facade_corpora
 from core.facade import experiments, results, runs, similarity
 from core.measures.sample import capped
 from core.models.bilstm import BiLstmTagger
+from core.models.encoder_options import EncoderOptions
 from core.models.fingerprint import fingerprint
 from core.models.taggers import load_tagger
 from core.recipes import RECIPES, calibrate
@@ -25,19 +30,22 @@ from core.recipes.experiment import arms, further_tests, lineup, rivals, tables
 from core.recipes.experiment import stages as stages_module
 from core.recipes.experiment.claim import as_much_as, claimed
 from core.recipes.experiment.config import ExperimentConfig
-from core.recipes.experiment.cost import Lookup, calibration_options
+from core.recipes.experiment.cost import Lookup
 from core.recipes.experiment.labels import Labels
 from core.recipes.experiment.replicates import Replicate
 from core.recipes.experiment.seconds import Seconds
 from core.recipes.experiment.stages import Stages
+from core.recipes.experiment.steps import CHECK, in_order, lines
+from core.recipes.parts import strategy_models
 from core.reporter import Silent
 from core.results import Evaluation
 from core.runs.context import RunContext
+from core.selection import STRATEGIES
 from tests import finished
 from tests.conftest import sentence
 from tests.finished import TIMED
 from tests.planted import contracts, kitchen
-from tests.recipes.test_experiment import fill, labelled
+from tests.recipes.test_experiment import OPTIONS, fill, labelled
 from tests.stand_ins import tiny_mlm
 
 SPLITS = {
@@ -49,7 +57,6 @@ SPLITS = {
     "seeds": (1, 2),
     "repeat": "tagger",
 }
-COPIED = ("dataaug", "copies:dataaug")
 GIVEN = {"task": "t", "domain": "d", "sources": ("s",), "assisting": "a"}
 
 
@@ -85,15 +92,17 @@ def made(**options: Any) -> tuple[Any, dict[str, Any]]:
 def test_names_with_values() -> None:
     assert arms.find("monolingual") == arms.find("base") == arms.find("none")
     assert arms.find("vectors:my law").source == "my law"
-    assert (arms.find("lm:law").states, arms.find("lm:law").pretrains, arms.find("lm:law").adapts) == (
-        True,
-        True,
-        False,
-    )
+    lm = arms.find("lm:law")
+    assert (lm.states, lm.pretrains, lm.adapts) == (True, True, False)
     assert arms.find("skl:2.0") == arms.find("skl:2")
     assert (arms.find("highc2low:20%").rate, arms.find("low-share:0.30%").name) == (0.2, "low-share:0.3%")
     assert arms.find("dataaug").rebuild == "dataaug"
     assert (arms.find("low-share:0.0%").name, arms.find("low-share:0 %").rate) == ("low-share:0%", 0.0)
+    config: Any = SimpleNamespace(draw_seed=0, rebuild={}, encoder="tiny", held_out=(), dev="d", train="t")
+    run: Any = SimpleNamespace(id="measured")
+    cell = arms.Cell(arm=arms.find("low-share:0%"))
+    asked = Labels(config, cast(Job, None)).rebuild(cell, Replicate(draw=0, seeds=(1,)), [run], (0, 0))
+    assert (asked["rate"], asked["difficulty"]) == (0.0, "measured")
 
 
 @pytest.mark.parametrize(
@@ -136,14 +145,19 @@ def test_an_arm_that_lacks_what_it_needs(name: str, without: str, network: str, 
         lineup.complete((name,), {key: value for key, value in GIVEN.items() if key != without}, network)
 
 
+def planned(home: Path, **options: Any) -> tuple[ExperimentConfig, Stages]:
+    """An experiment's settled config and its stages."""
+    config = plan(RECIPES["experiment"], ExperimentConfig.parse({**SPLITS, **options}), home).config
+    assert isinstance(config, ExperimentConfig)
+    return config, Stages(config, Lookup(home, cast(RunContext, Silent()), RECIPES))
+
+
 def test_the_arm_gazetteer_looks_for_the_names_of_a_list(home: Path) -> None:
     made = fill(home)
     names = Library(home).seal([sentence("The supplier"), sentence("Harlow Ltd")], name="names", origin={})
-    given = {**SPLITS, "also_test": (), "task": "task", "domain": "domain", "arms": ("gazetteer", "classifier")}
+    given = {"also_test": (), "task": "task", "domain": "domain", "arms": ("gazetteer", "classifier")}
     for listed in ("", "names"):
-        config = plan(RECIPES["experiment"], ExperimentConfig.parse({**given, "gazetteer": listed}), home).config
-        assert isinstance(config, ExperimentConfig)
-        stages = Stages(config, Lookup(home, cast(RunContext, Silent()), RECIPES))
+        config, stages = planned(home, **given, gazetteer=listed)
         read = {cell.arm.name: stages.select(cell, config.replicates(cell)[0])["train"] for cell in config.cells[1:]}
         train = made["train"].fingerprint
         assert read == {"random": train, "gazetteer": names.fingerprint if listed else train, "classifier": train}
@@ -153,12 +167,10 @@ def test_every_size_of_a_source_has_its_arms_the_smaller_in_the_larger(
     corpora: Library, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stages_module, "learnable", lambda source, held_out, job: corpora.find(source))
-    given = {**SPLITS, "sources": ("law", "food"), "arms": ("vectors:law", "lm:law"), "cap_tokens": (300, 100)}
-    config = plan(RECIPES["experiment"], ExperimentConfig.parse(given), home).config
-    assert isinstance(config, ExperimentConfig)
-    lines = ["vectors:law 300tokens", "vectors:law 100tokens", "lm:law 300tokens", "lm:law 100tokens"]
+    sizes = (300, 100)
+    config, stages = planned(home, sources=("law", "food"), arms=("vectors:law", "lm:law"), cap_tokens=sizes)
+    lines = [f"{arm} {size}tokens" for arm in ("vectors:law", "lm:law") for size in sizes]
     assert [str(cell) for cell in config.cells] == ["none", "states", *lines]
-    stages = Stages(config, Lookup(home, cast(RunContext, Silent()), RECIPES))
     large, small = (stages.source(cell) for cell in config.cells[2:4])
     assert large
     assert small
@@ -168,15 +180,13 @@ def test_every_size_of_a_source_has_its_arms_the_smaller_in_the_larger(
     replicate = config.replicates(config.cells[3])[0]
     tuned = stages.finetune(config.cells[3], replicate, (0, 0), pretrain=None, labels=())
     assert tuned["vectors"] == small.fingerprint
-    control = rivals.control(config.cells[4], config.cells)
-    assert str(control) == "states"
+    assert str(rivals.control(config.cells[4], config.cells)) == "states"
     timed = Seconds(config, TIMED, {each.name: each for each in facade_corpora.listed()}, [corpora.find("law")])
-    seconds = [timed.pretrain(cell) for cell in config.cells[4:]]
-    assert seconds[0] > seconds[1]
+    more, less = (timed.pretrain(cell) for cell in config.cells[4:])
+    assert more > less
 
 
 def test_one_size_of_a_source_keeps_its_key() -> None:
-    """An experiment of an older version holds a number."""
     given = {**SPLITS, "sources": ("a",), "arms": ("vectors:a",)}
     for size, kept in ((0, 0), ("", 0), (500, 500), (("500",), 500), ((500, 100), [500, 100])):
         config = ExperimentConfig.parse({**given, "cap_tokens": size})
@@ -186,14 +196,10 @@ def test_one_size_of_a_source_keeps_its_key() -> None:
     for wrong in ((0, 5), (5, 5), -1):
         with pytest.raises(ConfigError, match=r"cap_tokens: .* must be different numbers of tokens, none below 1"):
             ExperimentConfig.parse({**given, "cap_tokens": wrong})
-
-
-def test_a_share_of_nothing_reaches_the_rebuild() -> None:
-    config: Any = SimpleNamespace(draw_seed=0, rebuild={}, encoder="tiny", held_out=(), dev="d", train="t")
-    run: Any = SimpleNamespace(id="measured")
-    cell = arms.Cell(arm=arms.find("low-share:0%"))
-    asked = Labels(config, cast(Job, None)).rebuild(cell, Replicate(draw=0, seeds=(1,)), [run], (0, 0))
-    assert (asked["rate"], asked["difficulty"]) == (0.0, "measured")
+    lengths = np.array([5, 9, 2, 7])
+    assert capped(lengths, None, 0).tolist() == [0, 1, 2, 3]
+    rows = capped(lengths, 12, 3)
+    assert 0 < lengths[rows].sum() <= 12 or len(rows) == 1  # whole sentences
 
 
 def test_whose_tokens_a_line_reads() -> None:
@@ -262,7 +268,7 @@ def test_a_set_of_one_size_stands_against_a_random_one_of_that_size(corpora: Lib
         ExperimentConfig.parse({**given, "rebuild": {"add_bin": "low"}})
 
 
-def test_the_paper_of_bias_is_its_own() -> None:
+def test_arms_that_rebuild_labels_use_the_preset_of_their_paper() -> None:
     def preset(*names: str, **options: Any) -> str:
         return ExperimentConfig.parse({**SPLITS, "preset": "paper", "arms": names, **options}).tagger_settings.preset
 
@@ -271,27 +277,7 @@ def test_the_paper_of_bias_is_its_own() -> None:
     assert preset("low2high:20%", finetune={"network": "charcnn"}) == "paper"
 
 
-def test_table_3_is_made_by_one_experiment(corpora: Library, untrained: None) -> None:
-    _, rows = made(
-        arms=("base+high:6",),
-        preset="paper",
-        finetune={"epochs": 1},
-        seeds=(1,),
-        difficulty={"preset": "custom", "folds": 2, "repeats": 1, "entity_epochs": 1, "context_epochs": 1},
-    )
-    base, more = rows["base:6"], rows["base+high:6"]
-    trained = {arm: corpora.find(runs.get(row["finetune_run"]).manifest.config["train"]) for arm, row in rows.items()}
-    assert set(rows) == {"none", "base:6", "base+high:6"}
-    assert [len(trained[arm]) for arm in rows if arm != "none"].count(6) == 1
-    assert set(trained["base:6"].ids().tolist()) < set(trained["base+high:6"].ids().tolist())
-    assert len(trained["base+high:6"]) == 12
-    assert more["delta"] == pytest.approx(more["mean"] - base["mean"])
-    assert base["verdict"] == "control"
-    tuned = runs.get(more["finetune_run"])
-    assert (tuned.manifest.config["preset"], tuned.manifest.config["head"]) == ("paper-bias", "softmax")
-
-
-def test_sources_are_read_alike_and_answer_to_similarity(corpora: Library, tmp_path: Path) -> None:
+def test_sources_are_capped_alike_and_similarity_judges_them(corpora: Library, tmp_path: Path) -> None:
     (tmp_path / "far.vec").write_text("of 1 2 3 4 5 6 7\nthe 7 6 5 4 3 2 1\n")
     (tmp_path / "wide.vec").write_text("of 1 2\n")
     far, _ = (runs.execute("vectors-import", {"path": str(tmp_path / name)}) for name in ("far.vec", "wide.vec"))
@@ -307,7 +293,7 @@ def test_sources_are_read_alike_and_answer_to_similarity(corpora: Library, tmp_p
     assert set(rows) == {"none", "states", "vectors:food", "lm:law", "vectors:far"}
     (learnt,) = runs.listed("vectors")
     assert (learnt.manifest.config["window"], learnt.result()["dimension"]) == (2, 7)
-    # No arm's words are longer than another's.
+    # All arms have word vectors of the same length.
     layouts = [load_tagger(runs.get(row["finetune_run"]).artifacts / "model", device="cpu") for row in rows.values()]
     assert {tagger.layout.word_size for tagger in layouts if isinstance(tagger, BiLstmTagger)} == {7}
     tuned = {arm: runs.get(row["finetune_run"]).manifest.config for arm, row in rows.items()}
@@ -315,28 +301,26 @@ def test_sources_are_read_alike_and_answer_to_similarity(corpora: Library, tmp_p
     assert not tuned["none"]["vectors"] + tuned["none"]["states"]
     assert [arm for arm, config in tuned.items() if config.get("imported_vectors") == far.id] == ["vectors:far"]
     (pretrained,) = (runs.get(row["pretrain_run"]) for row in rows.values() if row["pretrain_run"])
-    read = {
-        "law": corpora.find(*pretrained.manifest.config["corpora"]),
-        "food": corpora.find(tuned["vectors:food"]["vectors"]),
-    }
-    small, large = sorted(corpus.n_tokens for corpus in read.values())
+    law, food = corpora.find(*pretrained.manifest.config["corpora"]), corpora.find(tuned["vectors:food"]["vectors"])
+    small, large = sorted((law.n_tokens, food.n_tokens))
     assert 0 <= large - small < 40  # whole sentences below one cap
     assert large <= corpora.find("law").n_tokens < corpora.find("food").n_tokens
     held_out = set(corpora.find("test").ids().tolist()) | set(corpora.find("hard").ids().tolist())
-    assert not held_out & set(read["law"].ids().tolist())
+    assert not held_out & set(law.ids().tolist())
     assert (tuned["lm:law"]["states"], tuned["states"]["states"]) == (pretrained.id, "tiny")
 
     compared = {"source": ("law", "food"), "target": ("train",), "measure": ("tvc",), "min_source_tokens": 1}
-    compared |= {"draws": 1, "sizes": 0}
-    told = similarity.judge_own(runs.execute("similarity", compared).id)
+    told = similarity.judge_own(runs.execute("similarity", compared | {"draws": 1, "sizes": 0}).id)
     assert told is not None
     assert {effect.name for effect in told.effects} == {"word vectors", "language model"}
-    assert told.rule is None  # no source was begun from in both ways
+    assert told.rule is None  # no source has both effects
     wrong = {**SPLITS, "sources": ("law", "food"), "arms": ("vectors:sport",), "finetune": {"hidden": 4}}
     with pytest.raises(ConfigError, match=r"arms: vectors:sport names none of the sources; choose among law, food"):
         experiments.cost(wrong)
     with pytest.raises(ConfigError, match=r"as long as one another, and these are not \(far 7, wide 2\)"):
         experiments.cost({**wrong, "imported_vectors": ("far", "wide"), "arms": ("vectors:far",)})
+    with pytest.raises(ConfigError, match=r"cap_tokens: .* has only [\d,]+ tokens, and all sources are read alike"):
+        runs.execute("experiment", {**wrong, "arms": ("vectors:law",), "cap_tokens": 10**6})
 
 
 def test_further_test_sets_stand_beside_the_first(corpora: Library, untrained: None) -> None:
@@ -375,7 +359,7 @@ def test_further_test_sets_stand_beside_the_first(corpora: Library, untrained: N
 
 
 def test_all_needs_no_scores_and_skl_takes_its_options(corpora: Library, untrained: None) -> None:
-    """SKL would have nothing to compare between L_C and `strange`. Arms that borrow are as large as the others."""
+    """SKL could not compare L_C with `strange`. Arms that borrow are as large as the others."""
     rows = [sentence("Acme sued Beta .", [(0, 1, "FIRM"), (2, 3, "RIVAL")])]
     strange = corpora.seal(rows, name="strange", origin={}, labelled=True).fingerprint
     small = {"seeds": (1,), "finetune": {"network": "charcnn", "epochs": 1}}
@@ -388,14 +372,14 @@ def test_all_needs_no_scores_and_skl_takes_its_options(corpora: Library, untrain
     made(assisting="theirs", arms=("skl:9.5",), skl={"unit": "surface"}, **small)
     assert runs.listed("skl")[0].manifest.config["unit"] == "surface"
 
-    def config(*names: str, **finetune: Any) -> ExperimentConfig:
-        return ExperimentConfig.parse({**SPLITS, "assisting": "theirs", "arms": names, "finetune": finetune})
+    def tagger(*names: str, **finetune: Any) -> object:
+        given = {**SPLITS, "assisting": "theirs", "arms": names, "finetune": finetune}
+        return ExperimentConfig.parse(given).tagger
 
-    assert config("all", network="charcnn").tagger == {"network": "charcnn", "hidden": 400}
-    assert calibration_options(config("all", network="charcnn"))["hidden"] == 400
-    assert config("skl:2", network="charcnn", hidden=7).tagger["hidden"] == 7
-    assert config("none", network="charcnn").tagger == {"network": "charcnn"}
-    assert config("all").tagger == {}
+    assert tagger("all", network="charcnn") == {"network": "charcnn", "hidden": 400}
+    assert tagger("skl:2", network="charcnn", hidden=7) == {"network": "charcnn", "hidden": 7}
+    assert tagger("none", network="charcnn") == {"network": "charcnn"}
+    assert tagger("all") == {}
 
 
 @pytest.mark.parametrize(
@@ -416,12 +400,10 @@ def test_borrowing_that_cannot_work_is_told_before_the_first_training(
     assert not runs.listed("finetune")
 
 
-def test_what_the_experiment_says_is_no_option_of_skl() -> None:
-    with pytest.raises(ConfigError, match=r"skl\.primary: is not an option here; choose among unit, "):
-        ExperimentConfig.parse({**SPLITS, "skl": {"primary": "x"}})
-    for stage in ("select", "pretrain", "finetune"):  # what fills itself in is nobody's to say
-        with pytest.raises(ConfigError, match=rf"{stage}\.weights: is not an option here"):
-            ExperimentConfig.parse({**SPLITS, stage: {"weights": "x"}})
+def test_options_that_the_experiment_sets_itself_are_refused() -> None:
+    for stage, name in ("skl", "primary"), ("select", "weights"), ("pretrain", "weights"), ("finetune", "weights"):
+        with pytest.raises(ConfigError, match=rf"{stage}\.{name}: is not an option here; choose among "):
+            ExperimentConfig.parse({**SPLITS, stage: {name: "x"}})
 
 
 def test_l_c_is_rebuilt_by_one_measurement_of_another_encoder(
@@ -429,7 +411,7 @@ def test_l_c_is_rebuilt_by_one_measurement_of_another_encoder(
 ) -> None:
     judge = str(tiny_mlm(tmp_path / "judge"))
     _, rows = made(
-        arms=("base", "highc2low:20%", "low2high:20%", "dataaug", "lpft"),
+        arms=("base", "highc2low:20%", "low2high:20%", "dataaug", "lpft", "base+high:6"),
         finetune={"epochs": 2, "head_learning_rate": 0.1},
         seeds=(1,),
         difficulty={"folds": 2, "entity_epochs": 1, "context_epochs": 1},
@@ -437,31 +419,30 @@ def test_l_c_is_rebuilt_by_one_measurement_of_another_encoder(
     )
     (measured,) = runs.listed("difficulty")
     assert (measured.manifest.config["encoder"], measured.manifest.config["weights"]) == (judge, fingerprint(judge))
-    assert {runs.get(row["finetune_run"]).manifest.config["init"] for row in rows.values()} == {"tiny"}
+    tuned = {arm: runs.get(row["finetune_run"]).manifest.config for arm, row in rows.items()}
+    assert {config["init"] for config in tuned.values()} == {"tiny"}
     rebuilt = {each.manifest.config["method"]: each for each in runs.listed("rebuild")}
-    assert set(rebuilt) == {"highc2low", "low2high", "dataaug"}
+    assert set(rebuilt) >= {"highc2low", "low2high", "dataaug"}
     assert {each.manifest.config["difficulty"] for each in rebuilt.values()} == {measured.id, ""}
     held_out = {corpora.find(name).fingerprint for name in ("dev", "test", "hard")}
     for name, arm in (("highc2low", "highc2low:20%"), ("low2high", "low2high:20%"), ("dataaug", "dataaug")):
         assert set(rebuilt[name].manifest.config["holdout"]) == held_out
-        tuned = runs.get(rows[arm]["finetune_run"]).manifest.config
-        assert tuned["train"] == rebuilt[name].result()["corpus"]
+        assert tuned[arm]["train"] == rebuilt[name].result()["corpus"]
         assert rows[arm]["label_runs"][-1] == rebuilt[name].id
-    assert runs.get(rows["lpft"]["finetune_run"]).manifest.config["stages"] == "lpft"
+    assert tuned["lpft"]["stages"] == "lpft"
     assert rows["dataaug"]["why"].startswith("Against the labels as they are")
     assert rows["dataaug"]["f1_per_hour"] is not None
-    grown, copied = (corpora.find(runs.get(rows[arm]["finetune_run"]).manifest.config["train"]) for arm in COPIED)
-    added = Counter(grown.ids().tolist()) - Counter(corpora.find("train").ids().tolist())
-    again = Counter(copied.ids().tolist()) - Counter(corpora.find("train").ids().tolist())
+    trained = {arm: corpora.find(config["train"]).ids().tolist() for arm, config in tuned.items()}
+    whole = Counter(corpora.find("train").ids().tolist())
+    added, again = (Counter(trained[arm]) - whole for arm in ("dataaug", "copies:dataaug"))
     assert added.total() == again.total() > 0
-    assert set(again) <= set(corpora.find("train").ids().tolist())
+    assert set(again) <= set(whole)
     assert rows["dataaug"]["delta_random"] is not None
-
-
-def test_a_cap_beyond_the_smallest_source_is_told(corpora: Library) -> None:
-    options = {**SPLITS, "sources": ("law", "food"), "arms": ("vectors:law",), "cap_tokens": 10**6}
-    with pytest.raises(ConfigError, match=r"cap_tokens: .* has only [\d,]+ tokens, and all sources are read alike"):
-        runs.execute("experiment", options)
+    base, more = rows["base:6"], rows["base+high:6"]  # Ma et al. 2023, Table 3
+    assert (len(trained["base:6"]), len(trained["base+high:6"])) == (6, 12)
+    assert set(trained["base:6"]) < set(trained["base+high:6"])
+    assert more["delta"] == pytest.approx(more["mean"] - base["mean"])
+    assert base["verdict"] == "control"
 
 
 def test_what_an_arm_adds_takes_its_time(corpora: Library) -> None:
@@ -479,27 +460,17 @@ def test_what_an_arm_adds_takes_its_time(corpora: Library) -> None:
     assert timed.difficulty((0, 0)) == 0  # one measurement for all that is rebuilt by it
 
 
-def test_a_cap_draws_whole_sentences() -> None:
-    lengths = np.array([5, 9, 2, 7])
-    assert capped(lengths, None, 0).tolist() == [0, 1, 2, 3]
-    rows = capped(lengths, 12, 3)
-    assert 0 < lengths[rows].sum() <= 12 or len(rows) == 1
-
-
 def test_each_test_set_is_set_against_none_on_itself(corpora: Library, tmp_path: Path) -> None:
     """Ten spans per table; the numbers are those found with the seeds 1 and 2."""
     right = {("none", "test"): (9, 9), ("none", "test1"): (2, 4), ("arm", "test"): (8, 8), ("arm", "test1"): (6, 7)}
-    for (arm, split), seed, n in ((key, seed, n) for key, found in right.items() for seed, n in enumerate(found, 1)):
-        tp = (np.arange(10) < n).astype(np.int32)[:, None]
+    ones = np.ones((10, 1), dtype=np.int32)
+    for (arm, split), found in right.items():
         (tmp_path / arm).mkdir(exist_ok=True)
-        ones = np.ones_like(tp)
-        table = Evaluation(types=("A",), tp=tp, predicted=ones, gold=ones)
-        table.save(tmp_path / arm / f"evaluation-{split}-{seed}.npz")
-    config = {"seeds": [1, 2], "test": ["test", "hard"]}
-    system, control = (
-        SimpleNamespace(id=name, artifacts=tmp_path / name, manifest=SimpleNamespace(config=config))
-        for name in ("arm", "none")
-    )
+        for seed, n in enumerate(found, 1):
+            table = Evaluation(types=("A",), tp=ones * (np.arange(10) < n)[:, None], predicted=ones, gold=ones)
+            table.save(tmp_path / arm / f"evaluation-{split}-{seed}.npz")
+    about = SimpleNamespace(config={"seeds": [1, 2], "test": ["test", "hard"]})
+    system, control = (SimpleNamespace(id=name, artifacts=tmp_path / name, manifest=about) for name in ("arm", "none"))
     (told,) = further_tests.rows_of([system], [control], corpora, seed=0)  # type: ignore[list-item]
     assert told.test == "hard"
     assert told.micro_f1 == pytest.approx([60, 70])
@@ -508,10 +479,207 @@ def test_each_test_set_is_set_against_none_on_itself(corpora: Library, tmp_path:
     (same,) = further_tests.rows_of([control], [control], corpora, seed=0)  # type: ignore[list-item]
     assert (same.delta, same.interval) == (0, (0, 0))
 
-
-def test_welch_stands_beside_the_verdict_in_words() -> None:
     test, why = further_tests.with_welch([71.0, 72.0, 73.0], [60.0, 61.0, 62.0], "Why.")
     assert test is not None
     assert test.dagger
     assert why.startswith("Why. Welch's two-sided test over seeds: t = 13.47, p = 0.000")
     assert further_tests.with_welch([71.0], [60.0], "Why.") == (None, "Why.")
+
+
+MINER: dict[str, Any] = {**SPLITS, "also_test": ()}
+
+
+def test_the_control_of_miner_is_a_plain_tagger_of_spans() -> None:
+    assert lineup.complete(("miner",), {}, "encoder") == ("none", "span", "miner")
+    assert lineup.complete(("miner", "lpft"), {}, "span") == ("none", "miner", "lpft")  # `none` is a tagger of spans
+    cells = lineup.cells(("none", "span", "miner"), ())
+    assert [str(rivals.control(cell, cells)) for cell in cells] == ["None", "None", "span"]
+    assert rivals.against(cells[1]) == "a plain tagger of spans"
+    assert [cell.arm.judged for cell in cells] == [False, False, True]
+    for name, network in (("span", "span"), ("miner", "charcnn")):
+        with pytest.raises(ConfigError, match=f"{name} is for the network encoder"):
+            lineup.complete((name,), {}, network)
+    for options, words in (
+        ({"arms": ("none",), "finetune": {"beta": 0.1}}, "beta, gamma: are of spans"),
+        ({"arms": ("miner",), "finetune": {"layers": "mix"}}, "layers: mix is of the network encoder"),
+    ):
+        with pytest.raises(ConfigError, match=words):
+            ExperimentConfig.parse({**MINER, **options})
+    spans = {"network": "span", "beta": 0.01, "gamma": 0.001}
+    both = ExperimentConfig.parse({**MINER, "preset": "paper", "arms": ("highc2low:40%",), "finetune": spans})
+    settings = both.tagger_settings
+    assert (settings.network, settings.beta, settings.gamma, settings.preset) == ("span", 0.01, 0.001, "paper-bias")
+    assert [str(cell) for cell in both.cells] == ["none", "copies:highc2low:40%", "highc2low:40%"]
+    alone = ExperimentConfig.parse({**MINER, "preset": "paper", "arms": ("miner",), "finetune": {"beta": 0.0}})
+    assert alone.tagger_settings.preset == "paper-bias"
+
+
+def test_an_experiment_trains_miner_beside_its_control(corpora: Library) -> None:
+    long = [sentence("a b c d e f g", [(0, 5, "PARTY"), (6, 7, "END")])]
+    held = [*(one for block in corpora.find("test").batches() for one in block), *long]
+    test = corpora.seal(iter(held), name="longer", origin={}, labelled=True).fingerprint
+    run, rows = made(also_test=(), test=test, arms=("miner",), seeds=(1,), finetune={"epochs": 1})
+    tuned = {name: runs.get(row["finetune_run"]).manifest.config for name, row in rows.items()}
+    own = {name: tuple(config.get(key) for key in ("network", "beta", "gamma")) for name, config in tuned.items()}
+    assert own == {"none": ("encoder", 0.0, 0.0), "span": ("span", 0.0, 0.0), "miner": ("span", 0.01, 0.001)}
+    board = results.board(run.id)
+    assert rows["span"]["verdict"] in ("control", "baseline")
+    share = f"{1 / (2 * len(held)):.1%}"
+    assert board.ceiling_words == f"{share} of the spans in test are longer than 4 words and cannot be found."
+    assert board.ceiling_words in tables.as_markdown(board)
+    miner = next(row for row in board.leaderboard if row.arm == "miner")
+    assert name_of(miner, board.leaderboard) == "names of a type read alike"
+    config = ExperimentConfig.parse({**MINER, "arms": ("miner",), "finetune": {"epochs": 1}})
+    seconds = Seconds(config, TIMED, {name: corpora.find(name) for name in ("train", "dev", "test")})
+    none, span, copied = (seconds.finetune(0, cell) for cell in config.cells)
+    assert none == span < copied
+
+
+TEXTS = {"task": "t", "domain": "d", "train": "l", "dev": "e", "test": "s", "assisting": "a"}
+
+
+def order(**options: Any) -> list[tuple[str, str, str, list[tuple[str, str]]]]:
+    """(kind, line, part of L_C, needs) of every step; no corpus is read for it."""
+    config = ExperimentConfig.parse({**TEXTS, "budgets": ("10", "30"), **options})
+    (steps,) = in_order(lines(Stages(config, Job(Path(), None, {})), 1.5))  # type: ignore[arg-type]
+    at = {step: i for i, step in enumerate(steps)}
+    assert all(at[need] < at[step] for step in steps for need in step.needs)
+    return [(s.kind, str(s.cell), s.what, [(need.kind, str(need.cell)) for need in s.needs]) for s in steps]
+
+
+def test_text_and_labels_come_first_then_arm_by_arm_the_training() -> None:
+    kinds = [kind for kind, *_ in order(arms=("tapt", "knn", "skl:2", "highc2low:20%"))]
+    first = kinds.index("pretrain")
+    assert set(kinds[:first]) == {"select", "skl", CHECK, "difficulty", "rebuild", "finetune"}  # `none` is tuned first
+    assert set(kinds[first:]) == {"pretrain", "finetune"}
+    assert kinds.index("finetune") > max(i for i, kind in enumerate(kinds) if kind in ("select", "rebuild", CHECK))
+    own = {line: needs for kind, line, _, needs in order(arms=("tapt", "knn")) if kind == "pretrain"}
+    assert own["tapt"] == []
+    assert own["knn 10"] == [("select", "knn 10")]
+    alike = {line: needs for kind, line, _, needs in order(arms=("tapt", "knn"), fixed="steps") if kind == "pretrain"}
+    assert len({tuple(needs) for needs in alike.values()}) == 1  # equal steps: each waits for all texts
+    assert {("select", "knn 10"), ("select", "knn 30")} <= set(alike["tapt"])
+
+
+def test_borrowed_labels_are_checked_before_anything_is_trained() -> None:
+    steps = order(arms=("all", "skl:2"), train_sizes=(5,), draws=1)
+    trained = next(i for i, step in enumerate(steps) if step[0] == "finetune")
+    checks = [(line, needs) for kind, line, _, needs in steps[:trained] if kind == CHECK]
+    drawn = [check for check in checks if check[0] == "random-part:2"]
+    assert drawn == [("random-part:2", [("skl", "random-part:2")])] * 6  # two sizes, a draw a seed
+    assert [check for check in checks if check not in drawn] == [("all", [])] * 2 + [("skl:2", [("skl", "skl:2")])] * 2
+
+
+def test_keys_and_manifests_hold_every_option_of_runs_and_strategies() -> None:
+    configs = [*(recipe.config for recipe in RECIPES.values()), *(strategy.Options for strategy in STRATEGIES.values())]
+    fields = [(config, name, field) for config in configs for name, field in config.model_fields.items()]
+    assert [(config, name) for config, name, field in fields if field.exclude or field.exclude_if] == []
+
+
+def test_tapt_and_b1_are_one_run_if_their_options_are_equal(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """B1 holds out a part of T_C while TAPT is judged on dev; told to hold out the same, TAPT is B1."""
+    task, held, keys = fill(home)["task"], [], []
+
+    def learnt(reference: str, held_out: Sequence[str], job: Job) -> Corpus:
+        held.append(held_out)
+        return task
+
+    def child(kind: str, **options: Any) -> None:
+        keys.append(plan(RECIPES[kind], RECIPES[kind].config.parse(options), home).key)
+
+    monkeypatch.setattr(stages_module, "learnable", learnt)
+    monkeypatch.setattr(strategy_models, "learnable", learnt)
+    job: Any = SimpleNamespace(child=child)
+    own = experiments.stage_options(["pretrain.heldout_task=", "pretrain.general="])  # as SOURCES.md tells
+    config = ExperimentConfig.parse({**PARTS, **own, "task": "task", "encoder": "tiny", "arms": ("tapt",)})
+    tapt = next(cell for cell in config.cells if cell.arm.pretrains)
+    first = config.replicates(tapt)[0]
+    child("pretrain", **Stages(config, job).pretrain(tapt, first, {}, 1.5))
+    b1 = {"seed": first.draw, "preset": config.preset, "accumulation": 1}
+    held_out = (*config.held_out, config.dev)
+    strategy_models.language_model(job, "task", held_out, EncoderOptions(encoder="tiny"), **b1)
+    assert keys[0] == keys[1]
+    assert held[0] == held[1]
+
+
+PARTS = {"train": "train", "dev": "dev", "test": "test"}
+
+
+def config(**options: Any) -> ExperimentConfig:
+    return ExperimentConfig.parse({**PARTS, "task": "t", "domain": "d", **options})
+
+
+def test_every_arm_is_there_once_per_encoder(seal: Callable[..., Corpus]) -> None:
+    axis = ("encoder:minilm", "encoder: a ", "encoder:b", "encoder:a")
+    asked = config(arms=("none", "knn", "lpft"), budgets=("10%", "20%"), axis=axis)
+    assert asked.axis == ("encoder:minilm", "encoder:a", "encoder:b")
+    assert asked.encoders == ["a", "b"]  # the experiment's own is there anyway
+    names = [str(cell) for cell in asked.cells]
+    usual = [name for name in names if "encoder:" not in name]
+    assert usual == ["random 10%", "random 20%", "none", "knn 10%", "knn 20%", "lpft"]
+    assert len(names) == len(set(names)) == 3 * len(usual)
+    assert names[len(usual)] == "random encoder:a 10%"
+    assert config(arms=("none", "knn")).cells == config(arms=("none", "knn"), axis=("encoder:minilm",)).cells
+    rows = [sentence(f"Ada{i} sues .", [(0, 1, "PER")]) for i in range(200)]
+    asked = config(arms=("none",), axis=("encoder:a",))
+    slow = replace(TIMED, tagger=(10 * TIMED.tagger[0], 10 * TIMED.tagger[1]))
+    timed = Seconds(asked, TIMED, {name: seal(rows, name, labelled=True) for name in PARTS}, others={"a": slow})
+    base, other = (timed.finetune(0, cell) for cell in asked.cells)
+    assert timed.finetune(0) == base < other / 2
+
+
+def test_each_is_measured_against_its_own_none_and_control() -> None:
+    cells = config(arms=("none", "knn", "tapt"), axis=("encoder:a",)).cells
+    against = {str(cell): str(rivals.baseline(cell, cells)) for cell in cells}
+    assert against["knn 10%"] == "none"
+    assert against["knn encoder:a 10%"] == against["random encoder:a 10%"] == "none encoder:a"
+    assert against["none encoder:a"] == against["none"] == "none"
+    control = {str(cell): str(rivals.control(cell, cells)) for cell in cells}
+    assert control["knn encoder:a 10%"] == "random encoder:a 10%"
+    assert control["tapt encoder:a"] == "random-only encoder:a |T_C|"
+    assert control["random encoder:a 10%"] == control["none encoder:a"] == "None"
+    judged = {str(cell) for cell in cells if cell.arm.judged}
+    assert judged == {"knn 10%", "tapt", "none encoder:a", "knn encoder:a 10%", "tapt encoder:a"}
+    for axis, network, says in (
+        ("minilm", "encoder", "axis: 'minilm' is not understood; write for example encoder:minilm"),
+        ("encoder: ", "encoder", "is not understood"),
+        ("encoder:a", "bilstm", "axis: a bilstm starts from no encoder"),
+    ):
+        with pytest.raises(ConfigError, match=says):
+            config(arms=("none",), axis=(axis,), finetune={"network": network})
+
+
+def test_the_same_selection_under_another_encoder(home: Path, tmp_path: Path, untrained: None) -> None:
+    other = str(tiny_mlm(tmp_path / "other"))
+    fill(home)
+    options = {**OPTIONS, "arms": ("none", "gazetteer"), "axis": (f"encoder:{other}",), "seeds": (1,)}
+    for encoder in ("", *experiments.encoders(options)):
+        runs.execute("calibrate", experiments.calibration(options, encoder))
+    assert [run.manifest.config["encoder"] for run in runs.listed("calibrate")] == [other, "tiny"]
+    before = experiments.cost(options)
+    run = runs.execute("experiment", options)
+    assert experiments.cost(options).seconds == 0 < before.seconds
+    assert run.manifest.config["weights"] == f"tiny-1 {fingerprint(other)}"
+    assert not [note for note in run.state().notes if note.startswith("Added") and "encoder:" in note]
+    rows = {row["arm"]: row for row in run.result()["leaderboard"]}
+    usual = ("none", "random", "gazetteer")
+    assert set(rows) == {*usual, *(f"{name} encoder:{other}" for name in usual)}
+
+    def read(row: dict[str, Any]) -> tuple[str, object, object]:
+        """Return the encoder, the text and the labels of a row."""
+        chain = [runs.get(row[f"{kind}_run"]) for kind in ("pretrain", "finetune") if row[f"{kind}_run"]]
+        first, last = chain[0].manifest.config, chain[-1].manifest.config
+        return first["init"], first.get("corpora"), last["train"]
+
+    for name in usual:
+        row, same = rows[name], rows[f"{name} encoder:{other}"]
+        assert row["select_run"] == same["select_run"]
+        assert (read(row)[0], read(same)[0]) == ("tiny", other)
+        assert read(row)[1:] == read(same)[1:]
+    none = rows[f"none encoder:{other}"]
+    assert none["why"].startswith("Against the experiment's own encoder")
+    assert none["delta"] == pytest.approx(none["mean"] - rows["none"]["mean"], abs=1e-2)
+    assert rows[f"random encoder:{other}"]["verdict"] == "control"
+    for name in ("random", "gazetteer"):
+        row = rows[f"{name} encoder:{other}"]
+        assert row["delta"] == pytest.approx(row["mean"] - none["mean"], abs=1e-2)

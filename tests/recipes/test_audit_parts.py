@@ -5,7 +5,6 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import numpy as np
 import pytest
 
 from core.corpora import edit_similarity, hygiene, near
@@ -40,18 +39,15 @@ def options(seal: Seal, monkeypatch: pytest.MonkeyPatch) -> Options:
     return {"corpus": seal(texts).fingerprint, "held_out": (seal(held, "held").fingerprint,)}
 
 
-def expected(home: Path, options: Options) -> Audit:
-    """By one process that writes nothing."""
-    library, held = Library(home), options["held_out"]
-    assert isinstance(held, tuple)
-    return hygiene.audit(library.find(str(options["corpus"])), [library.find(mark) for mark in held], Silent())
-
-
 def audited(options: Options) -> Run:
     return runs.execute("audit", options)
 
 
-def same(run: Run, audit: Audit) -> None:
+def same(home: Path, run: Run, options: Options) -> None:
+    """Compare with one process that writes nothing."""
+    library, held = Library(home), options["held_out"]
+    assert isinstance(held, tuple)
+    audit = hygiene.audit(library.find(str(options["corpus"])), [library.find(mark) for mark in held], Silent())
     left = Audit.load(run.artifacts / "audit")
     assert left.mask.tolist() == audit.mask.tolist()
     assert left.cluster.tolist() == audit.cluster.tolist()
@@ -73,71 +69,48 @@ def kept(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return names
 
 
-@pytest.mark.parametrize("phase", PHASES)
-def test_what_was_broken_off_in_any_phase_makes_no_chunk_again(
-    home: Path, options: Options, kept: list[str], phase: str, monkeypatch: pytest.MonkeyPatch
+def test_an_audit_stopped_in_every_phase_computes_no_chunk_again(
+    home: Path, options: Options, kept: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    undisturbed = expected(home, options)
-    keep = Chunks.keep
+    keep, left = Chunks.keep, {f"{phase}-000000" for phase in PHASES}
 
     def broken_off(self: Chunks, i: int, array: Any) -> None:
         keep(self, i, array)
-        path = self.paths[i]
-        if path.stem == f"{phase}-000000":
+        if self.paths[i].stem in left:
+            left.remove(self.paths[i].stem)
             raise Cancelled("a power cut")
 
-    with monkeypatch.context() as patch:
-        patch.setattr(Chunks, "keep", broken_off)
+    monkeypatch.setattr(Chunks, "keep", broken_off)
+    for _ in PHASES:
         with pytest.raises(Cancelled):
             audited(options)
-    assert kept[-1] == f"{phase}-000000"
-    same(audited(options), undisturbed)
+    assert not left
+    same(home, audited(options), options)
     assert max(Counter(kept).values()) == 1
     assert {name.rpartition("-")[0] for name in kept} == set(PHASES)
     assert min(Counter(name.rpartition("-")[0] for name in kept if name.startswith(("pairs", "words"))).values()) > 1
 
 
-def test_who_helps_goes_from_phase_to_phase_and_all_that_it_made_is_taken(
+def test_a_helping_process_takes_part_in_every_phase(
     home: Path, options: Options, kept: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = RunStore(home)
-    run = register(RECIPES["audit"], RECIPES["audit"].config.parse(options), store)
+    run = register(RECIPES["audit"], RECIPES["audit"].config.parse(options), RunStore(home))
     helped = help_of(run, RECIPES)
     assert helped
     monkeypatch.setenv("WINNOW_SHARE", "1/2")
-    assert run.lock.acquire(run.id)  # by whoever works on it, and is slow
+    assert run.lock.acquire(run.id)  # a slow process works on the run
     with pytest.raises(Over):
         helped(Aside(run, run))
     run.lock.release()
     assert {name.rpartition("-")[0] for name in kept} == set(PHASES)
     made = list(kept)
     monkeypatch.setenv("WINNOW_SHARE", "0/2")
-    same(audited(options), expected(home, options))
+    same(home, audited(options), options)
     assert kept == made
 
 
-def test_who_helps_is_over_when_the_chunks_are_gone(
-    home: Path, options: Options, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run = register(RECIPES["audit"], RECIPES["audit"].config.parse(options), RunStore(home))
-    helped, load = help_of(run, RECIPES), np.load
-    assert helped
-
-    def swept(path: Path, **how: Any) -> Any:
-        for each in run.chunks.glob("*.npy"):
-            each.unlink()
-        return load(path, **how)
-
-    monkeypatch.setenv("WINNOW_SHARE", "1/2")
-    assert run.lock.acquire(run.id)
-    monkeypatch.setattr("core.recipes.parts.phased.np.load", swept)
-    with pytest.raises(Over):
-        helped(Aside(run, run))
-    run.lock.release()
-
-
 def test_few_sentences_are_few_files(home: Path, seal: Seal, kept: list[str]) -> None:
-    """Each is written to the disk, which takes some disks longer than all of the search."""
+    """Each is written to the disk, which on some disks takes longer than the whole search."""
     rng = Random(2)
     audited({"corpus": seal(variants(rng, sentences(rng, 300, 3, 40), 300)).fingerprint})
     assert len(kept) == 6

@@ -3,19 +3,22 @@
 import errno
 import gzip
 import json
-import subprocess
-import sys
+import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from core.corpora.corpus import Corpus
 from core.facade import corpora, runs
+from core.facade.errors import InputError
+from core.facade.home import store
+from core.runs import worker
+from core.runs.context import RunContext
 from core.runs.events import Event
-from tests.conftest import Command
+from tests.conftest import Command, Seal, sentence
 from tests.planted import contracts, kitchen
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
@@ -30,22 +33,29 @@ def piles(tmp_path: Path) -> tuple[Path, Path]:
 def test_the_same_text_again_says_so_and_keeps_its_name_until_it_is_renamed(
     command: Command, piles: tuple[Path, Path]
 ) -> None:
+    def answer(*words: object) -> Any:
+        return json.loads(command("corpus", *words, "--json")[1])
+
     task, domain = piles
-    assert json.loads(command("corpus", "add", task, "--name", "first", "--json")[1])["was_here"] is False
+    assert answer("add", task, "--name", "first")["was_here"] is False
     code, out, said = command("corpus", "add", task, "--name", "second", "--json")
     assert code == 0
     assert "This text is here already as first; opened that one." in said
     result = json.loads(out)
     assert (result["name"], result["asked_name"], result["was_here"]) == ("first", "second", True)
     code, out, said = command("corpus", "add", domain, "--name", "first", "--json")
-    assert json.loads(out)["name"] == "first (2)"
+    added = json.loads(out)
+    assert (added["name"], added["sentences"], added["rejected"]) == ("first (2)", 120, 0)
     assert "Another corpus is called first, so this one is called first (2)." in said
     code, _, said = command("corpus", "rename", "first (2)", "first")
     assert code != 0
     assert "another corpus is called 'first' already" in said
     assert command("corpus", "rename", "first (2)", " ")[0] != 0
-    assert json.loads(command("corpus", "rename", "first (2)", "pile", "--json")[1])["name"] == "pile"
-    assert json.loads(command("corpus", "show", "pile", "--json")[1])["sentences"] == 120
+    assert answer("rename", "first (2)", "pile")["name"] == "pile"
+    assert answer("show", "pile")["corpus"] == added["corpus"]
+    assert {row["name"] for row in answer("list")["corpora"]} == {"first", "pile"}
+    assert command("corpus", "remove", "pile")[0] == 0
+    assert command("corpus", "show", "pile")[0] == 2
 
 
 def test_an_import_tells_its_part_and_its_progress_in_the_units_of_people(home: Path, tmp_path: Path) -> None:
@@ -68,21 +78,6 @@ def test_an_import_tells_its_part_and_its_progress_in_the_units_of_people(home: 
         assert told[-1]["done"] == size
 
 
-def test_select_from_paths_to_a_file(command: Command, piles: tuple[Path, Path], tmp_path: Path) -> None:
-    task, domain = piles
-    output = tmp_path / "S_C.txt"
-    given = ("--task", task, "--domain", domain, "--strategy", "ngram-perplexity", "--budget", 20)
-    code, out, _ = command("select", *given, "--output", output, "--json")
-    assert code == 0
-    result = json.loads(out)
-    assert result["strategy"] == "ngram-perplexity"
-    assert (result["selected"], result["of"]) == (20, 120)
-    assert result["output"] == str(output)
-    chosen = output.read_text(encoding="utf-8").splitlines()
-    assert len(chosen) == 20
-    assert set(chosen) <= set(contracts(60, seed=2))
-
-
 def test_a_selection_is_made_once_scored_once_for_all_budgets_and_exported_in_every_format(
     command: Command, piles: tuple[Path, Path], tmp_path: Path
 ) -> None:
@@ -91,11 +86,13 @@ def test_a_selection_is_made_once_scored_once_for_all_budgets_and_exported_in_ev
     assert small == again
     assert small["score_run"] == large["score_run"]
     assert small["run"] != large["run"]
+    assert (small["strategy"], small["selected"], small["of"]) == ("ngram-perplexity", 7, 120)
     for name in ("s.txt", "s.jsonl", "s.parquet", "s.csv", "folder"):
         code, _, err = command("export", small["run"], "--output", tmp_path / name)
         assert code == 0, err
     rows = [json.loads(line) for line in (tmp_path / "s.jsonl").read_text(encoding="utf-8").splitlines()]
     assert [row["rank"] for row in rows] == list(range(1, 8))
+    assert {row["text"] for row in rows} <= set(contracts(60, seed=2))
     assert set(rows[0]) == {"id", "text", "row", "score", "rank"}
     assert (tmp_path / "folder" / "README.md").exists()
 
@@ -173,26 +170,6 @@ def test_an_output_may_be_called_anything(
     assert (tmp_path / wrote).read_bytes() == first
 
 
-def test_an_unknown_ending_is_refused_before_the_work(
-    command: Command, piles: tuple[Path, Path], tmp_path: Path
-) -> None:
-    output = ("--output", tmp_path / "S_C.doc")
-    code, _, err = command("select", "--task", piles[0], "--domain", piles[1], "--strategy", "random", *output)
-    assert code == 2
-    assert "--format folder" in err
-    assert not runs.listed()
-
-
-def test_corpus_commands(command: Command, piles: tuple[Path, Path]) -> None:
-    added = json.loads(command("corpus", "add", piles[1], "--name", "pile", "--json")[1])
-    assert (added["name"], added["sentences"], added["rejected"]) == ("pile", 120, 0)
-    shown = json.loads(command("corpus", "show", "pile", "--json")[1])
-    assert shown["corpus"] == added["corpus"]
-    assert [row["name"] for row in json.loads(command("corpus", "list", "--json")[1])["corpora"]] == ["pile"]
-    assert command("corpus", "remove", "pile")[0] == 0
-    assert command("corpus", "show", "pile")[0] == 2
-
-
 def test_audit_finds_a_leak(command: Command, piles: tuple[Path, Path], tmp_path: Path) -> None:
     held = tmp_path / "test.conll"
     leaked = contracts(60, seed=2)[0].split()
@@ -202,18 +179,12 @@ def test_audit_finds_a_leak(command: Command, piles: tuple[Path, Path], tmp_path
     assert json.loads(out)["flags"]["leak"] == 1
 
 
-def test_help_is_made_from_the_configs(command: Command) -> None:
-    code, out, _ = command("select", "--help")
-    assert code == 0
-    for words in ("--budget", "--strategy", "Longer sentences are read in windows.", "[pieces]"):
-        assert words in out
-
-
 BAD_FILES: dict[str, tuple[Callable[[], bytes], str]] = {  # {name: (content, what the sentence must say)}
     "empty.txt": (lambda: b"", "empty.txt"),
     "binary.txt": (lambda: bytes(range(256)) * 40, "binary.txt"),
     "latin.txt": (lambda: "Müller klagt gegen Weiß\n".encode("latin-1") * 30, "latin.txt line 1"),
     "bomb.txt.gz": (lambda: gzip.compress(bytes(200_000_000), 1), "bomb.txt.gz"),
+    "endless.txt": (lambda: b"word " * 40_000_000, "endless.txt line 1: a line of more than"),
     "plain.csv": (lambda: b"id,words\n1,hello\n", "text"),
     "mixed.conll": (lambda: b"Ann\tB-PER\nLee\tI-PER\n\nBob\tS-PER\nRay\tU-PER\n\n", "mixed.conll"),
     "bare.conll": (lambda: b"Ann\tB-PER\n\nBob\tPER\n\n", "bare.conll line 3"),
@@ -248,48 +219,21 @@ def test_a_bad_file_is_told_in_a_sentence_and_leaves_nothing(
         (("--keep", "typos"), "no flag"),
         (("--strategy", "gazetteer"), "--train"),
         (("--output", "S_C.docx"), "S_C.docx"),
+        (("--output", "S_C.doc"), "--format folder"),
         (("--holdout", "nowhere"), "no corpus of this name"),
         (("--encoder", "/nowhere/at/all", "--strategy", "knn"), "/nowhere/at/all"),
     ],
 )
-def test_a_wrong_argument_is_told_in_a_sentence(
+def test_a_wrong_argument_is_refused_in_a_sentence(
     command: Command, piles: tuple[Path, Path], words: tuple[str, ...], says: str
 ) -> None:
     strategy = () if "--strategy" in words else ("--strategy", "random")
     code, out, err = command("select", "--task", piles[0], "--domain", piles[1], *strategy, *words, "--json")
     assert (code, out) == (2, "")
     assert says in err.strip().splitlines()[-1]
-
-
-def test_swapped_corpora_are_noticed(command: Command, piles: tuple[Path, Path]) -> None:
+    assert "--output" not in words or not runs.listed()
     code, _, err = command("select", "--task", piles[1], "--domain", piles[0], "--strategy", "random")
-    assert code == 2
-    assert "larger than the domain corpus" in err
-
-
-def test_the_worker_is_the_command_line(piles: tuple[Path, Path], home: Path) -> None:
-    """A real process, with its exit codes."""
-    done = subprocess.run(
-        [sys.executable, "-m", "core", "--home", home, "corpus", "add", piles[0], "--json"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["sentences"] == 40
-    wrong = subprocess.run([sys.executable, "-m", "core", "nonsense"], cwd=ROOT, capture_output=True, check=False)
-    assert wrong.returncode == 2
-
-
-def test_a_line_of_200_mb_is_told_and_never_held(command: Command, tmp_path: Path) -> None:
-    path = tmp_path / "endless.txt"
-    with path.open("wb") as file:
-        for _ in range(200):
-            file.write(b"word " * 200_000)
-    code, out, err = command("corpus", "add", path, "--json")
-    assert (code, out) == (2, "")
-    assert "endless.txt line 1: a line of more than" in err
+    assert (code, "larger than the domain corpus" in err) == (2, True)
 
 
 def test_a_full_disk_is_told_and_leaves_nothing(
@@ -327,3 +271,92 @@ def test_samples_fill_an_empty_home_and_leave_any_other_alone(command: Command, 
     corpora.set_role("task", json.loads(command("corpus", "add", piles[0], "--json")[1])["corpus"])
     command("samples")
     assert corpora.find(corpora.roles()["task"]).name == "task"
+
+
+OBEYED = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+FORGED = "FORGED LINE"
+EVIL = (
+    f"a\x1b]52;c;ZXZpbA==\x07b\x9b2Jc\x1b[2K\x1b[1A\rd\n{FORGED}\u202ee"  # clipboard, clear, go up, a line of its own
+)
+
+
+@pytest.fixture
+def hostile(seal: Seal) -> Corpus:
+    """A labelled corpus whose name and types a data set chose, as a version without this rule sealed it."""
+    made = seal([sentence("Ada sues", [(0, 1, f"T{EVIL}")]), sentence("Bob pays")], "named later", labelled=False)
+    labelled = seal([sentence("Ada sues", [(0, 1, f"T{EVIL}")])], "labels", labelled=True)
+    for corpus in (made, labelled):
+        about = json.loads((corpus.path / "about.json").read_text(encoding="utf-8"))
+        name = f"{corpus.name}{EVIL}"
+        (corpus.path / "about.json").write_text(json.dumps({**about, "names": [name]}), encoding="utf-8")
+    return corpora.find(labelled.fingerprint)
+
+
+def a_run(state: str) -> str:
+    """A run that notes and says hostile things."""
+    made = store().create("audit", {"note": EVIL}, {}, seed=None, versions={}, key=state)
+
+    def work(context: RunContext) -> dict[str, object]:
+        context.stage(f"reading {EVIL}")
+        context.note(f"a note of {EVIL}")
+        if state == "failed":
+            raise InputError(f"{EVIL}: is wrong.")
+        return {"types": {EVIL: 3}, "name": EVIL, "notes": [EVIL]}
+
+    try:
+        worker.execute(made, work)
+    except InputError:
+        assert state == "failed"
+    return made.id
+
+
+def safe(printed: str) -> None:
+    """Carriage returns are our own, where a line begins over what progress left."""
+    for line in printed.split("\n"):
+        assert not OBEYED.search(line.removeprefix("\r")), repr(line)
+        assert not line.removeprefix("\r").startswith(FORGED)
+
+
+@pytest.mark.parametrize("as_json", [(), ("--json",)], ids=["text", "json"])
+def test_no_command_hands_a_name_to_the_terminal(
+    command: Command, hostile: Corpus, tmp_path: Path, as_json: tuple[str, ...]
+) -> None:
+    file = tmp_path / f"f{EVIL}.conll".replace("/", "")
+    file.write_text(f"Ada\tB-T{EVIL.split(maxsplit=1)[0]}\nsues\tO\n\n", encoding="utf-8")
+    done, failed = a_run("done"), a_run("failed")
+    said, name = [], hostile.fingerprint
+    source = corpora.listed()[0].fingerprint
+    compared = ("similarity", "--target", name, "--source", source, "--measure=tvc", "--min-source-tokens=1")
+    for words, expected in (
+        (("corpus", "list"), 0),
+        (("corpus", "show", hostile.fingerprint), 0),
+        (("runs", "list"), 0),
+        (("runs", "show", done), 0),
+        (("runs", "show", failed), 0),
+        (("corpus", "add", file), 0),
+        (("corpus", "add", f"{file}x"), 2),
+        (("corpus", "show", EVIL), 2),
+        (("corpus", f"--{EVIL}"), 2),
+        (("corpus", "audit", "--task", hostile.fingerprint, "--domain", hostile.fingerprint), 0),
+        (compared, 0),
+        (("doctor",), 0),
+        (("corpus", "remove", hostile.fingerprint), 0),
+    ):
+        code, out, err = command(*words, *as_json)
+        assert code == expected, (words, err)
+        said.append(out)
+        safe(out)
+        safe(err)
+    if as_json:
+        names = {row["name"] for row in json.loads(said[0])["corpora"]}
+        assert f"labels{EVIL}" in names  # whoever parses it gets it as it is
+        assert json.loads(said[3])["result"]["name"] == EVIL
+
+
+def test_a_name_is_sealed_without_what_a_terminal_obeys(seal: Seal, tmp_path: Path) -> None:
+    assert not OBEYED.search(seal(["A sentence ."], f"another {EVIL}").name)
+    file = tmp_path / f"{EVIL.replace('/', '')}.txt"
+    file.write_text("Another sentence .\n")
+    named = runs.execute("add", {"path": str(file)}).result()["name"]
+    assert not OBEYED.search(named)
+    assert named.startswith(corpora.proposed_name(file))  # numbered where the name is taken

@@ -50,12 +50,20 @@ def takes_several(param: click.Parameter) -> bool:
     return param.multiple or param.nargs == -1
 
 
-def test_every_command_has_json_and_asks_first_for_what_is_required() -> None:
+def test_every_command_has_json_asks_first_for_what_is_required_and_marks_corpora() -> None:
     for name, command in COMMANDS.items():
         assert "--json" in {flag for param in command.params for flag in param.opts}, name
+        asked = {param.name for param in command.params if param.type is CORPUS}
+        config = None if name in BESIDE else CONFIGS.get(name)
+        fields = (
+            {*fields_with(config, "corpus")} - {*fields_with(config, "hidden")} if config else BESIDE.get(name, set())
+        )
+        assert asked == fields, name
     for name in CONFIGS:
         required = [param.required for param in COMMANDS[name].params if isinstance(param, click.Option)]
         assert all(required[: sum(required)]), name
+    elsewhere = {"experiment", "study", "map", "intake"}  # test_experiment, test_study, test_map, test_intake
+    assert {*SHOWN, *commands.UNTYPED, *elsewhere} == {*runs.RECIPES}
 
 
 def test_what_takes_several_takes_commas_and_repetition(home: Path) -> None:
@@ -164,21 +172,6 @@ def test_a_run_that_no_command_does_again_has_none(home: Path) -> None:
         )
     )
     assert [commands.command_of(run) for run in (upload, other, foreign)] == [None] * 3
-
-
-def test_every_kind_has_a_command_or_is_known_to_have_none() -> None:
-    elsewhere = {"experiment", "study", "map", "intake"}  # test_experiment, test_study, test_map, test_intake
-    assert {*SHOWN, *commands.UNTYPED, *elsewhere} == {*runs.RECIPES}
-
-
-def test_what_asks_for_a_corpus_says_so() -> None:
-    for name, command in COMMANDS.items():
-        asked = {param.name for param in command.params if param.type is CORPUS}
-        config = None if name in BESIDE else CONFIGS.get(name)
-        fields = (
-            {*fields_with(config, "corpus")} - {*fields_with(config, "hidden")} if config else BESIDE.get(name, set())
-        )
-        assert asked == fields, name
 
 
 OTHERS = {"output": "tagged.jsonl", "budget": "10", "kind": "oov", "method": "dataaug"}  # the rest may be anything

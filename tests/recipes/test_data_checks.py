@@ -1,6 +1,7 @@
 """The data check before a run: what stops it, what overrules a red item, and the command `check`."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -27,87 +28,75 @@ def piles(seal: Seal) -> dict[str, str]:
     return {"task": task, "domain": seal([*contracts(60, seed=2), *kitchen(60)], "domain").fingerprint}
 
 
-def notes(run_id: str) -> list[str]:
-    return list(runs.state(run_id).notes)
-
-
-def test_select_with_a_budget_above_the_domain_corpus_starts_no_run(piles: dict[str, str]) -> None:
-    for anyway in (False, True):
-        with pytest.raises(
-            ConfigError, match=r"asks for 121 sentences, but .* holds 120\. To continue, choose a smaller"
-        ):
-            runs.execute("select", {**piles, "budget": "121", "encoder": "tiny"}, run_anyway=anyway)
+@pytest.mark.parametrize(("kind", "budget"), [("select", "121"), ("select", "99999tokens"), ("experiment", "91")])
+def test_a_budget_above_the_domain_corpus_starts_no_run(
+    piles: dict[str, str], home: Path, kind: str, budget: str
+) -> None:
+    options: dict[str, object] = {**piles, "budget": budget, "encoder": "tiny"}
+    if kind == "experiment":
+        made = {role: corpus.fingerprint for role, corpus in finished.corpora(home).items()}
+        options = {**made, "budgets": ("10%", budget), "encoder": "tiny"}
+    elif budget == "121":
+        with pytest.raises(ConfigError, match=r"asks for 121 sentences, but .* holds 120\. To continue, choose a smal"):
+            execute(kind, options, run_anyway=True)
+    with pytest.raises(ConfigError, match=r"asks for .*, but .* holds"):
+        execute(kind, options)
     assert not runs.listed()
-
-
-@pytest.mark.parametrize("budget", ["121", "99999tokens"])
-def test_a_run_with_such_a_budget_stops_before_it_embeds(piles: dict[str, str], budget: str) -> None:
-    """Without the check of the page and the command, as a run of a project file."""
-    recipe = RECIPES["select"]
-    config = recipe.config.parse({**piles, "budget": budget, "encoder": "tiny"})
-    made = store().create(**plan(recipe, config, store().home).manifest())
-    with pytest.raises(ConfigError, match="more than the domain corpus holds"):
-        worker.execute(made, work_of(made, RECIPES))
-    assert [each.manifest.kind for each in runs.listed()] == ["select"]
-
-
-def test_an_experiment_with_such_a_budget_starts_no_run(home: Path) -> None:
-    made = {role: corpus.fingerprint for role, corpus in finished.corpora(home).items()}
-    options = {**made, "budgets": ("10%", "91"), "encoder": "tiny"}
-    with pytest.raises(ConfigError, match=r"asks for 91 sentences, but .* holds 90"):
-        runs.execute("experiment", options)
-    assert not runs.listed()
-    recipe = RECIPES["experiment"]
+    recipe = RECIPES[kind]  # a run from a project file is not checked beforehand, and stops before it embeds
     kept = store().create(**plan(recipe, recipe.config.parse(options), home).manifest())
     with pytest.raises(ConfigError, match="more than the domain corpus holds"):
         worker.execute(kept, work_of(kept, RECIPES))
-    assert [each.manifest.kind for each in runs.listed()] == ["experiment"]
+    assert [each.manifest.kind for each in runs.listed()] == [kind]
 
 
-def test_a_red_item_stops_a_run_unless_it_is_overruled_and_the_run_notes_it(piles: dict[str, str], seal: Seal) -> None:
+def test_a_red_item_stops_a_run_unless_it_is_overruled_and_the_run_notes_it(
+    piles: dict[str, str], seal: Seal, command: Command
+) -> None:
     one = seal(contracts(1, seed=3), "one").fingerprint
     options = {"task": one, "domain": piles["domain"], "strategy": "knn", "encoder": "tiny", "budget": "10"}
     with pytest.raises(ConfigError, match=r"knn needs at least 2. To continue, .* or run anyway \(--run-anyway\)"):
-        runs.execute("select", options)
+        execute("select", options)
+    none = seal([sentence(text, []) for text in contracts(20, seed=1)], "none", labelled=True).fingerprint
+    with pytest.raises(ConfigError, match="The training set and dev set have no entity"):
+        execute("finetune", {"train": none, "dev": none, "init": "tiny"})
     assert not runs.listed()
-    made = runs.execute("select", options, run_anyway=True)
-    said = [text for text in notes(made.id) if text.startswith("Started although the data check says:")]
+    made = execute("select", options, run_anyway=True)
+    said = [text for text in runs.state(made.id).notes if text.startswith("Started although the data check says:")]
     assert len(said) == 1
     assert "has 1 sentence; the strategy knn needs at least 2." in said[0]
-    assert runs.execute("select", options).id == made.id  # finished: there is nothing left to stop
+    assert execute("select", options).id == made.id  # a finished run is not stopped
+    words = ("select", "--task", "domain", "--domain", "domain", "--strategy", "random", "--budget", "9")
+    code, _, err = command(*words)
+    assert (code, "hold the same sentences" in err) == (2, True)
+    assert command(*words, "--run-anyway", "--json")[0] == 0
 
 
-def test_a_study_and_a_run_that_is_registered_directly_stop_at_red_items_unless_overruled(home: Path) -> None:
+def test_amber_items_stop_nothing_and_overruling_changes_no_key(piles: dict[str, str]) -> None:
+    assert [one.name for one in checks.of_run("select", piles) if one.level == "amber"] == ["task size"]
+    assert runs.refuse_red("select", {**piles, "encoder": "tiny"}) == []
+    options = {**piles, "strategy": "random", "budget": "10"}
+    made = execute("select", options, run_anyway=True)
+    assert execute("select", options).id == made.id
+    assert not any("data check" in text for text in runs.state(made.id).notes)
+
+
+def execute(kind: str, options: Mapping[str, object], *, run_anyway: bool = False) -> runs.Run:
+    return runs.execute(kind, options, run_anyway=run_anyway)
+
+
+def test_a_study_and_a_registered_run_stop_at_red_items_unless_overruled(home: Path) -> None:
     made = {role: (corpus.fingerprint,) for role, corpus in finished.corpora(home).items()}
     recipe = RECIPES["study"]
     config = recipe.config.parse({**made, "domain": made["task"], "encoder": "tiny", "budgets": ["5"]})
     for start in (
-        lambda: runs.execute("study", config.model_dump()),
+        lambda: execute("study", config.model_dump()),
         lambda: runs.start("study", config.model_dump()),
         lambda: register(recipe, config, store()),
     ):
         with pytest.raises(ConfigError, match=r"hold the same sentences.*run anyway \(--run-anyway\)"):
             start()
     assert not runs.listed()
-    begun = register(recipe, config, store(), run_anyway=True)
-    assert "hold the same sentences" in overruled(begun)
-
-
-def test_an_overruled_item_changes_no_key(piles: dict[str, str]) -> None:
-    options = {**piles, "strategy": "random", "budget": "10"}
-    assert runs.execute("select", options, run_anyway=True).id == runs.execute("select", options).id
-    assert not any("data check" in text for text in notes(runs.listed("select")[0].id))
-
-
-def test_amber_items_stop_nothing(piles: dict[str, str]) -> None:
-    assert [one.name for one in checks.of_run("select", piles) if one.level == "amber"] == ["task size"]
-    assert runs.refuse_red("select", {**piles, "encoder": "tiny"}) == []
-
-
-def test_a_training_on_labels_without_an_entity_is_stopped(seal: Seal) -> None:
-    none = seal([sentence(text, []) for text in contracts(20, seed=1)], "none", labelled=True).fingerprint
-    with pytest.raises(ConfigError, match="The training set and dev set have no entity"):
-        runs.execute("finetune", {"train": none, "dev": none, "init": "tiny"})
+    assert "hold the same sentences" in overruled(register(recipe, config, store(), run_anyway=True))
 
 
 def test_a_script_that_the_encoder_does_not_know_is_red(seal: Seal) -> None:
@@ -132,11 +121,3 @@ def test_the_command_lists_every_item_and_ends_with_2_if_one_is_red(command: Com
     assert len(red) == 2
     assert "hold the same sentences" in red[0]
     assert out.splitlines()[0] == red[0]
-
-
-def test_the_command_runs_anyway_only_if_it_is_told_to(command: Command, piles: dict[str, str], tmp_path: Path) -> None:
-    words = ("select", "--task", "domain", "--domain", "domain", "--strategy", "random", "--budget", "9")
-    code, _, err = command(*words)
-    assert code == 2
-    assert "hold the same sentences" in err
-    assert command(*words, "--run-anyway", "--json")[0] == 0

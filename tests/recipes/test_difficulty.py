@@ -2,24 +2,22 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
-from core.cli.main import main
 from core.corpora.corpus import Corpus
 from core.difficulty.mentions import BINS, Mention, bin_of, read
 from core.difficulty.pvi import entropy
 from core.errors import CorpusError
 from core.facade import removals, runs
-from core.facade.errors import ConfigError
 from core.recipes.difficulty import Trained, summary
 from core.runs import Run
 from core.text.sentence import Entity, Sentence, sentence_id
-from tests.conftest import Seal, entities_of
+from tests.conftest import Command, Seal, entities_of
 
 QUICK = {
     "encoder": "tiny",
@@ -126,30 +124,19 @@ def test_a_trained_null_is_the_prior_with_noise_and_no_matter_to_ceim(seal: Seal
     assert [a.ceim for a in closed] == pytest.approx([b.ceim for b in trained], abs=1e-9)
 
 
-def test_a_sample_keeps_the_addresses_of_the_whole(seal: Seal) -> None:
-    sentences = planted(60, {"A": ("a", "xyz"), "B": ("b", "xyz")})
-    run = found(seal(sentences, labelled=True), mentions=20, **SHORT)
-    rows = mentions(run)
-    assert run.result()["mentions"] == len(rows) == 20
-    assert all(sentences[row.row].id == row.sentence for row in rows)
-
-
 @pytest.mark.parametrize(
     ("sentences", "words"),
     [
         (
             [one(0, "a", "x", "A"), *planted(40, {"B": ("b", "x"), "C": ("c", "x")})],
-            "A (1): fewer mentions than the 2 folds",
+            "A (1): fewer mentions than the 2 f",
         ),
         (planted(6, {"A": ("a", "x")}), "A: is the only type"),
         (
             [one(0, "a " * 40, "x", "A"), *planted(20, {"B": ("b", "x")})],
             "1 name is longer than the window of 16 pieces",
         ),
-        (
-            [one(0, "a", "abcdefghijklmnopqrst", "A"), *planted(20, {"B": ("b", "x")})],
-            "1 context is longer than the window",
-        ),
+        ([one(0, "a", "abcdefghijklmnopqrst", "A"), *planted(20, {"B": ("b", "x")})], "1 context is longer than the w"),
         (
             [*planted(2, {"A": ("a", "x")}), one(9, "b", "x", "B")],
             "Only 3 sentences hold an entity, so there are 3 folds",
@@ -157,7 +144,7 @@ def test_a_sample_keeps_the_addresses_of_the_whole(seal: Seal) -> None:
     ],
     ids=["one mention", "one type", "long name", "long context", "few sentences"],
 )
-def test_odd_files_are_told_of_and_the_rest_is_computed(seal: Seal, sentences: Sequence[Sentence], words: str) -> None:
+def test_odd_files_are_noted_and_the_rest_is_computed(seal: Seal, sentences: Sequence[Sentence], words: str) -> None:
     options = {**SHORT, "max_length": 16, "folds": 2 if len(sentences) > 3 else 5}
     run = found(seal(sentences, labelled=True), **options)
     told = run.result()
@@ -170,24 +157,15 @@ def test_odd_files_are_told_of_and_the_rest_is_computed(seal: Seal, sentences: S
         assert told["ceim"] == {"low": 0, "near_zero": len(sentences), "high": 0}
 
 
-@pytest.mark.parametrize(
-    ("sentences", "labelled", "words"),
-    [
-        (
-            [Sentence(id="0" * 16, tokens=("x",), text="x", entities=())],
-            True,
-            "no sentence holds an entity, so there is",
-        ),
-        ([Sentence(id="0" * 16, tokens=("x",), text="x")], False, "is not labelled; give a corpus with entities"),
-        ([one(0, "a", "x", "A"), one(0, "a", "x", "B")], True, "all its entities are in one sentence, so no model can"),
-    ],
-    ids=["no entity", "no labels", "one sentence"],
-)
-def test_what_nobody_can_judge_is_refused(
-    seal: Seal, sentences: Sequence[Sentence], labelled: bool, words: str
-) -> None:
-    with pytest.raises(CorpusError, match=words):
-        found(seal(sentences, labelled=labelled))
+def test_labels_that_no_model_could_judge_are_refused(seal: Seal) -> None:
+    empty = Sentence(id="0" * 16, tokens=("x",), text="x", entities=())
+    for sentences, words in (
+        ([empty], "no sentence holds an entity, so there is"),
+        ([replace(empty, entities=None)], "is not labelled; give a corpus with entities"),
+        ([one(0, "a", "x", "A"), one(0, "a", "x", "B")], "all its entities are in one sentence, so no model can"),
+    ):
+        with pytest.raises(CorpusError, match=words):
+            found(seal(sentences, labelled=sentences[0].entities is not None))
 
 
 @pytest.mark.parametrize(
@@ -202,22 +180,10 @@ def test_what_nobody_can_judge_is_refused(
 def test_a_table_of_bins_is_that_of_ma_et_al(
     counts: tuple[int, ...], means: tuple[float, ...], expected: float
 ) -> None:
-    ceims = dict(zip(BINS, (-2.0, 0.0, 2.0), strict=True))
+    place: dict[str, Any] = {"sentence": "0" * 16, "start": 0, "end": 1, "type": "T", "surface": "x", "fold": 0}
     rows = [
-        Mention(
-            row=i,
-            sentence="0" * 16,
-            start=0,
-            end=1,
-            type="T",
-            surface="x",
-            pvi_entity=mean,
-            pvi_context=mean - ceims[name],
-            ceim=ceims[name],
-            bin=bin_of(ceims[name]),
-            fold=0,
-        )
-        for name, count, mean in zip(BINS, counts, means, strict=True)
+        Mention(row=i, **place, pvi_entity=mean, pvi_context=mean - ceim, ceim=ceim, bin=bin_of(ceim))
+        for ceim, count, mean in zip((-2.0, 0.0, 2.0), counts, means, strict=True)
         for i in range(count)
     ]
     told = summary(rows, 100, 0, Trained())
@@ -226,16 +192,17 @@ def test_a_table_of_bins_is_that_of_ma_et_al(
     assert [told.mean_pvi[name].entity for name in BINS] == pytest.approx(means)
 
 
-def test_the_command_says_and_writes_what_the_run_found(seal: Seal, tmp_path: Path) -> None:
-    corpus = seal(planted(30, {"A": ("a", "xyz"), "B": ("b", "xyz")}), labelled=True)
-    output = tmp_path / "D.parquet"
-    options = [f"--{name.replace('_', '-')}={value}" for name, value in {**QUICK, **SHORT}.items()]
+def test_the_command_says_and_writes_what_the_run_found(seal: Seal, tmp_path: Path, command: Command) -> None:
+    sentences = planted(60, {"A": ("a", "xyz"), "B": ("b", "xyz")})
+    corpus, output = seal(sentences, labelled=True), tmp_path / "D.parquet"
+    options = [f"--{name.replace('_', '-')}={value}" for name, value in {**QUICK, **SHORT, "mentions": 20}.items()]
     arguments = ["difficulty", "--train", corpus.name, *options, "--json", "--output"]
-    done = CliRunner().invoke(main, [*arguments, str(output)], catch_exceptions=False)
-    told = json.loads(done.stdout)
-    assert (told["output"], told["mentions"], told["corpus"]) == (str(output), 30, corpus.fingerprint)
+    told = json.loads(command(*arguments, output)[1])
+    assert (told["output"], told["mentions"], told["corpus"]) == (str(output), 20, corpus.fingerprint)
     assert set(told["v_information"]) == {"entity", "context"}
     assert set(told["ceim"]) == {"low", "near_zero", "high"}
-    assert len(read(output)) == 30
-    with pytest.raises(ConfigError, match=r"D.csv: mentions are written as Parquet; end the name in .parquet"):
-        CliRunner().invoke(main, [*arguments, str(tmp_path / "D.csv")], catch_exceptions=False)
+    rows = read(output)
+    assert len(rows) == 20
+    assert all(sentences[row.row].id == row.sentence for row in rows)  # a sample has the rows of the whole corpus
+    code, _, err = command(*arguments, tmp_path / "D.csv")
+    assert (code, "D.csv: mentions are written as Parquet; end the name in .parquet" in err) == (2, True)

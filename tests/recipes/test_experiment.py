@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from core.artifacts import evaluations
-from core.artifacts.leaderboard import ArmRow
 from core.cli.experiment import experiment, typed_options
 from core.corpora.corpus import Corpus
 from core.corpora.library import Library
@@ -23,12 +22,11 @@ from core.facade.home import home
 from core.recipes import calibrate
 from core.recipes.experiment import arms, lineup, plan_file, rivals
 from core.recipes.experiment.config import ExperimentConfig
-from core.recipes.experiment.plan_file import PlanFile
 from core.results import Evaluation
 from core.runs import durations
 from core.runs.data import Data
 from core.runs.events import Event
-from core.runs.store import Run, RunStore
+from core.runs.store import RunStore
 from core.text.sentence import Sentence
 from tests.conftest import sentence
 from tests.finished import html_report
@@ -65,30 +63,17 @@ def finished(experimented: Names) -> str:
     return experimented["quick"]
 
 
-def made_for(experiment: str) -> Counter[str]:
-    """Count the finished runs of an experiment by kind, itself included."""
+def test_shared_stages_are_made_once(experimented: Names) -> None:
     runs = {run.id: run.manifest for run in facade_runs.listed(state="succeeded")}
 
     def root(run_id: str) -> str:
         parent = runs[run_id].parent
         return root(parent) if parent else run_id
 
-    return Counter(manifest.kind for run_id, manifest in runs.items() if root(run_id) == experiment)
-
-
-def test_shared_stages_are_made_once(experimented: Names) -> None:
-    assert made_for(experimented["quick"]) == {
-        "calibrate": 1,
-        "audit": 2,
-        "embed": 2,
-        "score": 2,
-        "select": 2,
-        "pretrain": 2,
-        "finetune": 3,
-        "experiment": 1,
-    }
-    of_pipeline = {"score": 4, "select": 4, "pretrain": 4, "finetune": 4, "experiment": 1}
-    assert made_for(experimented["pipeline"]) == of_pipeline
+    made = {name: Counter(m.kind for i, m in runs.items() if root(i) == top) for name, top in experimented.items()}
+    of_quick = {"calibrate": 1, "audit": 2, "embed": 2, "score": 2, "select": 2, "pretrain": 2, "finetune": 3}
+    assert made["quick"] == {**of_quick, "experiment": 1}
+    assert made["pipeline"] == {"score": 4, "select": 4, "pretrain": 4, "finetune": 4, "experiment": 1}
 
 
 def test_leaderboard(finished: str) -> None:
@@ -96,31 +81,27 @@ def test_leaderboard(finished: str) -> None:
     rows = {row["arm"]: row for row in run.result()["leaderboard"]}
     assert set(rows) == {"none", "random", "classifier"}
     assert any("Added random" in note for note in facade_runs.state(finished).notes)
-    assert (rows["none"]["verdict"], rows["random"]["verdict"]) == ("baseline", "control")
-    assert rows["classifier"]["verdict"] in ("helped", "hurts", "no evidence")  # a quick look never says "improves"
-    assert rows["classifier"]["chose"] is None
-    assert rows["classifier"]["why"]
-    assert rows["classifier"]["seeds_needed"].startswith("Train longer first: 2 of the 6 taggers learnt nothing.")
-    assert "pre-trainings" not in rows["none"]["seeds_needed"]
-    assert rows["classifier"]["interval_random"] is not None
-    assert (rows["none"]["sentences"], rows["none"]["pretrain_run"]) == (0, None)
+    none, claim = rows["none"], rows["classifier"]
+    assert (none["verdict"], rows["random"]["verdict"]) == ("baseline", "control")
+    assert claim["verdict"] in ("helped", "hurts", "no evidence")  # a quick look never says "improves"
+    assert claim["chose"] is None
+    assert claim["seeds_needed"].startswith("Train longer first: 2 of the 6 taggers learnt nothing.")
+    assert claim["interval_random"] is not None
+    assert (none["sentences"], none["pretrain_run"]) == (0, None)
     for row in rows.values():
-        tables = [facade_runs.get(row["finetune_run"]).artifacts / f"evaluation-test-{seed}.npz" for seed in (1, 2)]
-        scores = [Evaluation.load(table).f1() for table in tables]
+        tuned = facade_runs.get(row["finetune_run"])
+        scores = [Evaluation.load(tuned.artifacts / f"evaluation-test-{seed}.npz").f1() for seed in (1, 2)]
         assert row["micro_f1"] == pytest.approx(scores, abs=1e-3)
         assert row["mean"] == pytest.approx(np.mean(scores), abs=1e-3)
         assert row["sd"] == pytest.approx(np.std(scores, ddof=1), abs=1e-2)
-        assert row["delta"] == pytest.approx(row["mean"] - rows["none"]["mean"], abs=1e-2)
-        assert row["interval"][0] <= row["delta"] + 1e-6
-        assert row["interval"][1] >= row["delta"] - 1e-6
-        assert row["wins"] + row["ties"] + row["losses"] == (0 if row["arm"] == "none" else 2)
+        assert row["delta"] == pytest.approx(row["mean"] - none["mean"], abs=1e-2)
+        assert row["interval"][0] - 1e-6 <= row["delta"] <= row["interval"][1] + 1e-6
+        assert row["wins"] + row["ties"] + row["losses"] == (0 if row is none else 2)
         assert row["gpu_hours"] == pytest.approx(sum(row["hours"].values()))
-    assert rows["classifier"]["gpu_hours"] > rows["none"]["gpu_hours"] > 0
-    for row in rows.values():
-        tuned = facade_runs.get(row["finetune_run"]).result()
-        assert row["unseen_f1"] == tuned["test"]["unseen_f1"]
-        assert run.result()["train_in_test"] == tuned["train_in_test"]
-    assert run.result()["train_in_test"]["near"]  # its sentences come of few templates
+        assert row["unseen_f1"] == tuned.result()["test"]["unseen_f1"]
+        assert run.result()["train_in_test"] == tuned.result()["train_in_test"]
+    assert claim["gpu_hours"] > none["gpu_hours"] > 0
+    assert run.result()["train_in_test"]["near"]  # the sentences come from few templates
     assert results.board(finished).overlap_words in html_report(finished)
     order = [row["dev_mean"] for row in run.result()["leaderboard"]]
     assert order == sorted(order, reverse=True)
@@ -128,16 +109,13 @@ def test_leaderboard(finished: str) -> None:
         table = [(row["arm"], row["verdict"], float(row["mean"])) for row in csv.DictReader(file)]
     assert table == [(row["arm"], row["verdict"], row["mean"]) for row in run.result()["leaderboard"]]
     lines = (run.artifacts / "leaderboard.md").read_text(encoding="utf-8").splitlines()
-    assert sum(line.startswith("| ") for line in lines) == 1 + 3  # below their heads
+    assert sum(line.startswith("| ") for line in lines) == 1 + 3  # a head and three rows
 
 
-def test_a_pipeline_repeats_choice_and_pre_training_under_every_seed(experimented: Names) -> None:
-    """Both arms train under the same seeds; `none`, which has only taggers, shares the run of the quick look."""
-    finished, options = experimented["quick"], {**OPTIONS, "repeat": "pipeline"}
-    run = facade_runs.get(experimented["pipeline"])
-    assert facade_runs.execute("experiment", options).id == run.id
-    rows = {row.arm: row for row in results.board(run.id).leaderboard}
-    quick = {row.arm: row for row in results.board(finished).leaderboard}
+def test_a_pipeline_repeats_selection_and_pre_training_under_every_seed(experimented: Names) -> None:
+    """Both arms train under the same seeds; `none`, which has only taggers, shares the run of the quick experiment."""
+    options = {**OPTIONS, "repeat": "pipeline"}
+    rows, quick = ({r.arm: r for r in results.board(experimented[name]).leaderboard} for name in ("pipeline", "quick"))
     assert rows["none"].finetunes == quick["none"].finetunes
     chosen = {}
     for name in ("random", "classifier"):
@@ -156,62 +134,45 @@ def test_a_pipeline_repeats_choice_and_pre_training_under_every_seed(experimente
     assert {step.what for step in longer if step.kind == "pretrain"} == {"replicate 3"}
 
 
-def pretrained(experiment: str) -> list[Run]:
-    """Pre-trainings of an experiment."""
-    rows = results.board(experiment).leaderboard
-    return [facade_runs.get(row.pretrain_run) for row in rows if row.pretrain_run]
+def test_no_pre_training_reads_held_out_text_and_the_control_reads_as_many_tokens_as_the_selection(
+    finished: str,
+) -> None:
+    """T_C loses its dev sentences and the test sentence that slipped in; 5% of D_C are the same for all variants.
 
-
-def test_no_pre_training_reads_what_is_held_out_or_what_forgetting_is_measured_on(finished: str) -> None:
-    """T_C loses its dev sentences and the test sentence that slipped in; 5% of D_C are the same for all variants."""
-    library, runs = Library(home()), pretrained(finished)
-    (general,) = {run.manifest.config["general"] for run in runs}
-    held, domain = set(library.find(general).ids().tolist()), library.find("domain")
-    held_out = {i for name in ("dev", "test") for i in library.find(name).ids().tolist()}
-    assert 0 < len(held) <= -(-len(domain) // 20)
-    assert held <= set(domain.ids().tolist())
-    assert len(runs) == 2
-    for run in runs:
-        corpora = [library.find(name) for name in run.manifest.config["corpora"]]
-        read = {i for corpus in corpora for i in corpus.ids().tolist()}
-        assert not held_out & read
-        assert 20 <= len(corpora[0]) <= 24  # some of train are near copies of held-out sentences
-        assert run.result()["sentences"] == len(read - held)
-        assert run.result()["dev_loss_general"]
-
-
-def test_the_control_reads_as_many_tokens_as_the_choice_not_as_many_sentences(finished: str) -> None:
-    """The sentence that would pass that number is left out."""
+    The control leaves out the sentence that would exceed the number of tokens.
+    """
     library = Library(home())
     rows = {row.arm: row for row in results.board(finished).leaderboard}
+    runs = {arm: facade_runs.get(row.pretrain_run) for arm, row in rows.items() if row.pretrain_run}
+    (name,) = {run.manifest.config["general"] for run in runs.values()}
+    general, domain = set(library.find(name).ids().tolist()), library.find("domain")
+    held_out = {i for name in ("dev", "test") for i in library.find(name).ids().tolist()}
+    assert 0 < len(general) <= -(-len(domain) // 20)
+    assert general <= set(domain.ids().tolist())
+    assert len(runs) == 2
+    for arm, run in runs.items():
+        corpora = [library.find(name) for name in run.manifest.config["corpora"]]
+        words = {i: n for c in corpora for i, n in zip(c.ids().tolist(), c.lengths().tolist(), strict=True)}
+        assert not held_out & set(words)
+        assert 20 <= len(corpora[0]) <= 24  # some of train are near copies of held-out sentences
+        assert run.result()["sentences"] == len(set(words) - general)
+        assert run.result()["dev_loss_general"]
+        assert rows[arm].tokens == sum(n for i, n in words.items() if i not in general)
+    assert rows["none"].tokens == 0
     chosen, lot = (
         library.find(facade_runs.get(str(rows[arm].select_run)).result()["corpus"]) for arm in ("classifier", "random")
     )
-    longest = int(library.find("domain").lengths().max())
-    assert len(chosen) == 30
-    assert len(lot) != 30
-    assert chosen.n_tokens - longest < lot.n_tokens <= chosen.n_tokens
-    read = {arm: [library.find(ref) for ref in _read(row)] for arm, row in rows.items()}
-    general = set(library.find(pretrained(finished)[0].manifest.config["general"]).ids().tolist())
-    for arm, corpora in read.items():
-        words = {i: n for c in corpora for i, n in zip(c.ids().tolist(), c.lengths().tolist(), strict=True)}
-        assert rows[arm].tokens == sum(n for i, n in words.items() if i not in general)
-
-
-def _read(row: ArmRow) -> list[str]:
-    return list(facade_runs.get(row.pretrain_run).manifest.config["corpora"]) if row.pretrain_run else []
+    assert len(chosen) == 30 != len(lot)
+    assert chosen.n_tokens - int(domain.lengths().max()) < lot.n_tokens <= chosen.n_tokens
 
 
 def test_what_is_finished_costs_nothing(finished: str) -> None:
     again = experiments.cost(OPTIONS)
     assert again.seconds == 0
-    assert [step.kind for step in again.steps if not step.finished] == []
-    more = experiments.cost({**OPTIONS, "arms": ("none", "classifier", "knn"), "seeds": (1, 2)})
-    assert {(step.kind, step.line) for step in more.steps if not step.finished} == {
-        ("select", "knn 30"),
-        ("pretrain", "knn 30"),
-        ("finetune", "knn 30"),
-    }
+    assert all(step.finished for step in again.steps)
+    more = experiments.cost({**OPTIONS, "arms": ("none", "classifier", "knn")})
+    left = {(step.kind, step.line) for step in more.steps if not step.finished}
+    assert left == {(kind, "knn 30") for kind in ("select", "pretrain", "finetune")}
     assert more.seconds == pytest.approx(more.lines["knn 30"])
     assert more.seconds > 0
     seeds = experiments.cost({**OPTIONS, "seeds": (1, 2, 3)})
@@ -221,11 +182,14 @@ def test_what_is_finished_costs_nothing(finished: str) -> None:
 def test_the_command_line_plans_and_reports(finished: str, capsys: pytest.CaptureFixture[str]) -> None:
     words = [f"--{name}={OPTIONS[name]}" for name in ("task", "domain", "train", "dev", "test", "encoder")]
     words += ["--arms=none,classifier", "--budgets=30", "--seeds", "1,2", "--repeat", "tagger"]
-    words += ["--pretrain", "epochs=1", "--finetune", "epochs=2", "--finetune", "head_learning_rate=0.1", "--json"]
-    experiment.main([*words, "--plan-only"], standalone_mode=False)
-    planned = json.loads(capsys.readouterr().out)
-    assert planned["hours"] == 0
-    assert len(planned["steps"]) == 7
+    words += ["--pretrain", "epochs=1", "--finetune", "epochs=2", "--finetune", "head_learning_rate=0.1"]
+
+    def printed(*more: str) -> str:
+        experiment.main([*words, *more], standalone_mode=False)
+        return capsys.readouterr().out
+
+    planned = json.loads(printed("--json", "--plan-only"))
+    assert (planned["hours"], len(planned["steps"])) == (0, 7)
     smallest = planned["smallest_difference"]
     assert (smallest["seeds"], smallest["trainings"], smallest["assumed"]) == (2, 3, False)
     assert smallest["points"] >= smallest["with_more_seeds"]["5"] >= smallest["with_more_seeds"]["10"] > 0
@@ -234,50 +198,36 @@ def test_the_command_line_plans_and_reports(finished: str, capsys: pytest.Captur
     assert times == sorted(times)
     assert times[0] < times[1]
     assert all(0 <= plan["chance"] <= 1 for plan in smallest["plans"])
-    experiment.main([*words[:-1], "--plan-only"], standalone_mode=False)
-    said = capsys.readouterr().out
+    said = printed("--plan-only")
     assert "With 2 seeds per variant this plan can detect gains of about" in said
     assert re.search(r"By \d+ taggers trained on these labels so far", said)
-    experiment.main(words, standalone_mode=False)
-    told = json.loads(capsys.readouterr().out)
+    told = json.loads(printed("--json"))
     assert told["run"] == finished  # the same work in another spelling
     assert told["leaderboard"] == facade_runs.get(finished).result()["leaderboard"]
     assert told["finding"] == asdict(results.finding(finished))
-    experiment.main([word for word in words if word != "--json"], standalone_mode=False)
-    assert capsys.readouterr().out.strip().split("\n")[-3:] == results.finding(finished).parts
+    assert printed().strip().split("\n")[-3:] == results.finding(finished).parts
+    assert typed_options({"strategies": ("knn.neighbours=3",)}) == {"strategies": {"knn": {"neighbours": "3"}}}
+    for text in ("epochs", "knn.epochs=3"):
+        with pytest.raises(ConfigError, match=r"pretrain: .* is not NAME=VALUE"):
+            typed_options({"pretrain": (text,)})
 
 
-def test_what_it_could_show_is_assumed_where_nothing_was_trained_and_one_seed_shows_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("WINNOW_HOME", str(tmp_path / "new"))
-    fill(tmp_path / "new")
+def test_a_first_plan_assumes_the_spread_of_scores(home: Path) -> None:
+    fill(home)
     foresight = experiments.foresight(OPTIONS)
-    assert (
-        "test sentences until a first tagger has been trained on these labels: scores differ by" in foresight.in_words()
-    )
+    words = foresight.in_words()
+    assert "until a first tagger has been trained on these labels: scores differ by" in words
+    assert "This plan cannot show a true +1 of classifier 30, with one selection and pre-training per variant" in words
     assert experiments.foresight({**OPTIONS, "arms": ("none", "classifier", "knn")}).points == foresight.points
-    assert (
-        "This plan cannot show a true +1 of classifier 30, with one selection and pre-training per variant"
-        in foresight.in_words()
-    )
     pipeline = experiments.foresight({**OPTIONS, "repeat": "pipeline"})
     assert [(plan.replicates, plan.looks) for plan in pipeline.plans] == [(2, (2,)), (6, (2, 4, 6)), (12, (4, 8, 12))]
     chances = [plan.chance for plan in pipeline.plans]
     assert chances == sorted(chances)
-    assert (
-        f"finds a true +1 of classifier 30 in {100 * chances[0]:.0f} of 100 cases; 6 replicates" in pipeline.in_words()
-    )
-    assert "by 0.5 more from pre-training to pre-training, which is assumed" in pipeline.in_words()
+    words = pipeline.in_words()
+    assert f"finds a true +1 of classifier 30 in {100 * chances[0]:.0f} of 100 cases; 6 replicates" in words
+    assert "by 0.5 more from pre-training to pre-training, which is assumed" in words
     assert pipeline.plans[0].seconds is None  # this machine was not timed
     assert "One seed cannot show a difference" in experiments.foresight({**OPTIONS, "seeds": (1,)}).in_words()
-
-
-@pytest.mark.parametrize("text", ["epochs", "knn.epochs=3"])
-def test_options_of_a_stage_are_pairs(text: str) -> None:
-    assert typed_options({"strategies": ("knn.neighbours=3",)}) == {"strategies": {"knn": {"neighbours": "3"}}}
-    with pytest.raises(ConfigError, match=r"pretrain: .* is not NAME=VALUE"):
-        typed_options({"pretrain": (text,)})
 
 
 def test_cancelled_at_every_stage_and_resumed(home: Path, untrained: None) -> None:
@@ -367,69 +317,55 @@ strategies:
 """
 
 
-def write(folder: Path, text: str) -> Path:
-    path = folder / "PLAN.yaml"
-    path.write_text(text, encoding="utf-8")
-    return path
-
-
-def test_plan_file(home: Path, tmp_path: Path) -> None:
-    corpora = fill(home)
+def test_a_plan_file_is_read_and_its_errors_name_the_place(home: Path, tmp_path: Path) -> None:
+    corpora, path = fill(home), tmp_path / "PLAN.yaml"
     (tmp_path / "mine.conll").write_text("Harlow B-PARTY\nLtd I-PARTY\npays O\n", encoding="utf-8")
-    options = experiments.read_plan(write(tmp_path, PLAN.format(train="mine.conll")), {"seeds": ["4"]})
-    config = ExperimentConfig.parse(options)
-    assert config.seeds == (4,)  # what is typed goes first
+    path.write_text(PLAN.format(train="mine.conll"), encoding="utf-8")
+    config = ExperimentConfig.parse(experiments.read_plan(path, {"seeds": ["4"]}))
+    assert (config.seeds, config.budgets) == ((4,), ("20%", "100"))  # a typed option goes first
     assert config.arms == ("none", "tapt", "knn")
-    assert config.budgets == ("20%", "100")
     assert config.pretrain == {"epochs": 3}
     assert config.strategies == {"knn": {"neighbours": 7}}
     assert config.task == corpora["task"].fingerprint
     assert Library(home).find(config.train).name == "mine"
-
-
-@pytest.mark.parametrize(
-    ("change", "told"),
-    [
-        (("budgets: [20%, 100]", "budgets: [20%, lots]"), r"PLAN.yaml line 8: budget.*'lots' is not understood"),
-        (("[none, tapt, knn]", "[none, knm]"), r"PLAN.yaml line 7: arms: 'knm' is not known"),
-        (("  epochs: 3", "  epochs: &a 3"), "PLAN.yaml line 11: refers to another part"),
-        (("budgets: [20%, 100]", "budgets: " + "[" * 3_000), "PLAN.yaml"),
-        (("  epochs: 3", "  epochs: \x01 3"), "PLAN.yaml line 11: has a control character"),
-        (("  epochs: 3", "  epohcs: 3"), r"PLAN.yaml line 11: pretrain.epohcs: is not an option here"),
-        (("  epochs: 3", "  epochs: three"), r"PLAN.yaml line 11: pretrain.epochs must be a whole number, not 'three'"),
-        (("  epochs: 3", "  init: minilm"), r"PLAN.yaml line 11: pretrain.init: is not an option here"),
-        (("neighbours: 7", "neighbors: 7"), r"PLAN.yaml line 13: strategies.knn.neighbors: "),
-        (("seeds: [1, 2]", "seeds: [1, 1]"), r"PLAN.yaml line 9: seeds: "),
-        (("seeds: [1, 2]", "seed: 1"), r"PLAN.yaml line 9: seed: is not an option; choose among task"),
-        (("dev: dev", "dev: nowhere"), r"PLAN.yaml line 5: dev: 'nowhere': no corpus of this name"),
-        (("dev: dev", "dev: [dev"), r"PLAN.yaml line \d+: is not YAML"),
-        (("dev: dev", "task: task"), r"PLAN.yaml line 5: task: is there twice"),
-        (("test: test\n", ""), r"PLAN.yaml: test is missing"),
-    ],
-)
-def test_plan_file_errors_name_the_place(home: Path, tmp_path: Path, change: tuple[str, str], told: str) -> None:
-    fill(home)
     text = PLAN.format(train="train")
-    assert change[0] in text
-    with pytest.raises(ReadError, match=told):
-        experiments.read_plan(write(tmp_path, text.replace(*change)), {})
+    for (right, wrong), told in WRONG:
+        assert right in text
+        path.write_text(text.replace(right, wrong), encoding="utf-8")
+        with pytest.raises(ReadError, match=told):
+            experiments.read_plan(path, {})
 
 
-def test_a_plan_that_is_no_mapping(tmp_path: Path) -> None:
-    with pytest.raises(ReadError, match=r"PLAN\.yaml line 1: is no list of options"):
-        PlanFile.read(write(tmp_path, "- a\n- b\n"), ExperimentConfig)
+WRONG = [
+    (("budgets: [20%, 100]", "budgets: [20%, lots]"), r"PLAN.yaml line 8: budget.*'lots' is not understood"),
+    (("[none, tapt, knn]", "[none, knm]"), r"PLAN.yaml line 7: arms: 'knm' is not known"),
+    (("  epochs: 3", "  epochs: &a 3"), "PLAN.yaml line 11: refers to another part"),
+    (("budgets: [20%, 100]", "budgets: " + "[" * 3_000), "PLAN.yaml"),
+    (("  epochs: 3", "  epochs: \x01 3"), "PLAN.yaml line 11: has a control character"),
+    (("  epochs: 3", "  epohcs: 3"), r"PLAN.yaml line 11: pretrain.epohcs: is not an option here"),
+    (("  epochs: 3", "  epochs: three"), r"PLAN.yaml line 11: pretrain.epochs must be a whole number, not 'three'"),
+    (("  epochs: 3", "  init: minilm"), r"PLAN.yaml line 11: pretrain.init: is not an option here"),
+    (("neighbours: 7", "neighbors: 7"), r"PLAN.yaml line 13: strategies.knn.neighbors: "),
+    (("seeds: [1, 2]", "seeds: [1, 1]"), r"PLAN.yaml line 9: seeds: "),
+    (("seeds: [1, 2]", "seed: 1"), r"PLAN.yaml line 9: seed: is not an option; choose among task"),
+    (("dev: dev", "dev: nowhere"), r"PLAN.yaml line 5: dev: 'nowhere': no corpus of this name"),
+    (("dev: dev", "dev: [dev"), r"PLAN.yaml line \d+: is not YAML"),
+    (("dev: dev", "task: task"), r"PLAN.yaml line 5: task: is there twice"),
+    (("test: test\n", ""), r"PLAN.yaml: test is missing"),
+]
 
 
 @pytest.mark.parametrize(
     ("text", "told"),
     [
+        ("- a\n- b\n", r"PLAN\.yaml line 1: is no list of options"),
         ("#" * (plan_file.MAX_BYTES + 1), r"PLAN\.yaml: is larger than 1 MB, so it is no plan"),
         ("task: " + "[" * 50_000, r"PLAN\.yaml line 1: nests too deeply to be a plan"),
         ("\n".join(" " * depth + "a:" for depth in range(500)), r"PLAN\.yaml line 2\d: nests too deeply to be a plan"),
         ("task: [" + "a," * 100_000 + "]", r"PLAN\.yaml line 1: has more than 50,000 values and marks"),
         ("task: " + "a" * 100_000, r"PLAN\.yaml: train is missing"),  # too long for a path, so it is a name
     ],
-    ids=["large", "deep in one line", "deep in many lines", "many values", "long name"],
+    ids=["list", "large", "deep in one line", "deep in many lines", "many values", "long name"],
 )
 def test_a_hostile_plan_is_refused_in_a_sentence(tmp_path: Path, home: Path, text: str, told: str) -> None:
     path = tmp_path / "PLAN.yaml"
@@ -439,30 +375,21 @@ def test_a_hostile_plan_is_refused_in_a_sentence(tmp_path: Path, home: Path, tex
         experiments.read_plan(path, {})
     assert len(str(raised.value)) < 1_000
     assert time.monotonic() - started < 20
-
-
-def test_a_plan_whose_name_no_file_system_takes(home: Path) -> None:
     with pytest.raises(PathError, match=r"cannot be read \(File name too long\); check the path\."):
         experiments.read_plan(Path("/tmp") / ("a" * 5_000), {})
 
 
-def events(*told: tuple[float, str, Data]) -> list[Event]:
-    return [Event(seq=i, time=time, kind=kind, data=data) for i, (time, kind, data) in enumerate(told)]
-
-
-def test_hours_leave_out_waiting_and_what_nobody_worked_on() -> None:
-    log = events(
+def test_hours_count_every_run_once_without_waiting_and_time_after_a_kill(finished: str) -> None:
+    log: list[tuple[float, str, Data]] = [
         (0, "started", {}),
         (5, "stage", {"name": "x"}),  # killed here
         (100, "started", {}),
         (101, "note", {"text": "waiting", "waiting_for": "other"}),
         (150, "note", {"text": "over", "waiting_for": None}),
         (154, "succeeded", {}),
-    )
-    assert list(durations._intervals(log)) == [(0, 5), (100, 101), (150, 154)]
-
-
-def test_hours_count_every_run_once(finished: str) -> None:
+    ]
+    events = [Event(seq=i, time=time, kind=kind, data=data) for i, (time, kind, data) in enumerate(log)]
+    assert list(durations._intervals(events)) == [(0, 5), (100, 101), (150, 154)]
     store = RunStore(home())
     rows = {row["arm"]: row for row in facade_runs.get(finished).result()["leaderboard"]}
     line = [facade_runs.get(rows["classifier"][name]) for name in ("select_run", "pretrain_run", "finetune_run")]
@@ -513,17 +440,20 @@ def test_it_ends_at_a_hopeless_interim_analysis_and_does_so_again_when_resumed(h
 
     with pytest.raises(Cancelled):
         facade_runs.execute("experiment", options, stop)
-    run = facade_runs.execute("experiment", options)
-    board = results.board(run.id)
-    assert board.planned is not None
-    assert (board.planned.ended, board.planned.replicates, board.planned.looks) == ("futile", 3, [3, 4])
-    assert board.planned.chance < 0.1
-    assert "after 3 of 4 replicates" in board.planned.why
-    assert "It ended there, 1 replicate early." in board.planned.why
-    assert board.planned.why in facade_runs.state(run.id).notes
+    boards = []
+    for _ in range(2):
+        run = facade_runs.execute("experiment", options)
+        boards.append(results.board(run.id))
+        assert boards[-1].planned is not None
+        assert boards[-1].planned.why in facade_runs.state(run.id).notes
+        assert experiments.cost(options).seconds == 0
+        removals.remove_run(run.id)
+    board, planned = boards[0], boards[0].planned
+    assert planned is not None
+    assert (planned.ended, planned.replicates, planned.looks) == ("futile", 3, [3, 4])
+    assert planned.chance < 0.1
+    assert "after 3 of 4 replicates" in planned.why
+    assert "It ended there, 1 replicate early." in planned.why
     assert {row.arm: len(row.micro_f1) for row in board.leaderboard} == {"none": 4, "random": 3, "classifier": 3}
-    assert experiments.cost(options).seconds == 0
-    removals.remove_run(run.id)
-    again = results.board(facade_runs.execute("experiment", options).id)
-    assert again.planned == board.planned
-    assert [row.interval for row in again.leaderboard] == [row.interval for row in board.leaderboard]
+    assert boards[1].planned == planned
+    assert [row.interval for row in boards[1].leaderboard] == [row.interval for row in board.leaderboard]

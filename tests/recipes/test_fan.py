@@ -17,8 +17,7 @@ from core.recipes import calibrate
 from core.recipes.experiment import fan
 from core.recipes.experiment.fan import run_steps, wall
 from core.recipes.experiment.steps import CHECK, Step
-from core.runs import launch
-from core.runs.store import Run
+from core.runs import Run, launch
 from tests.conftest import elsewhere
 from tests.fake_cards import H100, T4, Driver
 from tests.patience import until
@@ -63,7 +62,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(calibrate, "SECONDS", 0.0)
 
 
-def test_steps_are_made_in_their_order_where_nobody_helps() -> None:
+def test_one_process_makes_the_steps_in_their_order() -> None:
     first = step("select", name="a")
     steps = [first, step("select", name="b"), step("pretrain", first, name="c"), step("finetune", name="d")]
     job = Fake()
@@ -71,23 +70,6 @@ def test_steps_are_made_in_their_order_where_nobody_helps() -> None:
     assert job.begun == ["a", "b", "c", "d"]
     assert not job.waited
 
-
-def test_what_another_is_at_is_passed_over_and_what_rests_on_it_waits() -> None:
-    first = step("select", name="a")
-    steps = [first, step("pretrain", first, name="b"), step("select", name="c"), step("finetune", name="d")]
-    job = Fake("a")
-    runs = job.run(steps)
-    assert job.begun == ["c", "d", "a", "b"]  # `a` is there by then, and only looked up
-    assert set(runs) == set(steps)
-    assert job.waited == ["run of a", None]
-
-
-def test_who_comes_second_takes_another_step() -> None:
-    steps = [step("finetune", name="a"), step("finetune", name="b")]
-    assert Fake(race="a").run(steps).keys() == {*steps}
-
-
-def test_what_cannot_be_trained_on_ends_it() -> None:
     def refuse(runs: object) -> Any:
         raise ConfigError("music shares no type with legal.")
 
@@ -96,28 +78,31 @@ def test_what_cannot_be_trained_on_ends_it() -> None:
         Fake().run([check])
 
 
-def test_the_plan_tells_the_time_of_all_cards() -> None:
+def test_a_step_of_another_process_is_skipped_and_its_dependants_wait() -> None:
+    first = step("select", name="a")
+    steps = [first, step("pretrain", first, name="b"), step("select", name="c"), step("finetune", name="d")]
+    job = Fake("a")
+    assert set(job.run(steps)) == set(steps)
+    assert job.begun == ["c", "d", "a", "b"]  # `a` is finished by then and is only looked up
+    assert job.waited == ["run of a", None]
+    steps = [step("finetune", name="a"), step("finetune", name="b")]
+    assert Fake(race="a").run(steps).keys() == {*steps}  # a process that comes second takes another step
+
+
+def test_a_plan_divides_the_time_by_the_cards(driver: Driver) -> None:
     read = step("select")
     trained = [step("pretrain", read) for _ in range(4)]
     tuned = [step("finetune", each) for each in trained]
     steps = [read, *trained, *tuned]
     seconds = {read: 10.0, **dict.fromkeys(trained, 100.0), **dict.fromkeys(tuned, 20.0)}
-    assert wall(steps, seconds, 1) == sum(seconds.values())
-    assert wall(steps, seconds, 4) == 130
-    assert wall(steps, seconds, 3) == 230
-    assert wall(steps, seconds, 60) == 130
+    assert [wall(steps, seconds, n) for n in (1, 3, 4, 60)] == [sum(seconds.values()), 230, 130, 130]
     assert wall([], {}, 2) == 0
+    assert fan.at_once() == 1
+    driver.shows(H100, T4)
+    assert fan.at_once() == 2
 
 
-def test_the_time_left_is_that_of_all_shares(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("WINNOW_SHARE", "2/16")
-    monkeypatch.setattr(launch, "helper", lambda run: pytest.fail("they come by themselves"))
-    job: Any = SimpleNamespace(context=SimpleNamespace(run="run", root="run", terminated=True))
-    with fan.helpers(job) as others:
-        assert others.n == 16
-
-
-def test_the_nodes_of_a_cluster_help_from_the_first_step_that_is_no_choice(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_nodes_of_a_cluster_help_from_the_first_step_after_selection(monkeypatch: pytest.MonkeyPatch) -> None:
     begun, job = list[str](), SimpleNamespace(context=SimpleNamespace(run="run", root="run", terminated=True))
 
     @contextmanager
@@ -130,19 +115,13 @@ def test_the_nodes_of_a_cluster_help_from_the_first_step_that_is_no_choice(monke
     for on, n in (("local", 1), ("ray", 1), ("ray:head:6379", 4)):
         monkeypatch.setenv("WINNOW_ON", on)
         with fan.helpers(job) as others:  # type: ignore[arg-type]
-            for kind in ("halves", "select"):
+            for kind, helpers in (("halves", 1), ("select", 1), ("difficulty", n), ("finetune", n)):
                 others.before(step(kind))
-                assert others.n == 1
-            for kind in ("difficulty", "finetune"):
-                others.before(step(kind))
-                assert others.n == n
+                assert others.n == helpers
     assert begun == ["ray:head:6379", "over"]
-
-
-def test_a_process_a_card(driver: Driver) -> None:
-    assert fan.at_once() == 1
-    driver.shows(H100, T4)
-    assert fan.at_once() == 2
+    monkeypatch.setenv("WINNOW_SHARE", "2/16")
+    with fan.helpers(job) as others:  # type: ignore[arg-type]
+        assert others.n == 16
 
 
 @pytest.fixture(scope="module")
@@ -163,7 +142,7 @@ def at_it(pid: int) -> bool:
 
 @pytest.fixture
 def helping(home: Path, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """The processes that help, where this machine has two cards."""
+    """Processes that help, as if this machine had two cards."""
     fill(home)
     monkeypatch.setattr(fan, "at_once", lambda: 2)
     begun, begin = list[Any](), launch.helper

@@ -4,14 +4,13 @@ import json
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from core.artifacts.fetched import FetchResult
 from core.artifacts.result import read
-from core.cli.main import main
 from core.errors import Cancelled, ConfigError, ModelError
 from core.facade import commands, encoders, runs
 from core.facade.runs import Event
+from tests.conftest import Command
 from tests.packages import NAME, PARTS, Index, offer_small
 
 AGREED = {"encoder": NAME, "allow_download": True}
@@ -24,20 +23,21 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Index:
     return index
 
 
-def test_the_command_line_lists_and_fetches_and_the_run_tells_its_progress(index: Index, home: Path) -> None:
+def test_the_command_line_lists_and_fetches_and_the_run_tells_its_progress(
+    index: Index, home: Path, command: Command
+) -> None:
     assert commands.command("fetch", AGREED) == f"python -m core encoders get {NAME}"
     bundled, small = encoders.known()
     assert (bundled.name, bundled.here, small.name, small.here) == ("minilm", True, NAME, False)
-    listed = CliRunner().invoke(main, ["encoders", "list"]).stdout
+    listed = command("encoders", "list")[1]
     assert f"fetch: python -m core encoders get {NAME}" in listed
     assert "minilm" in listed
-    done = CliRunner().invoke(main, ["encoders", "get", NAME, "--json"])
-    assert done.exit_code == 0, done.output
-    assert json.loads(done.stdout)["folder"] == str(home / "encoders" / NAME)
-    rows = json.loads(CliRunner().invoke(main, ["encoders", "list", "--json"]).stdout)["encoders"]
+    code, out, err = command("encoders", "get", NAME, "--json")
+    assert code == 0, err
+    assert json.loads(out)["folder"] == str(home / "encoders" / NAME)
+    rows = json.loads(command("encoders", "list", "--json")[1])["encoders"]
     assert {row["name"]: row["here"] for row in rows} == {"minilm": True, NAME: True}
-    again = CliRunner().invoke(main, ["encoders", "get", NAME])
-    assert f"give it as --encoder {NAME}" in again.stdout
+    assert f"give it as --encoder {NAME}" in command("encoders", "get", NAME)[1]
     run = runs.listed("fetch")[-1]
     seen = run.events()[0]
     assert read(run, FetchResult) == FetchResult(encoder=NAME, folder=str(home / "encoders" / NAME))
@@ -45,9 +45,14 @@ def test_the_command_line_lists_and_fetches_and_the_run_tells_its_progress(index
     assert {event.data["unit"] for event in seen if event.kind == "progress"} <= {"MB", "files"}
     assert any("by its sha256" in note for note in run.state().notes)
     assert not list(run.checkpoints.rglob("*.zip"))
+    (home / "encoders" / NAME).rename(home / "elsewhere")
+    assert command("encoders", "get", NAME)[0] == 0  # fetched again
+    assert (home / "encoders" / NAME).is_dir()
 
 
-def test_it_is_refused_without_consent_and_for_another_name(index: Index, home: Path) -> None:
+def test_it_is_refused_without_consent_for_another_name_and_offline(
+    index: Index, home: Path, monkeypatch: pytest.MonkeyPatch, command: Command
+) -> None:
     for options, says in (
         ({"encoder": NAME}, "only where somebody agrees"),
         ({"encoder": NAME, "allow_download": False}, "only where somebody agrees"),
@@ -57,6 +62,10 @@ def test_it_is_refused_without_consent_and_for_another_name(index: Index, home: 
         for begin in (runs.start, runs.execute):
             with pytest.raises(ConfigError, match=says):
                 begin("fetch", options)
+    monkeypatch.setenv("WINNOW_OFFLINE", "1")
+    with pytest.raises(ConfigError, match="stay offline"):
+        runs.start("fetch", AGREED)
+    assert command("encoders", "get", NAME)[0] == 2
     assert not runs.listed()
     assert not (home / "encoders").exists()
 
@@ -90,20 +99,3 @@ def test_one_that_failed_leaves_no_weights_and_may_be_tried_again(index: Index, 
     assert sum(file.stat().st_size for file in home.rglob("*") if file.is_file()) < len(spoilt) / 4
     index.lay()
     assert runs.go_on(run.id)["encoder"] == NAME
-
-
-def test_a_machine_kept_offline_asks_nobody(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("WINNOW_OFFLINE", "1")
-    with pytest.raises(ConfigError, match="stay offline"):
-        runs.start("fetch", AGREED)
-    done = CliRunner().invoke(main, ["encoders", "get", NAME])
-    assert isinstance(done.exception, ConfigError)
-    assert not runs.listed()
-
-
-@pytest.mark.full
-def test_one_that_was_removed_by_hand_is_fetched_anew(index: Index, home: Path) -> None:
-    runs.execute("fetch", AGREED)
-    (home / "encoders" / NAME).rename(home / "elsewhere")
-    runs.execute("fetch", AGREED)
-    assert (home / "encoders" / NAME).is_dir()

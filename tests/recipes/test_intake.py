@@ -1,23 +1,37 @@
-"""Several files become corpora with roles in one run: what fails is one part, what is killed goes on, nothing is lost."""
+"""Files become corpora with roles in one run, which may be killed; texts are cut into tokens; corpora are split."""
 
 import io
+import json
+import random
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 from zipfile import ZipFile
 
+import numpy as np
 import pytest
 
 from core.artifacts.intake import IntakeResult
+from core.corpora.corpus import Corpus
 from core.corpora.grouped import UNUSED
 from core.corpora.library import Library
-from core.errors import Cancelled, ConfigError, ReadError, ResourceError
+from core.corpora.shares import kept_in_smallest
+from core.errors import Cancelled, ConfigError, OptionsError, ReadError, ResourceError
 from core.facade import corpora, intake, removals, runs, uploads
-from core.recipes import RECIPES, add
+from core.facade.corpora import SplitResult
+from core.recipes import RECIPES
+from core.recipes.base import register
 from core.recipes.intake import IntakeConfig
 from core.runs import context
 from core.runs.events import Event
+from core.runs.store import RunStore
+from core.text.sentence import Sentence
 from tests import documents
+from tests.conftest import Command
+from tests.finished import at_work
+from tests.pages.test_pages import opened_on, texts
 from tests.planted import contracts, kitchen
 
 
@@ -38,38 +52,34 @@ def files(tmp_path: Path) -> Path:
     return folder
 
 
-def options(folder: Path, **parts: Sequence[str]) -> dict[str, Any]:
-    return {"path": str(folder), **parts}
-
-
 def taken_in(folder: Path, **parts: Sequence[str]) -> IntakeResult:
     """Import a folder's files by part, or as proposed."""
-    return intake.result(runs.execute("intake", options(folder, **parts) if parts else as_proposed(folder)).id)
+    return intake.result(runs.execute("intake", {"path": str(folder), **parts} if parts else as_proposed(folder)).id)
 
 
 def as_proposed(folder: Path, *, move: bool = False) -> dict[str, object]:
     return intake.options(intake.proposal([folder]), [folder], move=move)
 
 
-def marks(*roles: str) -> set[str]:
-    return {corpora.roles()[role] for role in roles}
-
-
 def test_one_labelled_file_is_divided_and_a_second_import_keeps_the_roles(
     files: Path, home: Path, tmp_path: Path
 ) -> None:
-    result = taken_in(files)
+    packed = {name: (files / name).read_bytes() for name in ("labels.conll", "pile.txt")}
+    (tmp_path / "all.zip").write_bytes(documents.zipped(packed))
+    result = taken_in(tmp_path / "all.zip")
+    assert not list((home / "unpacked").glob("*"))
     assert [(each.part, each.files, each.problem) for each in result.parts] == [("domain", 1, ""), ("divide", 1, "")]
     assert result.roles == ["task", "domain", "train", "dev", "test"]
-    assert corpora.roles()["task"] == corpora.roles()["train"]
-    assert len(marks("train", "dev", "test", "domain")) == 4
-    texts = {role: {s.text for b in corpora.find(mark).batches() for s in b} for role, mark in corpora.roles().items()}
+    before = corpora.roles()
+    assert before["task"] == before["train"]
+    assert len({before[role] for role in ("train", "dev", "test", "domain")}) == 4
+    texts = {role: {s.text for b in corpora.find(mark).batches() for s in b} for role, mark in before.items()}
     assert not texts["task"] & (texts["dev"] | texts["test"])
     assert len(texts["train"]) > len(texts["test"]) > len(texts["dev"]) > 0
     [run] = runs.own()
     assert run.manifest.kind == "intake"
 
-    before, more = corpora.roles(), tmp_path / "more"
+    more = tmp_path / "more"
     more.mkdir()
     (more / "deeds.txt").write_text("\n".join(kitchen(100, seed=5)))
     (more / "others.conll").write_text(labels(40, start=300))
@@ -87,22 +97,19 @@ def test_one_labelled_file_is_divided_and_a_second_import_keeps_the_roles(
     assert not {corpus.name for corpus in corpora.listed()} & {"labels", "pile"}
 
 
-def test_parts_that_are_missing_alone_are_divided_off(files: Path, home: Path) -> None:
+def test_only_missing_parts_are_divided_off_and_sources_take_no_role(files: Path, home: Path) -> None:
     (files / "test.conll").write_text(labels(30, start=200))
-    taken_in(files, divide=("labels.conll",), test=("test.conll",), task=("pile.txt",))
-    assert corpora.find(corpora.roles()["test"]).name == "test"
-    assert {corpora.find(corpora.roles()[role]).name for role in ("train", "dev")} == {"labels-train", "labels-dev"}
-    assert corpora.find(corpora.roles()["task"]).name == "pile"
-    assert "domain" not in corpora.roles()
-
-
-def test_sources_become_a_corpus_each_and_take_no_role(files: Path, home: Path) -> None:
     for name in ("a", "b"):
         (files / f"{name}.txt").write_text("\n".join(f"Clause {name} {n} of the deed ." for n in range(9)))
-    result = taken_in(files, domain=("pile.txt",), source=("a.txt", "b.txt"))
-    assert [each.part for each in result.parts] == ["domain", "source", "source"]
-    assert {corpus.name for corpus in corpora.listed()} == {"pile", "a", "b"}
-    assert corpora.find(corpora.roles()["domain"]).name == "pile"
+    parts = {"divide": ("labels.conll",), "test": ("test.conll",), "task": ("pile.txt",), "source": ("a.txt", "b.txt")}
+    result = taken_in(files, **parts)
+    assert sorted(each.part for each in result.parts) == ["divide", "source", "source", "task", "test"]
+    roles = {role: corpora.find(mark).name for role, mark in corpora.roles().items()}
+    assert roles == {"task": "pile", "train": "labels-train", "dev": "labels-dev", "test": "test"}
+    assert {"a", "b"} <= {corpus.name for corpus in corpora.listed()}
+    task = corpora.roles()["task"]
+    taken_in(files, train=("labels.conll",))
+    assert corpora.roles()["task"] == task != corpora.roles()["train"]  # a new training set leaves T_C
 
 
 @pytest.mark.parametrize(
@@ -138,13 +145,6 @@ def test_a_brat_pair_is_the_same_in_a_folder_in_a_zip_and_loose(given: str, tmp_
     assert (len(train), dict(train.types)) == (2, {"ORG": 1})
 
 
-def test_a_new_training_set_leaves_the_task_corpus(files: Path, home: Path) -> None:
-    taken_in(files, task=("pile.txt",))
-    task = corpora.roles()["task"]
-    taken_in(files, train=("labels.conll",))
-    assert corpora.roles()["task"] == task != corpora.roles()["train"]
-
-
 def test_the_last_change_of_roles_can_be_undone_and_changed_files_are_imported_again(files: Path, home: Path) -> None:
     assert corpora.former_roles() is None
     taken_in(files, domain=("pile.txt",))
@@ -173,40 +173,42 @@ def test_files_of_one_name_are_told_apart(tmp_path: Path, home: Path) -> None:
     assert {sentence.text.split()[1] for block in domain.batches() for sentence in block} == set("0123")
 
 
-def test_whole_documents_stay_on_one_side(tmp_path: Path, home: Path) -> None:
+def test_documents_of_a_part_are_one_corpus_and_labelled_ones_are_not_divided(tmp_path: Path, home: Path) -> None:
+    (tmp_path / "a.docx").write_bytes(documents.docx(["The first deed is signed.", "It is sealed."]))
+    (tmp_path / "b.eml").write_bytes(documents.eml("The second deed is not."))
+    (tmp_path / "c.pdf").write_bytes(b"%PDF-1.4 torn")
     blocks = labels(120).split("\n\n")[:120]
     text = "".join("-DOCSTART-\tO\n\n" * (i % 6 == 0) + block + "\n\n" for i, block in enumerate(blocks))
     (tmp_path / "mine.conll").write_text(text)
-    taken_in(tmp_path / "mine.conll", divide=("mine.conll",))
+    parts = taken_in(tmp_path, domain=("a.docx", "b.eml", "c.pdf"), divide=("mine.conll",)).parts
+    result = corpora.import_result(next(part.run for part in parts if part.part == "domain"))
+    assert (result.files, result.sentences, result.rejected) == (3, 4, 1)
+    assert [problem.file for problem in result.problems] == ["c.pdf"]
     docs = [set(corpora.find(corpora.roles()[role]).column("doc").to_pylist()) for role in ("train", "dev", "test")]
     assert sum(map(len, docs)) == len(set.union(*docs)) == 20
 
 
-def test_documents_of_a_part_are_one_corpus(tmp_path: Path, home: Path) -> None:
-    (tmp_path / "a.docx").write_bytes(documents.docx(["The first deed is signed.", "It is sealed."]))
-    (tmp_path / "b.eml").write_bytes(documents.eml("The second deed is not."))
-    (tmp_path / "c.pdf").write_bytes(b"%PDF-1.4 torn")
-    [part] = taken_in(tmp_path, domain=("a.docx", "b.eml", "c.pdf")).parts
-    result = corpora.import_result(part.run)
-    assert (result.files, result.sentences, result.rejected) == (3, 4, 1)
-    assert [problem.file for problem in result.problems] == ["c.pdf"]
-
-
-def test_a_part_that_fails_is_said_and_the_others_go_on(files: Path, home: Path) -> None:
+def test_a_part_that_fails_is_named_and_the_others_go_on(files: Path, home: Path) -> None:
     (files / "broken.conll").write_text("Ada\tE-PER\nand\tL-PER\n\n" * 30)
-    result = taken_in(files, train=("labels.conll",), domain=("pile.txt",), dev=("broken.conll",))
-    by_part = {each.part: each for each in result.parts}
+    token = spooled(files)
+    parts = {"train": ("labels.conll",), "domain": ("pile.txt",), "dev": ("broken.conll",)}
+    run = runs.execute("intake", {"path": str(uploads.spooled(token)), **parts, "move": True})
+    by_part = {each.part: each for each in intake.result(run.id).parts}
     assert "mixed" in by_part["dev"].problem
     assert (by_part["train"].problem, by_part["domain"].problem) == ("", "")
     assert set(corpora.roles()) == {"task", "train", "domain"}
+    assert uploads.waiting() == {token: "broken.conll"}
 
 
-def test_a_run_of_which_nothing_can_be_imported_fails(files: Path, home: Path) -> None:
+def test_a_run_that_can_import_nothing_fails(files: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (files / "empty.txt").write_text("\n\n")
     with pytest.raises(ReadError, match="no text"):
         taken_in(files, domain=("empty.txt",))
     with pytest.raises(ConfigError, match="no such file"):
         taken_in(files, domain=("gone.txt",))
+    monkeypatch.setattr(Library, "seal", Mock(side_effect=OSError(28, "No space left on device")))
+    with pytest.raises(ResourceError, match="full"):
+        taken_in(files, domain=("pile.txt",))
     assert corpora.roles() == {}
 
 
@@ -223,25 +225,18 @@ def test_parts_that_contradict_each_other_are_refused(parts: dict[str, Any], wor
         IntakeConfig.parse({"path": "x", **parts})
 
 
-class Killed(BaseException):
-    """Stands for SIGKILL: nothing of ours catches it."""
-
-
 @pytest.mark.parametrize(
     "moment", ["core.recipes.intake.roles.give", "core.recipes.intake.keep_only", "core.runs.worker.sync_all"]
 )
-def test_whoever_is_killed_gives_the_roles_when_resumed(
+def test_a_killed_import_assigns_the_roles_when_resumed(
     moment: str, files: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with (files / "labels.conll").open("rb") as first, (files / "pile.txt").open("rb") as second:
-        folder = uploads.spooled(uploads.spool_all([("labels.conll", first), ("pile.txt", second)]))
+    class Killed(BaseException):
+        """Stands for SIGKILL: nothing of ours catches it."""
 
-    def killed(*given: object, **named: object) -> None:
-        raise Killed
-
-    wanted = as_proposed(folder, move=True)
+    wanted = as_proposed(uploads.spooled(spooled(files)), move=True)
     with monkeypatch.context() as patch:
-        patch.setattr(moment, killed)
+        patch.setattr(moment, Mock(side_effect=Killed))
         with pytest.raises(Killed):
             runs.execute("intake", wanted)
     [run] = runs.own("intake")
@@ -249,14 +244,20 @@ def test_whoever_is_killed_gives_the_roles_when_resumed(
     runs.go_on(run.id)
     assert set(corpora.roles()) == {"task", "domain", "train", "dev", "test"}
     assert imports <= {each.id for each in runs.listed("add")}
-    assert len(runs.listed("add")) == 2  # what was imported before was found again
+    assert len(runs.listed("add")) == 2  # finished imports were not repeated
     assert list((home / "uploads").iterdir()) == []
 
 
-def test_a_cancelled_one_keeps_its_upload_and_goes_on(files: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(context, "CHECK_SECONDS", 0.0)  # the rest may take less than it waits between two looks
-    with (files / "labels.conll").open("rb") as first, (files / "pile.txt").open("rb") as second:
-        token = uploads.spool_all([("labels.conll", first), ("pile.txt", second)])
+def spooled(files: Path) -> str:
+    """Upload a folder's files; return the token."""
+    return uploads.spool_all([(path.name, io.BytesIO(path.read_bytes())) for path in sorted(files.iterdir())])
+
+
+def test_a_cancelled_import_keeps_its_upload_and_goes_on(
+    files: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(context, "CHECK_SECONDS", 0.0)  # the rest may take less than it waits between two checks
+    token = spooled(files)
 
     def cancel(event: Event) -> None:
         if event.kind == "part" and event.data["number"] == 2:
@@ -271,41 +272,170 @@ def test_a_cancelled_one_keeps_its_upload_and_goes_on(files: Path, home: Path, m
     assert set(corpora.roles()) == {"task", "domain", "train", "dev", "test"}
 
 
-def test_what_failed_of_an_upload_waits(home: Path) -> None:
-    given = [("a.txt", io.BytesIO(b"A clause .\n")), ("b.conll", io.BytesIO(b"Ada\tE-PER\nand\tL-PER\n\n" * 9))]
-    token = uploads.spool_all(given)
-    runs.execute("intake", {**options(uploads.spooled(token), domain=("a.txt",), train=("b.conll",)), "move": True})
-    assert uploads.waiting() == {token: "b.conll"}
-
-
-def test_an_archive_is_unpacked_for_all_parts_and_gone_after(files: Path, home: Path) -> None:
-    packed = {name: (files / name).read_bytes() for name in ("labels.conll", "pile.txt")}
-    (files / "all.zip").write_bytes(documents.zipped(packed))
-    taken_in(files / "all.zip")
-    assert set(corpora.roles()) == {"task", "domain", "train", "dev", "test"}
-    assert not list((home / "unpacked").glob("*"))
-
-
-def test_a_full_disk_ends_all_of_it(files: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*given: object, **named: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(Library, "seal", full)
-    with pytest.raises(ResourceError, match="full"):
-        taken_in(files, domain=("pile.txt",))
-
-
-def test_an_upload_that_an_intake_reads_does_not_wait(home: Path) -> None:
-    from core.recipes.base import register
-    from core.runs.store import RunStore
-    from tests.finished import at_work
-
-    token = uploads.spool_all([("a.txt", io.BytesIO(b"A clause .\n")), ("b.txt", io.BytesIO(b"Another .\n"))])
-    config = IntakeConfig.parse(options(uploads.spooled(token), domain=("a.txt", "b.txt")))
+def test_an_upload_that_an_intake_reads_does_not_wait(files: Path, home: Path) -> None:
+    token = spooled(files)
+    config = IntakeConfig.parse({"path": str(uploads.spooled(token)), "domain": ("labels.conll", "pile.txt")})
     with at_work(register(RECIPES["intake"], config, RunStore(home))):
         assert uploads.waiting() == {}
     assert list(uploads.waiting()) == [token]
 
 
-def test_the_imports_are_those_of_add() -> None:
-    assert RECIPES["add"].run is add.run
+CUT = "The U.S. buyer , he said , did n't pay .\n" * 12
+RAW = "The U.S. buyer, he said, didn't pay.\n" * 12
+OWN = ("The", "U.S.", "buyer", ",", "he", "said", ",", "did", "n't", "pay", ".")
+
+
+def added_text(path: Path, **options: str) -> runs.Run:
+    return runs.execute("add", {"path": str(path), **options})
+
+
+@pytest.mark.parametrize(
+    ("text", "asked", "rule", "n"),
+    [
+        (CUT, "auto", "blanks", 11),
+        (RAW, "auto", "words", 15),
+        (CUT, "words", "words", 16),
+        (RAW, "blanks", "blanks", 7),
+    ],
+)
+def test_a_text_is_cut_as_it_came_or_as_asked(
+    home: Path, tmp_path: Path, text: str, asked: str, rule: str, n: int
+) -> None:
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps({"text": row}) + "\n" for row in text.splitlines()))
+    run = added_text(tmp_path / "a.jsonl", tokens=asked)
+    result = corpora.import_result(run.id)
+    corpus = Library(home).find(result.corpus)
+    assert result.cut is not None
+    assert (result.cut.rule, corpus.tokens, corpora.describe(corpus)["cut"]) == (rule, rule, rule)
+    assert result.cut.why == "asked for" if asked != "auto" else "stand apart" in result.cut.why
+    (first, *_) = next(corpus.batches())
+    assert len(first.tokens) == n == corpus.lengths()[0]
+    assert rule == "words" or first.tokens == tuple(first.text.split())
+
+
+def test_spans_of_a_tokenised_text_are_over_its_tokens_and_tokens_of_a_file_are_its_own(
+    home: Path, tmp_path: Path
+) -> None:
+    row = CUT.splitlines()[0]
+    files = {"a.jsonl": f"{json.dumps({'text': row, 'label': [[4, 8, 'GPE']]})}\n" * 12, "b.conll": ""}
+    files["b.conll"] = "".join(f"{token}\tO\n" for token in OWN) + "\n"
+    for (name, text), rule in zip(files.items(), ("blanks", "own"), strict=True):
+        (tmp_path / name).write_text(text)
+        result = corpora.import_result(added_text(tmp_path / name).id)
+        assert result.cut is not None
+        assert result.cut.rule == rule
+        (first, *_) = next(Library(home).find(result.corpus).batches())
+        assert first.tokens == OWN
+
+
+def test_the_page_proposes_what_cuts_a_text_and_the_report_says_it(home: Path, tmp_path: Path) -> None:
+    (tmp_path / "cut.txt").write_text(CUT)
+    app = opened_on("pages/1_Corpora.py", added_text(tmp_path / "cut.txt").id)
+    app.file_uploader[0].upload("cut.txt", CUT.encode()).run()
+    box = next(box for box in app.selectbox if box.label == "Its tokens are")
+    assert (box.value, "100% of 36 commas" in box.help) == ("blanks", True)
+    assert "Its tokens are what blanks separate (100% of 36 commas" in texts(app)
+    assert not app.exception
+
+
+KINDS = ("alliance", "lease", "lease", "supply")  # of every fourth contract
+
+
+def unlike(n: int) -> list[str]:
+    """Sentences of which no two are near copies."""
+    draw = random.Random(7)
+    return [" ".join("".join(draw.choices("abcdefgh", k=5)) for _ in range(8)).capitalize() + " ." for _ in range(n)]
+
+
+@pytest.fixture
+def exported(home: Path, tmp_path: Path) -> Path:
+    """A Doccano export: 20 contracts of nine sentences, each with a line that all contracts have."""
+    lines = unlike(180)
+    with (path := tmp_path / "export.jsonl").open("w", encoding="utf-8") as file:
+        for i in range(20):
+            text = "This agreement is governed by the laws of England . " + " ".join(lines[9 * i : 9 * i + 9])
+            row = {"text": text, "label": [[0, 14, "DEED"]], "contract": f"C{i}", "meta": {"kind": KINDS[i % 4]}}
+            file.write(json.dumps(row) + "\n")
+    return path
+
+
+def added(path: Path, **options: object) -> Corpus:
+    options = {"path": str(path), "split": True, "name": "deeds", **options}
+    return corpora.find(str(runs.execute("add", options).result()["corpus"]))
+
+
+def split(corpus: Corpus, **options: object) -> tuple[SplitResult, dict[str, list[Sentence]]]:
+    run = runs.execute("split", {"corpus": corpus.fingerprint, **options})
+    result = corpora.split_result(run.id)
+    return result, {
+        part.name: [s for batch in corpora.find(part.corpus).batches() for s in batch] for part in result.parts
+    }
+
+
+def test_an_export_becomes_train_dev_and_test_by_contract(exported: Path) -> None:
+    corpus = added(exported, doc_column="contract", group_column="kind")
+    result, parts = split(corpus, by="document", shares=(70, 10, 20))
+    docs = {name: {s.doc for s in sentences} for name, sentences in parts.items()}
+    assert list(docs) == ["train", "dev", "test"]
+    assert [len(docs[name]) for name in docs] == [14, 2, 4]
+    assert set.union(*docs.values()) == {f"C{i}" for i in range(20)}, "each contract is in one part, none in two"
+    everywhere = [s for name in parts for s in parts[name] if "laws of England" in s.text]
+    assert {s.doc for s in everywhere} == docs["dev"], "a sentence of all contracts stays in the smallest part"
+    assert (result.divided, [part.left_out for part in result.parts]) == (1, [14, 0, 4])
+    assert [part.sentences for part in result.parts] == [len(sentences) for sentences in parts.values()]
+    assert corpora.find("deeds-test").origin["by"] == "document"
+    kept, whole = split(corpus, keep_copies=True)
+    assert (kept.divided, [part.left_out for part in kept.parts], sum(map(len, whole.values()))) == (1, [0] * 3, 200)
+    again = replace(result.parts[0])
+    assert split(corpus, by="document", shares=(7, 1, 2))[0].parts[0] == again, "the same lot, the same bytes"
+    assert split(corpus, seed=1)[0].parts[0].corpus != again.corpus
+
+
+def test_by_the_values_of_a_column(exported: Path) -> None:
+    corpus = added(exported, doc_column="contract", group_column="kind")
+    assert corpora.split_by(corpus) == {"document": [], "sentence": [], "column": ["alliance", "lease", "supply"]}
+    result, parts = split(corpus, by="column", values=("alliance", "supply"))
+    groups = {name: {s.group for s in sentences} for name, sentences in parts.items()}
+    assert groups == {"task": {"alliance", "supply"}, "domain": {"lease"}}
+    assert sum(part.left_out for part in result.parts) == 10
+    _, parts = split(corpus, by="column", shares=(1, 1))
+    assert not {s.group for s in parts["train"]} & {s.group for s in parts["test"]}
+    with pytest.raises(ConfigError, match="no sentence of deeds has 'loan'; its values are alliance, lease, supply"):
+        split(corpus, by="column", values=("loan",))
+
+
+def test_by_sentence_copies_fall_to_one_part(home: Path, tmp_path: Path, command: Command) -> None:
+    pairs = [f"Then again {line} and {line}" for line in unlike(40)]
+    near = [text.replace("Then again", "Then anew") for text in pairs]
+    file = tmp_path / "pairs.txt"
+    file.write_text("\n".join(pairs + near), encoding="utf-8")
+    words = ("corpus", "split", file, "--by", "sentence", "--shares", "60,20", "--names", "rest,held", "--json")
+    result = corpora.split_result(json.loads(command(*words)[1])["run"])
+    assert [(part.name, part.sentences, part.left_out) for part in result.parts] == [("rest", 60, 0), ("held", 20, 0)]
+    assert (result.units, result.copies, result.divided) == (40, 80, 0)
+    held = {s.text[10:].strip() for s in next(corpora.find("pairs-held").batches())}
+    assert len(held) == 10, "both of a pair are there"
+    part, copies = np.array([0, 0, 0, 1, 2, 2]), np.array([0, 1, 2, 0, 1, 5])
+    kept, divided = kept_in_smallest(part, copies)
+    assert (kept.tolist(), divided) == ([False, False, True, True, True, True], 2)
+
+
+def test_what_cannot_be_split_is_a_sentence(exported: Path) -> None:
+    corpus = added(exported)
+    assert "column" not in corpora.split_by(corpus)
+    with pytest.raises(ConfigError, match="no sentence of deeds has a value of a column"):
+        split(corpus, by="column")
+    with pytest.raises(ConfigError, match="nothing of deeds is left for f21: it has 20 documents for 21 parts"):
+        split(corpus, shares=[1] * 21, names=[f"f{i}" for i in range(1, 22)])
+    with pytest.raises(OptionsError, match="there is no column 'clinic'"):
+        added(exported, doc_column="clinic")
+    with pytest.raises(ConfigError, match="expected 3 different names"):
+        split(corpus, names=("train", "test"))
+
+
+def test_what_a_corpus_is_of_is_read_again_and_changes_no_other_fingerprint(home: Path) -> None:
+    rows = [Sentence(id=f"{i:016x}", tokens=("a", "b"), text="a b", doc="d") for i in range(3)]
+    plain = Library(home).seal(iter(rows), name="plain", origin={})
+    assert plain.fingerprint == "eadf1345154d5684f7c87663"
+    of = [replace(row, group="x" if i else None) for i, row in enumerate(rows)]
+    assert next(Library(home).seal(iter(of), name="of", origin={}).batches()) == of

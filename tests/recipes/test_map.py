@@ -18,15 +18,9 @@ from tests.conftest import Command, Seal, sentence
 from tests.homes import SELECTION, Names
 from tests.planted import contracts
 
-OPTIONS = SELECTION
-
 
 def mapped(options: Mapping[str, object], listener: Callable[[Event], None] | None = None) -> runs.Run:
     return runs.execute("map", options, listener)
-
-
-def selection(options: Mapping[str, object]) -> runs.Run:
-    return runs.execute("select", {**OPTIONS, **options})
 
 
 @pytest.fixture
@@ -37,6 +31,10 @@ def select(selected: Names) -> str:
 @pytest.fixture
 def map_run(selected: Names) -> str:
     return selected["map"]
+
+
+def selection(options: Mapping[str, object]) -> runs.Run:
+    return runs.execute("select", {**SELECTION, **options})
 
 
 def test_the_map_holds_everything_and_its_file_says_the_same(select: str, map_run: str) -> None:
@@ -61,35 +59,24 @@ def test_the_map_holds_everything_and_its_file_says_the_same(select: str, map_ru
     assert inputs == {name: corpora.find(name).fingerprint for name in ("task", "domain")}
 
 
-def test_the_same_seed_gives_the_same_bytes(select: str) -> None:
-    found = []
-    for _ in range(2):
-        run = mapped(maps.options(select, sample=120, seed=3))
-        found.append([(run.artifacts / name).read_bytes() for name in ("coordinates.npy", "cluster.npy", "fitted.npy")])
-        removals.remove_run(run.id)
-    assert found[0] == found[1]
-
-
 def test_another_selection_of_the_same_corpora_takes_the_layout_over(
     selected: Names, select: str, map_run: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    other = selected["random"]
-    options = maps.options(other, sample=300, clusters=4)  # 300: all are fitted, whatever is selected
-    first = mapped(maps.options(select, sample=300, clusters=4))
+    other, size = selected["random"], {"sample": 300, "clusters": 4}  # 300: all are fitted, whatever is selected
+    first = mapped(maps.options(select, **size))
+    options = maps.options(other, **size)
     with monkeypatch.context() as patch:
-        patch.setattr(recipe, "_fit", lambda *_: pytest.fail("laid out anew"))
+        patch.setattr(recipe, "_fit", lambda *_: pytest.fail("laid out again"))
         second = mapped(options)
     for name in ("coordinates.npy", "cluster.npy", "rows.npy", "fitted.npy"):
         assert (first.artifacts / name).read_bytes() == (second.artifacts / name).read_bytes()
     assert maps.get(second.id).clusters == maps.get(first.id).clusters
     table = pq.read_table(second.artifacts / "map.parquet").to_pylist()
     drawn = sorted(row["row"] for row in table if row["class"] == "selected")
-    assert drawn == sorted(selections.chosen(other).rows)  # which are selected is the view's own
+    assert drawn == sorted(selections.chosen(other).rows)  # each map marks its own selection
     assert any(first.id in note for note in second.state().notes)
-    changed = [
-        mapped({**options, **change}).result()["layout"]
-        for change in ({"seed": 1}, {"neighbours": 9}, {"clusters": 3}, {"sample": 150})
-    ]
+    changes: tuple[dict[str, object], ...] = ({"seed": 1}, {"neighbours": 9}, {"clusters": 3}, {"sample": 150})
+    changed = [mapped({**options, **change}).result()["layout"] for change in changes]
     assert len({first.result()["layout"], *changed}) == 5
 
 
@@ -115,22 +102,10 @@ def test_the_map_of_another_selection_of_the_same_corpora_is_drawn_with_this_one
     assert maps.of(selection({"max_length": 64, "strategy": "random"}).id) is None
 
 
-def test_three_dimensions_a_limit_and_fast(select: str) -> None:
-    options = maps.options(select, sample=60, limit=100, dimensions=3, fast=True, clusters=2)
-    run = mapped(options)
-    found = maps.get(run.id)
-    assert (found.xy.shape, found.of) == ((3, 100), 282)
-    counts = maps.class_counts(np.arange(100), maps.classes(run.id))
-    assert {name: n for name, (n, _) in counts.items()} == {"T_C": 33, "selected": 33, "filtered": 34} or min(
-        n for n, _ in counts.values()
-    ) >= 33
-    assert any("100 of 282" in note for note in run.state().notes)
-    assert "z" in pq.read_schema(run.artifacts / "map.parquet").names
-
-
 def test_a_cancelled_map_goes_on_with_the_layout_it_had(select: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In three dimensions, of a part of the corpus, and by the fast method, whose second layout would differ."""
     monkeypatch.setattr(recipe, "CHUNK", 64)
-    options = maps.options(select, sample=100, seed=5, fast=True)  # a second layout would be another
+    options = maps.options(select, sample=60, limit=100, dimensions=3, seed=5, fast=True, clusters=2)
 
     def stop(event: Event) -> None:
         if event.data.get("name") == "placing the other sentences":
@@ -146,21 +121,26 @@ def test_a_cancelled_map_goes_on_with_the_layout_it_had(select: str, monkeypatch
     found = maps.get(run.id)
     np.testing.assert_array_equal(found.xy[:, found.fitted].T, layout)
     assert run.id in {other.id for other in maps.finished(select)}
+    assert (found.xy.shape, found.of) == ((3, 100), 282)
+    assert min(n for n, _ in maps.class_counts(np.arange(100), maps.classes(run.id)).values()) >= 33
+    assert any("100 of 282" in note for note in run.state().notes)
+    assert "z" in pq.read_schema(run.artifacts / "map.parquet").names
 
 
-def test_the_command_line_makes_the_same_map(select: str, tmp_path: Path, command: Command) -> None:
-    options = maps.options(select, sample=60, clusters=2)
+def test_the_same_seed_gives_the_same_map_on_the_command_line(select: str, tmp_path: Path, command: Command) -> None:
+    options = maps.options(select, sample=120, seed=3, clusters=2)
+    run = mapped(options)
+    files = [(run.artifacts / name).read_bytes() for name in ("coordinates.npy", "cluster.npy", "fitted.npy")]
+    removals.remove_run(run.id)
     words = shlex.split(commands.command("map", options))[3:]
     code, out, _ = command(*words, "--output", tmp_path / "map.parquet", "--json")
-    assert code == 0
     result = json.loads(out)
-    assert result["run"] == mapped(options).id
+    made = runs.get(result["run"])
+    assert code == 0
+    assert [(made.artifacts / name).read_bytes() for name in ("coordinates.npy", "cluster.npy", "fitted.npy")] == files
     assert len(pq.read_table(tmp_path / "map.parquet")) == result["points"] == 282
-
-
-def test_only_a_finished_selection_is_mapped(map_run: str, select: str) -> None:
     with pytest.raises(ConfigError, match="select run"):
-        mapped({"selection": map_run})
+        mapped({"selection": made.id})
 
 
 def test_lasso_box_counts_and_table(select: str, map_run: str) -> None:
@@ -168,9 +148,9 @@ def test_lasso_box_counts_and_table(select: str, map_run: str) -> None:
     x, y = found.xy
     left, right, low, high = x.min() - 1, float(np.median(x)), y.min() - 1, y.max() + 1
     square = [(left, low), (right, low), (right, high), (left, high)]
-    points = maps.get(map_run).lasso(square)
+    points = found.lasso(square)
     assert points.tolist() == np.flatnonzero(x < right).tolist()
-    assert set(points) <= set(maps.get(map_run).box(left, right, low, high))
+    assert set(points) <= set(found.box(left, right, low, high))
     counts = maps.class_counts(points, kinds)
     assert counts["selected"] == ((kinds[points] == 1).sum(), 40)
     assert [total for _, total in counts.values()] == [40, 40, 202]
@@ -190,14 +170,11 @@ def test_lasso_box_counts_and_table(select: str, map_run: str) -> None:
 
 
 def test_what_is_drawn(map_run: str) -> None:
-    kinds = maps.classes(map_run)
-    found = maps.get(map_run)
-    drawn = maps.get(map_run).draw(kinds, 90)
-    assert len(drawn) == 90
+    found, kinds = maps.get(map_run), maps.classes(map_run)
+    drawn = found.draw(kinds, 90)
+    assert [len(drawn), len(found.draw(kinds, 200)), len(found.draw(kinds, 9999))] == [90, 200, 282]
     assert found.fitted[drawn].all()
     assert set(kinds[drawn]) == {0, 1, 2}
-    assert len(maps.get(map_run).draw(kinds, 200)) == 200
-    assert len(maps.get(map_run).draw(kinds, 9999)) == 282
     hover = maps.hover(map_run, np.array([281, 0]), width=12)
     assert hover[0]["text"] == "Slowly stir…"
     assert np.isnan(hover[1]["score"])
@@ -205,25 +182,6 @@ def test_what_is_drawn(map_run: str) -> None:
         assert len(maps.colour_numbers(map_run, drawn, number)) == 90
     for name in ("cluster", "source", "class"):
         assert len(maps.colour_names(map_run, drawn, name)) == 90
-
-
-def test_search_finds_every_row_in_any_case(map_run: str) -> None:
-    texts = {role: stored(corpora.find(role), "text").to_pylist() for role in ("task", "domain")}
-    for query in ("THE GOODS", "roux", "MÜDE", "<img src=x>", "", "nowhere", "."):
-        hits = maps.search(map_run, query)
-        wanted = {r: [i for i, t in enumerate(ts) if query and query.lower() in t.lower()] for r, ts in texts.items()}
-        assert (hits.rows.tolist(), hits.task_rows.tolist()) == (wanted["domain"], wanted["task"])
-        assert len(hits.points) == len(hits.rows) + len(hits.task_rows)  # all are on this map
-    words = maps.search(map_run, "GOODS the", "words")
-    assert words.rows.tolist() == [
-        i for i, t in enumerate(texts["domain"]) if {"the", "goods"} <= set(t.lower().split())
-    ]
-    assert not len(maps.search(map_run, "good", "words").rows)  # whole words
-    assert len(matches(stored(corpora.find("domain"), "text"), "roux müde", "words")) == 1
-
-
-def test_the_words_of_a_corner(select: str, map_run: str) -> None:
-    found = maps.get(map_run)
     kitchen_points = found.points_of(np.arange(120, 240))
     assert found.domain_rows(kitchen_points).tolist() == list(range(120, 240))
     words = {telling.word for telling in maps.telling_words(map_run, kitchen_points, 30)}
@@ -232,16 +190,22 @@ def test_the_words_of_a_corner(select: str, map_run: str) -> None:
     assert maps.telling_words(map_run, np.empty(0, dtype=np.int64)) == []
 
 
-def test_pairs_and_export(map_run: str, tmp_path: Path) -> None:
-    kinds = maps.classes(map_run)
-    pairs = maps.pairs(map_run, kinds, 5)
-    assert len(pairs) == 5
-    assert {(ours["class"], theirs["class"]) for ours, theirs, _ in pairs} == {("selected", "filtered")}
-    points = np.array([5, 100, 60, 200])
+def test_search_finds_every_row_in_any_case(map_run: str, tmp_path: Path) -> None:
+    texts = {role: stored(corpora.find(role), "text").to_pylist() for role in ("task", "domain")}
+    for query in ("THE GOODS", "roux", "MÜDE", "<img src=x>", "", "nowhere", "."):
+        hits = maps.search(map_run, query)
+        wanted = {r: [i for i, t in enumerate(ts) if query and query.lower() in t.lower()] for r, ts in texts.items()}
+        assert (hits.rows.tolist(), hits.task_rows.tolist()) == (wanted["domain"], wanted["task"])
+        assert len(hits.points) == len(hits.rows) + len(hits.task_rows)  # all are on this map
+    words = maps.search(map_run, "GOODS the", "words").rows.tolist()
+    assert words == [i for i, t in enumerate(texts["domain"]) if {"the", "goods"} <= set(t.lower().split())]
+    assert not len(maps.search(map_run, "good", "words").rows)  # whole words
+    assert len(matches(stored(corpora.find("domain"), "text"), "roux müde", "words")) == 1
+    pairs = maps.pairs(map_run, maps.classes(map_run), 5)
+    assert [(ours["class"], theirs["class"]) for ours, theirs, _ in pairs] == [("selected", "filtered")] * 5
     for name in ("x.txt", "x.jsonl", "x.parquet"):
-        maps.export(map_run, points, tmp_path / name)
+        maps.export(map_run, np.array([5, 100, 60, 200]), tmp_path / name)
     rows = [json.loads(line) for line in (tmp_path / "x.jsonl").read_text(encoding="utf-8").splitlines()]
-    assert len(rows) == 4
     assert rows[3]["score"] is None  # T_C comes last
     assert [row["rank"] for row in rows] == [1, 2, 3, 4]
     assert (tmp_path / "x.txt").read_text(encoding="utf-8").splitlines() == [row["text"] for row in rows]
@@ -322,13 +286,12 @@ def test_two_selections_compared(selected: Names) -> None:
 
 @pytest.mark.parametrize("how", ["quota", "mmr"])
 def test_diversity_reorders_and_nothing_else(select: str, how: str) -> None:
-    options = {**OPTIONS, "strategy": "ngram-perplexity", "diversity": how, "trade": 0.3}
-    diverse = runs.execute("select", options).id
+    options = {"strategy": "ngram-perplexity", "diversity": how, "trade": 0.3}
+    diverse = selection(options).id
     assert runs.get(diverse).result()["score_run"] == runs.get(select).result()["score_run"]
     rows = selections.chosen(diverse).rows
     assert len(rows) == 40
-    pool = selections.scored(select).eligible(corpora.FLAGS)[:200]
-    assert set(rows) <= set(pool)
+    assert set(rows) <= set(selections.scored(select).eligible(corpora.FLAGS)[:200])
     assert set(rows) != set(selections.chosen(select).rows)
     assert selections.chosen(diverse, "15").rows.tolist() == rows[:15].tolist()
     assert sorted(selections.scored(diverse).order) == sorted(selections.scored(select).order)
@@ -336,7 +299,7 @@ def test_diversity_reorders_and_nothing_else(select: str, how: str) -> None:
     assert before == insights.health(select)
     assert after.variety != before.variety
     with pytest.raises(ConfigError, match="threshold"):
-        runs.execute("select", {**options, "budget": "threshold:9"})
+        selection({**options, "budget": "threshold:9"})
 
 
 def test_health_of_a_selection(select: str, seal: Seal) -> None:

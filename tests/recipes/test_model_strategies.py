@@ -152,7 +152,10 @@ def test_vectors_are_those_of_b1_and_of_b1_and_b2_side_by_side() -> None:
     np.testing.assert_allclose(np.load(run.artifacts / "scores.npy"), expected, atol=2e-3)
 
 
-def test_b1_never_reads_what_is_held_out(made: Names, seal: Seal, home: Path) -> None:
+def test_b1_never_reads_held_out_sentences_and_no_model_is_trained_twice(made: Names, seal: Seal, home: Path) -> None:
+    first = scoring(made["ner-selected"]).result()["made_by"]
+    for rank in ("density", "type-balanced", "rarity"):
+        assert scoring(select("ner-selected", options={"rank": rank}).id).result()["made_by"] == first
     seal([sentence(text, []) for text in TASK[:7]], "test", labelled=True)
     select("pseudo-perplexity", holdout=("test",))
     (read,) = config_of(runs.listed("pretrain")[0]).corpora
@@ -175,12 +178,6 @@ def test_folds_train_on_the_rest_and_count_out_of_fold(seal: Seal) -> None:
     scores = np.load(run.artifacts / "scores.npy")
     assert int(scores[-1]) == 1  # the two taggers that saw it found nothing in it and were not asked
     assert len(run.result()["made_by"]["tag"]) == 3
-
-
-def test_other_options_train_and_tag_nothing_again(made: Names) -> None:
-    first = scoring(made["ner-selected"]).result()["made_by"]
-    for rank in ("density", "type-balanced", "rarity"):
-        assert scoring(select("ner-selected", options={"rank": rank}).id).result()["made_by"] == first
 
 
 def test_what_is_missing_is_said_before_anything_is_trained() -> None:
@@ -221,28 +218,20 @@ def test_a_cancelled_scoring_goes_on_where_it_was(made: Names, monkeypatch: pyte
     assert len(runs.listed("pretrain")) == 1
 
 
-def test_spans_are_kept_and_counted(made: Names) -> None:
-    run = scoring(made["ner-selected"])
-    tagged = runs.get(run.result()["made_by"]["tag"][0])
-    spans = spans_of.read(tagged)
-    assert len(spans) == len(DOMAIN)
-    assert tagged.result()["entities"] == len(spans.records)
-    sentences = next(corpora.find("domain").batches())
-    expected = found_by_list(sentences, NAMES)
-    assert [spans.entities(row) for row in range(len(DOMAIN))] == [p.entities for p in expected]
-    scores = np.load(run.artifacts / "scores.npy")
-    assert np.floor(scores).astype(int).tolist() == [len(p.entities) for p in expected]
-
-
 def test_explore_shows_the_entities_that_were_found(made: Names) -> None:
     run, plain = runs.get(made["ner-selected"]), runs.get(made["random"])
     (tagged,) = entities.tag_runs(run.id)
     assert [tagged.id] == scoring(run.id).result()["made_by"]["tag"]
     assert [found.id for found in entities.tag_runs(plain.id)] == [tagged.id]  # the same D_C
     assert entities.entity_types(run.id) == ["PARTY", "THING"]
-    map_run = runs.execute("map", maps.options(run.id, sample=100, clusters=2)).id
     sentences = next(corpora.find("domain").batches())
     expected = [prediction.entities for prediction in found_by_list(sentences, NAMES)]
+    spans = spans_of.read(tagged)
+    assert tagged.result()["entities"] == len(spans.records)
+    assert [spans.entities(row) for row in range(len(spans))] == expected
+    scores = np.load(scoring(run.id).artifacts / "scores.npy")
+    assert np.floor(scores).astype(int).tolist() == [len(found) for found in expected]
+    map_run = runs.execute("map", maps.options(run.id, sample=100, clusters=2)).id
     found = maps.get(map_run)
     counts = entities.entity_counts(map_run, np.arange(len(found)))
     assert np.isnan(counts[: found.n_task]).all()
@@ -252,18 +241,10 @@ def test_explore_shows_the_entities_that_were_found(made: Names) -> None:
         why = insights.why(run.id, row)
         assert len(why.parts) == len(expected[row]) + 1
         assert why.total == pytest.approx(why.score, abs=1e-6)
-
-
-def test_a_cosine_by_b1_is_explained_by_b1s_vectors(made: Names) -> None:
-    for name in ("cos-mlm", "cos-mlm-ner"):
+    for name in ("cos-mlm", "cos-mlm-ner"):  # explained by the vectors of B1
         why = insights.why(made[name], 3)
         assert why.total == pytest.approx(why.score, abs=1e-3)
-        assert len(why.neighbours) == 5
-        assert len(why.parts) > 5
-
-
-def test_without_a_tagging_explore_shows_no_entities(made: Names) -> None:
-    for tagged in entities.tag_runs(made["random"]):
-        store().remove(tagged.id)
-    assert entities.tag_runs(made["random"]) == []
-    assert entities.with_entities(made["random"], 0) is None
+        assert (len(why.neighbours), len(why.parts) > 5) == (5, True)
+    store().remove(tagged.id)
+    assert entities.tag_runs(plain.id) == []
+    assert entities.with_entities(plain.id, 0) is None

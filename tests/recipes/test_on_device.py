@@ -62,13 +62,21 @@ def lock_of(home: Path, row: tuple[str, ...]) -> Lock:
     return Lock(home / "locks" / f"{row[0].lower()}.lock")
 
 
-def test_a_run_takes_the_first_free_card_and_says_which(
+def test_a_run_takes_the_first_free_card_waits_for_one_and_says_which(
     home: Path, driver: Driver, monkeypatch: pytest.MonkeyPatch, run_of: Callable[[Work], Run]
 ) -> None:
     driver.shows(H100, T4)
     seen_by_torch(monkeypatch)
-    elsewhere, both, masks = lock_of(home, H100), list[bool](), list[bool]()
-    assert elsewhere.acquire("another")
+    first, second = (lock_of(home, row) for row in (H100, T4))
+    assert first.acquire("another-run")
+    assert second.acquire("another-run")
+    waited, both, masks = list[str | None](), list[bool](), list[bool]()
+
+    def waiting(context: RunContext, run_id: str | None) -> None:
+        waited.append(run_id)
+        second.release()
+
+    monkeypatch.setattr(RunContext, "waiting", waiting)
     monkeypatch.setattr(transfer, "without_reading_masks", lambda: masks.append(True))
 
     def work(job: Job) -> None:
@@ -79,44 +87,25 @@ def test_a_run_takes_the_first_free_card_and_says_which(
 
     try:
         state = run_of(work).state()
+        assert waited == ["another-run", None]
+        monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
+        run_of(work)  # the second card is free now
     finally:
-        elsewhere.release()
-    assert both == [True, True]
-    assert masks  # which a card would be waited for at every batch
-    assert not lock_of(home, T4).held()
-    assert state.device == "cuda:0 NVIDIA H100, bf16"  # as torch calls what it sees
+        first.release()
+    assert waited == ["another-run", None]
+    assert both == [True] * 4
+    assert masks  # reading them would wait for the card at every batch
+    assert not second.held()
+    assert state.device == "cuda:0 NVIDIA H100, bf16"  # the name that torch gives to the visible card
     assert state.notes == ()
-    run_of(lambda job: on_device(job).__enter__() and None)  # the one that was taken is kept to, whatever is free
+    run_of(lambda job: on_device(job).__enter__() and None)  # a process keeps its first card
     assert os.environ["CUDA_VISIBLE_DEVICES"] == T4[0]
 
 
-def test_where_all_cards_are_taken_a_run_waits_for_any(
+def test_every_process_of_several_takes_its_own_card_or_fails(
     home: Path, driver: Driver, monkeypatch: pytest.MonkeyPatch, run_of: Callable[[Work], Run]
 ) -> None:
-    driver.shows(H100, T4)
-    seen_by_torch(monkeypatch)
-    held = [lock_of(home, row) for row in (H100, T4)]
-    assert all(lock.acquire("another-run") for lock in held)
-    waited: list[str | None] = []
-
-    def waiting(context: RunContext, run_id: str | None) -> None:
-        waited.append(run_id)
-        held[1].release()
-
-    monkeypatch.setattr(RunContext, "waiting", waiting)
-
-    def work(job: Job) -> None:
-        with on_device(job):
-            assert os.environ["CUDA_VISIBLE_DEVICES"] == T4[0]
-
-    run_of(work)
-    held[0].release()
-    assert waited == ["another-run", None]
-
-
-def test_every_process_of_several_takes_its_own_card(
-    home: Path, driver: Driver, monkeypatch: pytest.MonkeyPatch, run_of: Callable[[Work], Run]
-) -> None:
+    """A process on the CPU, or on another process's card, would delay all of them."""
     driver.shows(H100, T4)
     seen_by_torch(monkeypatch, ("NVIDIA H100", "Tesla T4"))
     monkeypatch.setenv("LOCAL_RANK", "1")
@@ -125,36 +114,19 @@ def test_every_process_of_several_takes_its_own_card(
         with on_device(job) as device:
             assert str(device) == "cuda:1"
             assert [lock_of(home, row).held() for row in (H100, T4)] == [False, True]
-            assert "CUDA_VISIBLE_DEVICES" not in os.environ  # the others are needed to reach each other
+            assert "CUDA_VISIBLE_DEVICES" not in os.environ  # processes reach each other through all cards
 
     assert run_of(work).state().device == "cuda:1 Tesla T4, bf16"
+    for number, asked in ("2", "auto"), ("0", "cuda:1"):
+        monkeypatch.setenv("LOCAL_RANK", number)
+        monkeypatch.setenv("WINNOW_DEVICE", asked)
+        words = f"process {number} is to take the GPU of that number, which is not to be"
+        with pytest.raises(ResourceError, match=words):
+            run_of(lambda job: on_device(job).__enter__() and None)
 
 
-def test_a_card_that_torch_cannot_use_is_hidden_from_it(
-    driver: Driver, monkeypatch: pytest.MonkeyPatch, run_of: Callable[[Work], Run]
-) -> None:
-    """The first would be `cuda:0` else."""
-    driver.shows(V100, T4)
-    seen_by_torch(monkeypatch)
-    run_of(lambda job: on_device(job).__enter__() and None)
-    assert os.environ["CUDA_VISIBLE_DEVICES"] == T4[0]
-
-
-@pytest.mark.parametrize(("rank", "asked"), [("2", "auto"), ("0", "cuda:1")])
-def test_a_process_of_several_that_gets_no_card_says_so(
-    driver: Driver, monkeypatch: pytest.MonkeyPatch, run_of: Callable[[Work], Run], rank: str, asked: str
-) -> None:
-    """On a processor, or on the card of another, it would hold up the others."""
-    driver.shows(H100, T4)
-    seen_by_torch(monkeypatch, ("NVIDIA H100", "Tesla T4"))
-    monkeypatch.setenv("LOCAL_RANK", rank)
-    monkeypatch.setenv("WINNOW_DEVICE", asked)
-    with pytest.raises(ResourceError, match=f"process {rank} is to take the GPU of that number, which is not to be"):
-        run_of(lambda job: on_device(job).__enter__() and None)
-
-
-def test_a_card_on_which_nothing_can_be_computed_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that is too old for this build is seen by torch, and fails at its first operation."""
+def test_a_card_whose_first_operation_fails_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Torch lists a card that is too old for its build."""
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     words = "CUDA error: no kernel image is available for execution on the device\nCUDA kernel errors might be"
 
@@ -165,14 +137,14 @@ def test_a_card_on_which_nothing_can_be_computed_is_none(monkeypatch: pytest.Mon
     monkeypatch.setattr(devices, "failure", devices.failure.__wrapped__)
     assert devices.pick_device() == torch.device("cpu")
     assert devices.failure(torch.device("cuda", 0)) == words.partition("\n")[0]
-    words = "CUDA out of memory. Tried to allocate 2 MiB"  # a full card is a card
+    words = "CUDA out of memory. Tried to allocate 2 MiB"  # a full card can be used later
     assert devices.pick_device() == torch.device("cuda", 0)
 
 
-def test_what_torch_cannot_use_leaves_the_processor_and_a_word(
+def test_a_run_notes_why_it_uses_the_cpu(
     home: Path, driver: Driver, monkeypatch: pytest.MonkeyPatch, run_of: Callable[[Work], Run]
 ) -> None:
-    """As here, where torch is built for processors; and where it is an old card whose first operation fails."""
+    """Torch may be built for CPUs, as here, or the card may be too old."""
     driver.shows(H100, torch=None)
 
     def work(job: Job) -> None:
@@ -194,8 +166,8 @@ def test_what_torch_cannot_use_leaves_the_processor_and_a_word(
         run_of(work)
 
 
-def test_a_lock_is_of_the_card_and_of_the_machine_not_of_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With CUDA_VISIBLE_DEVICES=3 the fourth card is cuda:0 as well, and a home may be shared by several machines."""
+def test_a_lock_names_the_card_or_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With CUDA_VISIBLE_DEVICES=3 the fourth card is cuda:0 as well, and several machines may share a home."""
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda card: SimpleNamespace(uuid="4d3bd9ea-0f"))
     card = cards.Card(uuid="GPU-4d3bd9ea-0f", name="", driver="", capability=None)
     assert devices.lock_of(torch.device("cuda", 0)) == card.lock == "gpu-4d3bd9ea-0f"  # with and without a driver
@@ -204,30 +176,27 @@ def test_a_lock_is_of_the_card_and_of_the_machine_not_of_a_number(monkeypatch: p
     assert cards.processor_lock() == "cpu-ward-3-clinic-example" != here
 
 
-def test_the_processor_may_be_asked_for(
+def test_a_run_may_ask_for_the_cpu(
     driver: Driver, monkeypatch: pytest.MonkeyPatch, run_of: Callable[[Work], Run]
 ) -> None:
     driver.shows(H100)
     seen_by_torch(monkeypatch)
     monkeypatch.setenv("WINNOW_DEVICE", "cpu")
-
-    def work(job: Job) -> None:
-        with on_device(job, "fp32") as device:
-            assert str(device) == "cpu"
-
-    state = run_of(work).state()
+    state = run_of(lambda job: on_device(job, "fp32").__enter__() and None).state()
     assert state.device == f"cpu ({torch.get_num_threads()} threads), fp32"
     assert state.notes == ()
-
-
-def test_a_card_without_bf16_is_told_what_it_trains_in(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
     seen_by_torch(monkeypatch, ["Tesla T4"])
     words = devices.in_words(torch.device("cuda"), torch.float16)
     assert words == "cuda:0 Tesla T4, fp16 (it has no bf16: training is in fp32)"
+    driver.shows(V100, T4)  # torch would call the V100, which it cannot use, cuda:0
+    monkeypatch.setenv("WINNOW_DEVICE", "auto")
+    seen_by_torch(monkeypatch)
+    run_of(lambda job: on_device(job).__enter__() and None)
+    assert os.environ["CUDA_VISIBLE_DEVICES"] == T4[0]
 
 
-def test_nothing_is_put_on_a_device_outside_of_it(home: Path, seal: Seal, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Else two runs share a card's memory while one of them waits for the other."""
+def test_no_model_takes_a_device_before_the_run_has_it(home: Path, seal: Seal, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise two runs would share a card's memory while one of them waits for the other."""
     fill(home)
     within, asked = list[bool](), Counter[str]()
 
@@ -253,31 +222,26 @@ def test_nothing_is_put_on_a_device_outside_of_it(home: Path, seal: Seal, monkey
         monkeypatch.setattr(module, "pick_device", pick_device)
     monkeypatch.setattr(pretrain, "announce", announce)
     monkeypatch.setattr(calibrate, "SECONDS", 0.0)
+    two_types = seal(labelled(24, 1), "two-types", labelled=True).fingerprint
     given = {"task": "task", "domain": "domain", "encoder": "tiny", "budget": "10"}
-    for strategy in ("classifier", "pseudo-perplexity"):
-        runs.execute("select", {**given, "strategy": strategy})
-    tagger = runs.execute("finetune", {**FAST, "train": "train", "dev": "dev", "seeds": (1,), "epochs": 1})
-    runs.execute("evaluate", {"model": tagger.id, "test": "test"})
-    runs.execute("predict", {"model": tagger.id, "corpus": "test"})
-    runs.execute("calibrate", {"encoder": "tiny", "task": "task", "train": "train"})
+    tagger = runs.execute("finetune", {**FAST, "train": "train", "dev": "dev", "seeds": (1,), "epochs": 1}).id
     few = {"encoder": "tiny", "folds": 2, "context_epochs": 1, "entity_epochs": 1}
-    two_types = seal(labelled(24, 1), "two-types", labelled=True)
-    runs.execute("difficulty", {"train": two_types.fingerprint, **few})
-    runs.execute("rank", {"train": two_types.fingerprint, "dev": two_types.fingerprint, "encoders": ("tiny",)})
+    for kind, options in (
+        ("select", {**given, "strategy": "classifier"}),
+        ("select", {**given, "strategy": "pseudo-perplexity"}),
+        ("evaluate", {"model": tagger, "test": "test"}),
+        ("predict", {"model": tagger, "corpus": "test"}),
+        ("calibrate", {"encoder": "tiny", "task": "task", "train": "train"}),
+        ("difficulty", {"train": two_types, **few}),
+        ("rank", {"train": two_types, "dev": two_types, "encoders": ("tiny",)}),
+    ):
+        runs.execute(kind, options)
     readers = ("classifier", "encoder", "mlm", "taggers", "word_states")
     assert asked.keys() == {f"core.models.{name}" for name in readers}
 
 
-def test_a_parent_says_what_its_children_run_on(seal: Seal) -> None:
-    train, dev = (seal(labelled(n, seed), f"l{seed}", labelled=True) for n, seed in ((24, 1), (12, 2)))
-    tuned = runs.execute("finetune", {**FAST, "train": train.fingerprint, "dev": dev.fingerprint, "seeds": (1,)})
-    state = runs.execute("predict", {"model": tuned.id, "corpus": dev.fingerprint}).state()
-    assert (state.device or "").startswith("cpu (")
-    assert state.machine == cards.processor()
-
-
 def test_memory_is_given_back_after_each_seed(seal: Seal, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A tagger and its Trainer refer to themselves: only a collection lets go of the weights."""
+    """A tagger and its Trainer refer to each other, so that only a collection frees the weights."""
     train, dev = (seal(labelled(n, seed), f"l{seed}", labelled=True) for n, seed in ((24, 1), (12, 2)))
     taggers: list[weakref.ref[Tagger]] = []
     alive: list[int] = []
@@ -292,31 +256,31 @@ def test_memory_is_given_back_after_each_seed(seal: Seal, monkeypatch: pytest.Mo
     options = {**FAST, "train": train.fingerprint, "dev": dev.fingerprint, "seeds": (1, 2), "epochs": 1}
     gc.disable()
     try:
-        runs.execute("finetune", options)
+        tuned = runs.execute("finetune", options)
     finally:
         gc.enable()
     assert alive == [0, 0]
     assert taggers[-1]() is None
-
-
-def test_a_card_s_memory_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    called: list[str] = []
-    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
-    for name in ("empty_cache", "reset_peak_memory_stats"):
-        monkeypatch.setattr(torch.cuda, name, lambda name=name: called.append(name))
-    release_memory()
-    assert called == ["empty_cache", "reset_peak_memory_stats"]
+    state = runs.execute("predict", {"model": tuned.id, "corpus": dev.fingerprint}).state()
+    assert (state.device or "").startswith("cpu (")  # that of its child run
+    assert state.machine == cards.processor()
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="Another C library gives back by itself or not at all.")
-def test_the_machine_s_memory_is_given_back_too() -> None:
-    """Between batches of ever other sizes holes are left, which malloc keeps."""
+def test_memory_of_the_machine_and_of_a_card_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Batches of different sizes leave holes, which malloc keeps."""
     held = [b"x" * 100_000 for _ in range(2_000)]
     del held[::2], held[::2], held[::2]
     before = psutil.Process().memory_info().rss
     release_memory()
     assert before - psutil.Process().memory_info().rss > 100_000_000
     assert held
+    called: list[str] = []
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    for name in ("empty_cache", "reset_peak_memory_stats"):
+        monkeypatch.setattr(torch.cuda, name, lambda name=name: called.append(name))
+    release_memory()
+    assert called == ["empty_cache", "reset_peak_memory_stats"]
 
 
 def test_a_speed_seen_on_another_device_is_no_estimate(
@@ -341,8 +305,8 @@ def test_a_speed_seen_on_another_device_is_no_estimate(
     assert timed.settled().machine == "NVIDIA H100"
 
 
-def test_processes_wait_for_each_other_as_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """They meet once each has its card, which another run may have until tomorrow."""
+def test_processes_wait_long_for_each_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They meet when each has its card, which another run may hold until tomorrow."""
     patience: list[timedelta] = []
 
     def meet(cpu: bool, timeout: timedelta) -> None:
@@ -355,9 +319,6 @@ def test_processes_wait_for_each_other_as_long(tmp_path: Path, monkeypatch: pyte
     with pytest.raises(Cancelled):
         mlm_training.pretrain(lm, SimpleNamespace(), settings, folder=tmp_path, report=Silent())  # type: ignore[arg-type]
     assert patience == [ranks.PATIENCE]
-
-
-def test_other_processes_wait_longer_for_the_first_than_a_store_does(monkeypatch: pytest.MonkeyPatch) -> None:
     first = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
     monkeypatch.setenv("MASTER_ADDR", "127.0.0.1")
     monkeypatch.setenv("MASTER_PORT", str(first.port))

@@ -4,7 +4,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pytest
@@ -60,20 +60,15 @@ def test_a_folder_that_loads_elsewhere_with_a_card(seal: Seal) -> None:
     assert {"loss", "learning_rate", "dev_loss_task", "dev_loss_general", "tokens_per_second"} <= set(metrics)
 
 
-def test_held_out_sentences_are_not_trained_on(seal: Seal) -> None:
-    made = run(seal(TEXTS[:40], "T"), heldout_task=seal(TEXTS[30:50], "H").fingerprint, max_steps=1)
-    assert made.result()["sentences"] == 30
+def test_held_out_sentences_are_not_trained_on_and_one_corpus_is_enough(seal: Seal) -> None:
     made = run(seal(TEXTS, "all"), holdout=(seal(LEAKS, "test").fingerprint,), max_steps=1)
-    assert made.result()["sentences"] == 115 - 6  # 5% of what is left are held out for the dev loss
+    assert made.result()["sentences"] == 115 - 6  # 5% of the rest are held out for the dev loss
     assert "5 sentences of all are in held-out data" in notes(made)
-
-
-def test_one_corpus(seal: Seal) -> None:
     light: dict[str, Any] = {"lora": 4, "checkpointing": True}
     held = seal(TEXTS[30:50], "H").fingerprint
     made = run(seal(TEXTS[:40], "T"), heldout_task=held, max_steps=1, max_length=16, **light)
     assert "forgetting is not measured" in notes(made)
-    assert made.result()["sentences"] == 30  # and the rows that they are read in are more
+    assert made.result()["sentences"] == 30  # they are read in more rows
     rows = sum(-(-3 * len(text.split()) // 14) for text in TEXTS[:30])
     assert f"Each epoch reads {rows} rows" in notes(made)
     assert made.result()["epochs"] == round(1 / -(-rows // 16), 2)
@@ -101,27 +96,25 @@ def test_balance(balance: Any, task: int, others: int) -> None:
     assert (draw(1) == epochs[1]).all()
 
 
-def test_presets() -> None:
-    presets: list[tuple[Literal["paper", "quick"], int, float]] = [("paper", 5, 5e-5), ("quick", 4, 1e-4)]
-    for preset, epochs, rate in presets:
-        found = PretrainConfig(corpora=("x",), init="tiny", preset=preset).settled()
-        assert (found.epochs, found.learning_rate) == (epochs, rate)
-    assert PretrainConfig(corpora=("x",), init="tiny", epochs=2).settled().epochs == 2
-    assert MlmSettings(preset="custom").filled() == MlmSettings.paper().model_copy(update={"preset": "custom"})
-
-
 def test_steps_are_those_of_whole_epochs_but_for_a_limit() -> None:
-    """2,000 batches of 64 an epoch; a `quick` training ends before, unless told by how much it is to read."""
+    """2,000 batches of 64 per epoch; `quick` ends before, unless it is told how much to read."""
     steps = {
-        "quick": MlmSettings.quick(),
-        "pieces": MlmSettings(max_pieces=10**9),
-        "steps": MlmSettings(max_steps=9000),
-        "paper": MlmSettings.paper(),
-        "own": MlmSettings(preset="custom", epochs=2, batch_size=32),
+        MlmSettings.quick(): 1500,
+        MlmSettings(max_pieces=10**9): 8000,
+        MlmSettings(max_steps=9000): 9000,
+        MlmSettings.paper(): 10_000,
+        MlmSettings(preset="custom", epochs=2, batch_size=32): 8000,
     }
-    counted = {name: settings.steps(128_000) for name, settings in steps.items()}
-    assert counted == {"quick": 1500, "pieces": 8000, "steps": 9000, "paper": 10_000, "own": 8000}
+    for settings, n in steps.items():
+        assert settings.steps(128_000) == n
     assert MlmSettings.quick().steps(65) == 8
+    for preset, epochs, rate in ("paper", 5, 5e-5), ("quick", 4, 1e-4):
+        found = PretrainConfig.parse({"corpora": ("x",), "init": "tiny", "preset": preset}).settled()
+        assert isinstance(found, PretrainConfig)
+        assert (found.epochs, found.learning_rate) == (epochs, rate)
+    given = PretrainConfig(corpora=("x",), init="tiny", epochs=2).settled()
+    assert given.epochs == 2
+    assert MlmSettings(preset="custom").filled() == MlmSettings.paper().model_copy(update={"preset": "custom"})
 
 
 @pytest.mark.full

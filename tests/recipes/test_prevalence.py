@@ -1,13 +1,11 @@
 """How many sentences of D_C are like T_C's: counted, on the command line, again after a kill, and refused."""
 
 import json
-from collections.abc import Callable
-from pathlib import Path
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from core.corpora.corpus import Corpus
 from core.facade import prevalence, runs
 from core.facade.errors import CorpusError
 from core.reporter import Silent
@@ -15,25 +13,22 @@ from core.results import Role
 from core.selection.base import Batch, Source
 from core.selection.strategies.classifier import ClassifierOptions
 from core.selection.strategies.cross_fitted import CrossFitted
-from tests.conftest import Command
+from tests.conftest import Command, Seal
 from tests.planted import bag_vectors, contracts, kitchen
 
-Seal = Callable[..., Corpus]
-GIVEN = {"task": "task", "domain": "domain", "encoder": "tiny"}
 
-
-def counted() -> str:
-    """Count in a run; return its id."""
-    return runs.execute("prevalence", GIVEN).id
+def counted(task: list[str], domain: list[str], seal: Seal) -> tuple[str, prevalence.PrevalenceResult]:
+    """Count in a run; return its id and result."""
+    given = {"task": seal(task, "task").fingerprint, "domain": seal(domain, "domain").fingerprint, "encoder": "tiny"}
+    run_id = runs.execute("prevalence", given).id
+    return run_id, prevalence.result(run_id)
 
 
 @pytest.mark.parametrize("planted", [0, 60, pytest.param(150, marks=pytest.mark.full)])
-def test_what_is_planted_is_counted_and_said(home: Path, seal: Seal, command: Command, planted: int) -> None:
-    seal(contracts(200, seed=1), "task")
-    others = [text for text in contracts(500, seed=2) if text not in set(contracts(200, seed=1))]
-    seal([*others[:planted], *kitchen(600)], "domain")
-    run_id = counted()
-    found = prevalence.result(run_id)
+def test_what_is_planted_is_counted_and_said(seal: Seal, command: Command, planted: int) -> None:
+    task = contracts(200, seed=1)
+    others = [text for text in contracts(500, seed=2) if text not in set(task)]
+    run_id, found = counted(task, [*others[:planted], *kitchen(600)], seal)
     assert found.about == pytest.approx(planted, rel=0.2, abs=5)
     assert found.low <= planted <= found.high
     assert (found.task, found.domain) == (200, planted + 600)
@@ -43,21 +38,6 @@ def test_what_is_planted_is_counted_and_said(home: Path, seal: Seal, command: Co
     assert (told["run"], told["low"], told["about"], told["high"]) == (run_id, found.low, found.about, found.high)
     assert {"task", "domain", "quantiles"} <= told.keys()
     assert prevalence.in_words(found) in command(*words)[1]
-
-
-def test_a_sentence_counts_once(home: Path, seal: Seal) -> None:
-    seal(contracts(100, seed=1), "task")
-    seal([*contracts(100, seed=1)[:50] * 4, *kitchen(400)], "domain")
-    found = prevalence.result(counted())
-    assert found.domain == 450
-    assert found.high < 100
-
-
-def test_few_sentences_tell_nothing(home: Path, seal: Seal) -> None:
-    seal(contracts(19, seed=1), "task")
-    seal(kitchen(100), "domain")
-    with pytest.raises(CorpusError, match=r"task: 19 different sentences are too few.*give 20 or more"):
-        counted()
 
 
 def test_no_model_scores_what_it_saw(seal: Seal) -> None:
@@ -92,17 +72,24 @@ def documents(n: int, seed: int) -> list[str]:
     return named
 
 
-def test_sentences_of_one_document_do_not_vouch_for_each_other(home: Path, seal: Seal) -> None:
-    seal(documents(300, seed=1), "task")
-    seal([*documents(100, seed=2), *kitchen(600)], "domain")
-    found = prevalence.result(counted())
+def test_equal_sentences_count_once_and_few_are_refused(seal: Seal) -> None:
+    task = contracts(100, seed=1)
+    _, found = counted(task, [*task[:50] * 4, *kitchen(400)], seal)
+    assert found.domain == 450
+    assert found.high < 100
+    with pytest.raises(CorpusError, match=r"task.*: 19 different sentences are too few.*give 20 or more"):
+        counted(task[:19], kitchen(100), seal)
+
+
+def test_sentences_of_one_document_do_not_vouch_for_each_other(seal: Seal) -> None:
+    _, found = counted(documents(300, seed=1), [*documents(100, seed=2), *kitchen(600)], seal)
     assert found.about == pytest.approx(100, rel=0.2)
 
 
 def test_an_experiment_is_told_beforehand_what_there_is_and_what_it_asks_for(
-    home: Path, seal: Seal, monkeypatch: pytest.MonkeyPatch
+    seal: Seal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = prevalence.PrevalenceResult(low=8, about=9, high=11, task=40, domain=60, quantiles=[])
+    found = prevalence.PrevalenceResult(low=800, about=900, high=1100, task=400, domain=40_000, quantiles=[])
     domain = seal([f"sentence {i}" for i in range(60)], "domain").fingerprint
     assert prevalence.before({"task": "t", "domain": domain, "budgets": ("20",)}) == ""
     monkeypatch.setattr(prevalence, "counted", lambda task, of: found if (task, of) == ("t", domain) else None)
@@ -110,16 +97,10 @@ def test_an_experiment_is_told_beforehand_what_there_is_and_what_it_asks_for(
         words = prevalence.before({"task": "t", "domain": domain, "budgets": budgets})
         assert words == prevalence.in_words(found, asked), budgets
     assert prevalence.before({"train": "l", "domain": domain, "cross": True, "budgets": ("20",)}) == ""
-
-
-def test_in_words() -> None:
-    found = prevalence.PrevalenceResult(low=800, about=900, high=1100, task=400, domain=40_000, quantiles=[])
-    assert prevalence.in_words(found, 5000) == (
-        "About 900 of the domain corpus's 40,000 distinct sentences are like your task's (800 to 1,100); you ask for 5,000."
-    )
+    words = "About 900 of the domain corpus's 40,000 distinct sentences are like your task's (800 to 1,100); "
+    assert prevalence.in_words(found, 5000) == f"{words}you ask for 5,000."
     assert prevalence.budget(found) == "900"
-    none = prevalence.PrevalenceResult(low=0, about=0, high=7, task=400, domain=40_000, quantiles=[])
-    assert prevalence.in_words(none).startswith(
-        "Next to none of the domain corpus's 40,000 distinct sentences, 7 at most,"
-    )
+    none = replace(found, low=0, about=0, high=7)
+    words = "Next to none of the domain corpus's 40,000 distinct sentences, 7 at most,"
+    assert prevalence.in_words(none).startswith(words)
     assert prevalence.budget(none) is None

@@ -1,28 +1,33 @@
-"""`skl` and `assist` from corpora to what is kept, written and trained on."""
+"""`skl` and `assist` from corpora to kept sentences, files and trained arms, and refusals before the first training."""
 
 import csv
 import io
 import json
+import math
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
 from core.artifacts.assist import AssistRow
-from core.cli.main import main
 from core.corpora import readers
 from core.corpora.corpus import Corpus
-from core.errors import ConfigError, CorpusError, PathError
+from core.errors import ConfigError, CorpusError, PathError, WinnowError
 from core.facade import assisting, runs
 from core.facade import corpora as facade_corpora
 from core.facade.assisting import Kept
 from core.measures import skl
+from core.models.taggers import load_tagger
 from core.recipes.assist import _table
 from core.runs import Run
+from core.stats.bootstrap import Resampled
+from core.stats.verdict import by_holm
 from core.text.sentence import Sentence
-from tests.conftest import Seal, entities_of, sentence
+from tests.conftest import Command, Seal, entities_of, sentence
 
 HOME = [
     sentence("Jordan plays for Chicago tonight .", [(0, 1, "PER"), (3, 4, "ORG")]),
@@ -112,20 +117,17 @@ def test_the_drift_table_is_filtered_and_leaves_as_a_harmless_file(seal: Seal) -
         ([sentence("Ada came .", [(0, 1, "person")])], "shares no type with home"),
         ([sentence("Zoe came .", [(0, 1, "PER")])], "shares no entity with home"),
         ([sentence("Ada came .", [])], "holds no entity"),
+        ([sentence("Ada came .")], "is not labelled"),
     ],
 )
 def test_nothing_to_compare_is_one_sentence(seal: Seal, theirs: list[Sentence], words: str) -> None:
+    other = seal(theirs, "theirs", labelled=theirs[0].entities is not None)
     with pytest.raises(CorpusError, match=words) as caught:
-        found((seal(HOME, "home", labelled=True), seal(theirs, "theirs", labelled=True)))
+        found((seal(HOME, "home", labelled=True), other))
     assert "\n" not in str(caught.value)
 
 
-def test_an_unlabelled_corpus_cannot_assist(seal: Seal) -> None:
-    with pytest.raises(CorpusError, match="plain: is not labelled"):
-        found((seal(HOME, "home", labelled=True), seal(["Ada came ."], "plain")))
-
-
-def test_types_of_one_corpus_are_told_unless_mapped(seal: Seal) -> None:
+def test_types_of_one_corpus_are_noted_unless_mapped(seal: Seal, tmp_path: Path) -> None:
     theirs = seal([sentence("Ada of Oslo", [(0, 1, "PER"), (2, 3, "GPE")])], "theirs", labelled=True)
     mine = seal(HOME, "home", labelled=True)
     run = found((mine, theirs))
@@ -133,9 +135,6 @@ def test_types_of_one_corpus_are_told_unless_mapped(seal: Seal) -> None:
     assert any("GPE: only theirs" in note for note in runs.state(run.id).notes)
     mapped = found((mine, theirs), type_map=("GPE=LOC", "ORG="))
     assert mapped.result()["types_of_one_corpus"] == {}
-
-
-def test_a_map_file_may_be_given(tmp_path: Path) -> None:
     path = tmp_path / "types"
     path.write_text("# theirs = ours\nPER = person\n\nMISC=\n")
     assert skl.parse_map(assisting.read_type_map(path)) == {"PER": "person", "MISC": ""}
@@ -143,55 +142,32 @@ def test_a_map_file_may_be_given(tmp_path: Path) -> None:
         assisting.read_type_map(tmp_path / "gone")
 
 
-def test_the_command_says_what_it_kept(corpora: Pair, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["skl", "--primary", "home", "--assisting", "away", "--threshold", "1", "--json"]
-    main.main(
-        [*words, "--output", str(tmp_path / "kept.conll"), "--drift", str(tmp_path / "d.csv")], standalone_mode=False
-    )
-    told = json.loads(capsys.readouterr().out)
-    assert {key: told[key] for key in ("kept", "of", "overlapping", "threshold")} == {
-        "kept": 3,
-        "of": 5,
-        "overlapping": 4,
-        "threshold": 1.0,
-    }
-    assert Path(told["output"]).read_text().count("\n\n") == 3
-    assert (tmp_path / "d.csv").exists()
-
-
-@pytest.mark.parametrize("threshold", ["inf", "nan", "0"])
-def test_a_threshold_that_is_none_is_told_before_the_run(corpora: Pair, threshold: str) -> None:
-    words = ["skl", "--primary", "home", "--assisting", "away", "--threshold", threshold, "--json"]
-    with pytest.raises(ConfigError, match="must be a number above 0"):
-        main.main(words, standalone_mode=False)
+def test_the_command_says_what_it_kept(corpora: Pair, tmp_path: Path, command: Command) -> None:
+    words = ("skl", "--primary", "home", "--assisting", "away", "--json", "--threshold")
+    for threshold in ("inf", "nan", "0"):
+        code, _, err = command(*words, threshold)
+        assert (code, "must be a number above 0" in err) == (2, True)
     assert not runs.listed()
+    kept, drift = tmp_path / "kept.conll", tmp_path / "new" / "d.csv"
+    told = json.loads(command(*words, 1, "--output", kept, "--drift", drift)[1])
+    assert [told[key] for key in ("kept", "of", "overlapping", "threshold")] == [3, 5, 4, 1.0]
+    assert Path(told["output"]).read_text().count("\n\n") == 3
+    assert drift.read_bytes()
+    code, _, err = command(*words, 1, "--drift", kept / "d.csv")
+    assert (code, "cannot be written" in err) == (2, True)
 
 
-def test_the_drift_table_makes_its_folder_or_says_why_not(corpora: Pair, tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("no folder")
-    words = ["skl", "--primary", "home", "--assisting", "away", "--json", "--drift"]
-    main.main([*words, str(tmp_path / "new" / "d.csv")], standalone_mode=False)
-    assert (tmp_path / "new" / "d.csv").read_bytes()
-    with pytest.raises(PathError, match="cannot be written"):
-        main.main([*words, str(tmp_path / "file" / "d.csv")], standalone_mode=False)
-
-
-def test_dev_chooses_and_test_does_not() -> None:
+def test_dev_chooses_the_threshold_and_test_does_not() -> None:
     def row(arm: str, threshold: float | None, dev: float, test: float) -> AssistRow:
-        return AssistRow(
-            arm=arm,
-            share="none" if arm == "monolingual" else "all",
-            threshold=threshold,
-            kept=1,
-            dev=[dev] * 2,
-            dev_mean=dev,
-            test=[test, test + 1],
-            mean=test + 0.5,
-            sd=0.7,
-            run=arm,
-            steps=1,
-            passes=1.0,
-        )
+        share = "none" if arm == "monolingual" else "all"
+        f1s: dict[str, Any] = {
+            "dev": [dev] * 2,
+            "dev_mean": dev,
+            "test": [test, test + 1],
+            "mean": test + 0.5,
+            "sd": 0.7,
+        }
+        return AssistRow(arm=arm, share=share, threshold=threshold, kept=1, run=arm, steps=1, passes=1.0, **f1s)
 
     rows = [
         row("monolingual", 0.0, 99, 20),
@@ -229,28 +205,20 @@ def test_a_sweep_trains_every_arm_once(corpora: Pair, seal: Seal, share: str, un
     assert "the dev set chose the threshold" in assisting.in_words(table)
 
 
-def test_an_encoder_takes_assisting_sentences_of_its_own_types_alone(corpora: Pair, seal: Seal) -> None:
-    base = {"train": corpora[0].fingerprint, "dev": corpora[0].fingerprint, "init": "tiny", "seeds": (1,), "epochs": 1}
-    run = runs.execute("finetune", {**base, "assisting": corpora[1].fingerprint})
-    assert run.result()["epochs"] == [1]
-    odd = seal([sentence("Oslo", [(0, 1, "GPE")])], "odd", labelled=True)
-    with pytest.raises(ConfigError, match="GPE is no type"):
-        runs.execute("finetune", {**base, "assisting": odd.fingerprint})
+def test_an_encoder_borrows_sentences(corpora: Pair) -> None:
+    home, away = (corpus.fingerprint for corpus in corpora)
+    options = {"train": home, "dev": home, "assisting": away, "init": "tiny", "seeds": (1,), "epochs": 1}
+    assert runs.execute("finetune", options).result()["epochs"] == [1]
 
 
 @pytest.mark.real
 def test_music_and_news_disagree_where_a_reader_would(real_data: Path, home: Path) -> None:
-    for name, path in (("music", "crossner-music/train.conll"), ("news", "conll2003/train.conll")):
-        runs.execute("add", {"path": str(real_data / path), "name": name, "scheme": "iob2"})
-    pairs = ("PER=person", "ORG=organisation", "LOC=location", "MISC=misc")
-    run = runs.execute(
-        "skl",
-        {
-            "primary": facade_corpora.find("music").fingerprint,
-            "assisting": facade_corpora.find("news").fingerprint,
-            "type_map": pairs,
-        },
+    music, news = (
+        runs.execute("add", {"path": str(real_data / path), "scheme": "iob2"}).result()["corpus"]
+        for path in ("crossner-music/train.conll", "conll2003/train.conll")
     )
+    pairs = ("PER=person", "ORG=organisation", "LOC=location", "MISC=misc")
+    run = runs.execute("skl", {"primary": music, "assisting": news, "type_map": pairs})
     rows = {row.entity: row for row in assisting.drift(run.id)}
     for entity, here, there in (
         ("celtic", "musicgenre", "organisation"),
@@ -259,6 +227,141 @@ def test_music_and_news_disagree_where_a_reader_would(real_data: Path, home: Pat
         ("athletics", "event", "organisation"),
     ):
         assert rows[entity].skl > 9
-        assert rows[entity].primary.split()[0] == here
-        assert rows[entity].assisting.split()[0] == there
+        assert (rows[entity].primary.split()[0], rows[entity].assisting.split()[0]) == (here, there)
     assert np.isfinite([row.skl for row in rows.values()]).all()
+
+
+DEV = sentence("Ada sang in Oslo last night again .", [(0, 1, "PER"), (3, 4, "LOC")])
+TEST = sentence("Jordan left Rome in a hurry today .", [(0, 1, "PER"), (2, 3, "LOC")])
+SMALL = {"seeds": (1,), "hidden": 4, "epochs": 2}
+
+
+@pytest.fixture
+def given(seal: Seal) -> dict[str, str]:
+    """Corpora whose assisting one holds a dev and a test sentence."""
+    return {
+        "primary": seal(HOME, "home", labelled=True).fingerprint,
+        "assisting": seal([*AWAY, DEV, TEST], "away", labelled=True).fingerprint,
+        "dev": seal([DEV], "dev", labelled=True).fingerprint,
+        "test": seal([TEST], "test", labelled=True).fingerprint,
+    }
+
+
+def swept(given: Mapping[str, object], **options: object) -> Run:
+    return runs.execute("assist", {**given, **SMALL, "thresholds": (9.5,), **options})
+
+
+def refused(given: Mapping[str, str], words: str, error: type[WinnowError] = ConfigError, **options: object) -> None:
+    """Before anything is trained."""
+    with pytest.raises(error, match=words):
+        swept(given, **options)
+    assert not runs.listed("finetune")
+
+
+def borrowed(row: Mapping[str, str]) -> set[str]:
+    """The ids of the sentences that an arm borrowed."""
+    corpus = facade_corpora.find(runs.get(row["run"]).manifest.config["assisting"])
+    return {s.id for block in corpus.batches() for s in block}
+
+
+def test_a_borrowed_corpus_keeps_its_name_and_renamed_types_make_another(
+    given: dict[str, str], seal: Seal, untrained: None
+) -> None:
+    theirs = seal(AWAY, "theirs", labelled=True)
+    rows = swept({**given, "assisting": theirs.fingerprint}).result()["rows"]
+    assert {runs.get(row["run"]).manifest.config["assisting"] for row in rows[1:]} == {theirs.fingerprint}
+    assert facade_corpora.find("theirs").fingerprint == theirs.fingerprint
+    more = seal([*AWAY, sentence("Oslo", [(0, 1, "GPE")])], "more", labelled=True)
+    rows = swept({**given, "assisting": more.fingerprint}, type_map=("GPE=LOC",)).result()["rows"]
+    kept = facade_corpora.find(runs.get(rows[-1]["run"]).manifest.config["assisting"])
+    assert (kept.types, len(kept)) == ({"LOC": 6, "PER": 2}, 6)
+    assert facade_corpora.find(more.fingerprint).name == "more"
+
+
+def test_no_arm_learns_from_dev_or_test_and_the_page_finds_the_sweep(given: dict[str, str], untrained: None) -> None:
+    looked = runs.execute("skl", {name: given[name] for name in ("primary", "assisting")})
+    run = swept(given)
+    assert [row["kept"] for row in run.result()["rows"]] == [0, 5, 5]
+    assert all(borrowed(row) == {s.id for s in AWAY} for row in run.result()["rows"][1:])
+    assert [found.id for found in assisting.sweeps(looked.id)] == [run.id]
+    assert swept(given, type_map=("ORG=",)).state().state == "succeeded"  # a type left out of the comparison
+
+
+def test_what_cannot_be_trained_on_is_refused_before_the_first_training(given: dict[str, str], seal: Seal) -> None:
+    drifting = seal([AWAY[0], AWAY[3]], "drifting", labelled=True).fingerprint
+    bare = seal([AWAY[0], sentence("It rained .", [])], "bare", labelled=True).fingerprint
+    odd = seal([*AWAY, sentence("Oslo", [(0, 1, "GPE")])], "odd", labelled=True).fingerprint
+    none = r"no sentence has a symmetric KL divergence \(SKL\) below 0.01"
+    refused({**given, "assisting": drifting}, none, thresholds=(0.01, 9.5))
+    refused({**given, "assisting": bare}, "holds no labelled entity.*higher threshold", CorpusError, thresholds=(1,))
+    refused({**given, "assisting": odd}, "GPE is no type", network="encoder", init="tiny", hidden=None)
+    refused({**given, "assisting": given["test"]}, "give a corpus with sentences of its own", CorpusError)
+    for limit in (math.inf, math.nan, 0.0):
+        refused(given, "must be numbers above 0", thresholds=(1.0, limit))
+    refused(given, "paper is how Murthy et al. 2018 trained their charcnn", preset="paper", network="bilstm")
+    for pairs in ("PER=person",), ("ORG=LOC", "LOC=ORG"):
+        runs.execute("skl", {"primary": given["primary"], "assisting": given["assisting"], "type_map": pairs})
+        refused(given, "renames what home itself says", type_map=pairs)
+
+
+def test_all_arms_make_the_same_steps_and_one_borrows_as_many_sentences_at_random(
+    given: dict[str, str], untrained: None
+) -> None:
+    """The only threshold keeps three of five sentences."""
+    run = swept(given, thresholds=(1,), hidden=None, seeds=(1, 2))
+    rows = run.result()["rows"]
+    assert [(row["arm"], row["kept"]) for row in rows] == [("monolingual", 0), ("skl:1", 3), ("all", 5), ("random", 3)]
+    assert {(row["steps"], row["passes"]) for row in rows} == {(2, 2.0)}  # 3 sentences, 16 a step, 2 epochs
+    configs = [runs.get(name).manifest.config for row in rows for name in row["runs"]]
+    assert {config["hidden"] for config in configs} == {400}
+    draws = configs[3:]
+    assert [config["seeds"] for config in draws] == [[1], [2], [1]]  # three draws at least
+    assert len({config["assisting"] for config in draws}) > 1
+    table = assisting.swept(run.id).tables[0]
+    assert set(table.verdicts) == {"all", "monolingual", "random"}
+    assert table.random == pytest.approx(np.mean(rows[3]["test"]))
+    assert table.random is not None
+    assert table.verdicts["random"].delta == pytest.approx(table.skl - table.random, abs=0.01)
+    assert "beside as many at random (" in assisting.in_words(table)
+
+
+def test_the_paper_preset_takes_one_sentence_per_step_from_each_corpus_in_turn(
+    given: dict[str, str], seal: Seal, untrained: None
+) -> None:
+    own, other = (seal([sentence(text)] * 5, text).fingerprint for text in ("Ada won", "Lena vant"))
+    learnt = {"vectors": own, "assisting_vectors": other, "skipgram": {"dimension": 3}}
+    rows = swept(given, preset="paper", thresholds=(9.5,), **learnt).result()["rows"]
+    alone, config = (runs.get(rows[i]["run"]).manifest.config for i in (0, 1))
+    assert {name: config[name] for name in learnt} == learnt
+    assert (alone["vectors"], alone.get("assisting_vectors", "")) == (own, "")
+    assert (config["in_turn"], config["head"], config["patience"], config["hidden"]) == (True, "memm", None, 4)
+    assert runs.get(rows[1]["run"]).result()["settings"]["batch_size"] == 1
+    assert [row["steps"] for row in rows] == [6, 20, 20]
+    assert [row["passes"] for row in rows] == pytest.approx([2.0, 3.3, 3.3])
+
+
+def test_words_go_by_holm_over_the_shares(
+    given: dict[str, str], monkeypatch: pytest.MonkeyPatch, untrained: None
+) -> None:
+    """Each comparison is one family, with a test a share."""
+    families = list[tuple[str, ...]]()
+
+    def watched(pairs: Mapping[str, Resampled]) -> object:
+        families.append(tuple(pairs))
+        return by_holm(pairs)
+
+    monkeypatch.setattr("core.recipes.assist.by_holm", watched)
+    swept(given, shares=("all", "sub-word"))
+    assert families == [("all", "sub-word"), ("all", "sub-word"), ()]  # the threshold keeps all: nothing at random
+
+
+def test_every_threshold_trains_the_same_layers(given: dict[str, str], seal: Seal) -> None:
+    """The sentences below a threshold may lack a type, or have only types that the primary corpus lacks."""
+    for extra, layer in (("LOC", None), ("GPE", ("GPE", "LOC", "ORG", "PER"))):
+        odd = sentence("Talks in Chicago ended .", [(2, 3, extra)])
+        theirs = seal([*AWAY, odd, sentence("Acme grew .", [(0, 1, "ORG")])], f"with {extra}", labelled=True)
+        rows = swept({**given, "assisting": theirs.fingerprint}, thresholds=(1, 9.5)).result()["rows"][1:]
+        assert len(rows) >= 3
+        for row in rows:
+            tagger = load_tagger(runs.get(row["run"]).artifacts / "model", device="cpu")
+            assert tagger.assisting_types == layer
