@@ -9,29 +9,20 @@ import time
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from random import Random
-from socket import gethostname
 
 import psutil
 import pytest
 
 from core import cards
-from core.corpora import edit_similarity, hygiene, near
-from core.corpora.hygiene import Audit
-from core.errors import Cancelled, ModelError, ResourceError
-from core.facade import runs
+from core.errors import Cancelled, ModelError
 from core.facade.cluster import checked
 from core.recipes.parts.works import EmbedWork
-from core.reporter import Silent
-from core.runs.context import RunContext
 from core.runs.executors import checkup, engine, on_ray
 from core.runs.store import Run
 from core.runs.versions import versions
 from core.runs.where import Where
 from tests.clusters import token, two_nodes
 from tests.conftest import ROOT, Seal
-from tests.corpora.test_hygiene import sentences, variants
-from tests.fake_cards import H100, T4, Driver
 from tests.patience import until
 from tests.runs.works import Squares, begun, made
 
@@ -105,27 +96,6 @@ def test_a_node_that_is_killed_is_done_without_and_named(home: Path) -> None:
     assert N // SIZE <= sum(node.chunks for node in nodes) <= N // SIZE + 2
 
 
-def test_a_node_that_stands_still_is_not_waited_for(home: Path) -> None:
-    expected = squares(begun(home, "local"), "local")
-    run = begun(home, "still")
-    with token(), two_nodes() as (cluster, second):
-
-        def stop() -> None:
-            until(lambda: len(list(run.path.glob("pausing-*"))) == 2, "each worker is at a chunk")
-            second.freeze()
-            (run.path / "go on").touch()
-
-        stopper = threading.Thread(target=stop)
-        stopper.start()
-        assert squares(run, cluster, "still") == expected
-        stopper.join()
-        pids = [int(path.name.removeprefix("pausing-")) for path in run.path.glob("pausing-*")]
-        still = [pid for pid in pids if psutil.pid_exists(pid) and psutil.Process(pid).status() == "stopped"]
-        assert len(still) == 1  # and nobody has woken it
-        assert not any(node.gone or node.lost for node in Where.read(run.path).nodes)  # Ray has not missed it yet
-    assert gone(set(pids))
-
-
 def test_a_run_whose_process_is_killed_leaves_no_worker_and_is_resumed(home: Path, cluster: str) -> None:
     expected = squares(begun(home, "local"), "local")
     run = begun(home, "head")
@@ -181,40 +151,27 @@ def test_a_cancelled_run_leaves_no_worker_two_seconds_later_and_is_resumed_here(
     assert Where.read(run.path).nodes  # that it was on
 
 
-def test_a_cluster_is_looked_at_before_anything_is_sent_there(
+def test_a_cluster_is_checked_before_anything_is_sent_there(
     home: Path, cluster: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     there = checked(cluster)
-    assert [(machine.cores, machine.cards, machine.guarded, machine.sees_home) for machine in there.machines] == [
-        (1, 0, True, True)
-    ] * 2
+    told = [(machine.cores, machine.cards, machine.guarded, machine.sees_home) for machine in there.machines]
+    assert told == [(1, 0, True, True)] * 2
     assert {machine.computer for machine in there.machines} == {cards.processor()}
     assert not there.bad
-    monkeypatch.setattr(checkup, "versions", lambda: {**versions(), "numpy": "0.1"})
-    assert checked(cluster).bad
-    assert "here 0.1" in checked(cluster).bytes
-
-
-def test_a_busy_node_answers_as_an_idle_one_does(home: Path, cluster: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(checkup, "versions", lambda: {**versions(), "numpy": "0.1"})
+        other = checked(cluster)
+    assert other.bad
+    assert "here 0.1" in other.bytes
     monkeypatch.setattr(checkup, "PATIENCE", 30.0)
     with engine.engine(cluster.removeprefix("ray:")) as ray:
         busy = [ray.remote(on_ray.RayHand).options(num_cpus=1).remote({}) for _ in "12"]
         ray.get([each.hello.remote() for each in busy])
         nodes = [node for node in ray.nodes() if node["Alive"]]
-        assert [checkup._asked(ray, node, home).answers for node in nodes] == [True] * 2
+        assert [checkup._asked(ray, node, home).answers for node in nodes] == [True] * 2  # busy as they are
         for each in busy:
             ray.kill(each)
-
-
-def test_what_was_begun_here_is_not_finished_by_workers_of_another_kind(home: Path, cluster: str) -> None:
-    run = begun(home, "half")
-    with pytest.raises(ModelError):
-        squares(run, "local", "refused")
-    with pytest.raises(ResourceError, match=f"than the one on {gethostname()} .*resume the run where it was begun"):
-        made(run, cluster, Squares(run.path, off=1), N, SIZE)
-    assert len(list(run.chunks.glob("*.npy"))) == 2
-    assert squares(run, cluster) == squares(begun(home, "local"), "local")
-    assert not list(run.chunks.glob("*.probe"))
 
 
 def test_an_engine_of_a_run_knows_no_other_and_leaves_nothing(
@@ -259,49 +216,8 @@ def test_no_other_account_gets_to_the_sockets_of_an_engine(cluster: str, monkeyp
             assert [each.stdout.strip() for each in seen] == ["refused"] * 2
 
 
-def test_an_engine_of_this_machine_takes_the_cards_that_are_given_it(
-    home: Path, cluster: str, driver: Driver, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """`cluster` for its token, which is this process's."""
-    driver.shows(T4, H100, T4)
-    monkeypatch.setenv("WINNOW_DEVICE", "cuda:1")
-    monkeypatch.setattr(engine, "PROCESSORS", 2)
-    run = begun(home, "card")
-    assert made(run, "ray", Squares(run.path, card=True), N, SIZE) == squares(begun(home, "local"), "local")
-    assert [(node.cores, node.cards) for node in Where.read(run.path).nodes] == [(2, 1)]
-    assert {path.name for path in run.path.glob("card-*")} == {f"card-{H100[0]}"}
-    assert "CUDA_VISIBLE_DEVICES" not in os.environ
-
-
 def test_vectors_of_two_workers_are_those_of_this_process(home: Path, cluster: str, seal: Seal) -> None:
     corpus = seal([f"sentence {i} of {'many ' * (i % 7)}words" for i in range(N)])
     work = EmbedWork(corpus=corpus, encoder="tiny", options={"precision": "fp32"})
     expected = made(begun(home, "local"), "local", work, N, 10)
     assert made(begun(home, "two"), cluster, work, N, 10) == expected
-
-
-def test_duplicates_are_found_by_workers_of_one_engine_from_phase_to_phase(
-    home: Path, seal: Seal, cluster: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rng, begun_at, begin = Random(1), list[str](), on_ray.Session.begin
-    held = sentences(rng, 10)
-    texts = variants(rng, [*held, *sentences(rng, 300), *sentences(rng, 50, 3, 9)], 400)
-    corpus, split = seal(texts), seal(held, "held")
-    here = hygiene.audit(corpus, [split], Silent())
-    monkeypatch.setattr(near, "RANGE", 200)
-    monkeypatch.setattr(edit_similarity, "ROWS", 50)
-    monkeypatch.setattr(hygiene, "SIZE", 100)
-
-    def began(session: on_ray.Session, address: str, context: RunContext, *, card: bool) -> None:
-        begun_at.append(address)
-        begin(session, address, context, card=card)
-
-    monkeypatch.setattr(on_ray.Session, "begin", began)
-    monkeypatch.setenv("WINNOW_ON", cluster)
-    run = runs.execute("audit", {"corpus": corpus.fingerprint, "held_out": (split.fingerprint,)})
-    there = Audit.load(run.artifacts / "audit")
-    assert (there.mask.tolist(), there.cluster.tolist()) == (here.mask.tolist(), here.cluster.tolist())
-    assert begun_at == [cluster.removeprefix("ray:")]
-    where = Where.read(run.path)
-    assert sum(node.chunks for node in where.nodes) > 12  # of several phases, whoever came first
-    assert sum(node.lost for node in where.nodes) == 0

@@ -55,10 +55,6 @@ class Squares:
                 (self.once / "pausing").touch()
                 until(lambda: b"is gone" in (self.once / "events.jsonl").read_bytes())
                 return np.array([row * row for row in rows])
-            if self.fate == "still":  # nobody goes on before one stands still
-                (self.once / f"pausing-{os.getpid()}").touch()
-                until((self.once / "go on").exists)
-                return np.array([row * row for row in rows])
             if self.fate == "together":  # nobody does all of it before another has come
                 until(lambda: len(list(self.once.glob("process-*"))) > 1)
                 return np.array([row * row for row in rows])

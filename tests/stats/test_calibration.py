@@ -54,21 +54,16 @@ def test_a_planted_temperature_is_recovered_and_the_error_falls(planted: float) 
     assert after < before / 2 or planted == 1.0
 
 
-def test_what_is_calibrated_stays_as_it_is() -> None:
-    sure, right = world(1.0, 5000)
-    assert best_temperature(sure, right) == pytest.approx(1.0, rel=0.1)
-
-
-def test_too_few_to_know_leave_it_at_one() -> None:
-    sure, right = world(4.0, 30)
-    assert best_temperature(sure, right) == 1.0
+def test_what_is_calibrated_or_too_little_stays_as_it_is() -> None:
+    assert best_temperature(*world(1.0, 5000)) == pytest.approx(1.0, rel=0.1)
+    assert best_temperature(*world(4.0, 30)) == 1.0
     every = np.ones(500, dtype=np.bool_)
-    assert best_temperature(world(4.0, 500)[0], every) == 1.0  # nothing is wrong: any surer would be better
+    assert best_temperature(world(4.0, 500)[0], every) == 1.0  # nothing is wrong: higher confidence would be better
     nothing = np.zeros((0, len(TEMPERATURES))), np.zeros(0, dtype=np.bool_)
     assert best_temperature(*nothing) == 1.0
 
 
-def test_the_error_is_that_of_bins() -> None:
+def test_the_error_is_that_of_bins_before_and_after() -> None:
     """Two bins: .9 said, half right, of four; .1 said, none right, of one."""
     sure, right = np.array([0.9, 0.9, 0.9, 0.9, 0.1]), np.array([True, True, False, False, False])
     assert calibration_error(sure, right) == pytest.approx((4 * 0.4 + 0.1) / 5)
@@ -76,15 +71,10 @@ def test_the_error_is_that_of_bins() -> None:
     assert calibration_error(np.ones(3), np.ones(3, dtype=np.bool_)) == 0.0
     halves = np.full(2 * BINS, 0.5)
     assert calibration_error(halves, np.arange(2 * BINS) % 2 == 0) == pytest.approx(0)
-
-
-def test_what_is_said_of_a_split() -> None:
     two = np.array([[0.9, 0.6], [0.8, 0.4]])
     said = calibration(two, np.array([True, False]), 2.0)
     assert (said.temperature, said.entities, said.right) == (2.0, 2, 0.5)
-    assert said.confidence == pytest.approx(0.5)
-    assert said.before == pytest.approx((0.1 + 0.8) / 2)
-    assert said.after == pytest.approx((0.4 + 0.4) / 2)
+    assert (said.confidence, said.before, said.after) == pytest.approx((0.5, (0.1 + 0.8) / 2, (0.4 + 0.4) / 2))
     assert calibration(np.zeros((0, 2)), np.zeros(0, dtype=np.bool_), 1.0).entities == 0
 
 

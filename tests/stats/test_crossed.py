@@ -101,12 +101,10 @@ def test_what_labels_do_to_both_arms_is_in_no_difference() -> None:
 
 
 def test_arms_of_other_halves_are_not_compared() -> None:
-    world = World(np.random.default_rng(2), 60, 0.3)
-    system, other = world.replicates(2)
-    with pytest.raises(CorpusError, match="differ in their test sentences"):
-        compare(system, other[::-1])
-    with pytest.raises(CorpusError, match="differ in their test sentences"):
-        compare(system, other[:1])
+    system, other = World(np.random.default_rng(2), 60, 0.3).replicates(2)
+    for wrong in (other[::-1], other[:1]):
+        with pytest.raises(CorpusError, match="differ in their test sentences"):
+            compare(system, wrong)
 
 
 @pytest.mark.full

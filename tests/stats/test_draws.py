@@ -1,7 +1,6 @@
 """Samples are stratified, seeded and nested."""
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -27,8 +26,5 @@ def test_samples_are_seeded_and_nested() -> None:
     np.testing.assert_array_equal(stratified(kinds, 50, 1), stratified(kinds, 50, 1))
     assert set(stratified(kinds, 50, 1)) <= set(stratified(kinds, 60, 1))
     assert set(stratified(kinds, 50, 1)) != set(stratified(kinds, 50, 2))
-
-
-@pytest.mark.parametrize("n", [0, 7])
-def test_no_points_at_all(n: int) -> None:
-    assert not len(stratified(np.empty(0, dtype=np.int64), n, 0))
+    for n in (0, 7):
+        assert not len(stratified(np.empty(0, dtype=np.int64), n, 0))

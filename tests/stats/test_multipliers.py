@@ -50,18 +50,15 @@ def test_where_choosing_does_nothing_it_is_said_to_be_worth_more_in_at_most_5_of
 
 
 def test_estimates_are_those_that_were_planted_and_ends_are_open_beyond_what_was_run() -> None:
-    told = experiments(10, 2.0, 0.2, seed=3, slope=4.0)
-    assert np.median(told.times) == pytest.approx(2.0, rel=0.03)
-    assert np.median(told.lo) > 1.4
-    assert np.median(told.hi) < 2.9
-    less, more = (experiments(10, times, 0.2, seed=3, slope=4.0) for times in (0.5, 8.0))
-    assert medians(less) == [0, 0, 1]
-    assert medians(more) == [np.inf, 4, np.inf]
+    def medians(told: Multiples) -> list[float]:
+        return [float(np.median(values)) for values in (told.times, told.lo, told.hi)]
+
+    times, lo, hi = medians(experiments(10, 2.0, 0.2, seed=3, slope=4.0))
+    assert times == pytest.approx(2.0, rel=0.03)
+    assert 1.4 < lo < hi < 2.9
+    assert medians(experiments(10, 0.5, 0.2, seed=3, slope=4.0)) == [0, 0, 1]
+    assert medians(experiments(10, 8.0, 0.2, seed=3, slope=4.0)) == [np.inf, 4, np.inf]
     assert medians(experiments(3, 1.0, 0.8, seed=4, slope=0.0))[1:] == [0, np.inf]
-
-
-def medians(told: Multiples) -> list[float]:
-    return [float(np.median(values)) for values in (told.times, told.lo, told.hi)]
 
 
 def arm(rng: np.random.Generator, skill: float, n: int, tested: np.ndarray | None = None) -> list[Evaluation]:

@@ -32,6 +32,10 @@ def test_a_curve_that_is_flat_says_stop_and_a_steep_one_goes_on() -> None:
     assert flat.stop(hours=2, worth=0.5)
     assert steep.gain == pytest.approx(300 * (10_000**-0.4 - 20_000**-0.4), rel=0.2)
     assert not steep.stop(hours=2, worth=0.5)
+    assert next_step({n: [50.0] for n in SIZES}, 20_000).upper == inf  # without a repeat no spread is known
+    with pytest.raises(CorpusError, match="2 sizes are too few"):
+        fit({100: [1.0], 200: [2.0]})
+    assert Step(gain=1, upper=2).stop(hours=1, worth=3)
 
 
 @pytest.mark.parametrize(("pretraining", "replicates"), [(0.2, 3), (0.8, 2)])
@@ -47,35 +51,15 @@ def test_more_text_is_wrongly_told_to_be_not_worth_it_in_at_most_a_tenth(pretrai
             assert wrong / cases <= 0.1 + 2.6 * sqrt(0.1 * 0.9 / cases)  # the simulation errs too
 
 
-def test_without_a_repeat_nothing_is_known_of_luck() -> None:
-    assert next_step({n: [50.0] for n in SIZES}, 20_000).upper == inf
-
-
 def test_labels_saved_are_the_gap_between_the_curves_sideways() -> None:
     sizes = (10, 25, 50, 100)
     without = planted(70, 150, 0.5, sizes)
     ahead = {n: [70 - 150 * (2 * n) ** -0.5] * 3 for n in sizes}  # as good as with twice the labels
-    found = saved(ahead, without, 100)
-    assert found.sentences == pytest.approx(100, rel=0.1)
+    found, lost = saved(ahead, without, 100), saved(without, ahead, 100)
+    assert (found.sentences, lost.sentences) == pytest.approx((100, -50), rel=0.1)
     assert found.worth(minutes=3, wage=40) == pytest.approx(200, rel=0.1)
-    assert saved(without, ahead, 100).sentences == pytest.approx(-50, rel=0.1)
-    assert saved(without, ahead, 100).worth(minutes=3, wage=40) == 0
-
-
-def test_a_height_that_is_never_reached_is_infinitely_far() -> None:
-    sizes = (10, 25, 50, 100)
-    found = saved(planted(80, 50, 0.5, sizes), planted(40, 50, 0.5, sizes), 100)
-    assert found == Saved(sentences=inf, lo=inf, hi=inf)
-
-
-def test_noise_widens_what_is_said() -> None:
-    sizes = (10, 25, 50, 100)
-    other = planted(68, 150, 0.5, sizes, sd=2)
-    found = saved(planted(70, 150, 0.5, sizes, sd=2), other, 100)
-    assert found.hi - found.lo > 10
-
-
-def test_two_sizes_make_no_law() -> None:
-    with pytest.raises(CorpusError, match="2 sizes are too few"):
-        fit({100: [1.0], 200: [2.0]})
-    assert Step(gain=1, upper=2).stop(hours=1, worth=3)
+    assert lost.worth(minutes=3, wage=40) == 0
+    never = saved(planted(80, 50, 0.5, sizes), planted(40, 50, 0.5, sizes), 100)
+    assert never == Saved(sentences=inf, lo=inf, hi=inf)
+    noisy = saved(planted(70, 150, 0.5, sizes, sd=2), planted(68, 150, 0.5, sizes, sd=2), 100)
+    assert noisy.hi - noisy.lo > 10

@@ -29,25 +29,15 @@ def test_the_range_covers_what_is_planted(task: int, planted: int) -> None:
     assert all(each.low <= each.about <= each.high for each in ranges)
 
 
-def test_the_range_is_no_wider_than_the_counts_make_it() -> None:
+def test_a_range_is_narrow_at_most_the_corpus_and_near_zero_if_nothing_is_planted() -> None:
     found = prevalence(*drawn(np.random.default_rng(0), 2000, 1000))
     assert found.high - found.low < 0.3 * 1000
-
-
-def test_where_nothing_is_planted_next_to_nothing_is_counted() -> None:
     rng = np.random.default_rng(0)
     ranges = [prevalence(*drawn(rng, 500, 0)) for _ in range(100)]
     assert max(each.about for each in ranges) <= 3
     assert max(each.high for each in ranges) <= 20
-
-
-def test_a_count_is_no_larger_than_the_corpus() -> None:
-    scores = np.arange(100.0)
-    found = prevalence(scores, scores + 1000)
+    found = prevalence(scores := np.arange(100.0), scores + 1000)
     assert found.high == found.about == 100
-
-
-def test_equal_scores_count_by_their_own_share() -> None:
-    task = np.repeat([0.0, 1.0], [10, 90])  # nine tenths stand at the quantile
+    task = np.repeat([0.0, 1.0], [10, 90])  # nine tenths have the score of the quantile
     found = prevalence(task, np.repeat([0.0, 1.0], [1000, 90]))
-    assert found.about == pytest.approx(100)
+    assert found.about == pytest.approx(100)  # equal scores count by their own share

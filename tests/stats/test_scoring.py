@@ -42,38 +42,26 @@ def test_golden_numbers_of_bad_sequences(name: str) -> None:
     assert evaluate(gold, [cited_spans(tags)]).f1() == pytest.approx(100 * cited, abs=0.01)
 
 
-def test_micro_f1_is_seqevals_on_a_thousand_random_sequences() -> None:
-    lots = random.Random(0)
-    tags = bioes_tags(["A", "B"])
-    pairs = []
+def test_micro_f1_and_report_are_seqevals_on_a_thousand_random_sequences() -> None:
+    lots, tags, pairs = random.Random(0), bioes_tags(["A", "B", "C"]), []
     for _ in range(1000):
         truth = [lots.choice(tags) for _ in range(lots.randint(1, 12))]
         pairs.append((truth, [tag if lots.random() < 0.7 else lots.choice(tags) for tag in truth]))
-    gold, guess = zip(*pairs, strict=True)
-    table = evaluate([labelled(tags) for tags in gold], [prediction_of(tags) for tags in guess])
-    theirs = f1_score(list(gold), list(guess), mode="strict", scheme=IOBES)
+    truths, guesses = zip(*pairs, strict=True)
+    gold, predictions = [labelled(each) for each in truths], [prediction_of(each) for each in guesses]
+    table = evaluate(gold, predictions)
+    theirs = f1_score(list(truths), list(guesses), mode="strict", scheme=IOBES)
     assert 0.2 < theirs < 0.9
     assert table.f1() == pytest.approx(100 * theirs, abs=1e-9)
-    for a, b in pairs[:50]:  # the marker of a sentence, too: a row is a sentence's own
+    for a, b in pairs[:50]:
         assert cited_spans(a).entities == tuple(sorted(set(cited_spans(a).entities)))
-        assert len(evaluate([labelled(a)], [prediction_of(b)]).tp) == 1
-
-
-def test_seqevals_report_has_our_counts() -> None:
-    draw = random.Random(1)
-    tags = bioes_tags(["A", "B", "C"])
-    truths = [[draw.choice(tags) for _ in range(draw.randint(1, 12))] for _ in range(300)]
-    gold = [labelled(truth) for truth in truths]
-    guesses = [[tag if draw.random() < 0.7 else draw.choice(tags) for tag in truth] for truth in truths]
-    predictions = [prediction_of(guess) for guess in guesses]
-    table = evaluate(gold, predictions)
+        assert len(evaluate([labelled(a)], [prediction_of(b)]).tp) == 1  # one row per sentence
     *types, micro = seqeval_report(gold, predictions)
     assert [line.type for line in types] == list(table.types) == ["A", "B", "C"]
     sums = zip(*(counts.sum(axis=0).tolist() for counts in (table.tp, table.predicted, table.gold)), strict=True)
     for line, (right, predicted, labels) in zip(types, sums, strict=True):
         assert line.support == labels
-        assert line.precision == pytest.approx(100 * right / predicted)
-        assert line.recall == pytest.approx(100 * right / labels)
+        assert (line.precision, line.recall) == pytest.approx((100 * right / predicted, 100 * right / labels))
         assert line.f1 == pytest.approx(table.by_type()[line.type])
     assert (micro.type, micro.support) == (MICRO, int(table.gold.sum()))
     assert (micro.precision, micro.recall, micro.f1) == pytest.approx((table.precision(), table.recall(), table.f1()))
@@ -104,14 +92,7 @@ def test_a_row_a_sentence_and_a_column_a_type() -> None:
     assert table.by_type()["never"] == 0
 
 
-def test_what_cannot_be_counted_is_refused() -> None:
-    with pytest.raises(ValueError, match="'X'"):
-        evaluate([sentence("a", [(0, 1, "X")])], [prediction_of(["O"])], ["Y"])
-    with pytest.raises(ValueError, match="shorter"):
-        evaluate([sentence("a", [])], [])
-
-
-def test_counts_are_read_back_as_they_were_saved(tmp_path: Path) -> None:
+def test_counts_are_read_back_as_they_were_saved_and_f1_of_nothing_is_zero(tmp_path: Path) -> None:
     missed = Prediction(entities=prediction_of(GOLD).entities[:2], confidence=())
     table = evaluate([labelled(GOLD), sentence("a", [])], [missed, prediction_of(["O"])])
     table.save(tmp_path / "e.npz")
@@ -119,8 +100,10 @@ def test_counts_are_read_back_as_they_were_saved(tmp_path: Path) -> None:
     assert again.types == table.types == ("LOC", "ORG", "PER")
     assert again.by_type() == {"LOC": 100.0, "ORG": 0.0, "PER": 100.0}
     assert all(np.array_equal(getattr(again, name), getattr(table, name)) for name in ("tp", "predicted", "gold"))
-
-
-def test_f1_of_nothing_is_zero() -> None:
-    assert evaluate([sentence("a b", [])], [Prediction(entities=(), confidence=())], ["X"]).f1() == 0
-    assert evaluate([sentence("a b", [(0, 1, "X")])], [Prediction(entities=(), confidence=())]).f1() == 0
+    nothing = [Prediction(entities=(), confidence=())]
+    assert evaluate([sentence("a b", [])], nothing, ["X"]).f1() == 0
+    assert evaluate([sentence("a b", [(0, 1, "X")])], nothing).f1() == 0
+    with pytest.raises(ValueError, match="'X'"):
+        evaluate([sentence("a", [(0, 1, "X")])], [prediction_of(["O"])], ["Y"])
+    with pytest.raises(ValueError, match="shorter"):
+        evaluate([sentence("a", [])], [])

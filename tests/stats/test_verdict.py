@@ -26,11 +26,6 @@ SPURIOUS = 0.3  # wrong spans for each missed one
 Counts = Sequence[int] | IntArray
 
 
-def test_the_interval_of_a_single_seed_is_called_none() -> None:
-    assert points(8.5, (-100.0, 100.0)) == "+8.50 (no interval)"
-    assert points(-0.001, (-99.0, 99.994)) == "+0.00 [-99.00, +99.99]"
-
-
 def evaluation(tp: Counts, predicted: Counts, gold: Counts) -> Evaluation:
     right, found, true = (np.array(values, dtype=np.int32)[:, None] for values in (tp, predicted, gold))
     return Evaluation(types=("X",), tp=right, predicted=found, gold=true)
@@ -231,7 +226,7 @@ def test_sentences_are_paired() -> None:
     assert broken.hi - broken.lo > 2 * (paired.hi - paired.lo)
 
 
-def test_it_is_the_same_twice_and_signs_turn() -> None:
+def test_it_is_the_same_twice_signs_turn_and_many_sentences_are_drawn_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     world = World(np.random.default_rng(4), 80, seed=0.1, sentence=0.5, both=0.3)
     a, b = world.arm(0.5, 4), world.arm(0.0, 3)
     assert compare(a, b, seed=7) == compare(a, b, seed=7)
@@ -240,66 +235,66 @@ def test_it_is_the_same_twice_and_signs_turn() -> None:
     assert (there.lo, there.hi) == pytest.approx((-back.hi, -back.lo), rel=0.1)
     assert there.lo <= there.delta <= there.hi
     assert compare(a, b, level=0.99).lo < there.lo
-
-
-def test_many_sentences_are_drawn_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    world = World(np.random.default_rng(4), 80, seed=0.1, sentence=0.5, both=0.3)
-    a, b = world.arm(0.5, 3), world.arm(0.0, 3)
-    whole = compare(a, b, draws=2000)
     monkeypatch.setattr("core.stats.bootstrap._CELLS", 80 * 700)
     in_parts = compare(a, b, draws=2000)
-    assert (in_parts.lo, in_parts.hi) == pytest.approx((whole.lo, whole.hi), rel=0.1)
-
-
-def test_one_seed_rules_nothing_out() -> None:
-    world = World(np.random.default_rng(5), 80, seed=0.1, sentence=0.5, both=0.3)
-    found = verdict(world.arm(2.0, 1), world.arm(-2.0, 1), world.arm(-2.0, 1))
-    assert (found.none.lo, found.none.hi, found.verdict) == (-100.0, 100.0, "no evidence")
-    assert "one seed" in found.why.lower()
-
-
-def test_arms_that_are_the_same_differ_by_nothing() -> None:
+    assert (in_parts.lo, in_parts.hi) == pytest.approx((there.lo, there.hi), rel=0.1)
     same = [evaluation([1, 2], [2, 2], [2, 3])] * 3
     found = compare(same, same)
     assert (found.delta, found.lo, found.hi, found.p, found.sign) == (0, 0, 0, 1, 0)
+    one, other = evaluation([1], [1], [1]), evaluation([1, 0], [1, 0], [1, 1])
+    for arm, says in (
+        ([other], "1 and 2 sentences"),
+        ([evaluation([1], [1], [2])], "differ in their test sentences"),
+        ([], "has no evaluation"),
+    ):
+        with pytest.raises(CorpusError, match=says):
+            compare([one], arm)
 
 
 @pytest.mark.parametrize(
-    ("skill", "random", "word", "said"),
+    ("skill", "random", "word", "said", "helped", "chose"),
     [
-        pytest.param(1.0, 0.0, "improves", "both above 0", id="above both"),
-        pytest.param(1.0, 1.0, "helped", "choosing is not shown to help", id="no better than random"),
-        pytest.param(1.0, 2.0, "below control", "That does better", id="worse than random"),
-        pytest.param(1.0, None, "helped", "add the variant random", id="no control"),
-        pytest.param(-1.0, -2.0, "hurts", "below 0", id="below none, whatever random does"),
-        pytest.param(0.0, 0.0, "no evidence", "the interval includes 0", id="nothing in it"),
-        pytest.param(0.0, 2.0, "below control", "that does better", id="level with none, worse than random"),
+        pytest.param(1.0, 0.0, "improves", "both above 0", "yes", "yes", id="above both"),
+        pytest.param(
+            1.0, 1.0, "helped", "choosing is not shown to help", "yes", "no evidence", id="no better than random"
+        ),
+        pytest.param(1.0, 2.0, "below control", "That does better", "yes", "worse", id="worse than random"),
+        pytest.param(1.0, None, "helped", "add the variant random", "yes", None, id="no control"),
+        pytest.param(-1.0, -2.0, "hurts", "below 0", "worse", "yes", id="below none, above random"),
+        pytest.param(-1.0, 0.0, "hurts", "below 0", "worse", "worse", id="below none and random"),
+        pytest.param(
+            0.0, 0.0, "no evidence", "the interval includes 0", "no evidence", "no evidence", id="nothing in it"
+        ),
+        pytest.param(
+            0.0, 2.0, "below control", "that does better", "no evidence", "worse", id="level, worse than random"
+        ),
     ],
 )
-def test_the_words(skill: float, random: float | None, word: str, said: str) -> None:
+def test_the_verdict_and_its_two_answers(
+    skill: float, random: float | None, word: str, said: str, helped: str, chose: str | None
+) -> None:
     world = World(np.random.default_rng(6), 300, seed=0.03, sentence=0.5, both=0.1)
     none = world.arm(0.0, 5)
     found = verdict(world.arm(skill, 5), none, None if random is None else world.arm(random, 5), draws=2000)
-    assert found.verdict == word
+    assert (found.verdict, found.helped, found.chose) == (word, helped, chose)
     assert said in found.why
+    assert "quick look" not in found.why
 
 
-@pytest.mark.parametrize(
-    ("skill", "random", "helped", "chose"),
-    [
-        (1.0, 0.0, "yes", "yes"),
-        (1.0, 1.0, "yes", "no evidence"),
-        (1.0, 2.0, "yes", "worse"),
-        (-1.0, 0.0, "worse", "worse"),
-        (0.0, 0.0, "no evidence", "no evidence"),
-        (1.0, None, "yes", None),
-    ],
-)
-def test_two_questions_have_two_answers(skill: float, random: float | None, helped: str, chose: str | None) -> None:
+def test_few_seeds_and_a_stricter_bound_are_said() -> None:
     world = World(np.random.default_rng(6), 300, seed=0.03, sentence=0.5, both=0.1)
-    none = world.arm(0.0, 5)
-    found = verdict(world.arm(skill, 5), none, None if random is None else world.arm(random, 5), draws=2000)
-    assert (found.helped, found.chose) == (helped, chose)
+    system, none, random = (world.arm(skill, 3) for skill in (1.0, 0.0, 0.0))
+    few = verdict(system, none, random, draws=2000)
+    assert few.verdict == "improves"
+    assert "3 seeds are a quick look" in few.why
+    one = verdict(system[:1], none[:1], none[:1])
+    assert (one.none.lo, one.none.hi, one.verdict) == (-100.0, 100.0, "no evidence")
+    assert "one seed" in one.why.lower()
+    assert points(8.5, (-100.0, 100.0)) == "+8.50 (no interval)"
+    assert points(-0.001, (-99.0, 99.994)) == "+0.00 [-99.00, +99.99]"
+    strict = verdicts({"it": Arm(system=system, random=None)}, none, claim="it", bound=1e-300, draws=2000)["it"]
+    assert (strict.none.sign, strict.helped, strict.verdict) == (1, "no evidence", "no evidence")
+    assert "above 0, but p = 0.000 where the test asks for 1e-300" in strict.why
 
 
 def test_one_lot_shows_that_an_arm_helped_never_that_choosing_did() -> None:
@@ -316,13 +311,11 @@ def test_what_one_lot_lacks_is_pre_trainings() -> None:
     """Not test sentences, however few there are, nor taggers' seeds."""
     world = World(np.random.default_rng(10), 40, seed=0.0, sentence=0.3, both=0.3)
     system, none = world.arm(0.15, 4), world.arm(0.1, 4)
-    for single_pretraining in (True, False):
-        found = verdicts(
-            {"it": Arm(system=system, random=None, single_pretraining=single_pretraining)}, none, draws=2000
-        )["it"]
+    for single in (True, False):
+        found = verdicts({"it": Arm(system=system, random=None, single_pretraining=single)}, none, draws=2000)["it"]
         assert found.verdict == "no evidence"
-        assert ("Lacking are pre-trainings: there is one, " in found.why) == single_pretraining
-        assert ("Lacking are test sentences" in found.why) != single_pretraining
+        assert ("Lacking are pre-trainings: there is one, " in found.why) == single
+        assert ("Lacking are test sentences" in found.why) != single
 
 
 @pytest.mark.parametrize("n", [6, *(pytest.param(n, marks=pytest.mark.full) for n in (2, 3, 10))])
@@ -344,16 +337,6 @@ def test_replicates_cry_that_choosing_helped_in_at_most_5_of_100_and_taggers_of_
         assert taggers > 2 * pipeline
 
 
-def test_an_improvement_over_few_seeds_says_so() -> None:
-    world = World(np.random.default_rng(6), 300, seed=0.03, sentence=0.5, both=0.1)
-    for seeds, said in ((3, "3 seeds are a quick look"), (5, "")):
-        arm, none, random = (world.arm(skill, seeds) for skill in (1.0, 0.0, 0.0))
-        found = verdict(arm, none, random, draws=2000)
-        assert found.verdict == "improves"
-        assert ("quick look" in found.why) == bool(said)
-        assert said in found.why
-
-
 def test_holm_asks_most_of_the_surest_and_stops_at_the_first_that_fails() -> None:
     world = World(np.random.default_rng(7), 300, seed=0.05, sentence=0.5, both=0.1)
     arms = {
@@ -372,19 +355,6 @@ def test_holm_asks_most_of_the_surest_and_stops_at_the_first_that_fails() -> Non
     found = verdicts(arms, none, draws=2000)
     assert list(found) == list(arms)
     assert {each.none.level for each in found.values()} == {0.95}
-
-
-def test_an_interval_above_0_is_no_evidence_where_holm_or_a_look_asks_for_more() -> None:
-    world = World(np.random.default_rng(6), 300, seed=0.03, sentence=0.5, both=0.1)
-    arms, none = {"it": Arm(system=world.arm(1.0, 5), random=None)}, world.arm(0.0, 5)
-    found = verdicts(arms, none, claim="it", bound=1e-300, draws=2000)["it"]
-    assert (found.none.sign, found.helped, found.verdict) == (1, "no evidence", "no evidence")
-    assert "above 0, but p = 0.000 where the test asks for 1e-300" in found.why
-
-
-def test_seeds_needed_is_the_papers_rule() -> None:
-    assert [seeds_needed(0.25, delta) for delta in (0.5, 0.2)] == [4, 25]
-    assert seeds_needed(0.01, 5) == 2
 
 
 @pytest.mark.parametrize(
@@ -473,6 +443,8 @@ def test_what_replicates_differ_by_beyond_taggers_is_the_pre_trainings() -> None
 
 def test_the_seeds_that_are_said_to_settle_it_do() -> None:
     """At the number of seeds that `needed` names, the difference is found in about 80 of 100."""
+    assert [seeds_needed(0.25, delta) for delta in (0.5, 0.2)] == [4, 25]  # the paper's rule
+    assert seeds_needed(0.01, 5) == 2
     rng, sd, delta, found = np.random.default_rng(8), 0.5, 0.6, 0
     n = seeds_needed(sd, delta)
     for _ in range(300):
@@ -524,13 +496,3 @@ def test_what_is_lacking_has_the_number_that_would_settle_it(
     )
     assert lacking in needed(gap, "replicates")
     assert "alone" not in needed(gap, "replicates")
-
-
-def test_other_sentences_are_refused() -> None:
-    one, other = evaluation([1], [1], [1]), evaluation([1, 0], [1, 0], [1, 1])
-    with pytest.raises(CorpusError, match="1 and 2 sentences"):
-        compare([one], [other])
-    with pytest.raises(CorpusError, match="differ in their test sentences"):
-        compare([one], [evaluation([1], [1], [2])])
-    with pytest.raises(CorpusError, match="has no evaluation"):
-        compare([one], [])
