@@ -39,11 +39,6 @@ def verdict(sound: None) -> Verdict:
     return lambda name: next(f"{each.verdict}: {each.says}" for each in privacy.checks() if each.name == name)
 
 
-@pytest.mark.usefixtures("sound")
-def test_a_sound_home_is_ok_all_over() -> None:
-    assert {each.name: each.says for each in privacy.checks() if each.verdict != "ok"} == {}
-
-
 def test_the_door(verdict: Verdict, monkeypatch: pytest.MonkeyPatch) -> None:
     for mode, due in (("open", "bad: WINNOW_DOOR=open"), ("ajar", "bad: WINNOW_DOOR: 'ajar'"), ("key", "ok")):
         monkeypatch.setenv("WINNOW_DOOR", mode)
@@ -93,24 +88,17 @@ def test_the_audit_log(verdict: Verdict, monkeypatch: pytest.MonkeyPatch, tmp_pa
         assert verdict("audit").startswith(f"bad: {place}: the audit log cannot be written")
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("BROWSER_GATHER_USAGE_STATS", "true"),
-        ("CLIENT_ALLOWED_ORIGINS", '["https://*.streamlit.app"]'),
-        ("CLIENT_SHOW_ERROR_LINKS", "auto"),
-        ("SERVER_ADDRESS", "::"),
-    ],
-)
-def test_streamlits_settings(name: str, value: str, verdict: Verdict, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(f"STREAMLIT_{name}", value)
-    assert verdict("streamlit").startswith("bad")
-    assert value in verdict("streamlit")
-
-
-def test_streamlits_settings_are_the_projects(
-    verdict: Verdict, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_settings_of_streamlit(verdict: Verdict, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name, value in {
+        "BROWSER_GATHER_USAGE_STATS": "true",
+        "CLIENT_ALLOWED_ORIGINS": '["https://*.streamlit.app"]',
+        "CLIENT_SHOW_ERROR_LINKS": "auto",
+        "SERVER_ADDRESS": "::",
+    }.items():
+        with monkeypatch.context() as patch:
+            patch.setenv(f"STREAMLIT_{name}", value)
+            assert verdict("streamlit").startswith("bad")
+            assert value in verdict("streamlit")
     monkeypatch.setattr(privacy, "ROOT", tmp_path / "project")  # one without settings: Streamlit's own hold
     assert verdict("streamlit").startswith("bad: browser.gatherUsageStats is True; client.allowedOrigins is")
     for folder in (tmp_path, tmp_path / "project"):
@@ -148,7 +136,9 @@ def device(folder: Path, name: str, *below: Path, uuid: str = "") -> Path:
     return made
 
 
-def test_what_lies_on_what(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_disks_below_others_and_swap_are_encrypted_only_if_all_below_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     number = os.stat(tmp_path).st_dev
     name = f"{os.major(number)}:{os.minor(number)}"
     bare, other = device(tmp_path, "sda2"), device(tmp_path, "sdb2")
@@ -159,13 +149,8 @@ def test_what_lies_on_what(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         device(disks.BLOCK, name, *below, uuid="LVM-0123" if below else "")
         assert disks.encrypted(tmp_path) is due
     monkeypatch.setattr(disks, "BLOCK", tmp_path / "nowhere")
-    assert disks.encrypted(tmp_path) is None
-    assert disks.encrypted(tmp_path / "gone") is None
+    assert disks.encrypted(tmp_path) is disks.encrypted(tmp_path / "gone") is None
 
-
-def test_swap_in_memory_and_on_an_encrypted_disk_is_none_in_clear(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
     class Some:
         total = 1
 
@@ -174,9 +159,9 @@ def test_swap_in_memory_and_on_an_encrypted_disk_is_none_in_clear(
     assert disks.open_swaps() is None
     rows = ["Filename Type Size Used Priority", "/dev/zram0 partition 1 0 100", f"{tmp_path}/file file 1 0 -2"]
     (tmp_path / "swaps").write_text("\n".join([*rows, "/dev/no-such partition 1 0 -3"]))
-    for safe, due in ((True, ["/dev/no-such"]), (None, [f"{tmp_path}/file", "/dev/no-such"])):
+    for safe, left in ((True, ["/dev/no-such"]), (None, [f"{tmp_path}/file", "/dev/no-such"])):
         monkeypatch.setattr(disks, "encrypted", lambda path, safe=safe: safe)
-        assert disks.open_swaps() == due
+        assert disks.open_swaps() == left
 
 
 @pytest.mark.usefixtures("sound")
@@ -184,6 +169,7 @@ def test_the_command_ends_well_only_if_nothing_is_bad(
     home: Path, monkeypatch: pytest.MonkeyPatch, command: Command, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code, out, _ = command("doctor", "--privacy")
+    assert {each.name: each.says for each in privacy.checks() if each.verdict != "ok"} == {}
     assert code == 0
     assert [line.split()[:2] for line in out.splitlines()] == [["ok", name] for name in privacy.CHECKS]
     monkeypatch.delenv("WINNOW_OFFLINE")

@@ -88,10 +88,17 @@ def test_what_is_kept_stays_whatever_becomes_of_the_one_it_was_taken_from(select
     assert selections.kept_budget(kept.id) == "10"
 
 
-def test_a_choice_is_found_by_id_name_and_what_it_is_called_without_one(select: str) -> None:
+def test_a_choice_and_its_map_are_found_by_id_and_by_name(select: str, monkeypatch: pytest.MonkeyPatch) -> None:
     kept = choices.keep(select, "  Leases   only ")
     assert kept.name == "Leases only"
     assert [each.id for each in choices.listed()] == [kept.id, select]
+    assert kept.mark == f"{select[-4:]}-{kept.id[-4:]}"
+    assert choices.at(select).mark == select[-4:]
+    assert maps.of(kept.id) is None
+    assert maps.options(kept.id)["selection"] == select
+    with monkeypatch.context() as patch:
+        patch.setattr(maps, "finished", lambda selection=None: [runs.get(select)] if selection == select else [])
+        assert (maps.of(select), maps.of(kept.id)) == (select, f"{select}@{kept.id}")
     for reference in (kept.id, "leases only", "LEASES ONLY"):
         assert choices.find(reference).id == kept.id
     assert choices.find(select).id == choices.find("10 sentences by random").id == select
@@ -183,16 +190,6 @@ def test_a_kept_choice_goes_and_the_first_one_goes_with_its_run(select: str, hom
     assert again.id not in str([*home.rglob("*")])
 
 
-def test_a_map_is_read_for_a_choice_and_a_file_bears_its_mark(select: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    kept = choices.keep(select)
-    assert maps.of(kept.id) is None
-    assert maps.options(kept.id)["selection"] == select
-    monkeypatch.setattr(maps, "finished", lambda selection=None: [runs.get(select)] if selection == select else [])
-    assert (maps.of(select), maps.of(kept.id)) == (select, f"{select}@{kept.id}")
-    assert kept.mark == f"{select[-4:]}-{kept.id[-4:]}"
-    assert choices.at(select).mark == select[-4:]
-
-
 def test_a_project_takes_its_choices_along(select: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     selections.edit(select, "add", np.array([50]))
     kept = choices.keep(select, "Zoë's leases")
@@ -221,24 +218,16 @@ def test_a_damaged_choice_is_named_and_hides_no_other(file: str, select: str, co
         assert unreadable() == []
 
 
-def test_a_spoilt_name_of_the_first_one_is_named_and_the_choice_stays(select: str) -> None:
-    about = runs.get(select).path / "choice.json"
-    for spoilt in (
-        b"",
-        b"[]",
-        b'{"name": "x", "created": 1e400, "taken": true}',
-        b'{"name": "x", "created": 1, "taken": -1}',
-    ):
-        about.write_bytes(spoilt)
-        assert [each.id for each in choices.listed()] == [select]
+def test_damaged_names_edits_and_notes_are_named_and_the_choice_stays(select: str) -> None:
+    run, kept = runs.get(select), choices.keep(select)
+    about = run.path / "choice.json"
+    for damaged in (b"", b"[]", b'{"name": "x", "created": 1e400, "taken": true}'):
+        about.write_bytes(damaged)
+        assert {each.id for each in choices.listed()} == {select, kept.id}
         assert about in unreadable()
     choices.take_up(select)  # which it is already
     choices.rename(select, "Mine")
     assert unreadable() == []
-
-
-def test_hand_edits_and_words_of_a_run_that_are_spoilt_are_named(select: str) -> None:
-    kept, run = choices.keep(select), runs.get(select)
     labels.change(select, note="with leases")
     for folder in (run.path, kept.folder):
         selections.edit(select if folder == run.path else kept.id, "add", np.array([50, 51]))
@@ -246,7 +235,7 @@ def test_hand_edits_and_words_of_a_run_that_are_spoilt_are_named(select: str) ->
         log.write_bytes(log.read_bytes().replace(b'"add"', b'"a\0d"'))
     (run.path / "label.json").write_text('{"note": "with lea')
     assert unreadable() == [run.path / "edits.jsonl", kept.folder / "edits.jsonl", run.path / "label.json"]
-    assert {each.id for each in choices.listed()} == {select, kept.id}  # what can be read of them stays
+    assert {each.id for each in choices.listed()} == {select, kept.id}
     labels.change(select, note="again")
     assert unreadable() == [run.path / "edits.jsonl", kept.folder / "edits.jsonl"]
 
