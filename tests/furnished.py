@@ -6,6 +6,7 @@ from core.corpora.library import Library
 from core.facade import maps, runs
 from tests import finished, finished_bias
 from tests.conftest import sentence
+from tests.homes import done
 from tests.measures.test_contracts import FRUIT, METAL, chained
 from tests.planted import contracts, kitchen
 from tests.recipes.test_skl_recipe import AWAY, HOME
@@ -27,30 +28,21 @@ def furnish(home: Path) -> dict[str, str]:
     plain = {name: library.seal(map(sentence, rows), name=name, origin={}).fingerprint for name, rows in lines.items()}
     labelled = [library.seal(rows, name=n, origin={}, labelled=True) for n, rows in (("here", HOME), ("there", AWAY))]
 
-    similarity = runs.execute(
-        "similarity",
-        {
-            "target": (plain["fruit"],),
-            "source": (plain["orchard"], plain["mine"]),
-            "draws": 2,
-            "sizes": 1,
-            "skipgram_epochs": 1,
-            "min_source_tokens": 1_000,
-        },
-    )
+    few = {"draws": 2, "sizes": 1, "skipgram_epochs": 1, "min_source_tokens": 1_000}
+    similarity = done("similarity", few, target=(plain["fruit"],), source=(plain["orchard"], plain["mine"]))
     corpora = {"task": plain["contracts"], "domain": plain["pile"]}
-    select = runs.execute("select", {**corpora, "encoder": "tiny", "strategy": "knn", "budget": "60"})
-    runs.execute("map", maps.options(select.id, sample=200, clusters=4))
-    skl = runs.execute("skl", {"primary": labelled[0].fingerprint, "assisting": labelled[1].fingerprint})
+    select = done("select", corpora, encoder="tiny", strategy="knn", budget="60")
+    done("map", maps.options(select, sample=200, clusters=4))
+    skl = done("skl", primary=labelled[0].fingerprint, assisting=labelled[1].fingerprint)
     tuned = runs.listed("finetune")[0]
     return {
         "Home": "",
         "Corpora": "Corpora",
-        "Similarity": f"Similarity?run={similarity.id}",
-        "Selection": f"Selection?run={select.id}",
-        "Explore": f"Explore?run={select.id}",
+        "Similarity": f"Similarity?run={similarity}",
+        "Selection": f"Selection?run={select}",
+        "Explore": f"Explore?run={select}",
         "Bias": f"Bias?run={measured.id}",
-        "Assisting": f"Assisting?run={skl.id}",
+        "Assisting": f"Assisting?run={skl}",
         "Training": f"Training?run={tuned.id}",
         "Results": "Results",
         "Runs": "Runs",

@@ -133,9 +133,16 @@ def biased(homes: Homes, home: Path) -> Names:
     return homes.copy(build_biased, home)
 
 
+def done(kind: str, options: Mapping[str, object] = {}, /, **more: object) -> str:
+    """Execute a run of `kind`; return its id."""
+    from core.facade import runs
+
+    return runs.execute(kind, {**options, **more}).id
+
+
 def build_selected(home: Path) -> Names:
     """T_C of 40 contracts; D_C of 120 contracts, 120 recipes, a short sentence and one with markup."""
-    from core.facade import corpora, maps, runs
+    from core.facade import corpora, maps
     from tests.conftest import sealer
     from tests.planted import contracts, kitchen
 
@@ -145,18 +152,14 @@ def build_selected(home: Path) -> Names:
     }
     for role, lines in texts.items():
         corpora.set_role(role, sealer(home)(lines, role).fingerprint)
-    select = runs.execute("select", {**SELECTION, "strategy": "ngram-perplexity"}).id
-    random = runs.execute("select", {**SELECTION, "budget": "60", "strategy": "random"}).id
-    return {
-        "select": select,
-        "random": random,
-        "map": runs.execute("map", maps.options(select, sample=150, clusters=4)).id,
-    }
+    select = done("select", SELECTION, strategy="ngram-perplexity")
+    random = done("select", SELECTION, budget="60", strategy="random")
+    return {"select": select, "random": random, "map": done("map", maps.options(select, sample=150, clusters=4))}
 
 
 def build_trained(home: Path) -> Names:
     """L_C of 24, 12 and 12 sentences with PER and LOC; the second tagger's steps are too small to learn."""
-    from core.facade import corpora, runs
+    from core.facade import corpora
     from tests.conftest import sealer
     from tests.training.test_finetune import labelled
 
@@ -165,30 +168,24 @@ def build_trained(home: Path) -> Names:
         parts[role] = sealer(home)(labelled(n, seed), role, labelled=True).fingerprint
         corpora.set_role(role, parts[role])
     options = {**TAGGER, **parts, "test": (parts["test"],), "seeds": (1, 2)}
-    tagger = runs.execute("finetune", options).id
-    slow = {"epochs": 1, "learning_rate": 1e-9, "head_learning_rate": 1e-9, "seeds": (1,)}
-    return {
-        "tagger": tagger,
-        "idle": runs.execute("finetune", {**options, **slow}).id,
-        "evaluate": runs.execute("evaluate", {"model": tagger, "test": parts["test"]}).id,
-    }
+    tagger = done("finetune", options)
+    idle = done("finetune", options, epochs=1, learning_rate=1e-9, head_learning_rate=1e-9, seeds=(1,))
+    return {"tagger": tagger, "idle": idle, "evaluate": done("evaluate", model=tagger, test=parts["test"])}
 
 
 def build_experimented(home: Path) -> Names:
     """The corpora of `fill` and the experiment EXPERIMENT, repeated by tagger and, without training, by pipeline."""
-    from core.facade import runs
     from tests.recipes.test_experiment import fill
     from tests.untrained import without_training
 
     fill(home)
-    quick = runs.execute("experiment", EXPERIMENT).id
+    quick = done("experiment", EXPERIMENT)
     with without_training():
-        return {"quick": quick, "pipeline": runs.execute("experiment", {**EXPERIMENT, "repeat": "pipeline"}).id}
+        return {"quick": quick, "pipeline": done("experiment", EXPERIMENT, repeat="pipeline")}
 
 
 def build_biased(home: Path) -> Names:
     """A training set of 60 sentences whose measured bits are drawn at random, and a test set of 24."""
-    from core.facade import runs
     from tests.conftest import sealer
     from tests.finished_bias import measured_at_random
     from tests.reconstruction.planted import sentences
@@ -196,6 +193,6 @@ def build_biased(home: Path) -> Names:
     test = sealer(home)(sentences(24, 2), "test", labelled=True).fingerprint
     train = sealer(home)(sentences(60, 1), "train", labelled=True)
     difficulty = measured_at_random(home, train).id
-    options = {"train": train.fingerprint, "method": "highc2low", "rate": 0.2, "difficulty": difficulty, "seed": 9}
-    oov = runs.execute("robustness", {"test": test, "train": train.fingerprint, "kind": "oov"})
-    return {"difficulty": difficulty, "rebuild": runs.execute("rebuild", options).id, "oov": oov.id}
+    oov = done("robustness", {"test": test, "train": train.fingerprint, "kind": "oov"})
+    rebuild = done("rebuild", train=train.fingerprint, method="highc2low", rate=0.2, difficulty=difficulty, seed=9)
+    return {"difficulty": difficulty, "rebuild": rebuild, "oov": oov}
