@@ -52,8 +52,12 @@ def parts(seal: Seal) -> dict[str, Any]:
     return {"train": train, "dev": dev, "test": (dev,), "seeds": (1,)}
 
 
+def made(kind: str, **options: object) -> Run:
+    return runs.execute(kind, options)
+
+
 def tuned(parts: Mapping[str, object], **options: object) -> Run:
-    return runs.execute("finetune", {**FAST, **parts, **options})
+    return made("finetune", **{**FAST, **parts, **options})
 
 
 def card_of(run: Run) -> str:
@@ -66,7 +70,7 @@ def notes(run: Run) -> str:
 
 
 def evaluated(run: Run, test: object) -> list[float]:
-    f1s: list[float] = runs.execute("evaluate", {"model": run.id, "test": test}).result()["test"]["micro_f1"]
+    f1s: list[float] = made("evaluate", model=run.id, test=test).result()["test"]["micro_f1"]
     return f1s
 
 
@@ -149,7 +153,7 @@ def test_miner_from_the_options_to_the_card_and_back(parts: dict[str, Any]) -> N
     assert all(text.startswith("python -m core predict") for text in training.loading(run.id).values())
     assert title(run) == "Fine-tune tiny as MINER on l1"
     assert evaluated(run, parts["dev"]) == list(result.test.micro_f1)
-    runs.execute("predict", {"model": run.id, "corpus": parts["dev"]})
+    made("predict", model=run.id, corpus=parts["dev"])
     (tagged,) = runs.listed("tag")
     assert (spans.read(tagged).records["end"] - spans.read(tagged).records["start"] <= 4).all()
 
@@ -173,7 +177,7 @@ def test_copies_of_sentences_take_their_time(parts: dict[str, Any], monkeypatch:
     assert 1.5 * plain < miner < 2 * plain
     monkeypatch.setattr(calibrate, "SECONDS", 0.001)
     timed = {"encoder": "tiny", "task": parts["dev"], "train": parts["train"], "network": "span"}
-    assert runs.execute("calibrate", timed).result()["tagger"][1] > 0
+    assert made("calibrate", **timed).result()["tagger"][1] > 0
     assert ON_ENCODER == ("encoder", "span")
 
 
@@ -184,7 +188,7 @@ def base(seal: Seal) -> dict[str, object]:
 
 
 def recurrent(base: Mapping[str, object], network: str = "charcnn", **options: object) -> Run:
-    return runs.execute("finetune", {**base, "network": network, **options})
+    return made("finetune", **{**base, "network": network, **options})
 
 
 def loaded(run: Run) -> BiLstmTagger:
@@ -283,7 +287,7 @@ def imported(home: Path, tmp_path: Path) -> Import:
     def make(name: str, *lines: str) -> str:
         path = tmp_path / f"{name}.vec"
         path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
-        return runs.execute("vectors-import", {"path": str(path)}).id
+        return made("vectors-import", path=str(path)).id
 
     return make
 
@@ -306,12 +310,12 @@ def test_what_is_refused_leaves_nothing(imported: Import, tmp_path: Path) -> Non
     with pytest.raises(ReadError, match=r"^far.vec line 3: has 1 numbers, where 2 are expected"):
         imported("far", "2 2", "und 1 2", "oder 1")
     with pytest.raises(PathError, match="cannot be opened"):
-        runs.execute("vectors-import", {"path": str(tmp_path / "gone.vec")})
+        made("vectors-import", path=str(tmp_path / "gone.vec"))
     for run in runs.listed("vectors-import"):
         assert run.state().permanent is (run.manifest.config["path"][-8:] == "/far.vec")
         assert not [*run.artifacts.iterdir(), *run.chunks.iterdir()]
     with pytest.raises(ConfigError, match="name: is written as a run's id or with a comma"):
-        runs.execute("vectors-import", {"path": "x.vec", "name": "a,b"})
+        made("vectors-import", path="x.vec", name="a,b")
 
 
 def test_a_tagger_begins_with_them_and_says_what_share_of_words_has_one(imported: Import, seal: Seal) -> None:
@@ -320,8 +324,13 @@ def test_a_tagger_begins_with_them_and_says_what_share_of_words_has_one(imported
     other = imported("other", f"{WORDS[-1]} 7 7 7", f"{half[0]} 8 8 8")
     train, theirs = (seal(rows, name, labelled=True).fingerprint for rows, name in ((HOME, "home"), (AWAY, "away")))
     base = {"train": train, "dev": train, "test": (train,), "seeds": (1,), "hidden": 4, "epochs": 1}
-    given = {**base, "network": "charcnn", "imported_vectors": "own", "imported_assisting_vectors": "other"}
-    run = runs.execute("finetune", {**given, "assisting": theirs})
+    given: dict[str, object] = {
+        **base,
+        "network": "charcnn",
+        "imported_vectors": "own",
+        "imported_assisting_vectors": "other",
+    }
+    run = recurrent(given, assisting=theirs)
     assert run.manifest.config["imported_vectors"] == own  # which another import of that name is not
     tagger = load_tagger(run.artifacts / "model", device="cpu")
     assert isinstance(tagger, BiLstmTagger)
@@ -349,7 +358,7 @@ def test_a_tagger_begins_with_them_and_says_what_share_of_words_has_one(imported
         ({"imported_assisting_vectors": wide}, "have 2 numbers a word, and those of vectors 3"),
     ):
         with pytest.raises(ConfigError, match=reason):
-            runs.execute("finetune", {**given, "assisting": theirs, **wrong})
+            made("finetune", **{**given, "assisting": theirs, **wrong})
     removals.remove_everything(other)
     assert run.id not in [one.id for one in runs.listed()]
 
@@ -363,7 +372,7 @@ def test_vectors_that_are_nearly_all_alike_are_warned_of(home: Path, seal: Seal)
     assert not vectors.alike_words(0.9)
     assert not vectors.alike_words(None)
     text = seal([" ".join(one.tokens) for one in HOME])  # far too little: its vectors stay where they began
-    run = runs.execute("vectors", {"corpus": text.fingerprint, "min_count": 1, "dimension": 2, "skipgram_epochs": 1})
+    run = made("vectors", corpus=text.fingerprint, min_count=1, dimension=2, skipgram_epochs=1)
     read = vectors.read_words(run)
     assert run.result()["mean_cosine"] == pytest.approx(vectors.mean_cosine(read.values))
 
@@ -385,7 +394,7 @@ def test_raw_text_alone_is_cut_as_the_training_sentences_were(
     train = library.seal(map(treebank, LABELS * 3), name="train", origin={}, labelled=True).fingerprint
     given = {"init": "tiny", "epochs": 1, "batch_size": 4, "precision": "fp32", "seeds": (1,)}
     size = {"hidden": 4} if network == "bilstm" else {}
-    trained = runs.execute("finetune", {**given, "network": network, **size, "train": train, "dev": train})
+    trained = recurrent(given, network, **size, train=train, dev=train)
     tagger = load_tagger(trained.artifacts / "model")
     assert tagger.cut is not None
     assert tagger.cut(RAW) == CUT
@@ -404,7 +413,7 @@ def test_raw_text_alone_is_cut_as_the_training_sentences_were(
         library.seal([replace(came_cut, entities=())], name="labels", origin={}, labelled=True),
     ]
     for corpus in corpora:
-        run = runs.execute("tag", {"corpus": corpus.fingerprint, "model": str(trained.artifacts / "model")})
+        run = made("tag", corpus=corpus.fingerprint, model=str(trained.artifacts / "model"))
         (entity,) = spans.read(run).entities(0)
         (own,) = (one.tokens for one in corpus.take([0]))
         assert "".join(own[entity.start : entity.end]) == "U.S.-based"

@@ -224,18 +224,19 @@ def test_no_model_takes_a_device_before_the_run_has_it(home: Path, seal: Seal, m
     monkeypatch.setattr(calibrate, "SECONDS", 0.0)
     two_types = seal(labelled(24, 1), "two-types", labelled=True).fingerprint
     given = {"task": "task", "domain": "domain", "encoder": "tiny", "budget": "10"}
-    tagger = runs.execute("finetune", {**FAST, "train": "train", "dev": "dev", "seeds": (1,), "epochs": 1}).id
+    tuned: dict[str, Any] = {**FAST, "train": "train", "dev": "dev", "seeds": (1,), "epochs": 1}
     few = {"encoder": "tiny", "folds": 2, "context_epochs": 1, "entity_epochs": 1}
     for kind, options in (
+        ("finetune", tuned),
         ("select", {**given, "strategy": "classifier"}),
         ("select", {**given, "strategy": "pseudo-perplexity"}),
-        ("evaluate", {"model": tagger, "test": "test"}),
-        ("predict", {"model": tagger, "corpus": "test"}),
+        ("evaluate", {"model": "", "test": "test"}),
+        ("predict", {"model": "", "corpus": "test"}),
         ("calibrate", {"encoder": "tiny", "task": "task", "train": "train"}),
         ("difficulty", {"train": two_types, **few}),
         ("rank", {"train": two_types, "dev": two_types, "encoders": ("tiny",)}),
     ):
-        runs.execute(kind, options)
+        runs.execute(kind, {**options, "model": runs.listed("finetune")[-1].id} if "model" in options else options)
     readers = ("classifier", "encoder", "mlm", "taggers", "word_states")
     assert asked.keys() == {f"core.models.{name}" for name in readers}
 

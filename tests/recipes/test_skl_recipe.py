@@ -51,9 +51,12 @@ def corpora(seal: Seal) -> Pair:
     return seal(HOME, "home", labelled=True), seal(AWAY, "away", labelled=True)
 
 
+def made(kind: str, **options: object) -> Run:
+    return runs.execute(kind, options)
+
+
 def found(corpora: Pair, **options: object) -> Run:
-    options = {"primary": corpora[0].fingerprint, "assisting": corpora[1].fingerprint, **options}
-    return runs.execute("skl", options)
+    return made("skl", **{"primary": corpora[0].fingerprint, "assisting": corpora[1].fingerprint, **options})
 
 
 def test_scores_are_those_of_the_measure(corpora: Pair) -> None:
@@ -189,7 +192,7 @@ def test_a_sweep_trains_every_arm_once(corpora: Pair, seal: Seal, share: str, un
     theirs = seal([*AWAY, sentence("Oslo", [(0, 1, "GPE")])], "further", labelled=True)
     home, small = corpora[0].fingerprint, {"hidden": 4, "epochs": 1, "assisting_weight": 0.3}
     parts = {"primary": home, "assisting": theirs.fingerprint, "dev": home, "test": home}
-    run = runs.execute("assist", {**parts, **small, "thresholds": (1, 9.5), "shares": (share,), "seeds": (1, 2)})
+    run = swept(parts, **small, thresholds=(1, 9.5), shares=(share,), seeds=(1, 2))
     rows = run.result()["rows"]
     arms = [("monolingual", 0), ("skl:1", 4), ("skl:9.5", 6), ("all", 6)]
     table = assisting.swept(run.id).tables[0]
@@ -208,17 +211,17 @@ def test_a_sweep_trains_every_arm_once(corpora: Pair, seal: Seal, share: str, un
 def test_an_encoder_borrows_sentences(corpora: Pair) -> None:
     home, away = (corpus.fingerprint for corpus in corpora)
     options = {"train": home, "dev": home, "assisting": away, "init": "tiny", "seeds": (1,), "epochs": 1}
-    assert runs.execute("finetune", options).result()["epochs"] == [1]
+    assert made("finetune", **options).result()["epochs"] == [1]
 
 
 @pytest.mark.real
 def test_music_and_news_disagree_where_a_reader_would(real_data: Path, home: Path) -> None:
     music, news = (
-        runs.execute("add", {"path": str(real_data / path), "scheme": "iob2"}).result()["corpus"]
+        made("add", path=str(real_data / path), scheme="iob2").result()["corpus"]
         for path in ("crossner-music/train.conll", "conll2003/train.conll")
     )
     pairs = ("PER=person", "ORG=organisation", "LOC=location", "MISC=misc")
-    run = runs.execute("skl", {"primary": music, "assisting": news, "type_map": pairs})
+    run = made("skl", primary=music, assisting=news, type_map=pairs)
     rows = {row.entity: row for row in assisting.drift(run.id)}
     for entity, here, there in (
         ("celtic", "musicgenre", "organisation"),
@@ -248,7 +251,7 @@ def given(seal: Seal) -> dict[str, str]:
 
 
 def swept(given: Mapping[str, object], **options: object) -> Run:
-    return runs.execute("assist", {**given, **SMALL, "thresholds": (9.5,), **options})
+    return made("assist", **{**given, **SMALL, "thresholds": (9.5,), **options})
 
 
 def refused(given: Mapping[str, str], words: str, error: type[WinnowError] = ConfigError, **options: object) -> None:
@@ -279,7 +282,7 @@ def test_a_borrowed_corpus_keeps_its_name_and_renamed_types_make_another(
 
 
 def test_no_arm_learns_from_dev_or_test_and_the_page_finds_the_sweep(given: dict[str, str], untrained: None) -> None:
-    looked = runs.execute("skl", {name: given[name] for name in ("primary", "assisting")})
+    looked = made("skl", primary=given["primary"], assisting=given["assisting"])
     run = swept(given)
     assert [row["kept"] for row in run.result()["rows"]] == [0, 5, 5]
     assert all(borrowed(row) == {s.id for s in AWAY} for row in run.result()["rows"][1:])
@@ -300,7 +303,7 @@ def test_what_cannot_be_trained_on_is_refused_before_the_first_training(given: d
         refused(given, "must be numbers above 0", thresholds=(1.0, limit))
     refused(given, "paper is how Murthy et al. 2018 trained their charcnn", preset="paper", network="bilstm")
     for pairs in ("PER=person",), ("ORG=LOC", "LOC=ORG"):
-        runs.execute("skl", {"primary": given["primary"], "assisting": given["assisting"], "type_map": pairs})
+        made("skl", primary=given["primary"], assisting=given["assisting"], type_map=pairs)
         refused(given, "renames what home itself says", type_map=pairs)
 
 
