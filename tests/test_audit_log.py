@@ -25,7 +25,7 @@ from core.runs import launch
 from core.runs.store import Run
 from tests.conftest import ROOT, Command, Seal
 from tests.finished import at_work
-from tests.homes import Homes, Names
+from tests.homes import Homes, Names, done
 from tests.pages.test_pages import opened, opened_on
 from tests.patience import until
 
@@ -67,8 +67,7 @@ def build(home: Path) -> Names:
     """Import both files and select 20% and 30% of the domain corpus."""
     paths = write_patients(home.parent)
     names = {role: facade_runs.execute("add", {"path": str(path)}).result()["corpus"] for role, path in paths.items()}
-    whole = {**names, **RANDOM}
-    return names | {budget: facade_runs.execute("select", {**whole, "budget": budget}).id for budget in ("20%", "30%")}
+    return names | {budget: done("select", names, strategy="random", budget=budget) for budget in ("20%", "30%")}
 
 
 @pytest.fixture
@@ -100,7 +99,7 @@ def test_imports_runs_exports_and_removals_of_a_page(
         marks[role] = added.result()["corpus"]
         assert new() == [line("import", runs=added.id, corpora=marks[role])]
     for begun in (True, False):
-        select = facade_runs.execute("select", {**marks, **RANDOM}).id  # the second time nothing begins
+        select = done("select", marks, **RANDOM)  # the second time nothing begins
         started = [{**each, "corpora": sorted(each["corpora"])} for each in new()]
         assert started == [line("start", runs=select, corpora=" ".join(sorted(marks.values())))] * begun
     selections.export(select, "20%", [], tmp_path / "S_C.txt")
@@ -268,7 +267,7 @@ def test_without_the_administrators_log_nothing_is_done(
     runs, corpora = len(facade_runs.listed()), len(facade_corpora.listed())
     monkeypatch.setenv("WINNOW_AUDIT", str(tmp_path))  # a folder
     actions: list[Callable[[], object]] = [
-        lambda: facade_runs.execute("add", {"path": str(files["task"]), "name": "again"}),
+        lambda: done("add", path=str(files["task"]), name="again"),
         lambda: facade_runs.start("select", {**marks, **RANDOM, "seed": 9}),
         lambda: selections.export(run_id, "20%", [], tmp_path / "S_C.txt"),
         lambda: facade_corpora.remove(marks["domain"]),

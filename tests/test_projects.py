@@ -26,6 +26,7 @@ from core.runs.store import RunStore
 from core.runs.worker import execute
 from tests.conftest import Command, Seal, sentence
 from tests.finished import at_work
+from tests.homes import done
 from tests.recipes.test_commands import COMMANDS
 
 
@@ -69,9 +70,9 @@ def test_nothing_of_one_is_in_another(two: tuple[Path, Path]) -> None:
         assert Isolated("tests.portable.answering", "ask again", spare=False).ask("this") == str(two[1])
         with pytest.raises(MissingCorpus, match="known: landlords"):
             corpora.find("tenants")
-    run = runs.execute("audit", {"corpus": corpora.find("tenants").fingerprint})
+    run_id = done("audit", corpus=corpora.find("tenants").fingerprint)
     with within("leases"), pytest.raises(RunError, match="There is no run"):
-        runs.get(run.id)
+        runs.get(run_id)
     with within("9" * 300), pytest.raises(ProjectError, match="Projects: My first project, Leases"):
         here()
 
@@ -129,21 +130,30 @@ def test_the_only_project_is_renamed_in_a_folder_of_its_own(home: Path, seal: Se
     assert [corpus.name for corpus in corpora.listed()] == ["kept"]
 
 
-def test_an_archived_project_is_whole_and_not_the_usual_one(two: tuple[Path, Path]) -> None:
+def test_a_removed_project_is_gone_and_the_one_log_of_all_projects_says_what_it_held(
+    two: tuple[Path, Path], command: Command
+) -> None:
     facade.archive(FIRST)
     assert facade.usual().name == facade.current().name == "Leases"
+    done("audit", corpus="landlords")
     with within("my-first-project"):
         assert [corpus.name for corpus in corpora.listed()] == ["tenants"]
     facade.archive(FIRST, archived=False)
     assert facade.current().name == FIRST
-
-
-def test_a_removed_project_is_gone_and_the_log_says_what_it_held(two: tuple[Path, Path]) -> None:
     mark = corpora.find("tenants").fingerprint
-    run = runs.execute("audit", {"corpus": mark})
-    with at_work(run), pytest.raises(RunError, match="a run is at work in it"):
-        facade.remove(FIRST)
+    run = runs.get(done("audit", corpus=mark))
+    with at_work(run):
+        assert not facade.at_work()
+        with within("leases"):
+            assert facade.at_work() == {FIRST: 1}
+        with pytest.raises(RunError, match="a run is at work in it"):
+            facade.remove(FIRST)
     facade.remove(FIRST)
+    everything = command("audit")
+    assert everything == command("--project", "Leases", "audit")
+    assert [line.split()[2] for line in everything[1].splitlines()][-3:] == ["start", "start", "remove"]
+    assert "leases" not in everything[1].casefold()
+    assert "in every project" in command("audit", "--help")[1]
     assert [project.name for project in facade.listed()] == ["Leases"]
     assert not two[0].exists()
     assert not [path for path in given_home().rglob("*") if path.is_file() and b"tenant" in path.read_bytes()]
@@ -151,27 +161,6 @@ def test_a_removed_project_is_gone_and_the_log_says_what_it_held(two: tuple[Path
     assert (last["action"], last["corpora"], last["runs"]) == ("remove", [mark], [run.id])
     with within("my-first-project"), pytest.raises(ProjectError, match="Projects: Leases"):
         here()
-
-
-def test_the_log_is_one_for_all_projects_whichever_is_named_and_says_so(
-    two: tuple[Path, Path], command: Command
-) -> None:
-    for project in (FIRST, "Leases"):
-        with within(facade.find(project).slug):
-            runs.execute("audit", {"corpus": corpora.listed()[0].fingerprint})
-    facade.remove(FIRST)
-    everything = command("audit")
-    assert everything == command("--project", "Leases", "audit")
-    assert [line.split()[2] for line in everything[1].splitlines()][-3:] == ["start", "start", "remove"]
-    assert "leases" not in everything[1].casefold()
-    assert "in every project" in command("audit", "--help")[1]
-
-
-def test_runs_at_work_elsewhere_are_counted(two: tuple[Path, Path]) -> None:
-    with at_work(runs.execute("audit", {"corpus": corpora.find("tenants").fingerprint})):
-        assert not facade.at_work()
-        with within("leases"):
-            assert facade.at_work() == {FIRST: 1}
 
 
 def test_a_spoilt_name_takes_no_project_away(two: tuple[Path, Path], home: Path) -> None:

@@ -11,6 +11,7 @@ from core.models.taggers import load_tagger
 from core.models.word_features import Vectors, build_vocabulary
 from core.runs.store import Run
 from tests.conftest import Command, Seal, sentence
+from tests.homes import done
 from tests.recipes.test_skl_recipe import HOME
 from tests.searched import holding
 
@@ -23,8 +24,8 @@ ROWS = [*HOME, *KNOWN, *(sentence(f"{name} saw {OFTEN} today .", [(0, 1, "PER")]
 @pytest.fixture
 def tuned(seal: Seal) -> Run:
     train = seal(ROWS, "notes", labelled=True).fingerprint
-    options = {"network": "charcnn", "train": train, "dev": train, "seeds": (1,), "hidden": 4, "epochs": 1}
-    return runs.execute("finetune", options)
+    few = {"network": "charcnn", "seeds": (1,), "hidden": 4, "epochs": 1}
+    return runs.get(done("finetune", few, train=train, dev=train))
 
 
 def test_the_folder_holds_every_word_and_a_copy_without_those_seen_once_predicts_the_same(
@@ -47,7 +48,7 @@ def test_the_folder_holds_every_word_and_a_copy_without_those_seen_once_predicts
     ours, theirs = load_tagger(short), load_tagger(whole)
     assert ours.predict(KNOWN) == theirs.predict(KNOWN)
     config, taken = tuned.manifest.config, tmp_path / "taken"
-    assert runs.execute("evaluate", {"model": str(short), "test": config["dev"]}).result()["test"]
+    assert runs.get(done("evaluate", model=str(short), test=config["dev"])).result()["test"]
     network = ("--network", "charcnn", "--hidden", 4, "--seeds", 1, "--epochs", 1)
     finetune = ("finetune", *network, "--train", config["train"], "--dev", config["dev"])
     code, _, said = command(*finetune, "--output", taken, "--without-rare-words")

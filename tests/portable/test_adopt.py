@@ -14,6 +14,7 @@ from core.projects import FIRST, HELD, PROJECTS
 from tests import finished
 from tests.conftest import Seal
 from tests.finished import at_work
+from tests.homes import done
 from tests.planted import contracts
 
 SHARED = {PROJECTS, "locks", "audit.jsonl", "encoders"}
@@ -24,8 +25,7 @@ def old(home: Path, seal: Seal) -> Path:
     """A home of an older version: corpora, a finished run, roles, and what is the machine's."""
     task, domain = seal(["One clause .", "Another clause ."], "task"), seal(contracts(30, seed=2), "domain")
     corpora.set_role("task", task.fingerprint)
-    options = {"task": task.fingerprint, "domain": domain.fingerprint, "strategy": "random", "budget": "3"}
-    runs.execute("select", options)
+    done("select", task=task.fingerprint, domain=domain.fingerprint, strategy="random", budget="3")
     (home / "uploads" / "abc").mkdir(parents=True)
     (home / "uploads" / "abc" / "left.txt").write_text("An upload .\n")
     (home / "encoders").mkdir()

@@ -13,6 +13,7 @@ from core.portable.form import LIST
 from core.projects import FIRST, listed
 from tests.conftest import Seal
 from tests.finished import at_work
+from tests.homes import done
 from tests.planted import contracts
 
 MODEL = "artifacts/model/model.safetensors"
@@ -22,8 +23,7 @@ MODEL = "artifacts/model/model.safetensors"
 def project(home: Path, seal: Seal) -> projects.Project:
     task, domain = seal(["One clause .", "Another clause ."], "task"), seal(contracts(30, seed=2), "domain")
     corpora.set_role("task", task.fingerprint)
-    options = {"task": task.fingerprint, "domain": domain.fingerprint, "strategy": "random", "budget": "3"}
-    run = runs.execute("select", options)
+    run = runs.get(done("select", task=task.fingerprint, domain=domain.fingerprint, strategy="random", budget="3"))
     (run.path / MODEL).parent.mkdir()
     (run.path / MODEL).write_bytes(b"weights" * 99)
     (run.path / "checkpoints" / "optimizer.pt").write_bytes(b"pickle")
@@ -73,10 +73,10 @@ def test_there_and_back_it_is_the_same_byte_by_byte(
 def test_vectors_stay_behind_and_what_they_explain_is_left_out_until_they_are_made_again(
     home: Path, seal: Seal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    marks = {"task": seal(contracts(20, seed=1), "task"), "domain": seal(contracts(30, seed=2), "domain")}
-    asked = {**{name: corpus.fingerprint for name, corpus in marks.items()}, "encoder": "tiny", "strategy": "knn"}
-    select = runs.execute("select", {**asked, "budget": "3"})
-    whole = insights.why(select.id, 0)
+    task, domain = (seal(contracts(n, seed=n), f"{n}").fingerprint for n in (20, 30))
+    asked = {"task": task, "domain": domain, "encoder": "tiny", "strategy": "knn", "budget": "3"}
+    select = done("select", asked)
+    whole = insights.why(select, 0)
     file = tmp_path / "one.zip"
     packed = projects.export(projects.current(), file)
     assert (packed.left_models, packed.left_vectors) == (0, 2)
@@ -88,13 +88,13 @@ def test_vectors_stay_behind_and_what_they_explain_is_left_out_until_they_are_ma
     monkeypatch.setenv("WINNOW_HOME", str(tmp_path / "elsewhere"))
     with file.open("rb") as opened:
         projects.bring_in(opened, "one.zip")
-    without = insights.why(select.id, 0)
+    without = insights.why(select, 0)
     assert (without.score, without.rank) == (whole.score, whole.rank)
     assert whole.neighbours
     assert not without.neighbours
     assert not runs.listed("embed")
-    runs.execute("select", {**asked, "budget": "3", "strategy": "cos-pretrained"})
-    assert insights.why(select.id, 0).neighbours == whole.neighbours
+    done("select", asked, strategy="cos-pretrained")
+    assert insights.why(select, 0).neighbours == whole.neighbours
 
 
 def test_of_its_own_name_there_is_one_already(project: projects.Project, tmp_path: Path) -> None:
