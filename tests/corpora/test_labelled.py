@@ -177,14 +177,11 @@ def test_files_whose_tags_make_no_sense(content: str, words: list[str], tmp_path
     assert all(word in str(caught.value) for word in words)
 
 
-def test_tokens_with_blanks_are_split(tmp_path: Path) -> None:
+def test_tokens_with_blanks_are_split_and_documents_are_numbered(tmp_path: Path) -> None:
     (s,), report = load(write(tmp_path / "a.conll", "in\tO\nNew\u00a0York\tB-LOC\nCity\tI-LOC\n10 000\tO\n"))
     assert s.tokens == ("in", "New", "York", "City", "10", "000")
     assert surfaces(s) == [("New York City", "LOC")]
     assert (report.repaired, report.problems[0].line) == (2, 2)
-
-
-def test_documents_are_numbered(tmp_path: Path) -> None:
     doc = "-DOCSTART-\tO\n\nAl\tB-PER\n\nBo\tB-PER\n\n"
     found, _ = load(write(tmp_path / "news.conll", doc * 2))
     assert [s.doc for s in found] == ["news:1", "news:1", "news:2", "news:2"]

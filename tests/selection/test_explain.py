@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -107,29 +108,19 @@ def test_the_parts_add_up(case: tuple[str, dict[str, object]], sources: dict[Rol
         total = 10**found.total if "10 to their sum" in found.formula else found.total
         assert total == pytest.approx(score, rel=1e-4, abs=2e-5)
         assert found.notes == ()
-        assert (
-            len(found.parts) > 1 or not STRATEGIES[name].topical or options.get("query") == "k-means" or name in COUNTS
-        )
+        one_part = not STRATEGIES[name].topical or options.get("query") == "k-means" or name in COUNTS
+        assert len(found.parts) > 1 or one_part
         learnt = set(task.learnable_rows().tolist())
         assert {part.task_row for part in found.parts} - {None} <= learnt
 
 
-def test_without_the_model_the_score_is_its_only_part_and_that_is_said() -> None:
-    evidence = Evidence(
-        sentence=sentence("a b"),
-        score=0.25,
-        unit="cosine",
-        options={"query": "raw-mean", "neighbours": 5},
-        seed=0,
-        model={},
-    )
+def test_without_the_model_the_score_is_the_only_part_and_without_a_score_there_is_none() -> None:
+    options: dict[str, object] = {"query": "raw-mean", "neighbours": 5}
+    evidence = Evidence(sentence=sentence("a b"), score=0.25, unit="cosine", options=options, seed=0, model={})
     for name in ("knn", "cos-pretrained", "classifier", "ngram-perplexity", "gazetteer", "something else"):
         found = explain(name, evidence)
         assert [part.value for part in found.parts] == [0.25]
         assert found.notes
-
-
-def test_an_unscored_sentence_has_no_parts() -> None:
     evidence = Evidence(sentence=sentence(""), score=float("nan"), unit="u", options={}, seed=0, model={})
     assert explain("knn", evidence).parts == ()
 
@@ -144,9 +135,8 @@ def test_small_parts_are_added_up() -> None:
 
 def test_nearest_sentences_equal_brute_force() -> None:
     task, vector = bag_vectors(TASK)[0], bag_vectors(ASKED)[0][0]
-    evidence = Evidence(
-        sentence=sentence("x"), score=0, unit="", options={}, seed=0, model={}, vector=vector, task=task
-    )
+    about: dict[str, Any] = {"unit": "", "options": {}, "seed": 0, "model": {}}
+    evidence = Evidence(sentence=sentence("x"), score=0, vector=vector, task=task, **about)
     every = task.astype(np.float64) @ vector.astype(np.float64)
     found = neighbours(evidence, 4)
     np.testing.assert_allclose([cosine for _, cosine in found], np.sort(every)[::-1][:4], atol=1e-5)

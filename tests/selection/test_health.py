@@ -9,15 +9,12 @@ from core.selection import health
 from core.selection.health import Health
 
 
-def test_vendi_of_equals_is_one_and_of_orthogonals_n() -> None:
+def test_vendi_is_the_entropy_of_the_kernel_one_for_equals_and_n_for_orthogonals() -> None:
     assert health.vendi(np.tile([0.6, 0.8], (50, 1))) == pytest.approx(1)
     assert health.vendi(np.eye(7)) == pytest.approx(7)
     assert health.vendi(np.concatenate([np.eye(3)] * 4)) == pytest.approx(3)  # more rows than columns
     assert health.vendi(np.zeros((4, 3))) == 0
     assert health.vendi(np.concatenate([np.eye(3), np.zeros((5, 3))])) == pytest.approx(3)  # the empty do not count
-
-
-def test_vendi_is_the_entropy_of_the_kernel() -> None:
     rows = np.random.default_rng(0).normal(size=(20, 6))
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     values = np.linalg.eigvalsh(rows @ rows.T / 20)
@@ -28,10 +25,8 @@ def test_vendi_is_the_entropy_of_the_kernel() -> None:
 def test_coverage_by_enumeration(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(health, "BLOCK", 7)
     lots = np.random.default_rng(1)
-    task, domain = (
-        rows / np.linalg.norm(rows, axis=1, keepdims=True)
-        for rows in (lots.normal(size=(9, 4)), lots.normal(size=(40, 4)))
-    )
+    drawn = (lots.normal(size=(n, 4)) for n in (9, 40))
+    task, domain = (rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in drawn)
     selected = lots.random(40) < 0.3
     monkeypatch.setattr(health, "widened", lambda rows, start: rows[start : start + 7].astype(np.float32))
     wanted = [max(t @ d for d in domain[selected]) >= max(t @ d for d in domain[~selected]) for t in task]
