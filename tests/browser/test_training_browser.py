@@ -76,7 +76,7 @@ def worker(run_id: str) -> int:
 def test_a_training_shows_live_curves_and_can_be_reloaded_stopped_and_resumed(server: Server, page: Page) -> None:
     page.goto(server.url + "/Training")
     settled(page)
-    ask(page, "1", 12)
+    ask(page, "1", 20)  # about 15 s: two refreshes of the page take at most 5 s of them
     panel = page.locator(PANEL)
     expect(panel.get_by_text("Running")).to_be_in_viewport()  # the form has made room
     expect(page.locator(CHART).first).to_be_visible()

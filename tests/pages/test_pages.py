@@ -23,7 +23,6 @@ from core.runs.lock import Worker
 from core.text.sentence import Entity, Sentence, sentence_id
 from pages.ui import frame
 from pages.ui.widgets import entity_html, plain
-from tests import documents
 from tests.conftest import Seal
 from tests.finished import at_work
 
@@ -279,16 +278,6 @@ def test_a_path_is_typed_or_chosen_step_by_step_only_below_the_allowed_folders(
     app.selectbox(key="corpora.part").select("dev").run()
     assert not app.error
     assert "Ada sues" in texts(app)
-
-
-def test_several_files_may_become_one_corpus(home: Path) -> None:
-    app = opened(CORPORA)
-    app.file_uploader[0].upload("a.odt", documents.odt(["The first deed is signed."]))
-    app.file_uploader[0].upload("b.txt", b"The second deed is not .\n").run()
-    assert sorted(path.name for path in home.glob("uploads/*/*")) == ["a.odt", "b.txt"]
-    app.button(key="corpora.one").click().run()
-    assert app.text_input[0].value == "a and 1 more"
-    assert "The first deed is signed." in texts(app)
 
 
 def test_a_text_imported_twice_is_one_corpus_which_may_take_the_second_name(home: Path, tmp_path: Path) -> None:
