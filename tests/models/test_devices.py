@@ -29,7 +29,7 @@ def test_an_idle_thread_of_a_pool_keeps_one_thread() -> None:
 
 
 def test_a_gpu_starts_the_next_batch_before_the_last_is_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
-    happened: list[str] = []
+    happened, card = list[str](), torch.device("cuda")
 
     def work(i: int) -> tuple[int, torch.Tensor]:
         happened.append(f"begun {i}")
@@ -40,13 +40,9 @@ def test_a_gpu_starts_the_next_batch_before_the_last_is_fetched(monkeypatch: pyt
         return key, result
 
     monkeypatch.setattr(transfer, "_arrived", arrived)
-    assert [int(result) for _, result in side_by_side(work, range(3), torch.device("cuda"))] == [0, 1, 2]
+    assert [int(result) for _, result in side_by_side(work, range(3), card)] == [0, 1, 2]
     assert happened == ["begun 0", "begun 1", "fetched 0", "begun 2", "fetched 1", "fetched 2"]
-
-
-def test_frozen_models_use_float16_without_bf16(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: False)
-    card = torch.device("cuda")
     assert pick_dtype("auto", card, frozen=True) == torch.float16
     assert pick_dtype("auto", card) == pick_dtype("fp32", card, frozen=True) == torch.float32
 

@@ -63,6 +63,12 @@ def test_a_long_word_keeps_its_first_pieces_and_one_without_pieces_is_unknown(ti
     assert short == pieces.of(["y"])[0]
     assert pieces.of(["\u200b", "\x00", "猫"]) == [(tiny.unk_token_id,)] * 3
     assert pieces.windows([]) == []
+    # Windows of 20 words share 5: at least 2 of them are between a word and an edge inside the sentence.
+    for window in Pieces(tiny, 22).windows(["a"] * 100):
+        for i, place in enumerate(window.first):
+            word = window.start + i
+            assert place - 1 >= min(2, word)
+            assert len(window.ids) - 2 - place >= min(2, 99 - word)
 
 
 def test_the_pieces_are_those_of_the_whole_sentence() -> None:
@@ -73,12 +79,3 @@ def test_the_pieces_are_those_of_the_whole_sentence() -> None:
     (window,) = Pieces(tokenizer, 128).windows(words)
     assert list(window.ids) == whole["input_ids"]
     assert [whole.word_ids()[place] for place in window.first] == list(range(len(words)))
-
-
-def test_no_word_is_read_at_the_edge_of_a_window(tiny: PreTrainedTokenizerBase) -> None:
-    """Windows of 20 words share 5: at least 2 of them lie between a word and an edge that is not the sentence's."""
-    for window in Pieces(tiny, 22).windows(["a"] * 100):
-        for i, place in enumerate(window.first):
-            word = window.start + i
-            assert place - 1 >= min(2, word)
-            assert len(window.ids) - 2 - place >= min(2, 99 - word)

@@ -7,28 +7,21 @@ from core.models import vectors
 from core.results import FloatArray
 
 
-@pytest.fixture
-def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vectors, "BLOCK", 8)
-
-
 def rows(n: int, d: int = 16, seed: int = 0) -> FloatArray:
     made = np.random.default_rng(seed).normal(size=(n, d))
     unit: FloatArray = (made / np.linalg.norm(made, axis=1, keepdims=True)).astype(np.float16)
     return unit
 
 
-def test_cosine_is_numpys(small_blocks: None) -> None:
+@pytest.mark.parametrize(("t", "k"), [(30, 5), (3, 5), (8, 1), (9, 9)])
+def test_products_in_blocks_are_numpys(t: int, k: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vectors, "BLOCK", 8)
     unit, queries = rows(37), np.vstack([rows(3, seed=1) * 7, np.zeros((1, 16))])
     expected = unit.astype(float) @ (queries / np.maximum(np.linalg.norm(queries, axis=1, keepdims=True), 1e-9)).T
     got = vectors.cosine(unit, queries)
     assert got.dtype == np.float32
     assert np.allclose(got, expected, atol=2e-3)
     assert vectors.cosine(unit[:0], queries).shape == (0, 4)
-
-
-@pytest.mark.parametrize(("t", "k"), [(30, 5), (3, 5), (8, 1), (9, 9)])
-def test_top_k_mean_is_a_sort(small_blocks: None, t: int, k: int) -> None:
-    unit, targets = rows(37), rows(t, seed=1)
+    targets = rows(t, seed=1)
     expected = np.sort(unit.astype(float) @ targets.astype(float).T, axis=1)[:, -k:].mean(1)
     assert np.allclose(vectors.top_k_mean(unit, targets, k), expected, atol=2e-3)

@@ -114,39 +114,31 @@ def test_a_node_that_is_killed_at_a_step_is_named_and_the_leaderboard_is_that_of
     ]
 
 
-def test_a_node_that_does_not_see_the_home_is_named_and_left_idle(cluster: str, tmp_path: Path) -> None:
-    folder = os.open(tmp_path, os.O_RDONLY)
-    run = idle(Path(f"/proc/self/fd/{folder}/home"), "blind")  # where no other process finds it
+@pytest.mark.parametrize("why", ["another machine", "another home"])
+def test_a_node_that_cannot_help_is_named_and_left_idle(
+    home: Path, cluster: str, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if why == "another machine":
+        run, words = idle(home, why), "this machine on Abacus; use nodes of one kind"
+        monkeypatch.setattr(f"{hello.__name__}.cards.machine", lambda: "Abacus")
+    else:  # a path that no other process finds
+        folder = os.open(tmp_path, os.O_RDONLY)
+        run, words = idle(Path(f"/proc/self/fd/{folder}/home"), why), "does not see the home: its steps are made else"
 
     def named(context: RunContext) -> dict[str, object]:
         with companions(context, cluster) as others:
-            until(lambda: any("does not see the home" in note for note in run.state().notes), "it is named")
+            until(lambda: any(words in note for note in run.state().notes), "it is named")
             assert others.n == 0
             assert not helping(run)
         return {}
 
     execute(run, named)
-    notes = [note for note in run.state().notes if note.startswith("Node ")]
-    assert len(notes) == 1
-    assert notes[0].endswith(" does not see the home: its steps are made elsewhere.")
-    assert [(node.workers, node.lost, node.gone) for node in Where.read(run.path).nodes] == [(0, 0, False)] * 2
-    os.close(folder)
-
-
-def test_a_node_that_would_make_other_numbers_is_named_and_left_idle(
-    home: Path, cluster: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run, words = idle(home, "other"), "this machine on Abacus; use nodes of one kind"
-    monkeypatch.setattr(f"{hello.__name__}.cards.machine", lambda: "Abacus")
-
-    def named(context: RunContext) -> dict[str, object]:
-        with companions(context, cluster):
-            until(lambda: any(words in note for note in run.state().notes), "it is named")
-            assert not helping(run)
-        return {}
-
-    execute(run, named)
-    assert all("It is left idle" in note for note in run.state().notes)
+    notes = [note for note in run.state().notes if words in note]
+    if why == "another home":
+        assert len(notes) == 1
+        assert [(node.workers, node.lost, node.gone) for node in Where.read(run.path).nodes] == [(0, 0, False)] * 2
+    else:
+        assert all("It is left idle" in note for note in notes)
 
 
 def test_a_node_helps_once_a_card_and_this_machine_s_own_not_at_all(

@@ -114,6 +114,10 @@ def a_tagger(new: Any = new_tagger, **options: Any) -> Any:
     return on_the_card(tagger)
 
 
+def recurrent(init: str, types: Sequence[str], head: Any, **options: Any) -> BiLstmTagger:
+    return BiLstmTagger(types, head, replace(LAYOUTS["bilstm"], hidden=4), [build_vocabulary(ROWS)])
+
+
 def trainer_of(lm: MaskedLM, settings: mlm_settings.Settings) -> Any:
     """As much of a Trainer as `_in_turn` needs."""
     trainer = SimpleNamespace(lm=lm, args=SimpleNamespace(device=lm.model.device), settings=settings)
@@ -127,39 +131,31 @@ def learnt(tagger: Any, rows: Sequence[Sentence], n_words: Any = None) -> None:
     """Compute the gradients of one step."""
     batch = send_to_device(tagger.batch(rows), tagger.device, non_blocking=True)  # as accelerate does for a GPU
     tagger(**batch, num_items_in_batch=n_words)["loss"].backward()
-    assert tagger.model.get_input_embeddings().weight.grad.device.type == "lazy"
 
 
-@pytest.mark.parametrize(
-    "options", [{"head": "softmax"}, {"head": "crf"}, {"head": "memm"}, {"layers": "mix"}], ids=str
-)
+HEADS = ("softmax", "crf", "memm")
+STEPS: list[dict[str, Any]] = [
+    *({"head": head} for head in HEADS),
+    {"layers": "mix"},
+    *({"new": recurrent, "head": head} for head in HEADS),
+    {"new": new_span_tagger},
+    {"new": new_span_tagger, "beta": 0.01, "gamma": 0.001},
+]
+
+
+@pytest.mark.parametrize("options", STEPS, ids=str)
 def test_a_step_of_fine_tuning_waits_for_nothing(card: Card, options: dict[str, Any]) -> None:
     """Nor do two devices meet in it, here and below."""
-    tagger = a_tagger(**options)
-    learnt(tagger, ROWS)
-    assert tagger.mix is None or tagger.mix.weights.grad.device.type == "lazy"
-    assert not card.waits
-
-
-@pytest.mark.parametrize("contrast", [{}, {"beta": 0.01, "gamma": 0.001}], ids=["alone", "contrast"])
-def test_a_step_of_a_tagger_of_spans_waits_for_nothing(card: Card, contrast: dict[str, Any]) -> None:
-    tagger = a_tagger(new_span_tagger, **contrast)
-    rows = [Paired.of(row, ROWS[0], (((0, 2), (0, 2)),)) for row in ROWS] if contrast else ROWS
-    learnt(tagger, rows, torch.full((), 36, device="lazy"))  # of all parts, as the Trainer counts them
-    assert tagger.span.classes.weight.grad.device.type == "lazy"
-    assert tagger.contrast is None or tagger.contrast.critic.score[0].weight.grad.device.type == "lazy"
-    assert not card.waits
-
-
-@pytest.mark.parametrize("head", ["softmax", "crf", "memm"])
-def test_a_step_of_a_recurrent_tagger_waits_for_nothing(card: Card, head: Any) -> None:
-    with unset_fake_temporarily():
-        vocabulary = build_vocabulary(ROWS)
-        tagger = BiLstmTagger(["ORG"], head, replace(LAYOUTS["bilstm"], hidden=4), [vocabulary])
-    on_the_card(tagger).train()
-    batch = send_to_device(tagger.batch(ROWS), tagger.device, non_blocking=True)
-    tagger(**batch)["loss"].backward()
-    assert tagger.last_layer.weight.grad is not None
+    tagger = a_tagger(**options).train()
+    rows: list[Any] = ROWS
+    if "beta" in options:
+        rows = [Paired.of(row, ROWS[0], (((0, 2), (0, 2)),)) for row in ROWS]
+    spans = options.get("new") is new_span_tagger
+    learnt(tagger, rows, torch.full((), 36, device="lazy") if spans else None)  # of all parts, as the Trainer counts
+    parts = {name.split(".")[0] for name, weight in tagger.named_parameters() if weight.grad is not None}
+    assert {weight.grad.device.type for weight in tagger.parameters() if weight.grad is not None} == {"lazy"}
+    assert parts >= ({"span"} if spans else {"towers"} if options.get("new") is recurrent else {"model"})
+    assert ("mix" in parts, "contrast" in parts) == ("layers" in options, "beta" in options)
     assert not card.waits
 
 
