@@ -38,7 +38,7 @@ def run(seal: Seal) -> Run:
     return run
 
 
-def test_whoever_is_refused_a_run_reads_who_holds_it(run: Run) -> None:
+def test_whoever_is_refused_a_run_reads_who_holds_it(run: Run, home: Path) -> None:
     for refused, error in (
         (lambda: runs.resume(run.id), RunBusy),
         (lambda: launch.start(run), RunBusy),
@@ -49,11 +49,11 @@ def test_whoever_is_refused_a_run_reads_who_holds_it(run: Run) -> None:
     ):
         with pytest.raises(error, match=HOLDER):
             refused()
+    for forged in (b'{"pid": 1, "created": 1e300}', b'{"pid": 1, "created": 1, "account": 3}'):
+        run.lock.path.write_bytes(forged)
+        assert run.held_by() == ""
     run.lock.release()
     assert run.held_by() == ""
-
-
-def test_a_moment_that_somebody_holds_is_named(home: Path) -> None:
     with locked(home / "x.lock", patience=1), pytest.raises(RunBusy, match=HOLDER), locked(home / "x.lock", patience=0):
         pass
 
@@ -71,12 +71,6 @@ def test_a_process_of_another_machine_is_named_and_never_taken_for_one_of_this(r
     assert run.coming() is None
     assert run.state().state == "interrupted"
     assert Lock(home / "none.lock").held_by() == ""
-
-
-def test_a_holder_s_file_that_was_forged_is_no_holder(run: Run) -> None:
-    for forged in (b'{"pid": 1, "created": 1e300}', b'{"pid": 1, "created": 1, "account": 3}'):
-        run.lock.path.write_bytes(forged)
-        assert run.held_by() == ""
 
 
 def test_a_look_signals_nobody_and_the_app_that_starts_ends_a_cancelled_run(

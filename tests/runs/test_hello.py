@@ -70,12 +70,25 @@ def test_a_worker_on_another_processor_is_refused_by_name_or_taken_with_a_note()
 
 
 def half_made(home: Path, *, exact: bool = False) -> Run:
-    """A run that ended at its third chunk."""
+    """Return a run that failed at its third chunk."""
     run = begun(home, "half")
     with pytest.raises(ModelError):
         made(run, "local", Squares(run.path, "refused", exact=exact), 40, 4)
     assert len(list(run.chunks.glob("chunk-*.npy"))) == 2
     return run
+
+
+def test_the_same_kind_finishes_a_run_and_chunks_without_a_probe_are_taken_as_they_are(home: Path) -> None:
+    whole, run, older, anew = begun(home, "whole"), *(half_made(home) for _ in range(3))
+    expected = made(whole, "local", Squares(whole.path), 40, 4)
+    assert made(run, "local", Squares(run.path), 40, 4) == expected
+    assert not list(run.chunks.glob("*.probe"))
+    (older.chunks / "chunk.probe").unlink()
+    assert made(older, "local", Squares(older.path, off=1), 40, 4)[:2] == expected[:2]
+    assert not list(half_made(home, exact=True).chunks.glob("*.probe"))
+    for path in anew.chunks.glob("*.npy"):
+        path.unlink()
+    assert made(anew, "local", Squares(anew.path, off=1), 40, 4) != expected
 
 
 @pytest.mark.parametrize("share", ["", "0/2"])
@@ -94,23 +107,6 @@ def test_another_kind_of_processor_does_not_finish_a_run_unless_mixed(
     assert len(made(run, "local", Squares(run.path, off=1), 40, 4)) == 10
     assert any("--mixed allows it" in note for note in run.state().notes)
     assert [path.name for path in run.chunks.iterdir() if path.suffix != ".npy"] == []
-
-
-def test_what_was_begun_is_finished_by_the_same_kind_or_taken_as_it_is(home: Path) -> None:
-    whole = begun(home, "whole")
-    expected = made(whole, "local", Squares(whole.path), 40, 4)
-    run = half_made(home)
-    assert made(run, "local", Squares(run.path), 40, 4) == expected
-    assert not list(run.chunks.glob("*.probe"))
-    older = half_made(home)
-    (older.chunks / "chunk.probe").unlink()
-    assert made(older, "local", Squares(older.path, off=1), 40, 4)[:2] == expected[:2]
-    counted = half_made(home, exact=True)
-    assert not list(counted.chunks.glob("*.probe"))
-    anew = half_made(home)
-    for path in anew.chunks.glob("*.npy"):
-        path.unlink()
-    assert made(anew, "local", Squares(anew.path, off=1), 40, 4) != expected
 
 
 def test_one_chunk_is_computed_here_without_an_engine_or_a_probe(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

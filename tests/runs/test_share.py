@@ -104,19 +104,38 @@ def test_what_another_has_claimed_is_left_to_it_and_what_is_there_is_not_made_ag
     assert files[3] == files[2]
 
 
-def test_who_helps_ends_with_whom_it_helps(home: Path) -> None:
+def test_who_helps_ends_with_whom_it_helps_and_waits_for_a_new_attempt(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run = begun(home, "helped")
-    aside = Aside(run, run)
     with pytest.raises(Over):
-        aside.check()
+        Aside(run, run).check()
     assert run.lock.acquire(run.id)
     Aside(run, run).check()
-    aside.note("a word")
+    Aside(run, run).note("a word")
     assert not run.events_file.exists()
     run.cancel_file.touch()
     with pytest.raises(Cancelled, match="was stopped on request"):
         Aside(run, run).check()
     run.lock.release()
+    run.cancel_file.unlink()
+
+    def fail(context: RunContext) -> dict[str, object]:
+        raise ConfigError("budget: is nothing.")
+
+    with pytest.raises(ConfigError):
+        execute(run, fail)
+    assert run.lock.acquire(run.id)  # another attempt began and has written no event yet
+    sleeps = list[float]()
+
+    def sleep(seconds: float) -> None:
+        sleeps.append(seconds)
+        if len(sleeps) == 2:  # once beside its work, once for its end
+            attempt(run, lambda context: {"made": "there"})
+            run.lock.release()
+
+    monkeypatch.setattr(share, "time", SimpleNamespace(sleep=sleep, time=time.time, monotonic=time.monotonic))
+    assert share.take_part(run, fail, RunStore(home), lambda each: None) == {"made": "there"}
 
 
 def test_who_helps_is_tied_to_who_began_it_where_that_is_asked(home: Path) -> None:
@@ -189,28 +208,6 @@ def test_a_stopped_share_leaves_its_run_and_the_child_to_the_others_unless_the_r
     with pytest.raises(Cancelled):
         execute(run, needs)
     assert [each.state().state for each in (run, *children)] == [state, state]
-
-
-def test_what_is_begun_anew_has_not_failed_yet(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another has the lock of a run that failed before, and has written no word of its new attempt."""
-    run = begun(home, "again")
-
-    def fail(context: RunContext) -> dict[str, object]:
-        raise ConfigError("budget: is nothing.")
-
-    with pytest.raises(ConfigError):
-        execute(run, fail)
-    assert run.lock.acquire(run.id)
-    sleeps = list[float]()
-
-    def sleep(seconds: float) -> None:
-        sleeps.append(seconds)
-        if len(sleeps) == 2:  # once beside what it does, once for its end
-            attempt(run, lambda context: {"made": "there"})
-            run.lock.release()
-
-    monkeypatch.setattr(share, "time", SimpleNamespace(sleep=sleep, time=time.time, monotonic=time.monotonic))
-    assert share.take_part(run, fail, RunStore(home), lambda each: None) == {"made": "there"}
 
 
 def test_one_share_makes_all_chunks_and_a_helper_without_work_loads_no_model(

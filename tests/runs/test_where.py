@@ -71,27 +71,19 @@ def test_a_run_is_sent_where_it_was_asked_to_and_resumed_there_or_here(
     assert spawned[-1] == {"WINNOW_ON": "local", "WINNOW_MIXED": ""}
 
 
-def test_this_process_s_own_place_is_the_usual_one(
+def test_the_place_of_this_process_is_the_default_and_mixed_is_asked_for_anew(
     made: dict[str, Corpus], spawned: list[dict[str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WINNOW_ON", CLUSTER)
-    monkeypatch.setenv("WINNOW_MIXED", "1")
+    monkeypatch.setenv("WINNOW_MIXED", "")
     assert runs.places() == (CLUSTER, "local", "ray")
-    runs.start("select", options(made))
-    assert spawned == [{"WINNOW_ON": CLUSTER, "WINNOW_MIXED": "1"}]
-
-
-def test_a_resumed_run_takes_mixed_machines_where_that_is_asked_for_now(
-    made: dict[str, Corpus], spawned: list[dict[str, str]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("WINNOW_ON", "WINNOW_MIXED"):
-        monkeypatch.setenv(name, "")  # and put back afterwards
-    run_id = runs.start("select", options(made), CLUSTER)
-    asked = list[Where]()
+    run_id, asked = runs.start("select", options(made)), list[Where]()
     monkeypatch.setattr(runs, "_work", lambda run, listener: asked.append(Where.asked()))
     monkeypatch.setenv("WINNOW_MIXED", "1")
     runs.go_on(run_id)
     assert asked == [Where(on=CLUSTER, mixed=True)]
+    runs.start("select", options(made) | {"seed": 5})
+    assert spawned == [{"WINNOW_ON": CLUSTER, "WINNOW_MIXED": mixed} for mixed in ("", "1")]
 
 
 @pytest.mark.parametrize(("on", "here", "notes"), [(CLUSTER, True, 1), (CLUSTER, False, 0), ("local", True, 0)])
