@@ -66,13 +66,10 @@ def test_sealed_text_is_read_in_any_order(
     assert corpus.lengths().tolist() == [len(s.tokens) for s in sentences]
 
 
-def test_labels_are_kept_and_counted(home: Path) -> None:
+def test_labels_blocks_and_subsets_keep_their_rows(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     corpus = Library(home).seal(LABELLED, name="l", origin={}, labelled=True)
     assert rows(corpus) == LABELLED
     assert (corpus.labelled, dict(corpus.types), corpus.n_tokens) == (True, {"PER": 2, "LOC": 1}, 7)
-
-
-def test_blocks_and_subsets_keep_addresses(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (corpus_module, library_module):
         monkeypatch.setattr(module, "BLOCK", 4)
     library = Library(home)

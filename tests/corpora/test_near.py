@@ -131,11 +131,6 @@ def test_a_template_meets_each_of_its_variants_though_they_are_not_near_each_oth
     assert sum((0, row) in pairs for row in range(1, 501)) >= 490
 
 
-def test_overlaps_are_counted_pair_by_pair() -> None:
-    sets = stored([{1, 2, 3}, {2, 3, 4}, set(), {9}])
-    assert overlaps(sets, np.array([0, 0, 2, 1]), np.array([1, 2, 3, 1])).tolist() == [2, 0, 0, 3]
-
-
 class _Stop(Silent):
     def check(self) -> None:
         raise Cancelled("stopped")

@@ -33,9 +33,12 @@ def test_every_format_holds_every_row(tmp_path: Path) -> None:
     assert [json.loads(line) for line in (folder / "s.jsonl").read_text().splitlines()] == expected()
     assert pq.read_table(folder / "s.parquet").to_pylist() == expected()
     assert sorted(os.listdir(folder)) == ["s.csv", "s.jsonl", "s.parquet", "s.txt"]
+    many = (Row(id=f"{i:016x}", text=f"Row {i}.", row=i, score=1.0, rank=i + 1) for i in range(20_000))
+    assert write_selection(many, tmp_path / "m.parquet") == 20_000
+    assert pq.ParquetFile(tmp_path / "m.parquet").num_row_groups == 3  # streamed in blocks
 
 
-def test_further_columns_leave_with_the_text(tmp_path: Path) -> None:
+def test_further_columns_files_and_pages_are_exported(tmp_path: Path) -> None:
     names = further_names(["source", "score", "=year"])
     assert names == {"source": "source", "score": "column_score", "=year": "=year"}
     rows: list[Row] = [{**ROWS[-2], "more": {"source": "legal", "column_score": "7"}}, {**ROWS[-2]}]
@@ -49,15 +52,12 @@ def test_further_columns_leave_with_the_text(tmp_path: Path) -> None:
     assert [json.loads(line) for line in (tmp_path / "s.jsonl").read_text().splitlines()] == written
     head = (tmp_path / "s.csv").read_text(encoding="utf-8-sig").splitlines()[0]
     assert head == "id,text,row,score,rank,source,column_score,'=year"
-
-
-def test_file_and_page_leave_with_text_of_documents(tmp_path: Path) -> None:
     placed: list[Row] = [{**ROWS[-1], "score": 1.0, "file": "in/=a.pdf", "page": 3}, {**ROWS[-1], "score": 1.0}]
     for ending in ("jsonl", "parquet", "csv", "txt"):
         write_selection(placed, tmp_path / f"s.{ending}", kept=("file", "page"))
-    rows = pq.read_table(tmp_path / "s.parquet").to_pylist()
-    assert [(row["file"], row["page"]) for row in rows] == [("in/=a.pdf", 3), (None, None)]
-    assert [json.loads(line) for line in (tmp_path / "s.jsonl").read_text().splitlines()] == rows
+    written = pq.read_table(tmp_path / "s.parquet").to_pylist()
+    assert [(row["file"], row["page"]) for row in written] == [("in/=a.pdf", 3), (None, None)]
+    assert [json.loads(line) for line in (tmp_path / "s.jsonl").read_text().splitlines()] == written
     assert (tmp_path / "s.csv").read_text(encoding="utf-8-sig").splitlines()[0] == "id,text,row,score,rank,file,page"
 
 
@@ -77,13 +77,9 @@ def test_no_cell_is_a_formula_where_the_semicolon_separates(text: str) -> None:
     assert harmless("a; b; c - d") == "a; b; c - d"
 
 
-def test_a_selection_larger_than_a_block_is_streamed(tmp_path: Path) -> None:
-    rows = (Row(id=f"{i:016x}", text=f"Row {i}.", row=i, score=1.0, rank=i + 1) for i in range(20_000))
-    assert write_selection(rows, tmp_path / "s.parquet") == 20_000
-    assert pq.ParquetFile(tmp_path / "s.parquet").num_row_groups == 3
-
-
 def test_a_failure_leaves_nothing_and_keeps_what_was_there(tmp_path: Path) -> None:
+    with pytest.raises(CorpusError, match="not labelled"):
+        write_conll([Sentence(id="0" * 16, tokens=("a",), text="a")], tmp_path / "a.conll")
     broken: Row = {"id": "x"}  # type: ignore[typeddict-item]  # has no text
     (tmp_path / "s.jsonl").write_text("old")
     for ending in ("txt", "jsonl", "parquet", "csv"):
@@ -115,9 +111,3 @@ def test_an_exported_folder_opens_in_datasets(ending: str, tmp_path: Path, monke
         assert data.column_names == ["id", "text", "row", "score", "rank"]
         assert data["row"][:] == [row["row"] for row in rows]
     assert r"| note | a \| b &lt;i> --- c |" in (folder / "README.md").read_text(encoding="utf-8")
-
-
-def test_conll_needs_labels(tmp_path: Path) -> None:
-    with pytest.raises(CorpusError, match="not labelled"):
-        write_conll([Sentence(id="0" * 16, tokens=("a",), text="a")], tmp_path / "a.conll")
-    assert not list(tmp_path.iterdir())

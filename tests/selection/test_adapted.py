@@ -47,15 +47,6 @@ def test_identical_halves_rank_as_one_half_with_the_unit_mean(seal: Seal) -> Non
     assert np.abs(raw - twice).max() > 1e-3  # so that the two are told apart
 
 
-def test_a_half_ten_times_as_long_rules_only_where_halves_are_raw(seal: Seal) -> None:
-    task, domain = (half(20, 8), half(20, 12, 10.0)), (half(100, 8), half(100, 12, 10.0))
-    alone = scored(task[1], domain[1], "cos-mlm", seal)
-    ruled = scored(joined(*task, raw=True), joined(*domain, raw=True), "cos-mlm-ner", seal)
-    equal = scored(joined(*task), joined(*domain), "cos-mlm-ner", seal)
-    assert np.abs(ruled - alone).max() < 0.02
-    assert np.corrcoef(equal, alone)[0, 1] < 0.95
-
-
 @pytest.mark.parametrize("raw", [False, True])
 def test_joined_rows_are_the_definition(raw: bool) -> None:
     first, second = half(9, 3), half(9, 5, 3.0)

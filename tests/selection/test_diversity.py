@@ -48,18 +48,9 @@ def test_mmr_is_the_greedy_definition(m: int, n: int, prefer: str, trade: float,
     found = mmr(vectors, scores, prefer, n, trade=trade, report=Silent())  # type: ignore[arg-type]
     assert sorted(found) == list(range(m))
     assert found[: min(n, m)].tolist() == greedy(vectors, scores, prefer == "high", n, trade)
+    assert found[min(n, m) :].tolist() == sorted(found[min(n, m) :])  # the rest follows by score
     smaller = mmr(vectors, scores, prefer, max(n - 2, 1), trade=trade, report=Silent())  # type: ignore[arg-type]
     assert smaller[: min(max(n - 2, 1), m)].tolist() == found[: min(max(n - 2, 1), m)].tolist()
-
-
-def test_mmr_with_all_weight_on_the_score_is_the_ranking() -> None:
-    found = mmr(unit(30, 4, 0), np.arange(30.0)[::-1], "high", 30, trade=1, report=Silent())
-    assert found.tolist() == list(range(30))
-
-
-def test_mmr_leaves_the_copy_for_later() -> None:
-    vectors = np.array([[1, 0], [1, 0], [0, 1], [-1, 0]], dtype=np.float32)
-    assert mmr(vectors, np.array([1.0, 0.9, 0.8, 0.0]), "high", 2, report=Silent()).tolist() == [0, 2, 1, 3]
 
 
 def test_mmr_stops_and_says_what_is_too_much() -> None:

@@ -32,12 +32,9 @@ def test_coverage_by_enumeration(monkeypatch: pytest.MonkeyPatch) -> None:
     wanted = [max(t @ d for d in domain[selected]) >= max(t @ d for d in domain[~selected]) for t in task]
     assert 0 < sum(wanted) < 9
     assert health.coverage(task, domain, selected) == pytest.approx(sum(wanted) / 9)
-
-
-def test_coverage_of_nothing_or_everything_is_unknown() -> None:
-    rows = np.eye(3)
-    for selected in (np.zeros(3, dtype=bool), np.ones(3, dtype=bool)):
-        assert health.coverage(rows, rows, selected) is None
+    for nothing_or_all in (np.zeros(40, dtype=bool), np.ones(40, dtype=bool)):
+        assert health.coverage(task, domain, nothing_or_all) is None
+    assert health.duplicates_left(np.array([3, 3, 5, 9, 3])) == 2
 
 
 def test_type_token_counts_equally_many_words() -> None:
@@ -53,10 +50,6 @@ def test_names_are_found_by_their_looks() -> None:
     assert share == pytest.approx(1 / 3)  # Harlow Ltd alone is new
     assert n == 3
     assert health.new_entities(["nothing here"], []) == (None, 0)
-
-
-def test_duplicates_left() -> None:
-    assert health.duplicates_left(np.array([3, 3, 5, 9, 3])) == 2
 
 
 GOOD = Health(

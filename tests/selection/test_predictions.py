@@ -54,22 +54,6 @@ def scores(
 words = [sentence(" ".join(["word"] * n) + f" {i}") for i, n in enumerate((7, 7, 3, 7, 9, 4))]
 
 
-def test_a_count_reads_as_a_count_and_ties_go_by_posterior_then_density(seal: Seal) -> None:
-    found = [
-        predicted(("PER", 0.9), ("PER", 0.5)),  # mean 0.7
-        predicted(("PER", 0.9), ("LOC", 0.7)),  # mean 0.8
-        predicted(("PER", 0.9), ("LOC", 0.5)),  # mean 0.7 as the first, in a shorter sentence
-        predicted(("PER", 0.1), ("PER", 0.1), ("PER", 0.1)),
-        predicted(),
-        predicted(("PER", 1.0)),
-    ]
-    values = scores(seal, words, found)
-    assert np.floor(values).tolist() == [2, 2, 2, 3, 0, 1]
-    assert values[4] == 0
-    assert np.argsort(-values).tolist() == [3, 1, 2, 0, 5, 4]
-    assert values[1] == pytest.approx(2.8, abs=1e-5)  # the fraction reads as the mean posterior
-
-
 @given(
     st.lists(
         st.tuples(st.lists(st.tuples(st.sampled_from(TYPES), st.integers(1, 8)), max_size=4), st.integers(4, 9)),
