@@ -73,7 +73,7 @@ VIEWS = {
     "Corpora": View(top=_nth("[class*=st-key-corpora-card]"), bottom=_nth("[class*=st-key-corpora-card]")),
     "Selection": View(top=_nth(".stVegaLiteChart"), bottom=_nth(".w-table tbody tr", 3)),
     "Explore": View(top=_text("Colour by"), bottom=_text("7,100 sentences"), more=250),
-    "Training": View(top=_text("Score of"), bottom=_text("points; a chart draws")),
+    "Training": View(top=_text("Score of"), bottom=_text("points; the chart draws")),
     "Results": View(top=_nth("[role=tab]"), bottom=_nth(".w-table")),
     "Similarity": View(top=_nth("[data-testid=stAlert]"), bottom=_nth(".stPlotlyChart")),
     "Bias": View(top=_heading("Names tell more than contexts"), bottom=_nth(".stPlotlyChart", 1)),
