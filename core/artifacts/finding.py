@@ -148,7 +148,8 @@ def _sure(row: ArmRow, rows: Sequence[ArmRow], detects: float | None) -> str:
     if row.delta_random is not None and interval and _known(interval):
         seen = f"{seen}, {points(row.delta_random)} over {held_against(row)} ({_range(interval)})"
     if failed:
-        return f"{seen}. Of {n} repetitions, {_number(failed).lower()} learnt nothing; they are included."
+        counted = "it is" if failed == 1 else "they are"
+        return f"{seen}. Of {n} repetitions, {_number(failed).lower()} learnt nothing; {counted} included."
     return f"{seen}.{_could(detects, n) if _open(row) else ''}"
 
 

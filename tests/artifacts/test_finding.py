@@ -192,7 +192,7 @@ def test_taggers_that_learnt_nothing_ask_for_longer_training_and_for_no_repetiti
     result = ExperimentResult(leaderboard=[none, line(word)], curve=[], hours={"finetune": 0.4})
     told = of_experiment(result)
     assert told.next == "Next: train longer first; 1 of the 6 taggers learnt nothing."
-    assert told.sure.endswith("Of 3 repetitions, one learnt nothing; they are included.")
+    assert told.sure.endswith("Of 3 repetitions, one learnt nothing; it is included.")
     assert repetitions_to_settle(result) == 0
     assert not any(PRIVATE.search(part) for part in told.parts)
 
