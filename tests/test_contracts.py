@@ -86,10 +86,13 @@ def case(request: pytest.FixtureRequest) -> tuple[str, dict[str, object]]:
     return chosen
 
 
-def test_scores_are_one_float_per_sentence_and_depend_on_nothing_else(
+def test_scores_depend_on_the_sentence_alone_and_a_worker_gives_the_same(
     case: tuple[str, dict[str, object]], sources: dict[Role, Source]
 ) -> None:
-    """Nor on the other sentences of a batch; the same seed gives the same scores, and topical strategies find T_C."""
+    """The same seed gives the same scores, and topical strategies find T_C.
+
+    A worker gets a pickled strategy: prepared, or with its sources if its model is loaded in the worker.
+    """
     strategy = prepared(*case, sources)
     a, b = WANTED[:5], UNWANTED[:9]
     together = strategy.score(batch([*a, *b]))
@@ -101,23 +104,17 @@ def test_scores_are_one_float_per_sentence_and_depend_on_nothing_else(
     short = strategy.score(batch(["", "supplier", *WANTED[:2]]))
     assert short.shape == (4,)
     assert np.isfinite(short[1:]).all()  # the empty one may be NaN: it could not be scored
-    again = prepared(*case, sources).score(batch(WANTED))
-    np.testing.assert_array_equal(strategy.score(batch(WANTED)), again)
-    if strategy.topical:
-        assert contracts_first(strategy) > 0.85
-
-
-def test_a_worker_scores_as_this_process_does(case: tuple[str, dict[str, object]], sources: dict[Role, Source]) -> None:
-    """A worker gets a pickled strategy: prepared, or with its sources if its model is loaded in the worker."""
-    strategy = make_strategy(*case, 3)
-    slow = bool(strategy.models) and strategy.reads == "text"
+    other = make_strategy(*case, 3)
+    slow = bool(other.models) and other.reads == "text"
     if not slow:
-        strategy.prepare(sources, Silent())
-    work = ScoreWork(strategy=strategy, domain=sources[Role.DOMAIN], sources=sources if slow else None)
+        other.prepare(sources, Silent())
+    work = ScoreWork(strategy=other, domain=sources[Role.DOMAIN], sources=sources if slow else None)
     opened = pickle.loads(pickle.dumps(work)).open(Silent())  # noqa: S301  (it is ours)
     batches = [batch(WANTED), batch(UNWANTED)]
-    expected = np.concatenate([prepared(*case, sources).score(each) for each in batches])
+    expected = np.concatenate([strategy.score(each) for each in batches])
     np.testing.assert_array_equal(opened.compute(batches, Silent()), expected)
+    if strategy.topical:
+        assert contracts_first(strategy) > 0.85
 
 
 @pytest.mark.parametrize("name", ["random", "length-matched-random"])

@@ -186,6 +186,10 @@ def test_select(language: Language, seal: Seal, strategy: str) -> None:
     scores = made.score(Batch(ids=ids, sentences=rows, vectors=np.ones((len(rows), 4), dtype=np.float16) / 2))
     own, other = scores[: len(language.texts)], scores[len(language.texts) :]
     assert own.max() < other.min() if strategy == "ngram-perplexity" else own.min() > other.max()
+    if strategy == "classifier" and language.dense:  # D_C shares no word with T_C: it says so
+        apart = source(seal(kitchen(40), "apart"), 40)
+        made.prepare({Role.TASK: of_task, Role.DOMAIN: apart}, ear)
+        assert [note for note in ear.notes if "share no word" in note]
 
 
 def test_measures(language: Language, seal: Seal) -> None:
@@ -244,19 +248,6 @@ def test_a_text_that_the_encoder_cannot_read_is_warned_of_at_import(language: La
     notes = runs.execute("add", {"path": str(file)}).state().notes
     warned = [note for note in notes if "of its pieces are unknown to the encoder minilm" in str(note)]
     assert len(warned) == (language.name in DENSE | {"Tamil"})
-
-
-def test_the_classifier_says_where_its_words_see_none(seal: Seal) -> None:
-    texts, other = SHORT["Swahili"].split("\n") * 40, SHORT["Chinese"].split("\n") * 40
-
-    def source(corpus: Corpus) -> Source:
-        vectors = np.random.default_rng(0).normal(size=(len(corpus), 4)).astype(np.float16)
-        return Source(corpus=corpus, vectors=vectors, norms=np.ones(len(corpus), dtype=np.float32))
-
-    ear = Ear()
-    sources = {Role.TASK: source(seal(texts, "task")), Role.DOMAIN: source(seal(other, "domain"))}
-    make_strategy("classifier", {}, 1).prepare(sources, ear)
-    assert [note for note in ear.notes if "share no word" in note]
 
 
 def test_training_says_what_its_encoder_cannot_read(seal: Seal) -> None:

@@ -56,6 +56,11 @@ def test_devanagari_hebrew_and_arabic_need_no_font_of_the_machine() -> None:
     assert fonts.MISSING not in " ".join(pages(data))
     assert data.count(b"/FontFile2") == 3  # both of the body, and one more
     assert HINDI in pages(data)[0]
+    only = Document(title="", answer="", about="", cover=Cover(), first=[Quote(f"Art. {HEBREW} (1)")], second=[])
+    with pypdfium2.PdfDocument(pdf(only)) as file:
+        text = file[0].get_textpage()
+        where = {text.get_text_range(i, 1): text.get_charbox(i)[0] for i in range(text.count_chars())}
+    assert max(where[letter] for letter in HEBREW) < where["("] < where["1"] < where[")"]
 
 
 @pytest.mark.usefixtures("bare")
@@ -94,31 +99,20 @@ def test_what_follows_a_word_to_the_left_goes_on_to_the_right(line: str, set_as:
 
 
 @pytest.mark.usefixtures("bare")
-def test_a_number_in_brackets_stands_behind_the_word() -> None:
-    only = Document(title="", answer="", about="", cover=Cover(), first=[Quote(f"Art. {HEBREW} (1)")], second=[])
-    with pypdfium2.PdfDocument(pdf(only)) as file:
-        text = file[0].get_textpage()
-        where = {text.get_text_range(i, 1): text.get_charbox(i)[0] for i in range(text.count_chars())}
-    assert max(where[letter] for letter in HEBREW) < where["("] < where["1"] < where[")"]
-
-
-@pytest.mark.usefixtures("bare")
-def test_what_no_font_has_is_counted_and_stays_in_the_other_formats() -> None:
+def test_characters_without_a_font_are_counted_and_a_font_of_this_machine_is_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     words = f"{CHINESE} café"
     text = " ".join(pages(pdf(document(words))))
     assert "café" in text
     assert "12 characters that neither Winnow's fonts nor this machine's have" in text
     assert words in html(document(words))
     assert words in "\n".join(line.text for line in docx.Document(BytesIO(as_docx(document(words)))).paragraphs)
-
-
-def test_a_font_of_this_machine_is_taken_where_there_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = font_of("合", tmp_path / "box.ttf")
     monkeypatch.setattr(fonts, "_of_this_machine", lambda code: ((path, 0),))
     data = pdf(document(CHINESE))
-    text = " ".join(pages(data))
     assert data.count(b"/FontFile2") == 3
-    assert "6 characters that neither" in text  # of the other character
+    assert "6 characters that neither" in " ".join(pages(data))  # of the other character
 
 
 def test_fontconfig_is_asked_by_character(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

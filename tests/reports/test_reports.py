@@ -164,6 +164,8 @@ def test_after_an_early_end_it_counts_what_was_trained(home: Path) -> None:
     page = finished.html_report(run.id)
     assert planned.why in page
     assert "was trained 2 times, since chance plays a part (seeds 1, 2); none 3 times." in page
+    with pytest.raises(ConfigError, match="reports are of finished experiments and studies"):
+        reports.report(board.leaderboard[0].finetune_run)
 
 
 def test_the_command_writes_the_format_of_the_file_name(
@@ -179,32 +181,19 @@ def test_the_command_writes_the_format_of_the_file_name(
     assert not (tmp_path / "out.txt").exists()
 
 
-def test_of_what_is_no_experiment_there_is_no_report(home: Path) -> None:
-    run = finished.tuned(home, finished.corpora(home), "tiny", 0.6)
-    with pytest.raises(ConfigError, match="reports are of finished experiments and studies"):
-        reports.report(run.id)
-
-
-def test_nobodys_markup_is_obeyed_and_figures_are_said_once() -> None:
+def test_markup_and_control_characters_are_escaped_and_a_long_report_loses_nothing() -> None:
     page = html(experiment_document(report(), COVER))
     for words in ("run &lt;x&gt;", "a &amp; b", "a&lt;b&gt;0", "Leases &lt;2026&gt;", "“leases &amp; &lt;more&gt;”"):
         assert words in page
     assert "All in all 2.0 h of computing" in page
     assert "<td class=n>+10.4</td>" in page  # with less without
     assert "2 more on the next page" in page
-
-
-def test_a_report_that_is_long_takes_more_pages_and_loses_nothing() -> None:
     many = rows(40)
     text = pages(pdf(experiment_document(report(rows=many, main=many[1]), COVER)))
     assert len(text) > 2
     assert all(f"a<b>{i} 10%" in " ".join(text) for i in range(40))
-
-
-def test_control_characters_of_a_corpus_do_not_spoil_a_file() -> None:
-    document = Document(
-        title="T", answer="A", about="", cover=Cover(author="\x00\ud800"), first=[Text("a\x07b\ud800")], second=[]
-    )
+    control = Cover(author="\x00\ud800")
+    document = Document(title="T", answer="A", about="", cover=control, first=[Text("a\x07b\ud800")], second=[])
     assert "a" in pages(pdf(document))[0]
     assert docx.Document(BytesIO(as_docx(document))).paragraphs
 
