@@ -143,7 +143,9 @@ STEPS: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("options", STEPS, ids=str)
+@pytest.mark.parametrize(
+    "options", STEPS, ids=lambda options: "-".join(getattr(x, "__name__", str(x)) for x in options.values())
+)
 def test_a_step_of_fine_tuning_waits_for_nothing(card: Card, options: dict[str, Any]) -> None:
     """Nor do two devices meet in it, here and below."""
     tagger = a_tagger(**options).train()
