@@ -48,7 +48,7 @@ def labelled(shift: int) -> str:
     return "\n".join(rows)
 
 
-def did(kind: str, **options: object) -> Run:
+def did(kind: str, /, **options: object) -> Run:
     return runs.execute(kind, options)
 
 
