@@ -387,7 +387,7 @@ def test_all_needs_no_scores_and_skl_takes_its_options(corpora: Library, untrain
     [
         ({"arms": ("skl:9.5",), "assisting": "odd"}, "GPE is no type"),
         ({"arms": ("all",), "assisting": "odd"}, "GPE is no type"),
-        ({"arms": ("all",), "assisting": "theirs", "type_map": ("PARTY=FIRM",)}, "renames what train itself says"),
+        ({"arms": ("all",), "assisting": "theirs", "type_map": ("PARTY=FIRM",)}, "renames a type of train"),
     ],
 )
 def test_borrowing_that_cannot_work_is_told_before_the_first_training(

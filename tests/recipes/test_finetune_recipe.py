@@ -288,7 +288,7 @@ def test_a_tagger_may_read_the_neighbours_of_every_sentence(seal: Seal, command:
     assert load_tagger(run.artifacts / "model").context == 8
     card = (run.artifacts / "model" / "README.md").read_text()
     assert "8 pieces of the neighbouring sentences" in card
-    assert "A pipeline reads every sentence without them" in card
+    assert "A pipeline reads each sentence alone" in card
     test = run.result()["test"]
     out = command("evaluate", "--model", run.id, "--test", held, "--json")[1]
     assert json.loads(out)["test"]["micro_f1"] == [pytest.approx(test["micro_f1"][0], abs=0.5)]
@@ -359,7 +359,7 @@ def test_a_tagger_decodes_within_bioes_unless_it_is_told_otherwise(
             assert result["micro_f1"] == result["decodings"][decoding]
         card = " ".join((run.artifacts / "model" / "README.md").read_text().split())
         assert f"The main score is {decoding}" in card
-        fitted_elsewhere = "fitted among all tag sequences" in card and "it is for `predict --no-constrained`" in card
+        fitted_elsewhere = "decoding among all tag sequences" in card and "use `predict --no-constrained`" in card
         assert fitted_elsewhere == (decoding == "viterbi")
         (line,) = [text for text in training.loading(run.id).values() if text.startswith("python -m core predict")]
         assert ("--no-constrained" in line) == (decoding == "viterbi")

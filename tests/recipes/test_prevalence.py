@@ -12,13 +12,14 @@ from core.reporter import Silent
 from core.results import Role
 from core.selection import prevalence_view as prevalence
 from core.selection.base import Batch, Source
+from core.selection.prevalence import PrevalenceResult
 from core.selection.strategies.classifier import ClassifierOptions
 from core.selection.strategies.cross_fitted import CrossFitted
 from tests.conftest import Command, Seal
 from tests.planted import bag_vectors, contracts, kitchen
 
 
-def counted(task: list[str], domain: list[str], seal: Seal) -> tuple[str, prevalence.PrevalenceResult]:
+def counted(task: list[str], domain: list[str], seal: Seal) -> tuple[str, PrevalenceResult]:
     """Count in a run; return its id and result."""
     given = {"task": seal(task, "task").fingerprint, "domain": seal(domain, "domain").fingerprint, "encoder": "tiny"}
     run_id = runs.execute("prevalence", given).id
@@ -90,7 +91,7 @@ def test_sentences_of_one_document_do_not_vouch_for_each_other(seal: Seal) -> No
 def test_an_experiment_is_told_beforehand_what_there_is_and_what_it_asks_for(
     seal: Seal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = prevalence.PrevalenceResult(low=800, about=900, high=1100, task=400, domain=40_000, quantiles=[])
+    found = PrevalenceResult(low=800, about=900, high=1100, task=400, domain=40_000, quantiles=[])
     domain = seal([f"sentence {i}" for i in range(60)], "domain").fingerprint
     assert prevalence.before({"task": "t", "domain": domain, "budgets": ("20",)}) == ""
     monkeypatch.setattr(prevalence, "counted", lambda task, of: found if (task, of) == ("t", domain) else None)

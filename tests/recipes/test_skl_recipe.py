@@ -300,7 +300,7 @@ def test_what_cannot_be_trained_on_is_refused_before_the_first_training(given: d
     refused({**given, "assisting": drifting}, none, thresholds=(0.01, 9.5))
     refused({**given, "assisting": bare}, "holds no labelled entity.*higher threshold", CorpusError, thresholds=(1,))
     refused({**given, "assisting": odd}, "GPE is no type", network="encoder", init="tiny", hidden=None)
-    refused({**given, "assisting": given["test"]}, "give a corpus with sentences of its own", CorpusError)
+    refused({**given, "assisting": given["test"]}, "give a corpus with other sentences", CorpusError)
     for limit in (math.inf, math.nan, 0.0):
         refused(given, "must be numbers above 0", thresholds=(1.0, limit))
     refused(given, "paper trains the charcnn of Murthy et al. 2018", preset="paper", network="bilstm")
