@@ -1,4 +1,4 @@
-"""What pages and commands ask about assisting corpora: drift, what a threshold keeps, and sweeps of thresholds."""
+"""Views of assisting corpora for pages and commands: drift, sentences kept by a threshold, and sweeps of thresholds."""
 
 import csv
 import io

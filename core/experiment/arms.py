@@ -34,7 +34,7 @@ BINS: Mapping[str, str] = {  # bins of CEIM, in words
     "near_zero": "whose name and context are equally informative",
     "high": "whose name is more informative",
 }
-# What an arm must beat in addition to `none`, by the control's name up to its value.
+# Controls that an arm must beat in addition to `none`, by name without the value.
 _AGAINST: Mapping[str, str] = {
     RANDOM: "a random selection of as many tokens",
     CONTROL: "a random selection of as many tokens",

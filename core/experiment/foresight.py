@@ -1,4 +1,4 @@
-"""What an experiment can detect: forecasts before it starts, and what would settle a difference that it left open.
+"""Forecasts of the gain that an experiment can detect, and plans that would settle a difference it left open.
 
 Both use the spread of taggers that were trained on the same labels before.
 """
@@ -48,7 +48,7 @@ class PlanChance:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Foresight:
-    """What a plan can detect.
+    """Detectable gain of a plan.
 
     points: smallest gain that `seeds` seeds detect at 80% power (`power.detectable`), by intervals at `level`.
     further: {seeds: the same gain}. effect: gain that is looked for, points. plans: chances of detecting it, for the

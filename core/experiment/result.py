@@ -311,7 +311,7 @@ class Conclusion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """Whether reading, or choosing, helped on these tasks on average, and would help on others like these.
+    """Answer to whether pre-training, or selection, helped on these tasks on average, and would on similar ones.
 
     others, between: None for a single task. between: standard deviation of the true differences between tasks, points.
     lacking: a sentence on what would settle the question; "" if it is settled.

@@ -160,7 +160,7 @@ class StudyConfig(Config):
 
     @property
     def unit(self) -> str:
-        """What every seed repeats: "replicates" of the pipeline, or "seeds" of the tagger only."""
+        """Unit that each seed repeats: "replicates" of the pipeline, or "seeds" of the tagger alone."""
         return "replicates" if self.experiment(0).replicates(self.claimed)[0].number else "seeds"
 
     @property

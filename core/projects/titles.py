@@ -33,7 +33,7 @@ def selection_titles(listed: Iterable[Choice]) -> dict[str, str]:
 
 
 def title(run: Run) -> str:
-    """A run in words: as somebody named it, else what it does to which corpus."""
+    """Return the name that a user gave a run, else its action and corpora."""
     with suppress(WinnowError):  # one that was removed since
         if name := labels.label_of(run.id).name:
             return name
