@@ -1,4 +1,4 @@
-"""Rows that share a key are compared: which pairs, and by how much their sets overlap (see `near`)."""
+"""Compare rows that share a key: which pairs meet, and by how much their sets overlap (see `near`)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from core.corpora.grams import HASH_BITS, Gathered, UIntArray
-from core.corpora.phases import Array, pack
 from core.reporter import Reporter
 from core.results import BoolArray, IntArray
 
@@ -20,29 +19,26 @@ Pairs = tuple[IntArray, IntArray]
 
 @dataclass(frozen=True, slots=True)
 class Bucketed:
-    """Entries `hash << row_bits | place`, and what stands at each place: a row's number, and its set."""
+    """Entries `hash << row_bits | place`, and the row number and set at each place."""
 
     packed: UIntArray
     rows: IntArray
     sets: Gathered
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PairFinder:
-    """Finds near pairs in buckets, and the rows of large ones; of these, with `all_large`, some pairs too."""
+def find_pairs(
+    bucketed: Bucketed, threshold: float, row_bits: int, report: Reporter, *, all_large: bool
+) -> tuple[Pairs, IntArray]:
+    """Return the near pairs in buckets, each once, and the rows of large buckets.
 
-    row_bits: int
-    threshold: float
-    all_large: bool
-
-    def __call__(self, bucketed: Bucketed, report: Reporter) -> Array:
-        near = [np.zeros((2, 0), np.int64)]
-        candidates = _candidates(bucketed.packed, self.row_bits, all_large=self.all_large)
-        near += [np.stack(each) for each in _weigh(bucketed.sets, candidates, self.threshold, report)]
-        large = bucketed.packed[run_sizes(bucketed.packed >> np.uint64(self.row_bits)) > BUCKET]
-        places = np.unique(large & np.uint64((1 << self.row_bits) - 1)).astype(np.int64)
-        pairs = bucketed.rows[np.unique(np.concatenate(near, axis=1), axis=1)]
-        return pack(pairs, bucketed.rows[places])
+    all_large: compare some pairs of large buckets, too.
+    """
+    candidates = _candidates(bucketed.packed, row_bits, all_large=all_large)
+    near = [np.stack(each) for each in _weigh(bucketed.sets, candidates, threshold, report)]
+    large = bucketed.packed[run_sizes(bucketed.packed >> np.uint64(row_bits)) > BUCKET]
+    places = np.unique(large & np.uint64((1 << row_bits) - 1)).astype(np.int64)
+    low, high = bucketed.rows[np.unique(np.concatenate([np.zeros((2, 0), np.int64), *near], axis=1), axis=1)]
+    return (low, high), bucketed.rows[places]
 
 
 def overlaps(sets: Gathered, i: IntArray, j: IntArray) -> IntArray:

@@ -12,28 +12,24 @@ alphabetical order, read forwards and backwards. A thousand variants of one shor
 instead of one: 990 of them are flagged, not 999.
 """
 
-from collections.abc import Iterator, Sequence
-from functools import cached_property, partial
-from itertools import chain, pairwise, starmap
-from typing import Literal
+from collections.abc import Iterator
+from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
 from core.corpora.grams import Gathered, UIntArray, mix
-from core.corpora.phases import Array, Phase, Phases
 from core.reporter import Reporter
 from core.results import BoolArray, IntArray
 
 LONGEST = 160  # letters of a text of letters, words of one of words; a longer one has exact duplicates only
 SIMILARITY = 0.9
-ROWS = 1 << 12  # texts of a chunk, at least: a file that takes longer to write than to compute is none
 _MEET = 64
 _FEW = 1 << 12  # pairs that are weighed sooner than segments are looked up for them
 _NEIGHBOURS = 8  # neighbours on either side
 _AT_ONCE = 1 << 22  # candidates held
 _PAIRS = 1 << 15  # candidates weighed at a time
-_STAGES = {"words": "comparing word by word", "letters": "comparing short sentences"}
 _HAIR = 1e-9  # 1 - .9 of 10 is a rounding error below 1
 
 _BASE = 0x9E3779B97F4A7C15  # odd, so that it has an inverse modulo 2**64
@@ -43,16 +39,14 @@ _POWERS, _INVERSES = (
 
 Texts = npt.NDArray[np.uint32]  # (n, length) code points of n texts of one length
 Pairs = tuple[IntArray, IntArray]
-_OfLength = tuple[IntArray, Texts]  # rows, and their texts
 
 
 def near_texts(
-    texts: Gathered, live: IntArray, name: Literal["words", "letters"], phases: Phases, similarity: float = SIMILARITY
+    texts: Gathered, live: IntArray, stage: str, report: Reporter, similarity: float = SIMILARITY
 ) -> Iterator[Pairs]:
-    """Pairs of `live` rows with edit similarity >= `similarity`; a pair may come more than once.
+    """Yield pairs of `live` rows with edit similarity >= `similarity`; a pair may come more than once.
 
-    texts: code points or hashes of words, at most `LONGEST` a row; an empty row is near to none. name: of the phase, a
-    chunk of which is one length, or several of few texts, each compared with itself and those that are little longer.
+    texts: code points or hashes of words, at most `LONGEST` per row; an empty row is near to none.
     """
     lengths = texts.counts[live]
     by_length = {int(n): live[lengths == n] for n in np.unique(lengths) if n}
@@ -61,35 +55,25 @@ def near_texts(
         short: [
             long
             for long in range(short, int(short / similarity + _HAIR) + 1)
-            # Where not a single edit is allowed (at .9: below ten letters), equal texts are exact duplicates already.
+            # If no edit is allowed (at .9: below ten letters), equal texts are exact duplicates already.
             if long in by_length and int((1 - similarity) * long + _HAIR)
         ]
         for short in by_length
     }
     shorts = [short for short in by_length if reach[short]]
 
-    def read(start: int, stop: int) -> list[list[_OfLength]]:
-        wanted = (dict.fromkeys([short, *reach[short]]) for short in shorts[start:stop])
-        return [[(by_length[n], texts.gather(by_length[n])[0].reshape(-1, n)) for n in each] for each in wanted]
+    def side(length: int) -> _Side:
+        return _Side(by_length[length], texts.gather(by_length[length])[0].reshape(-1, length))
 
-    compared = partial(_compared, similarity=similarity)
-    n = len(shorts)
-    size = -(-n // max(sum(len(by_length[short]) for short in shorts) // ROWS, 1))
-    phase = Phase(stage=_STAGES[name], name=name, n=n, size=size or 1, unit="lengths", read=read, compute=compared)
-    for pairs in phases(phase):
-        yield pairs[0], pairs[1]
-
-
-def _compared(given: "Sequence[Sequence[_OfLength]]", report: Reporter, similarity: float) -> Array:
-    """`(2, pairs)` rows of the shortest texts of each of `given` and of any there that are near."""
-    pairs = [np.zeros((2, 0), np.int64)]
-    for shortest, *longer in given:
-        left = _Side(*shortest)
-        for right in chain([left], starmap(_Side, longer)):
-            report.check()
-            if edits := int((1 - similarity) * right.length + _HAIR):
-                pairs += [np.stack([left.rows[i], right.rows[j]]) for i, j in _compare(left, right, edits, report)]
-    return np.concatenate(pairs, axis=1)
+    report.stage(stage)
+    for done, short in enumerate(shorts):
+        report.check()
+        report.progress(done, len(shorts), "lengths")
+        left = side(short)
+        for right in (left if long == short else side(long) for long in reach[short]):
+            edits = int((1 - similarity) * right.length + _HAIR)
+            for i, j in _compare(left, right, edits, report):
+                yield left.rows[i], right.rows[j]
 
 
 def within(left: Texts, right: Texts, edits: int) -> BoolArray:

@@ -23,8 +23,7 @@ import numpy.typing as npt
 
 from core.corpora.corpus import BLOCK, Corpus
 from core.corpora.edit_similarity import SIMILARITY
-from core.corpora.numbers import Numbers, Reading
-from core.corpora.phases import Phase, Phases, here
+from core.corpora.numbers import Reading
 from core.corpora.pile import Pile
 from core.corpora.table import blocks
 from core.files import read_back, read_json
@@ -32,7 +31,6 @@ from core.reporter import Reporter
 from core.results import BoolArray, IntArray
 from core.text.words import tokenize
 
-SIZE = BLOCK  # sentences of one chunk
 MASK, CLUSTER, ABOUT = "mask.npy", "cluster.npy", "audit.json"  # files of an audit
 FLAGS = ("exact_duplicate", "near_duplicate", "leak", "too_short", "too_long")  # bit i of a row's mask
 
@@ -107,7 +105,6 @@ def audit(
     max_tokens: int = 128,
     near_threshold: float = 0.8,
     near_words: float = SIMILARITY,
-    phases: Phases | None = None,
 ) -> Audit:
     """Flag the rows of `corpus`.
 
@@ -116,11 +113,8 @@ def audit(
     blanks), or is its near duplicate.
     near_threshold: least Jaccard of near duplicates. near_words: their least edit similarity, of words.
 
-    phases: who computes its parts, and keeps them; None: this process, which keeps none.
-
     Memory: about 150 bytes a sentence beside 300 MB; disk, in the temporary folder meanwhile: about 14 bytes a word.
     """
-    phases = phases or here(report)
     with closing(Pile()) as pile:
         report.stage("reading held-out sentences")
         first = Reading()
@@ -128,10 +122,15 @@ def audit(
             for texts in _texts(split):
                 report.check()
                 pile.hold(texts, first)
-        for chunk in phases(_reading(corpus, pile.reading())):
-            pile.add(Numbers.unpacked(chunk))
+        report.stage("reading sentences")
+        reading, done = pile.reading(), 0
+        for texts in _texts(corpus):
+            report.check()
+            pile.add(reading.numbers(texts)[0])
+            done += len(texts)
+            report.progress(done, len(corpus), "sentences")
         tokens = pile.tokens(corpus.lengths())
-        findings = pile.settle(near_threshold, near_words, phases)
+        findings = pile.settle(near_threshold, near_words, report)
     mask = _bits((*findings.flags, tokens < min_tokens, tokens > max_tokens))
     rules = {"leak_rules": findings.leak_rules, "near_rules": findings.near_rules}
     return Audit(corpus=corpus.fingerprint, mask=mask, cluster=findings.cluster, **rules)
@@ -163,20 +162,7 @@ def differing(text: str, other: str, most: int = 3) -> str:
     return "; ".join(places[:most]) + more
 
 
-def _reading(corpus: Corpus, reading: Reading) -> Phase:
-    """The corpus's sentences to numbers."""
-    return Phase(
-        stage="reading sentences",
-        name="numbers",
-        n=len(corpus),
-        size=SIZE,
-        unit="sentences",
-        read=lambda start, stop: [text for texts in _texts(corpus, start, stop) for text in texts],
-        compute=reading,
-    )
-
-
-def _texts(corpus: Corpus, start: int = 0, stop: int | None = None) -> Iterator[list[str]]:
+def _texts(corpus: Corpus) -> Iterator[list[str]]:
     with corpus.opened() as file:
-        for table in blocks(file, BLOCK, start, stop, ["text"]):
+        for table in blocks(file, BLOCK, 0, None, ["text"]):
             yield table.column("text").to_pylist()

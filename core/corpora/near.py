@@ -6,120 +6,96 @@ then share one of the first n - ceil(t n) + 1 members of each. Rare first makes 
 a 5-gram that nobody else has among those few, and meet no one. Every candidate is then checked by its true Jaccard.
 At J = .8, 14 bands of 8 hashes find 92% of the pairs, at a price of 112 hashes per 5-gram; this finds all.
 
-The exception: the rows of buckets of more than `BUCKET` (a template's thousand variants) are put
-into buckets anew by two MinHashes, six times, and in what is still large each is compared with the first row and
-its neighbours only, which is enough to bind a template together and keeps the work linear.
+The exception: rows of buckets larger than `BUCKET` (a template's thousand variants) are dealt into new buckets by two
+MinHashes, six times. In a bucket that is still large, each row is compared with the first row and its neighbours only.
+That binds a template together and keeps the work linear.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
+import numpy.typing as npt
 
-from core.corpora.candidate_pairs import Bucketed, PairFinder, Pairs, run_sizes
+from core.corpora.candidate_pairs import Bucketed, Pairs, find_pairs, run_sizes
 from core.corpora.grams import HASH_BITS, Gathered, UIntArray, mix
-from core.corpora.phases import Array, Phase, Phases, pack, unpack
 from core.reporter import Reporter
 from core.results import IntArray
 
-RANGE = 1 << 16  # rows whose prefixes lie in one file, and as many ranges of hashes as files
+RANGE = 1 << 16  # rows of a block of prefixes; there are as many ranges of hashes as blocks
 _SPLITS = 6  # at J = .8, (1 - .8**2)**6: one pair in 460 is separated every time
 _ROWS = 1 << 14  # rows of one pass
-_STAGE = "comparing runs of words"
 
 
-def near_sets(sets: Gathered, live: IntArray, threshold: float, phases: Phases) -> Iterator[Pairs]:
-    """Pairs `(i, j)`, i < j, of `live` rows with Jaccard >= threshold; a pair may come more than once.
+def near_sets(sets: Gathered, live: IntArray, threshold: float, report: Reporter) -> Iterator[Pairs]:
+    """Yield pairs `(i, j)`, i < j, of `live` rows with Jaccard >= threshold; a pair may come more than once.
 
     sets: each row ascending, without repeats, below `2**HASH_BITS`; an empty row is near to none.
     """
+    if not len(live):
+        return
     row_bits = max(len(sets.starts) - 1, 1).bit_length()
-    entries = list(phases(_entries(sets, live, threshold, row_bits, phases)))
-    # Two rounds: buckets of few rows all with all; then the rows of the large ones, dealt into buckets anew.
-    large = list[IntArray]()
+    report.stage("counting runs of words")
+    order = _Order(threshold, row_bits, _rarity(sets, live, report))
+    entries = list[UIntArray]()
+    for start in range(0, len(live), RANGE):
+        report.progress(start, len(live), "sentences")
+        entries.append(_prefixes(sets, live[start : start + RANGE], order, report))
+    report.stage("comparing runs of words")
+    # First compare all rows of each small bucket. Then deal the rows of large buckets into new ones.
+    crowded: list[IntArray] = [np.zeros(0, np.int64)]
     bounds = _bounds(entries, row_bits)
-    finder = PairFinder(row_bits=row_bits, threshold=threshold, all_large=False)
-    for chunk in phases(_comparisons("pairs", [entries] * (len(bounds) - 1), bounds, sets, finder)):
-        pairs, crowded = unpack(chunk, np.int64, np.int64)
-        large.append(crowded)
-        yield pairs[: len(pairs) // 2], pairs[len(pairs) // 2 :]
-    rows = np.unique(np.concatenate([np.zeros(0, np.int64), *large]))
-    dealt = [unpack(chunk, *[np.uint64] * _SPLITS) for chunk in phases(_dealt(sets, rows, row_bits))]
+    for part, (low, high) in enumerate(pairwise(bounds)):
+        report.check()
+        report.progress(part, len(bounds) - 1, "parts")
+        bucketed = _bucketed(entries, low, high, sets, row_bits)
+        pairs, rows = find_pairs(bucketed, threshold, row_bits, report, all_large=False)
+        crowded.append(rows)
+        yield pairs
+    rows = np.unique(np.concatenate(crowded))
     width = -(-(1 << (64 - row_bits)) // max(-(-len(rows) // RANGE), 1))
     bounds = [*range(0, 1 << (64 - row_bits), width), 1 << (64 - row_bits)]
-    again = [[chunk[salt] for chunk in dealt] for salt in range(_SPLITS) for _ in bounds[1:]] if len(rows) else []
-    finder = PairFinder(row_bits=row_bits, threshold=threshold, all_large=True)
-    for chunk in phases(_comparisons("crowds", again, bounds, sets, finder)):
-        pairs, _ = unpack(chunk, np.int64, np.int64)
-        yield pairs[: len(pairs) // 2], pairs[len(pairs) // 2 :]
+    for salt in range(_SPLITS if len(rows) else 0):
+        report.progress(salt, _SPLITS, "parts")
+        dealt = [_split(sets, rows[i : i + RANGE], row_bits, salt, report) for i in range(0, len(rows), RANGE)]
+        for low, high in pairwise(bounds):
+            bucketed = _bucketed(dealt, low, high, sets, row_bits)
+            yield find_pairs(bucketed, threshold, row_bits, report, all_large=True)[0]
 
 
 @dataclass(frozen=True, slots=True)
 class _Order:
-    """The common order of members that prefixes rest on. seen: how often each occurs, as of `_rarity`."""
+    """The common order of members that prefixes rest on. seen: how often each occurs, see `_rarity`."""
 
     threshold: float
     row_bits: int
-    seen: Array
+    seen: npt.NDArray[np.uint8]
 
 
-def _entries(sets: Gathered, live: IntArray, threshold: float, row_bits: int, phases: Phases) -> Phase:
-    """Sorted `hash << row_bits | row` of `RANGE` rows at a time, for the members of their prefixes that any other row
-    might share. Read and written faster than sent."""
-    table = Phase(
-        stage="counting runs of words",
-        name="rarity",
-        n=1,
-        size=1,
-        unit="tables",
-        read=lambda start, stop: live,
-        compute=lambda rows, report: _rarity(sets, rows, report),
-        sent=False,
-    )
-    seen = next(phases(table)) if len(live) else np.zeros(1, np.uint8)
-    order = _Order(threshold, row_bits, seen)
-    return Phase(
-        stage=table.stage,
-        name="entries",
-        n=len(live),
-        size=RANGE,
-        unit="sentences",
-        read=lambda start, stop: live[start:stop],
-        compute=lambda rows, report: _prefixes(sets, rows, order, report),
-        sent=False,
-    )
+def _bounds(entries: Sequence[UIntArray], row_bits: int) -> list[int]:
+    """Return the starts of ranges of hashes, and the end of the last.
 
-
-def _bounds(entries: Sequence[Array], row_bits: int) -> list[int]:
-    """Starts of ranges of hashes, and the end of the last: of about as many of the largest file's entries each.
-
-    A prefix takes the lowest of equally rare hashes, so these are not spread evenly.
+    Each range holds about as many of the largest block's entries. Hashes are not spread evenly, because a prefix takes
+    the lowest of equally rare ones.
     """
-    hashes = max(entries, key=len, default=np.zeros(0, np.uint64)) >> np.uint64(row_bits)
+    hashes = max(entries, key=len) >> np.uint64(row_bits)
     inner = hashes[np.arange(1, len(entries)) * len(hashes) // len(entries)] if len(hashes) else hashes
     return [0, *(bound for bound in np.unique(inner).tolist() if bound), 1 << (64 - row_bits)]
 
 
-def _comparisons(
-    name: str, entries: Sequence[Sequence[Array]], bounds: Sequence[int], sets: Gathered, finder: PairFinder
-) -> Phase:
-    """Rows that meet in one range of hashes, a chunk a range. entries: sorted, of each chunk; bounds: of the ranges,
-    begun anew after the last."""
-
-    def read(start: int, stop: int) -> Bucketed:
-        low, high = (start % (len(bounds) - 1) + i for i in (0, 1))
-        packed = np.sort(_between(entries[start], bounds[low], bounds[high], finder.row_bits))
-        # A member of one row's prefix alone brings nobody together.
-        packed = packed[run_sizes(packed >> np.uint64(finder.row_bits)) > 1]
-        own = packed & np.uint64((1 << finder.row_bits) - 1)
-        rows, place = np.unique(own.astype(np.int64), return_inverse=True)
-        return Bucketed(packed - own + place.astype(np.uint64), rows, sets.some(rows))
-
-    return Phase(stage=_STAGE, name=name, n=len(entries), size=1, unit="parts", read=read, compute=finder)
+def _bucketed(entries: Sequence[UIntArray], low: int, high: int, sets: Gathered, row_bits: int) -> Bucketed:
+    """Return the rows that meet in one range of hashes. entries: sorted, of each block."""
+    packed = np.sort(_between(entries, low, high, row_bits))
+    # A member that only one row's prefix has is no meeting.
+    packed = packed[run_sizes(packed >> np.uint64(row_bits)) > 1]
+    own = packed & np.uint64((1 << row_bits) - 1)
+    rows, place = np.unique(own.astype(np.int64), return_inverse=True)
+    return Bucketed(packed - own + place.astype(np.uint64), rows, sets.some(rows))
 
 
-def _between(entries: Sequence[Array], low: int, high: int, row_bits: int) -> UIntArray:
-    """The entries of all files whose hashes lie in a range."""
+def _between(entries: Sequence[UIntArray], low: int, high: int, row_bits: int) -> UIntArray:
+    """Return the entries of all blocks whose hashes lie in a range."""
     parts = [np.zeros(0, np.uint64)]
     for entry in entries:
         start = np.searchsorted(entry, np.uint64(low << row_bits))
@@ -128,7 +104,7 @@ def _between(entries: Sequence[Array], low: int, high: int, row_bits: int) -> UI
     return np.concatenate(parts)
 
 
-def _prefixes(sets: Gathered, live: IntArray, order: "_Order", report: Reporter) -> UIntArray:
+def _prefixes(sets: Gathered, live: IntArray, order: _Order, report: Reporter) -> UIntArray:
     """Sorted `hash << row_bits | row` for the members of each row's prefix that any other row might share."""
     row_bits, low_bits = order.row_bits, np.uint64(len(order.seen) - 1)
     # Hash and row share 64 bits; where the rows need more than 24, the hash loses its lowest. Two members that look
@@ -178,20 +154,6 @@ def slots(members: int) -> int:
     100 million sentences of 29 members fill.
     """
     return 1 << min(max(members, 1).bit_length(), 32)
-
-
-def _dealt(sets: Gathered, rows: IntArray, row_bits: int) -> Phase:
-    """The rows of large buckets put into others, `_SPLITS` times: each time sorted `key << row_bits | row`."""
-    return Phase(
-        stage=_STAGE,
-        name="dealt",
-        n=len(rows),
-        size=RANGE,
-        unit="sentences",
-        read=lambda start, stop: rows[start:stop],
-        compute=lambda some, report: pack(*(_split(sets, some, row_bits, salt, report) for salt in range(_SPLITS))),
-        sent=False,
-    )
 
 
 def _split(sets: Gathered, rows: IntArray, row_bits: int, salt: int, report: Reporter) -> UIntArray:

@@ -2,15 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 
 from core.corpora.edit_similarity import LONGEST
 from core.corpora.grams import HASH_BITS, Lookup, UIntArray, WordHasher, Words, text_keys
-from core.corpora.phases import Array, pack, unpack
-from core.reporter import Reporter
 from core.results import BoolArray, IntArray
 from core.text.words import fold, joined, letters, tokenize, unspaced
 
@@ -44,27 +41,6 @@ class Numbers:
     words: Rows
     letters: Rows
 
-    def packed(self) -> UIntArray:
-        """All of it in one array."""
-        rows = [part for values, n in (self.shingles, self.words, self.letters) for part in (values, _small(n))]
-        return pack(self.keys, self.n_words, self.n_tokens, self.quoting, *rows)
-
-    @classmethod
-    def unpacked(cls, array: Array) -> Self:
-        """Numbers that were packed."""
-        kinds = (np.uint64, np.int32, np.int32, np.bool_, np.uint64, np.int32, np.uint32, np.int32, np.uint32, np.int32)
-        keys, n_words, n_tokens, quoting, *rows = unpack(array, *kinds)
-        shingles, words, letters = ((rows[i], rows[i + 1].astype(np.int64)) for i in (0, 2, 4))
-        return cls(
-            keys=keys,
-            n_words=n_words,
-            n_tokens=n_tokens,
-            quoting=quoting,
-            shingles=shingles,
-            words=words,
-            letters=letters,
-        )
-
 
 @dataclass(slots=True)
 class Reading:
@@ -72,13 +48,6 @@ class Reading:
 
     lookups: Mapping[int, Lookup] = field(default_factory=dict)
     hasher: WordHasher = field(default_factory=WordHasher)
-
-    def __reduce__(self) -> tuple[type["Reading"], tuple[Mapping[int, Lookup]]]:
-        return Reading, (self.lookups,)
-
-    def __call__(self, texts: Sequence[str], report: Reporter) -> UIntArray:
-        """The numbers of a block, packed."""
-        return self.numbers(texts)[0].packed()
 
     def numbers(self, texts: Sequence[str]) -> tuple[Numbers, dict[int, UIntArray]]:
         """A block's numbers, and the stretches of words that are quotations of it where it is held out."""
@@ -120,10 +89,6 @@ def _stretches(words: Words, dense: BoolArray) -> dict[int, UIntArray]:
         size = words.counts[row]
         stretches[n] = grams[(size >= least) & (size <= (most or size)) & (dense[row] == of_letters)]
     return stretches
-
-
-def _small(counts: IntArray) -> npt.NDArray[np.int32]:
-    return counts.astype(np.int32)
 
 
 def _shingle_sets(words: Words) -> tuple[UIntArray, IntArray]:

@@ -11,7 +11,7 @@ from core.corpora.edit_similarity import near_texts
 from core.corpora.grams import Lookup, Ragged, UIntArray
 from core.corpora.near import near_sets
 from core.corpora.numbers import SHORT, Numbers, Reading
-from core.corpora.phases import Phases
+from core.reporter import Reporter
 from core.results import BoolArray, IntArray
 from core.text.words import numbers
 
@@ -53,8 +53,8 @@ class Pile:
     def add(self, numbers: Numbers) -> None:
         """Add sentences of the corpus."""
         self._add(numbers)
-        self.quoting.append(np.array(numbers.quoting))
-        self.n_tokens.append(np.array(numbers.n_tokens))
+        self.quoting.append(numbers.quoting)
+        self.n_tokens.append(numbers.n_tokens)
 
     def tokens(self, lengths: IntArray) -> IntArray:
         """`(n,)` how long the corpus's sentences are: its own count, but of scripts without blanks."""
@@ -62,13 +62,13 @@ class Pile:
         return np.where(counted < 0, lengths, counted)
 
     def _add(self, numbers: Numbers) -> None:
-        self.keys.append(np.array(numbers.keys))
-        self.n_words.append(np.array(numbers.n_words))
+        self.keys.append(numbers.keys)
+        self.n_words.append(numbers.n_words)
         self.shingles.append(*numbers.shingles)
         self.words.append(*numbers.words)
         self.letters.append(*numbers.letters)
 
-    def settle(self, threshold: float, similarity: float, phases: Phases) -> Findings:
+    def settle(self, threshold: float, similarity: float, report: Reporter) -> Findings:
         """Find duplicates and leaks, once everything has been added."""
         for store in (self.shingles, self.words, self.letters):
             store.seal()
@@ -78,7 +78,7 @@ class Pile:
         live = np.concatenate([_first_of_kind(keys[:held])[0], held + first])
         leak_near, edited = np.zeros((2, len(keys) - held), np.bool_)
         edges = []
-        for rule, pairs in self._near(live, n_words, threshold, similarity, phases):
+        for rule, pairs in self._near(live, n_words, threshold, similarity, report):
             for i, j in pairs:
                 low, high = np.minimum(i, j), np.maximum(i, j)
                 leak_near[high[(low < held) & (high >= held)] - held] = True
@@ -108,16 +108,16 @@ class Pile:
             store.close()
 
     def _near(
-        self, live: IntArray, n_words: IntArray, threshold: float, similarity: float, phases: Phases
+        self, live: IntArray, n_words: IntArray, threshold: float, similarity: float, report: Reporter
     ) -> Iterator[tuple[str, Iterator[Pairs]]]:
-        """Pairs of near rows, by the rule that finds them."""
-        yield "overlapping", near_sets(self.shingles, live, threshold, phases)
-        yield "edited", near_texts(self.words, live, "words", phases, similarity)
+        """Yield each rule and the near pairs that it finds."""
+        yield "overlapping", near_sets(self.shingles, live, threshold, report)
+        yield "edited", near_texts(self.words, live, "comparing word by word", report, similarity)
         yield (
             "edited",
             (
                 self._of_the_same_numbers(i[few], j[few])
-                for i, j in near_texts(self.letters, live, "letters", phases)
+                for i, j in near_texts(self.letters, live, "comparing short sentences", report)
                 # Of two sentences of ten words or more, words decide.
                 for few in [np.minimum(n_words[i], n_words[j]) < SHORT]
             ),

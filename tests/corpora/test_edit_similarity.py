@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from core.corpora import edit_similarity
 from core.corpora.edit_similarity import LONGEST, near_texts, within
 from core.corpora.grams import Ragged
-from core.corpora.phases import here
 from core.reporter import Silent
 
 
@@ -40,7 +39,7 @@ def found(texts: list[str]) -> set[tuple[int, int]]:
     for few in (edit_similarity._FEW, 0):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(edit_similarity, "_FEW", few)
-            pairs = near_texts(stored(texts), np.arange(len(texts)), "letters", here(Silent()))
+            pairs = near_texts(stored(texts), np.arange(len(texts)), "letters", Silent())
             ways.append({tuple(sorted(pair)) for i, j in pairs for pair in zip(i.tolist(), j.tolist(), strict=True)})
     assert ways[0] == ways[1]
     return ways[0]

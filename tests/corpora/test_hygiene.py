@@ -13,7 +13,6 @@ from random import Random
 import numpy as np
 import pytest
 
-from core.corpora import hygiene
 from core.corpora.grams import WordHasher
 from core.corpora.hygiene import FLAGS, Audit, audit, differing, near_duplicates_of
 from core.errors import Cancelled
@@ -264,14 +263,14 @@ def test_unicode_folds_before_it_is_compared(seal: Seal) -> None:
     assert flags(found, 2) == {"near_duplicate"}
 
 
-def test_counts_do_not_depend_on_order_or_blocks(seal: Seal, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_counts_do_not_depend_on_order_or_block_size(seal: Seal, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = Random(20)
     held = sentences(rng, 10)
     texts = variants(rng, [*held, *sentences(rng, 30)], 80)
     split = seal(held, "held")
     one = audit(seal(texts), [split], Silent())
     order = rng.sample(range(len(texts)), len(texts))
-    monkeypatch.setattr(hygiene, "SIZE", 7)
+    monkeypatch.setattr("core.corpora.near.RANGE", 7)
     two = audit(seal([texts[row] for row in order], "shuffled"), [split], Silent())
     assert one.counts == two.counts
     assert one.leak_rules == two.leak_rules

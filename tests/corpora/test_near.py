@@ -14,7 +14,6 @@ from core.corpora.candidate_pairs import overlaps
 from core.corpora.edit_similarity import near_texts
 from core.corpora.grams import HASH_BITS, Lookup, Ragged, WordHasher
 from core.corpora.near import near_sets, slots
-from core.corpora.phases import here
 from core.errors import Cancelled
 from core.reporter import Silent
 from tests.corpora.test_edit_similarity import stored as texts_of
@@ -29,7 +28,7 @@ def stored(rows: list[set[int]]) -> Ragged:
 
 
 def found(rows: list[set[int]], threshold: float = 0.8) -> set[tuple[int, int]]:
-    pairs = near_sets(stored(rows), np.arange(len(rows)), threshold, here(Silent()))
+    pairs = near_sets(stored(rows), np.arange(len(rows)), threshold, Silent())
     return {pair for i, j in pairs for pair in zip(i.tolist(), j.tolist(), strict=True)}
 
 
@@ -61,8 +60,36 @@ def test_exact_on_families_of_variants() -> None:
     assert len(true(rows)) > 1000
     assert found(rows) == true(rows)
     rows = [{1, 2, 3}, {1, 2, 3}, {4}, {1, 2, 3}]  # only live rows take part
-    pairs = list(near_sets(stored(rows), np.array([0, 2, 3]), 0.8, here(Silent())))
+    pairs = list(near_sets(stored(rows), np.array([0, 2, 3]), 0.8, Silent()))
     assert [(i.tolist(), j.tolist()) for i, j in pairs if len(i)] == [([0], [3])]
+
+
+@pytest.mark.parametrize("parts", [4, 7])
+@settings(max_examples=40, deadline=None)
+@given(
+    rows=st.lists(st.sets(st.integers(0, 12), max_size=10), min_size=1, max_size=20),
+    threshold=st.sampled_from([0.5, 0.75, 0.8, 1.0]),
+)
+def test_pairs_do_not_depend_on_the_size_of_a_block(parts: int, rows: list[set[int]], threshold: float) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(near, "RANGE", -(-len(rows) // parts))
+        assert found(rows, threshold) == true(rows, threshold)
+
+
+@pytest.mark.parametrize("parts", [4, 7])
+def test_pairs_of_large_buckets_do_not_depend_on_the_size_of_a_block(
+    parts: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Large buckets are compared in part only; the pairs must be the same."""
+    rng = Random(5)
+    common = {rng.getrandbits(HASH_BITS) for _ in range(15)}
+    rows = [row | common for _ in range(4) for row in family(rng, 150, 0.97)]
+    rows += [row for _ in range(40) for row in family(rng, 9, 0.97)]
+    rng.shuffle(rows)
+    whole = found(rows)
+    assert len(whole) > 2000
+    monkeypatch.setattr(near, "RANGE", -(-len(rows) // parts))
+    assert found(rows) == whole
 
 
 def test_a_full_rarity_table_and_rows_beyond_one_pass_cost_no_pair(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,9 +165,9 @@ class _Stop(Silent):
 
 def test_both_joins_can_be_cancelled() -> None:
     with pytest.raises(Cancelled):
-        list(near_sets(stored([{1, 2}, {1, 2}]), np.arange(2), 0.8, here(_Stop())))
+        list(near_sets(stored([{1, 2}, {1, 2}]), np.arange(2), 0.8, _Stop()))
     with pytest.raises(Cancelled):
-        list(near_texts(texts_of(["abcdefghij", "abcdefghiX"]), np.arange(2), "letters", here(_Stop())))
+        list(near_texts(texts_of(["abcdefghij", "abcdefghiX"]), np.arange(2), "letters", _Stop()))
 
 
 def test_grams_are_every_window_of_one_sentence_and_of_no_two() -> None:
