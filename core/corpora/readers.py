@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import cast
 
 from core.corpora.annotators import Agreement, Labels, Panel, annotators_of, is_annotator
-from core.corpora.formats import conll, hf
+from core.corpora.formats import conll, token_tables
 from core.corpora.formats.detect import Kind, kind_of, records
 from core.corpora.formats.documents import FIRST_PAGES, is_document
 from core.corpora.formats.folders import Listing, listed
@@ -392,7 +392,7 @@ def proposed_scheme(files: list[Path], kinds: list[Kind], ledger: Ledger, limit:
         if kind.format == "conll":
             conll.detect(file, ledger, detector, limit)
         elif kind.format == "hf":
-            hf.detect(islice(records(file, kind, ledger), limit), names_of(file, kind), ledger, detector)
+            token_tables.detect(islice(records(file, kind, ledger), limit), names_of(file, kind), ledger, detector)
         if detector.proposal().scheme is None:
             break
     return detector.proposal()

@@ -1,18 +1,109 @@
 """Copies of files that a browser sent: `home/uploads/<token>/<file>`, one folder each, gone once they are of no use."""
 
+import json
 import os
 import shutil
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
-from pathlib import Path
+from hashlib import blake2b
+from pathlib import Path, PurePosixPath
+from zipfile import ZipFile, ZipInfo
 
-from core.corpora.formats.archives import place
-from core.corpora.formats.source import ARCHIVE
+from core.corpora.documents.office import opened_zip
+from core.corpora.formats.source import ARCHIVE, refuse_known
 from core.errors import PathError
-from core.paths import home
+from core.files import read_object, write_atomic
+from core.paths import home, opened
+from core.shown import shown
 
+MAX_UNPACKED = 2 << 30  # bytes
+_LEFT_OUT = ".left-out.json"
+_LONGEST = 200  # bytes of one part of a name
+_LONGEST_PATH, _DEEPEST = 1_000, 40  # bytes, folders; Linux takes paths of 4,096 bytes, the home's own included
+_BLOCK = 1 << 20
 STALE = 24 * 3600  # seconds after which what nobody came back for is deleted
+
+
+def unpacked(path: Path, wanted: Callable[[Path], bool]) -> tuple[Path, Mapping[str, str]]:
+    """The folder with an archive's files that are `wanted` by their names, and {name: why not} of the others.
+
+    It is unpacked where it has not been. Errors: ReadError for a damaged or locked archive and for a bomb; PathError.
+    """
+    folder = place(path)
+    if not (folder / _LEFT_OUT).exists():
+        shutil.rmtree(folder, ignore_errors=True)
+        draft = folder.with_name(f"{folder.name}.{os.getpid()}.part")
+        try:
+            draft.mkdir(parents=True)
+            left_out = _unpack(path, draft, wanted)
+            # Last of all: where this file is, the archive is unpacked whole.
+            write_atomic(draft / _LEFT_OUT, json.dumps(left_out).encode())
+            draft.rename(folder)
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+    return folder, {name: str(why) for name, why in (read_object(folder / _LEFT_OUT) or {}).items()}
+
+
+def place(path: Path) -> Path:
+    """Folder that an archive is unpacked to: it names the file as it is now."""
+    try:
+        stat = path.stat()
+    except OSError as error:
+        raise PathError(f"{path.name}: cannot be opened ({error.strerror}); check the path and its rights.") from error
+    key = blake2b(
+        f"{path.resolve()} {stat.st_mtime_ns} {stat.st_size}".encode("utf-8", "surrogateescape"), digest_size=8
+    )
+    return home() / "unpacked" / key.hexdigest()
+
+
+def _unpack(path: Path, folder: Path, wanted: Callable[[Path], bool]) -> dict[str, str]:
+    left_out = {}
+    try:
+        with opened(path) as file:
+            refuse_known(path.name, file.read(4))
+            with opened_zip(file, path.name, MAX_UNPACKED) as archive:
+                for member in archive.infolist():
+                    if not member.is_dir() and (why := _taken(archive, member, folder, wanted)):
+                        left_out[shown(member.filename)[-_LONGEST:]] = why
+    except OSError as error:
+        raise PathError(
+            f"{path.name}: cannot be unpacked ({error.strerror}); make room, or check its rights."
+        ) from error
+    return left_out
+
+
+def _taken(archive: ZipFile, member: ZipInfo, folder: Path, wanted: Callable[[Path], bool]) -> str:
+    """Write one file of an archive; why that was not done, "" if it was, or if it is nothing of the user's."""
+    inside = PurePosixPath(member.filename.replace("\\", "/"))
+    if any(part.startswith((".", "__MACOSX")) and part != ".." for part in inside.parts):
+        return ""
+    target = folder / shown(str(inside)).lstrip("/")
+    if why := _refusal(inside, target, wanted):
+        return why
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        return "its folder is another file's name"
+    with archive.open(member) as source, target.open("wb") as out:
+        shutil.copyfileobj(source, out, _BLOCK)
+    return ""
+
+
+def _refusal(inside: PurePosixPath, target: Path, wanted: Callable[[Path], bool]) -> str:
+    """Reason that a file of an archive is not written, by its name; "" if it is."""
+    if not inside.parts or inside.is_absolute() or ".." in inside.parts or ":" in inside.parts[0]:
+        return "its name leads out of the archive"
+    if inside.suffix.lower() == ARCHIVE:
+        return "a zip archive within one; unpack it, and add it by itself"
+    if not wanted(Path(inside)):
+        return "no kind of file that is read"
+    if len(inside.parts) > _DEEPEST + 1:
+        return f"it lies more than {_DEEPEST} folders deep; move it up, and pack the archive again"
+    lengths = [len(part.encode("utf-8", "replace")) for part in inside.parts]
+    if max(lengths) > _LONGEST or sum(lengths) + len(lengths) > _LONGEST_PATH:
+        return "its name or path is too long; shorten it, and pack the archive again"
+    return "another file of the archive has the same name; rename one of them" if target.exists() else ""
 
 
 def forget(path: Path, home: Path) -> None:

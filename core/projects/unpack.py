@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from core.corpora.formats.arrow import look_through
+from core.corpora.formats.rows import look_through
 from core.errors import ProjectError, ReadError, ResourceError
 from core.files import ARTIFACTS, LARGEST_JSON, sync_all
 from core.isolated import Isolated

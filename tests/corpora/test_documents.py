@@ -12,9 +12,9 @@ import pytest
 
 from core import isolated
 from core.corpora.columns import placed
-from core.corpora.documents import markup, reading, zipped
+from core.corpora.documents import markup, office, reading
 from core.corpora.documents.extract import Extract
-from core.corpora.formats import archives, folders
+from core.corpora.formats import folders
 from core.corpora.readers import ReadOptions, ReadReport, read, sniff
 from core.errors import Cancelled, PathError, ReadError
 from core.importing import view as corpora
@@ -152,10 +152,10 @@ def test_archives_that_do_not_fit_are_refused(tmp_path: Path, home: Path, monkey
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(archives, "MAX_UNPACKED", 1_000)
+    monkeypatch.setattr("core.corpora.uploads.MAX_UNPACKED", 1_000)
     with pytest.raises(ReadError, match="unpacks to 1,601 bytes, more than 1,000"):
         sniff(put(tmp_path / "b.zip", make.zipped({"a.txt": os.urandom(800).hex(), "b.txt": "x"})))
-    monkeypatch.setattr("core.corpora.formats.archives.shutil.copyfileobj", full)
+    monkeypatch.setattr("core.corpora.uploads.shutil.copyfileobj", full)
     path = put(tmp_path / "all.zip", make.zipped({"a.txt": "x"}))
     with pytest.raises(PathError, match=r"^all\.zip: cannot be unpacked \(No space left on device\); make room"):
         folders.listed(path, ReadOptions())
@@ -224,7 +224,7 @@ def test_a_hostile_document_meets_a_limit_and_a_sentence(
     if which == "large":
         monkeypatch.setattr("core.corpora.documents.office.MAX_XML", 2_000)
     if which == "many":
-        monkeypatch.setattr(zipped, "MAX_MEMBERS", 20)
+        monkeypatch.setattr(office, "MAX_MEMBERS", 20)
     path = put(tmp_path / name, data())
     with pytest.raises(ReadError, match=f"^{name}: .*{words}"):
         load(path)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from core.corpora.documents.extract import Extract, Paragraph
-from core.corpora.documents.letters import restore
+from core.corpora.documents.pdf import restore
 from core.importing import view as corpora
 from core.projects import runs
 from tests.documents import docx, pdf_mapped

@@ -2,9 +2,8 @@
 
 import io
 
-from core.corpora.documents.layout import laid_out
+from core.corpora.documents.layout import Piece, laid_out
 from core.corpora.documents.pdf import read_pdf
-from core.corpora.documents.pieces import Piece
 from tests import documents as make
 
 PROSE = [

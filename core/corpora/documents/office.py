@@ -1,8 +1,15 @@
 """Word and OpenDocument texts: XML in a zip archive, read as a stream, with nothing fetched and nothing run."""
 
-from collections.abc import Mapping
+import errno
+import warnings
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import BinaryIO
+from datetime import date, datetime, time
+from itertools import islice
+from typing import Any, BinaryIO, TypedDict
 from xml.sax import SAXException
 from xml.sax.handler import ContentHandler, feature_namespaces
 from zipfile import ZipFile
@@ -10,10 +17,14 @@ from zipfile import ZipFile
 from defusedxml import DefusedXmlException
 from defusedxml.sax import make_parser
 
-from core.corpora.documents.extract import Extract, Flow
-from core.corpora.documents.zipped import opened_zip
+from core.corpora.documents.extract import MAX_CHARACTERS, Extract, Flow, sound
 from core.errors import ReadError
 
+MAX_MEMBERS = 20_000
+MAX_RATIO, FREE = 200, 16 << 20  # bytes: unpacked more than 200 times its size, and more than 16 MiB
+# Errors of the disk, or of the path that a member is written to: they say nothing about the archive.
+_NOT_ITS_FAULT = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, errno.EMFILE)
+_DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSError, ValueError, RuntimeError)
 MAX_XML = 512 << 20  # bytes of all parts in XML
 _WORD_BODY = "word/document.xml"
 _WORD_NOTES = ("word/footnotes.xml", "word/endnotes.xml")
@@ -22,6 +33,48 @@ ATTACK = (
     " trusted."
 )
 MACROS = "its macros were neither read nor run"
+MAX_CELLS = 5_000_000
+_COLUMNS = 1_000
+
+
+@contextmanager
+def opened_zip(file: BinaryIO, name: str, most: int, ending: str = "") -> Iterator[zipfile.ZipFile]:
+    """An archive for a block. most: bytes that the members whose names end in `ending` may unpack to in all.
+
+    Errors: ReadError for a damaged or locked archive and for a bomb, also if the block meets the damage; OSError if
+    the block cannot write what it unpacks.
+    """
+    try:
+        with zipfile.ZipFile(file) as archive:
+            _bounded(archive, name, most, ending)
+            yield archive
+    except _DAMAGED as error:
+        if isinstance(error, OSError) and error.errno in _NOT_ITS_FAULT:
+            raise
+        raise ReadError(name, None, "is damaged or was cut off; copy it again, or save it anew.") from error
+
+
+def _bounded(archive: zipfile.ZipFile, name: str, most: int, ending: str) -> None:
+    members = archive.infolist()
+    if len(members) > MAX_MEMBERS:
+        raise ReadError(name, None, f"holds {len(members):,} files, more than {MAX_MEMBERS:,}; divide it.")
+    if any(member.flag_bits & 1 for member in members):
+        raise ReadError(name, None, "is protected by a password; save it without one.")
+    wanted = [member for member in members if member.filename.endswith(ending)]
+    unpacked, packed = (
+        (sum(sizes) for sizes in zip(*((m.file_size, m.compress_size) for m in wanted), strict=True))
+        if wanted
+        else (0, 0)
+    )
+    if unpacked > most:
+        raise ReadError(name, None, f"unpacks to {unpacked:,} bytes, more than {most:,}; divide it.")
+    if unpacked > FREE and unpacked > MAX_RATIO * packed:
+        raise ReadError(
+            name,
+            None,
+            f"unpacks to more than {MAX_RATIO} times its size ({packed:,} bytes), as a zip bomb does; unpack it"
+            " yourself if it is to be trusted.",
+        )
 
 
 @dataclass(frozen=True)
@@ -151,3 +204,69 @@ def _extract(archive: ZipFile, parts: list[str], rules: _Rules, name: str) -> Ex
     for paragraph in [] if pages > 1 else extract.paragraphs:
         paragraph.pages = []  # one page, or none was kept
     return extract
+
+
+class Workbook(TypedDict):
+    """sheets: of each its name and the rows that hold anything: their numbers from 1, their cells."""
+
+    sheets: list[tuple[str, list[tuple[int, list[str | None]]]]]
+    remarks: list[str]
+
+
+def read_xlsx(file: BinaryIO, name: str, most: int | None = None) -> Workbook:
+    """The cells of a workbook. most: rows of a sheet, all if left out. Errors: ReadError."""
+    from openpyxl import load_workbook
+
+    with opened_zip(file, name, MAX_XML, ".xml") as archive:
+        names = archive.namelist()
+        if "xl/workbook.xml" not in names:
+            raise ReadError(name, None, "is a zip archive but no Excel workbook; name it by what it is.")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            # Cells as their program computed them last; no link to another file is followed.
+            book = load_workbook(file, read_only=True, data_only=True, keep_links=False)
+            sheets = [(sheet.title, _rows(sheet, name, most)) for sheet in book.worksheets]
+    except ReadError:
+        raise
+    except Exception as error:  # whatever a reader of thousands of tags stumbles over: of zips, XML, types, dates
+        if _forbidden(error):
+            raise ReadError(name, None, ATTACK) from error
+        raise ReadError(name, None, "is damaged or was cut off; copy it again, or save it anew.") from error
+    macros = [MACROS] if any(part.endswith("vbaProject.bin") for part in names) else []
+    return {"sheets": sheets, "remarks": macros}
+
+
+def _forbidden(error: BaseException | None) -> bool:
+    """Whether XML was refused for what it declares, which openpyxl wraps in an error of its own."""
+    return error is not None and (isinstance(error, DefusedXmlException) or _forbidden(error.__context__))
+
+
+def _rows(sheet: Any, name: str, most: int | None) -> list[tuple[int, list[str | None]]]:
+    rows, cells, room = list[tuple[int, list[str | None]]](), 0, MAX_CHARACTERS
+    for number, values in enumerate(islice(sheet.iter_rows(values_only=True), most), 1):
+        row = [_text(value) for value in values[:_COLUMNS]]
+        while row and row[-1] is None:
+            row.pop()
+        cells += len(row)
+        room -= sum(len(cell or "") for cell in row)
+        if cells > MAX_CELLS or room < 0:
+            raise ReadError(
+                name,
+                None,
+                f"a sheet of more than {MAX_CELLS:,} cells or {MAX_CHARACTERS:,} characters; save it as .csv.",
+            )
+        if row:
+            rows.append((number, row))
+    return rows
+
+
+def _text(value: object) -> str | None:
+    """A cell as a table's text has it; None for an empty one."""
+    if value is None:
+        return None
+    if isinstance(value, datetime | date | time):
+        return value.isoformat()
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return sound(str(value)) or None

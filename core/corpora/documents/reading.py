@@ -6,9 +6,8 @@ from typing import Any, BinaryIO
 
 from core.corpora.documents.extract import MAX_DOCUMENT, Extract
 from core.corpora.documents.markup import read_eml, read_html, read_rtf
-from core.corpora.documents.office import read_docx, read_odt
+from core.corpora.documents.office import read_docx, read_odt, read_xlsx
 from core.corpora.documents.pdf import read_pdf
-from core.corpora.documents.sheets import read_xlsx
 from core.errors import ReadError, WinnowError, memory_ran_out
 from core.paths import opened
 

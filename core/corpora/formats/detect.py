@@ -13,20 +13,14 @@ from pathlib import Path, PurePath
 
 from core.corpora.annotators import is_annotator
 from core.corpora.formats.annotated import SPANS, TEXTS, why_no_spans, with_lists
-from core.corpora.formats.arrow import arrow_rows, arrow_schema
 from core.corpora.formats.conll import looks_like_columns, looks_like_conll
 from core.corpora.formats.documents import document_format, is_document, sheet_rows
 from core.corpora.formats.folders import is_brat
-from core.corpora.formats.hf import tag_columns
-from core.corpora.formats.inline_tags import inline_rows, looks_inline
-from core.corpora.formats.jsons import json_array, json_lines
 from core.corpora.formats.ledger import RECORDS, Ledger, ReadOptions, Record
-from core.corpora.formats.other_tools import adapted, why_refused
+from core.corpora.formats.other_tools import adapted, object_rows, refuse_by_ending, tool_of, why_refused
+from core.corpora.formats.rows import arrow_rows, arrow_schema, inline_rows, json_array, json_lines, looks_inline, table
 from core.corpora.formats.source import BLOCK_BYTES, open_bytes, open_stream
-from core.corpora.formats.tables import table
-from core.corpora.formats.tag_lists import listed_tags
-from core.corpora.formats.token_tables import Cells, cells_of, listed
-from core.corpora.formats.whole import object_rows, refuse_by_ending, tool_of
+from core.corpora.formats.token_tables import Cells, cells_of, listed, listed_tags, tag_columns
 from core.errors import OptionsError, ReadError
 from core.text.sentence import PLACE
 from core.text.words import clean

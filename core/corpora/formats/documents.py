@@ -11,7 +11,7 @@ from core import isolated
 from core.corpora import split
 from core.corpora.documents import reading
 from core.corpora.documents.extract import Extract
-from core.corpora.documents.letters import restore_from, vocabulary
+from core.corpora.documents.pdf import restore_from, vocabulary
 from core.corpora.formats.ledger import Ledger, Record
 from core.corpora.formats.source import DOCUMENTS, MAX_TEXT, refuse_known
 from core.errors import PathError, ReadError, ResourceError

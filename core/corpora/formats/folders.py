@@ -8,10 +8,9 @@ from filecmp import cmp
 from itertools import chain, count
 from pathlib import Path
 
-from core.corpora.formats.archives import unpacked
 from core.corpora.formats.ledger import ReadOptions
 from core.corpora.formats.source import ARCHIVE, DOCUMENTS, open_bytes, refuse_known
-from core.corpora.uploads import uploaded
+from core.corpora.uploads import unpacked, uploaded
 from core.errors import PathError, ReadError
 from core.paths import allowed_path, is_there, user_path
 from core.shown import in_utf8

@@ -6,22 +6,65 @@ from functools import cache
 from pathlib import Path
 from typing import cast
 
-from core.corpora.formats import annotated, annotated_xml, conll, hf, plain, tool_rows, webanno
+from core.corpora.formats import annotated, conll, token_tables, tool_rows, webanno
 from core.corpora.formats.detect import Kind, named_in, place_in, records, values_in
 from core.corpora.formats.documents import read_document
-from core.corpora.formats.ledger import Ledger, Record
+from core.corpora.formats.ledger import TOO_LONG, Ledger, Record
 from core.corpora.formats.sentences import from_text
+from core.corpora.formats.source import MAX_TEXT, lines, open_stream
 from core.text.schemes import Scheme
 from core.text.sentence import Sentence
 
 
-def names_of(file: Path, kind: Kind) -> hf.Names:
+def read_lines(path: Path, ledger: Ledger) -> Iterator[Sentence]:
+    """A row is a line."""
+    for line, text, at in _decoded(path, ledger):
+        yield from from_text(text, line, ledger.doc, ledger, at)
+
+
+def read_paragraphs(path: Path, ledger: Ledger) -> Iterator[Sentence]:
+    """A row is the lines up to an empty one. One of more than `MAX_TEXT` characters is cut between lines."""
+    first, begins, parts, size = 1, None, list[str](), 0
+    for line, text, at in _decoded(path, ledger):
+        if parts and (not text.strip() or size + len(text) > MAX_TEXT):
+            if text.strip():
+                ledger.repair(first, 1, f"a paragraph of more than {MAX_TEXT:,} characters was cut")
+            yield from from_text("".join(parts), first, ledger.doc, ledger, begins)
+            parts, size = [], 0
+        if text.strip():
+            first, begins = (first, begins) if parts else (line, at)
+            parts.append(text)
+            size += len(text)
+    if parts:
+        yield from from_text("".join(parts), first, ledger.doc, ledger, begins)
+
+
+def _decoded(path: Path, ledger: Ledger) -> Iterator[tuple[int, str, int | None]]:
+    """Lines: number, text, and the characters of the file before it, None behind a line that was too long to read."""
+    at: int | None = 0
+    with open_stream(path, ledger.options.encoding, ledger.tick) as stream:
+        for line, raw, fits in lines(stream):
+            if not fits:
+                at = None
+                ledger.reject(line, TOO_LONG.format(MAX_TEXT), raw.decode("utf-8", "replace"))
+                continue
+            try:
+                text = raw.decode()
+            except UnicodeDecodeError as error:
+                ledger.undecodable(line, error, raw)
+                at = None if at is None else at + len(raw.decode("utf-8", "replace"))
+                continue
+            yield line, text, at
+            at = None if at is None else at + len(text)
+
+
+def names_of(file: Path, kind: Kind) -> token_tables.Names:
     """Names of a file's numbered tags, asked when the first is met."""
-    columns = (kind.cells.tokens, kind.cells.tags) if kind.cells else hf.tag_columns(kind.columns)
+    columns = (kind.cells.tokens, kind.cells.tags) if kind.cells else token_tables.tag_columns(kind.columns)
     style = kind.cells.style if kind.cells and kind.cells.numbers else None
 
     def names() -> list[str] | None:
-        found = hf.tag_names(file, columns[1]) if columns else None
+        found = token_tables.tag_names(file, columns[1]) if columns else None
         return [style.canonical(name) for name in found] if found and style else found
 
     return cache(names)
@@ -41,8 +84,8 @@ _FILES: dict[str, Callable[[Path, Ledger], Iterator[Sentence]]] = {
     "brat": annotated.read_brat,
     "webanno": webanno.read_webanno,
     "pubtator": tool_rows.read_pubtator,
-    "gate": annotated_xml.read_gate,
-    "bioc": annotated_xml.read_bioc_xml,
+    "gate": tool_rows.read_gate,
+    "bioc": tool_rows.read_bioc_xml,
 }
 
 
@@ -62,11 +105,7 @@ def _in_file(sentences: Iterator[Sentence], ledger: Ledger) -> Iterator[Sentence
 
 def _of_lines_or_rows(file: Path, kind: Kind, scheme: Scheme, ledger: Ledger) -> Iterator[Sentence]:
     if kind.format == "txt":
-        return (
-            plain.read_paragraphs(file, ledger)
-            if ledger.options.unit == "paragraph"
-            else plain.read_lines(file, ledger)
-        )
+        return read_paragraphs(file, ledger) if ledger.options.unit == "paragraph" else read_lines(file, ledger)
     if kind.format == "conll":
         return conll.read_conll(file, scheme, ledger)
     if kind.container in ("brat", "whole"):
@@ -81,7 +120,7 @@ def _of_lines_or_rows(file: Path, kind: Kind, scheme: Scheme, ledger: Ledger) ->
 
 def _of_rows(rows: Iterator[Record], file: Path, kind: Kind, scheme: Scheme, ledger: Ledger) -> Iterator[Sentence]:
     if kind.format == "hf":
-        return hf.read_hf(rows, names_of(file, kind), scheme, ledger)
+        return token_tables.read_hf(rows, names_of(file, kind), scheme, ledger)
     if kind.format in _RECORDS:
         return _RECORDS[kind.format](rows, ledger)
     return _texts(rows, kind, ledger)

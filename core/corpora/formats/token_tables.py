@@ -8,17 +8,35 @@ import ast
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 from core.corpora.annotators import is_annotator
-from core.corpora.formats.hf import TAGS, TOKENS
-from core.corpora.formats.layout import further_note
+from core.corpora.formats.conll import ASK, further_note, kin
 from core.corpora.formats.ledger import Ledger, ReadOptions, Record
-from core.errors import OptionsError
-from core.text.tag_styles import Style, style_of
+from core.corpora.formats.rows import arrow_schema
+from core.corpora.formats.sentences import Tagged, from_tags
+from core.corpora.formats.source import open_bytes
+from core.errors import OptionsError, PathError, ReadError
+from core.paths import is_there, user_path
+from core.text.schemes import Detector, Scheme
+from core.text.sentence import Sentence
+from core.text.tag_styles import Style, is_lettered, of_sentences, parts_of_speech, style_of
 
+_BEGINS = ("B-", "S-", "U-")
+TOKENS = ("tokens", "words")
+Names = Callable[[], list[str] | None]  # asked only where tags are numbers
+
+TAGS = ("ner_tags", "tags", "ner", "labels", "tag")
+NUMBERED = ("label.json", "label2id.json")  # {name: number}, beside the files of tner and of many trainings
+_LONGEST = 1_000_000  # bytes of a data set's description
+_BEST = ("ner_tags", "ner")  # names that leave no doubt if several columns hold entities
+_EXAMPLES = 3
+_MOST_SHOWN = 4  # columns of an example
+_TEXTS = frozenset({"text", "sentence", "content", "document"})  # columns that are read if there are no tags
+Row = Mapping[str, object]
 MOST_TOKENS = 50_000  # a longer "sentence" means that the column of sentences is another one
 _ITEM = re.compile(r"""'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|([^\s,'"\[\]]+)""")
 TAG_NAMES = frozenset({*TAGS, "label", "entity", "entities", "ner_tag", "iob", "bio", "iob_tag", "tag_ner"})
@@ -59,7 +77,324 @@ class Cells:
         return (self.tokens, self.tags, self.sentence, *TOKENS, *TAGS)
 
 
-Row = Mapping[str, object]
+def tag_columns(columns: Sequence[str]) -> tuple[str, str] | None:
+    """The names of the token and the tag column, None if the data are not of this sort."""
+    tokens = next((name for name in TOKENS if name in columns), None)
+    tags = next((name for name in TAGS if name in columns), None)
+    return (tokens, tags) if tokens and tags else None
+
+
+def tag_names(path: Path, tags: str) -> list[str] | None:
+    """Names of the numbers in column `tags`: from the file's own metadata, dataset_info.json or the card's header."""
+    if path.suffix in (".parquet", ".arrow"):
+        stored = (arrow_schema(path).metadata or {}).get(b"huggingface")
+        if stored and (names := _names_in(_stored(stored, path), tags, path)):
+            return names
+    for folder in _around(path):
+        for name in ("dataset_info.json", "dataset_infos.json", "README.md"):
+            if is_there(file := folder / name) and (names := _names_in(_metadata(file), tags, file)):
+                return names
+        for name in (
+            NUMBERED if any(part in tags.lower() for part in ("ner", "tag", "label")) else ()
+        ):  # it names no column
+            if is_there(file := folder / name) and (names := _by_number(_metadata(file))):
+                return names
+    return None
+
+
+def _by_number(numbers: object) -> list[str] | None:
+    """Names in the order of their numbers, 0 to n - 1; None for anything else."""
+    if not isinstance(numbers, Mapping) or sorted(numbers.values(), key=str) != sorted(range(len(numbers)), key=str):
+        return None
+    return sorted(numbers, key=numbers.__getitem__)
+
+
+def _around(path: Path) -> Iterator[Path]:
+    """The folder of a data set's file and the one above it, where they may be read."""
+    for folder in list(path.parents)[:2]:
+        try:
+            allowed = user_path(folder)
+        except PathError:
+            continue
+        yield allowed
+
+
+def _stored(metadata: bytes, path: Path) -> object:
+    try:
+        return json.loads(metadata)
+    except (ValueError, RecursionError) as error:
+        raise ReadError(
+            path.name, None, "the description of its columns cannot be read; write the file again."
+        ) from error
+
+
+def _metadata(file: Path) -> object:
+    with open_bytes(file) as stream:
+        text = stream.read(_LONGEST).decode("utf-8", "replace")
+    try:
+        if file.suffix == ".json":
+            return json.loads(text)
+        import yaml
+
+        return yaml.safe_load(text.split("\n---", 1)[0]) if text.startswith("---") else None
+    except (ValueError, RecursionError) as error:
+        raise ReadError(
+            file.name, None, "not readable as the description of a data set; repair or remove it."
+        ) from error
+    except Exception as error:
+        raise ReadError(file.name, 1, "its header is not YAML; repair or remove it.") from error
+
+
+def _names_in(description: object, tags: str, file: Path) -> list[str] | None:
+    try:
+        return _names(description, tags, set())
+    except RecursionError as error:
+        raise ReadError(file.name, None, "its description nests too deeply; write the file again.") from error
+
+
+def _names(value: object, tags: str, seen: set[int]) -> list[str] | None:
+    """The class names found under `tags`, wherever the features are: each version of `datasets` nests them anew.
+
+    seen: what was looked through, by identity: YAML's aliases make nine lines into a tree of billions of paths.
+    """
+    if not isinstance(value, Mapping | list) or id(value) in seen:
+        return None
+    seen.add(id(value))
+    if isinstance(value, Mapping):
+        feature = value.get(tags) if value.get("name") != tags else value
+        if feature is not None and (names := _class_names(feature, set())):
+            return names
+    parts = value.values() if isinstance(value, Mapping) else value
+    return next((names for part in parts if (names := _names(part, tags, seen))), None)
+
+
+def _class_names(value: object, seen: set[int]) -> list[str] | None:
+    if isinstance(value, Mapping) and id(value) not in seen:
+        seen.add(id(value))
+        names = value.get("names")
+        if isinstance(names, list) and all(isinstance(name, str) for name in names):
+            return names
+        if isinstance(names, Mapping) and all(str(key).isdecimal() for key in names):  # a card numbers them: '0': O
+            return [str(names[key]) for key in sorted(names, key=int)]
+        return next((class_names for part in value.values() if (class_names := _class_names(part, seen))), None)
+    return None
+
+
+def read_hf(records: Iterator[Record], names: Names, scheme: Scheme, ledger: Ledger) -> Iterator[Sentence]:
+    """One sentence a record."""
+    for line, record in records:
+        if row := _tagged(line, record, names, ledger):
+            tokens, tags = row
+            row_of = Tagged(ledger.doc, tokens, tags, [line] * len(tokens), who=annotator_of(record))
+            yield from from_tags(row_of, scheme, ledger)
+
+
+def annotator_of(record: Mapping[str, object]) -> str | None:
+    """Name or number of the annotator of a row, None if it names none."""
+    values = (value for name, value in record.items() if is_annotator(name) and isinstance(value, str | int))
+    return next((str(value).strip() for value in values if str(value).strip()), None)
+
+
+def detect(records: Iterator[Record], names: Names, ledger: Ledger, detector: Detector) -> None:
+    """Show every tag to `detector`."""
+    for line, record in records:
+        if row := _tagged(line, record, names, ledger):
+            detector.add(row[1], [line] * len(row[1]))
+
+
+def _tagged(
+    line: int, record: Mapping[str, object], names: Names, ledger: Ledger
+) -> tuple[list[str], list[str]] | None:
+    pair = tag_columns(list(record))
+    tokens, tags = (record[pair[0]], record[pair[1]]) if pair else (None, None)
+    if not isinstance(tokens, list) or not isinstance(tags, list) or not all(isinstance(t, str) for t in tokens):
+        ledger.reject(line, "expected a list of tokens and a list of tags", str(dict(record)))
+        return None
+    if len(tokens) != len(tags):
+        ledger.reject(line, f"{len(tokens)} tokens but {len(tags)} tags", str(dict(record)))
+        return None
+    if not tokens:
+        ledger.report.empty += 1
+        return None
+    if all(isinstance(tag, str) for tag in tags):
+        return _without_blanks(tokens, tags, line, ledger)
+    class_names = names()
+    if class_names is None:
+        raise ReadError(
+            ledger.file,
+            line,
+            "its tags are numbers and nothing says what they stand for; expected names in the file's features, or in"
+            " dataset_info.json or label.json ({name: number}) in the same folder.",
+        )
+    if not all(isinstance(tag, int) and 0 <= tag < len(class_names) for tag in tags):
+        ledger.reject(
+            line, f"a tag outside 0 to {len(class_names) - 1}, the numbers that have names", str(dict(record))
+        )
+        return None
+    return _without_blanks(tokens, [class_names[tag] for tag in tags], line, ledger)
+
+
+def _without_blanks(tokens: list[str], tags: list[str], line: int, ledger: Ledger) -> tuple[list[str], list[str]]:
+    """Leave out tokens that are white space alone, as spaCy makes of line breaks; one that begins an entity stays.
+
+    What is left out is counted as repaired.
+    """
+    if all(map(str.strip, tokens)):
+        return tokens, tags
+    pairs = zip(tokens, tags, strict=True)
+    kept = [(token, tag) for token, tag in pairs if token.strip() or tag.startswith(_BEGINS)]
+    if len(kept) < len(tokens):
+        ledger.repair(line, len(tokens) - len(kept), "tokens without a character were left out")
+    return [token for token, _ in kept], [tag for _, tag in kept]
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """A list column. numbers: whether it holds class numbers; named: whether these have names.
+
+    counts: how often each value occurs, by its class name if it has one.
+    """
+
+    name: str
+    numbers: bool
+    named: bool
+    counts: Mapping[str, int]
+    style: Style | None
+
+    @property
+    def entities(self) -> bool:
+        """Return True if the values are entity tags. Bare types are believed only under a usual name."""
+        style = self.style
+        if style is None or style.syntax or not style.entities:
+            return False
+        return style.kind != "types" or self.name.lower() in TAG_NAMES
+
+    @property
+    def what(self) -> str:
+        """Kind of the values, as an error names it."""
+        if self.style is not None and self.style.syntax:
+            return "chunks or roles"
+        if all(value.isdecimal() for value in self.counts):
+            return "numbers without names"
+        return "parts of speech" if parts_of_speech(self.counts) else "other values than entity tags"
+
+
+def listed_tags(path: Path, columns: Sequence[str], rows: Sequence[Row], options: ReadOptions) -> Cells | None:
+    """Recognise the column of the tags; None if `hf` reads the rows as they are, or if they hold no such lists.
+
+    Errors: OptionsError if no list, or more than one, holds entity tags.
+    """
+    lists = {name: [_list(row.get(name)) for row in rows] for name in columns}
+    tokens = next((name for name in TOKENS if name in columns and any(lists[name])), None)
+    if tokens is None:
+        return None
+    found = {
+        name: _column(name, path, rows, lists[name], options)
+        for name in columns
+        if name != tokens and alike(lists[tokens], lists[name])
+    }
+    asked = _asked(path.name, columns, found, options)
+    held = sorted((each for each in found.values() if each.entities), key=_rank)
+    if asked is None and not held:
+        if problem := _problem(columns, found, options):
+            named = [problem[0]] if problem[0] else list(found)
+            raise OptionsError(path.name, 1, f"{problem[1]}; {ASK}.", _examples(lists, tokens, named))
+        return None
+    first, further = (asked, [each for each in held if each is not asked]) if asked else (held[0], held[1:])
+    unlike = [each.name for each in further if not (first.style and each.style and kin(first.style, each.style))]
+    if asked is None and unlike and first.name.lower() not in _BEST:
+        named = [first.name, *unlike]
+        problem_is = f"the columns {' and '.join(named)} hold tags of different types"
+        raise OptionsError(path.name, 1, f"{problem_is}; {ASK}.", _examples(lists, tokens, named))
+    usual = first.style is not None and first.style.usual and not further
+    if usual and tag_columns(columns) == (tokens, first.name) and isinstance(rows[0].get(tokens), list):
+        return None
+    return Cells(
+        how="cells",
+        tokens=tokens,
+        tags=first.name,
+        style=first.style or Style(kind="types"),
+        numbers=first.numbers,
+        further=tuple(each.name for each in further),
+    )
+
+
+def _list(value: object) -> list[str]:
+    return sequence(value) if isinstance(value, list) or (isinstance(value, str) and is_list(value)) else []
+
+
+def _column(
+    name: str, path: Path, rows: Sequence[Row], lists: Sequence[Sequence[str]], options: ReadOptions
+) -> _Column:
+    counts = Counter(item for items in lists for item in items)
+    numbers = all(value.isdecimal() for value in counts) and not _strings(rows, name)
+    names = tag_names(path, name) if numbers and counts else None
+    if names:
+        counts = Counter({_name(names, value): n for value, n in counts.items()})
+    style = style_of(counts, type=options.entity_type) if options.entity_type else style_of(counts)
+    if style and not numbers and of_sentences(style, lists):
+        style = None
+    return _Column(name, numbers, names is not None, counts, style)
+
+
+def _strings(rows: Iterable[Row], name: str) -> bool:
+    values = (row.get(name) for row in rows)
+    return any(isinstance(item, str) for value in values if isinstance(value, list) for item in value)
+
+
+def _name(names: Sequence[str], number: str) -> str:
+    return names[int(number)] if len(number) < 6 and int(number) < len(names) else number
+
+
+def _asked(name: str, columns: Sequence[str], found: Mapping[str, _Column], options: ReadOptions) -> _Column | None:
+    """The column that the options name, by its name or its number from 1."""
+    asked = options.tag_column
+    if not asked:
+        return None
+    if asked not in columns and asked.isdecimal() and 1 <= int(asked) <= len(columns):
+        asked = columns[int(asked) - 1]
+    if asked not in found:
+        there = ", ".join(found) or "none"
+        raise OptionsError(name, 1, f"column {asked!r} holds no list as long as the tokens; such columns: {there}.")
+    return found[asked]
+
+
+def _rank(column: _Column) -> tuple[bool, int]:
+    """Order of columns with entities: position letters before bare types, then the usual names."""
+    typed = column.style is not None and column.style.kind == "types"
+    return typed, TAGS.index(column.name) if column.name in TAGS else len(TAGS)
+
+
+def _problem(columns: Sequence[str], found: Mapping[str, _Column], options: ReadOptions) -> tuple[str, str] | None:
+    """(column, question) if the rows hold no entities but seem to; None if they are read as they are."""
+    pair = tag_columns(columns)
+    if options.scheme != "auto":  # says that they are entity tags, whatever they look like
+        return None
+    if pair is None:
+        if not found or any(name.lower() in _TEXTS for name in columns):
+            return None
+        return "", f"none of its lists ({', '.join(found)}) holds entity tags"
+    column = found.get(pair[1])
+    if column is None or _reported(column):
+        return None
+    return column.name, f"column {column.name} holds {column.what}, not entities"
+
+
+def _reported(column: _Column) -> bool:
+    """Return True if the readers find nothing wrong with a column or have an error of their own for it."""
+    if column.style is not None:
+        return not column.style.syntax
+    # Numbers without names; spellings that are mixed, which the scheme's detector reports with a line.
+    return (column.numbers and not column.named) or any(map(is_lettered, column.counts))
+
+
+def _examples(lists: Mapping[str, Sequence[Sequence[str]]], tokens: str, named: Sequence[str]) -> list[str]:
+    """The first sentences, each token with its values: `Ann/NNP owes/VBZ`."""
+    shown = [lists[tokens], *(lists[name] for name in named[:_MOST_SHOWN])]
+    sentences = (
+        " ".join("/".join(values) for values in zip(*row, strict=False)) for row in zip(*shown, strict=True) if row[0]
+    )
+    return [sentence for sentence, _ in zip(sentences, range(_EXAMPLES), strict=False)]
 
 
 def cells_of(name: str, columns: Sequence[str], rows: Sequence[Row], options: ReadOptions) -> Cells | None:

@@ -7,8 +7,7 @@ from pathlib import Path
 
 from core.corpora.formats.annotated import from_marks
 from core.corpora.formats.ledger import Ledger
-from core.corpora.formats.offsets import Mark
-from core.corpora.formats.sentences import Tagged, from_tags
+from core.corpora.formats.sentences import Mark, Tagged, from_tags
 from core.corpora.formats.source import lines, open_stream
 from core.errors import OptionsError, ReadError
 from core.text.sentence import Sentence

@@ -69,11 +69,11 @@ class Known:
 
 
 def ours(path: Path) -> str:
-    from core.corpora.documents import markup, office, sheets
+    from core.corpora.documents import markup, office
 
     with path.open("rb") as file:
         if path.suffix == ".xlsx":
-            book = sheets.read_xlsx(file, path.name)
+            book = office.read_xlsx(file, path.name)
             return "\n".join("\t".join(cell or "" for cell in row) for _, rows in book["sheets"] for _, row in rows)
         read = {".html": markup.read_html, ".rtf": markup.read_rtf, ".eml": markup.read_eml, ".odt": office.read_odt}
         return "\n".join(re.sub(r"\s*\n\s*", " ", each.text) for each in read[path.suffix](file, path.name).paragraphs)

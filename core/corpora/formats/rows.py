@@ -1,0 +1,486 @@
+"""Rows of CSV and TSV files, one at a time."""
+
+import codecs
+import csv
+import io
+import json
+import os
+import re
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from html import unescape
+from itertools import islice
+from pathlib import Path
+from typing import IO, BinaryIO, Literal, cast
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from core.corpora.formats.ledger import TOO_LONG, Ledger, Record, short
+from core.corpora.formats.source import BLOCK_BYTES, BOMB_BYTES, BOMB_RATIO, MAX_RECORD, MAX_TEXT, lines, open_stream
+from core.errors import EncodingError, ReadError, ResourceError
+from core.paths import opened
+
+_LINES = 50  # that a guess looks at
+_SHARE = 0.95  # of a line's words that carry a tag
+_MARK = re.compile(r"<([A-Z][A-Z_-]+)(?:\s+TYPE=\"([^\"<>]+)\")?>([^<>]+)</\1>")  # <PERSON>, <ENAMEX TYPE="PERSON">
+_ANY_MARK = re.compile(r"</?[A-Za-z][^<>]*>")
+_HTML = frozenset(
+    {"BODY", "CODE", "DIV", "EM", "FONT", "HEAD", "HTML", "LI", "PRE", "SPAN", "STRONG", "TABLE", "TITLE"}
+)
+_TOO_LONG = "x" * (MAX_TEXT + 1)
+_BATCH = 1024  # rows that are Python values at once; after each, progress is told
+
+
+def table(
+    path: Path, encoding: str, ledger: Ledger, separator: str | None = None, *, gaps: bool = False
+) -> Iterator[Record]:
+    """Rows of a CSV or TSV. A quoted cell may hold line breaks; a quote that never closes costs its row alone.
+
+    gaps: whether an empty line is a row without values, as it is where tokens have a row each.
+    A first row with a cell of five words or more, or with a tag (O, B-PER), is no header; its columns are named 1, 2,
+    ...
+    """
+    with open_stream(path, encoding, ledger.tick) as stream:
+        rows = _table_rows(_Pushback(lines(stream)), separator, ledger, gaps=gaps)
+        line, header = next(rows, (0, []))
+        if any(len(cell.split()) >= 5 or _TAG.fullmatch(cell.strip()) for cell in header):
+            names, first = [str(i + 1) for i in range(len(header))], [(line, header)]
+        else:
+            names, first = [cell.strip() for cell in header], []
+        for line, cells in first:
+            yield line, dict(zip(names, cells, strict=True))
+        for line, cells in rows:
+            if not cells:
+                yield line, {}
+            elif len(cells) == len(names):
+                yield line, dict(zip(names, cells, strict=True))
+            else:
+                ledger.reject(line, f"{len(cells)} columns where the header has {len(names)}", "\t".join(cells))
+
+
+_TAG = re.compile(r"O|[BI]-[A-Z]{2,}\w*")  # E-mail is a column's name
+
+
+class _Pushback:
+    """An iterator that takes lines back."""
+
+    def __init__(self, source: Iterator[tuple[int, bytes, bool]]) -> None:
+        self._source, self.returned = source, deque[tuple[int, bytes, bool]]()
+
+    def __iter__(self) -> Iterator[tuple[int, bytes, bool]]:
+        return self
+
+    def __next__(self) -> tuple[int, bytes, bool]:
+        return self.returned.popleft() if self.returned else next(self._source)
+
+
+def _table_rows(
+    source: _Pushback, separator: str | None, ledger: Ledger, *, gaps: bool
+) -> Iterator[tuple[int, list[str]]]:
+    csv.field_size_limit(MAX_TEXT)
+    begun = False
+    for line, raw, fits in source:
+        if not fits:
+            ledger.reject(line, TOO_LONG.format(MAX_TEXT), raw.decode("utf-8", "replace"))
+            continue
+        if raw.isspace():
+            if gaps and begun:
+                yield line, []
+            continue
+        begun = True
+        try:
+            text = raw.decode()
+            separator = separator or guess_separator(text)
+            if b'"' in raw and _quote(text, separator, inside=False) == "open":
+                text = _rest_of_row(text, separator, source, line, ledger)
+            if text:
+                yield line, next(csv.reader([text], delimiter=separator, strict=True))
+        except UnicodeDecodeError as error:
+            ledger.undecodable(line, error, raw)
+        except csv.Error as error:
+            ledger.reject(line, f"not a row of a table ({short(error)})", raw.decode("utf-8", "replace"))
+
+
+def _rest_of_row(text: str, separator: str, source: _Pushback, line: int, ledger: Ledger) -> str:
+    """`text` and the lines up to its closing quote; "" and the lines given back if it is not closed as it should be."""
+    taken: list[tuple[int, bytes, bool]] = []
+    size, state = 0, "open"
+    for item in source:
+        taken.append(item)
+        size += len(item[1])
+        state = _quote(item[1].decode("utf-8", "replace"), separator, inside=True)
+        if not item[2] or size > MAX_TEXT or state != "open":
+            break
+    if state == "closed":
+        try:
+            return text + b"".join(raw for _, raw, _ in taken).decode()
+        except UnicodeDecodeError as error:
+            ledger.undecodable(line, error, text.encode())
+            return ""
+    source.returned.extendleft(reversed(taken))
+    ledger.reject(line, "a quote opens a cell and is not closed before a separator or a line's end", text)
+    return ""
+
+
+def _quote(text: str, separator: str, *, inside: bool) -> Literal["open", "closed", "broken"]:
+    """State of the quoted cells at the end of `text`; quotes within an unquoted cell mean nothing.
+
+    broken: a quote within a quoted cell that is neither doubled nor its last character. Taken at its word,
+    a quote that never closes ends here, at the next row's first, and not after that row.
+    """
+    at = 0
+    if not inside and text.startswith('"'):
+        at, inside = 1, True
+    while True:
+        if inside:
+            at = text.find('"', at) + 1
+            if not at:
+                return "open"
+            if text.startswith('"', at):
+                at += 1
+                continue
+            if not text.startswith((separator, "\r", "\n"), at) and at < len(text):
+                return "broken"
+            inside = False
+        at = text.find(separator + '"', at)
+        if at < 0:
+            return "closed"
+        at, inside = at + 2, True
+
+
+def guess_separator(header: str) -> str:
+    """The one of tab, comma, semicolon and bar that the header uses most."""
+    return max("\t,;|", key=header.count)
+
+
+def looks_inline(head: str) -> bool:
+    """Return True if the first lines hold words with tags, or names in upper-case marks and no other marks."""
+    first = [line for line in head.split("\n")[:-1] or [head] if line.strip()][:_LINES]
+    return bool(first) and (bool(separator(first)) or _marked(first))
+
+
+def separator(first: list[str]) -> str:
+    """`|`, `/` or `_` if it parts each word from its tag in these lines; "" otherwise.
+
+    A tag is what most words share: O, or a dozen of others. Fractions and addresses have no O.
+    """
+    for mark in "|/_":
+        words = [word for line in first for word in line.split()]
+        tags = Counter(word.rpartition(mark)[2] for word in words if word.rpartition(mark)[0])
+        if sum(tags.values()) >= _SHARE * len(words) and tags["O"] >= 0.2 * len(words) and len(tags) > 1:
+            return mark
+    return ""
+
+
+def _marked(first: list[str]) -> bool:
+    """Return True if every mark of these lines is one of a mention, and there are some."""
+    text = "\n".join(first)
+    mentions = _MARK.findall(text)
+    kinds = {kind for kind, _, _ in mentions}
+    return bool(mentions) and not kinds & _HTML and not _ANY_MARK.search(_MARK.sub("", text))
+
+
+def inline_rows(path: Path, encoding: str, ledger: Ledger) -> Iterator[Record]:
+    """A row per line: tokens and their tags, or a text and its spans."""
+    with open_stream(path, encoding) as stream:
+        whole = (raw.decode("utf-8", "replace") for _, raw, _ in lines(stream))
+        head = list(islice((line for line in whole if line.strip()), _LINES))
+    mark = separator(head)
+    with open_stream(path, encoding, ledger.tick) as stream:
+        for line, raw, fits in lines(stream):
+            if not fits:
+                ledger.reject(line, TOO_LONG.format(MAX_TEXT), raw.decode("utf-8", "replace"))
+                continue
+            try:
+                text = raw.decode()
+            except UnicodeDecodeError as error:
+                ledger.undecodable(line, error, raw)
+                continue
+            if text.strip():
+                yield line, _tagged(text, mark) if mark else _spans(text.strip())
+
+
+def _tagged(text: str, mark: str) -> dict[str, object]:
+    """Tokens and tags of a line; a word without a tag has an empty one, which is refused as a tag."""
+    words = [word.split(mark) if mark == "|" else word.rsplit(mark, 1) for word in text.split()]
+    return {"tokens": [word[0] for word in words], "ner_tags": [word[-1] if len(word) > 1 else "" for word in words]}
+
+
+def _spans(text: str) -> dict[str, object]:
+    """The text without its marks, and a span for each."""
+    plain, spans, at = "", list[list[object]](), 0
+    for found in _MARK.finditer(text):
+        plain += unescape(text[at : found.start()])
+        mention = unescape(found[3])
+        spans.append([len(plain), len(plain) + len(mention), found[2] or found[1]])
+        plain, at = plain + mention, found.end()
+    return {"text": plain + unescape(text[at:]), "label": spans}
+
+
+def json_lines(path: Path, encoding: str, ledger: Ledger) -> Iterator[Record]:
+    """One object a line."""
+    with open_stream(path, encoding, ledger.tick) as stream:
+        for line, raw, fits in lines(stream, MAX_RECORD):
+            if not fits:
+                ledger.reject(line, TOO_LONG.format(MAX_RECORD), raw.decode("utf-8", "replace"))
+            elif not raw.isspace():
+                try:
+                    value = json.loads(raw.decode())
+                except UnicodeDecodeError as error:
+                    ledger.undecodable(line, error, raw)
+                    continue
+                except (ValueError, RecursionError) as error:
+                    ledger.reject(line, f"not JSON ({short(error)})", raw.decode("utf-8", "replace"))
+                    continue
+                if (record := as_row(value)) is not None and not isinstance(value, str):
+                    yield line, record
+                else:
+                    ledger.reject(line, "not a JSON object in braces", raw.decode("utf-8", "replace"))
+
+
+def json_array(path: Path, encoding: str, ledger: Ledger) -> Iterator[Record]:
+    """The objects of a JSON array, or of several in a row, read one by one; a text alone is an object's `text`.
+
+    Errors: ReadError at the first broken object: an array has no lines to go on at.
+    """
+    with open_stream(path, encoding, ledger.tick) as stream:
+        feed = _Feed(stream, path.name)
+        if feed.next_mark() not in ("[", "{"):
+            raise ReadError(path.name, 1, "expected a JSON array that begins with [, or one JSON object a line.")
+        decoder = json.JSONDecoder()
+        while (mark := feed.next_mark()) in ("[", "{"):
+            if mark == "{":  # objects over several lines, one after the other
+                line, value = feed.line, feed.take(decoder)
+                if isinstance(value, dict):
+                    yield line, value
+                continue
+            feed.at += 1
+            yield from _objects(feed, path.name, ledger)
+        if mark:
+            raise ReadError(path.name, feed.line, "more text follows the JSON array's closing ]; export it again.")
+
+
+def _objects(feed: "_Feed", name: str, ledger: Ledger) -> Iterator[Record]:
+    """The objects up to an array's closing bracket, which is taken as well."""
+    decoder = json.JSONDecoder()
+    while (mark := feed.next_mark()) != "]":
+        if mark == "":
+            raise ReadError(name, feed.line, "the JSON array is cut off before its closing ]; copy it again.")
+        if mark == ",":
+            feed.at += 1
+            continue
+        line, value = feed.line, feed.take(decoder)
+        if (record := as_row(value)) is not None:
+            yield line, record
+        elif value is None:
+            ledger.skip(line, "a text without an answer")
+        else:
+            ledger.reject(line, "not a JSON object in braces", json.dumps(value))
+    feed.at += 1
+
+
+def as_row(value: object) -> Mapping[str, object] | None:
+    """A JSON value as a row: an object, a text alone, or spaCy's pair of a text and its entities; None for others."""
+    if isinstance(value, dict):
+        return value
+    if isinstance(value, str):
+        return {"text": value}
+    if isinstance(value, list) and len(value) == 2 and isinstance(value[0], str):
+        text, notes = value
+        if notes is None or isinstance(notes, dict):
+            return {"text": text, "ents": (notes or {}).get("entities")}
+    return None
+
+
+class _Feed:
+    """A window on a JSON text that grows as far as the next value needs and no further."""
+
+    def __init__(self, stream: IO[bytes], name: str) -> None:
+        self._stream, self._name = stream, name
+        self._decoder = codecs.getincrementaldecoder("utf-8")()
+        self.text, self.at, self.line = "", 0, 1
+
+    def next_mark(self) -> str:
+        """The next character that is not white space, "" at the end."""
+        while True:
+            start = self.at
+            while self.at < len(self.text) and self.text[self.at].isspace():
+                self.at += 1
+            self.line += self.text.count("\n", start, self.at)
+            if self.at < len(self.text):
+                return self.text[self.at]
+            if not self._more(BLOCK_BYTES):
+                return ""
+
+    def take(self, decoder: json.JSONDecoder) -> object:
+        """The value that begins here. Errors: ReadError if it is broken or too long."""
+        while True:
+            try:
+                value, end = decoder.raw_decode(self.text, self.at)
+            except (ValueError, RecursionError) as error:
+                left = len(self.text) - self.at
+                # The window doubles before each new attempt: a value costs at most twice its length of parsing.
+                if left > MAX_RECORD or not self._more(max(left, BLOCK_BYTES)):
+                    raise ReadError(
+                        self._name,
+                        self.line,
+                        f"not JSON, or an object of more than {MAX_RECORD:,} bytes ({short(error)}); export it again"
+                        " as one JSON object a line.",
+                    ) from error
+                continue
+            self.line += self.text.count("\n", self.at, end)
+            self.at = end
+            return value
+
+    def _more(self, size: int) -> bool:
+        raw = self._stream.read(size)
+        try:
+            new = self._decoder.decode(raw, final=not raw)
+        except UnicodeDecodeError as error:
+            line = self.line + self.text.count("\n", self.at) + raw[: error.start].count(b"\n")
+            raise EncodingError(
+                self._name, line, "these bytes are not UTF-8; give its encoding, for example cp1252 or latin-1."
+            ) from error
+        self.text, self.at = self.text[self.at :] + new, 0
+        return bool(raw)
+
+
+def arrow_rows(path: Path, columns: Sequence[str] | None, ledger: Ledger) -> Iterator[Record]:
+    """Rows of a Parquet or Arrow file with their numbers, from 1 on. columns: those alone; None: all.
+
+    Errors: ReadError where it is no such file, or a bomb; ResourceError where memory does not hold it; PathError.
+    """
+    row = 0
+    try:
+        with _Bounded(opened(path)) as file:
+            size, arrow = os.fstat(file.fileno()).st_size, path.suffix == ".arrow"
+            # A stream does not know its rows before they were read.
+            total = 0 if arrow else pq.read_metadata(file).num_rows
+            for batch in _arrow_batches(file, columns) if arrow else _parquet_batches(file, size, path, columns):
+                for record in _rows(batch):
+                    row += 1
+                    yield row, record
+                ledger.tick(size * row // max(total, row, 1) if total else 0)
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise ReadError(path.name, row + 1, f"not a readable Parquet or Arrow file ({short(error)}).") from error
+    except MemoryError as error:
+        raise _too_large(path) from error
+
+
+def look_through(path: Path) -> None:
+    """Check that a Parquet file of ours is sound, by reading it to its end. Errors: ReadError where it is not."""
+    try:
+        with _Bounded(path.open("rb")) as file:
+            for _ in _parquet_batches(file, os.fstat(file.fileno()).st_size, path, None):
+                pass
+    except (pa.ArrowException, OSError, UnicodeDecodeError, MemoryError) as error:
+        raise ReadError(path.name, None, f"not a readable Parquet file ({short(error)}).") from error
+
+
+class _Bounded(io.BufferedReader):
+    """A file of which no more is asked than it has: a forged length would make room for gigabytes first."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._owner = file  # which would close what this reads, were it let go of
+        super().__init__(cast(io.BufferedReader, file).raw)
+        self._size = os.fstat(self.fileno()).st_size
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        left = max(self._size - self.tell(), 0)
+        return super().read(left if size is None or size < 0 else min(size, left))
+
+
+def _too_large(path: Path) -> ResourceError:
+    return ResourceError(
+        f"{path.name}: reading it needs more memory than there is, as a damaged or forged file makes it; write it again"
+        " in smaller row groups."
+    )
+
+
+def _arrow_batches(file: BinaryIO, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
+    # Two formats end in .arrow: streams, as `datasets` writes them, and files, whose batches are listed at their end.
+    try:
+        batches: Iterable[pa.RecordBatch] = pa.ipc.open_stream(file)
+    except pa.ArrowInvalid:
+        file.seek(0)
+        reader = pa.ipc.open_file(file)
+        batches = (reader.get_batch(i) for i in range(reader.num_record_batches))
+    for batch in batches:
+        batch.validate(full=True)  # an offset may point anywhere; Arrow believes it, and reads there
+        kept = batch.select(columns) if columns else batch
+        yield from (kept.slice(i, _BATCH) for i in range(0, len(kept), _BATCH))
+
+
+def _parquet_batches(file: BinaryIO, size: int, path: Path, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
+    with pq.ParquetFile(file, buffer_size=1 << 20) as parquet:
+        _refuse_bomb(path, size, parquet.metadata)
+        texts = [field.name for field in parquet.schema_arrow if field.type in (pa.string(), pa.large_string())]
+    # Texts as dictionaries: one that a thousand rows share is held once.
+    with pq.ParquetFile(file, buffer_size=1 << 20, read_dictionary=texts) as parquet:
+        rows = 0
+        for batch in parquet.iter_batches(batch_size=_BATCH, columns=columns):
+            batch.validate(full=True)  # its texts may be no UTF-8
+            rows += len(batch)
+            yield batch
+        if rows != (told := parquet.metadata.num_rows):
+            raise ReadError(
+                path.name,
+                None,
+                f"holds {rows:,} rows that can be read, and by its own footer {told:,}, as a damaged or forged file "
+                "does; write it again.",
+            )
+
+
+def _refuse_bomb(path: Path, size: int, metadata: pq.FileMetaData) -> None:
+    """Errors: ReadError for a file by whose own account one column of a row group is hundreds of times its size."""
+    groups = (metadata.row_group(i) for i in range(metadata.num_row_groups))
+    columns = (group.column(i) for group in groups for i in range(group.num_columns))
+    largest = max((column.total_uncompressed_size for column in columns), default=0)
+    # An eighth of what other files may: those go by in blocks, while a page of a column is unpacked whole.
+    if largest > BOMB_BYTES // 8 and largest > BOMB_RATIO * size:
+        raise ReadError(
+            path.name,
+            None,
+            f"a column of it unpacks to more than {BOMB_RATIO} times the file, as a bomb does; write it anew yourself "
+            "if it is to be trusted.",
+        )
+
+
+def _rows(batch: pa.RecordBatch) -> Iterator[dict[str, object]]:
+    """The rows as Python values; rows that share one stored text share one string.
+
+    A dictionary may name one huge text a thousand times: what no row may hold is never copied, only named once by a
+    text that is too long by a letter, so that the reader rejects these rows as it rejects others.
+    """
+    columns = [
+        _shared_texts(column) if pa.types.is_dictionary(column.type) else column.to_pylist() for column in batch.columns
+    ]
+    return (dict(zip(batch.schema.names, values, strict=True)) for values in zip(*columns, strict=True))
+
+
+def _shared_texts(column: pa.DictionaryArray) -> list[str | None]:
+    lengths = pc.binary_length(column.dictionary).to_pylist()
+    texts = [
+        text.as_py() if (length or 0) <= MAX_TEXT else _TOO_LONG
+        for text, length in zip(column.dictionary, lengths, strict=True)
+    ]
+    return [None if index is None else texts[index] for index in column.indices.to_pylist()]
+
+
+def arrow_schema(path: Path) -> pa.Schema:
+    """The schema of a Parquet or Arrow file. Errors: ReadError if it is neither."""
+    try:
+        with _Bounded(opened(path)) as file:
+            if path.suffix != ".arrow":
+                return pq.read_schema(file)
+            try:
+                return pa.ipc.open_stream(file).schema
+            except pa.ArrowInvalid:
+                file.seek(0)
+                return pa.ipc.open_file(file).schema
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise ReadError(path.name, None, f"not a readable Parquet or Arrow file ({short(error)}).") from error
+    except MemoryError as error:
+        raise _too_large(path) from error
