@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from core.assisting import assist, skl
 from core.bias import difficulty, rebuild, robustness
 from core.encoders import embed, fetch, rank
-from core.experiment import halves, study
-from core.experiment import run as experiment
+from core.experiment import kind as experiment
+from core.experiment import study
 from core.explore import map
 from core.importing import add, add_vectors, audit, intake, split
 from core.kind import Kind
@@ -29,7 +29,7 @@ KINDS: Mapping[str, Kind] = {
         experiment.KIND,
         fetch.KIND,
         finetune.KIND,
-        halves.KIND,
+        experiment.HALVES,
         intake.KIND,
         map.KIND,
         predict.PREDICT,

@@ -19,7 +19,7 @@ from core.experiment import study as questions
 from core.experiment import tables as experiment_tables
 from core.experiment.arms import Cell, find
 from core.experiment.config import Replicate
-from core.experiment.finished import FinishedChain, FinishedLine
+from core.experiment.leaderboard import FinishedChain, FinishedLine
 from core.experiment.result import ArmRow, CurvePoint, ExperimentResult, StudyResult, TaskRow
 from core.experiment.result import write as write_study
 from core.experiment.study import StudyConfig, planned_test

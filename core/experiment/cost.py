@@ -19,8 +19,7 @@ from core.errors import ModelError
 from core.experiment.arms import AUGMENT, CONTROL, GROWS, WHOLE, Arm, Cell
 from core.experiment.config import SPLITS, ExperimentConfig, Replicate, tokens_read
 from core.experiment.fan import at_once, wall
-from core.experiment.stages import Stages
-from core.experiment.steps import CHECK, Step, in_order, lines
+from core.experiment.steps import CHECK, Stages, Step, in_order, lines
 from core.kind import Job, Kind, Options, plan
 from core.models.networks import ON_ENCODER
 from core.reporter import Parted, Silent

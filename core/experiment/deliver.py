@@ -5,42 +5,21 @@ Functions that deliver files are logged by `exporting`.
 
 import csv
 import io
-import shutil
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
-
-from core.corpora.writers import harmless
-from core.errors import ConfigError, CorpusError, RunError
-from core.experiment import tables
-from core.experiment.results import board, study_board, tuned
-from core.files import read_back
-from core.importing.result import ROLES
-from core.projects.audit import exporting
-from core.projects.home import home, library, store
-from core.projects.removals import remove_run
-from core.projects.runs import start
-from core.tagging import predictions
-from core.tagging.card import copy_without_rare_words, count_words
-from core.text.sentence import Sentence, sentence_id
-from core.text.words import clean, tokenize
-from core.training import saved_models as models
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
 import json
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
-from typing import Literal
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Literal
 
 from core import __version__
+from core.corpora.writers import harmless
+from core.errors import ConfigError, CorpusError, RunError
 from core.experiment import result as leaderboard
-from core.experiment.report.as_docx import docx
-from core.experiment.report.as_html import html
-from core.experiment.report.as_pdf import pdf
+from core.experiment import tables
 from core.experiment.report.documents import (
     CorpusRow,
     Examples,
@@ -51,16 +30,30 @@ from core.experiment.report.documents import (
 )
 from core.experiment.report.documents import examples as picked_examples
 from core.experiment.report.parts import Cover, Document
+from core.experiment.report.writers import docx, html, pdf
 from core.experiment.result import ArmRow
-from core.experiment.results import corpus_name, finding, missing, unfound_types
+from core.experiment.results import board, corpus_name, finding, missing, study_board, tuned, unfound_types
 from core.experiment.words import main as main_line
 from core.experiment.words import overlap_in_short
-from core.files import read_object, write_atomic
+from core.files import read_back, read_object, write_atomic
+from core.importing.result import ROLES
 from core.project_list import COVER_FILE
+from core.projects.audit import exporting
+from core.projects.home import home, library, store
+from core.projects.removals import remove_run
+from core.projects.runs import start
 from core.shown_command import command
+from core.tagging import predictions
 from core.tagging import result as taggers
+from core.tagging.card import copy_without_rare_words, count_words
 from core.tagging.result import TypeScores
 from core.terms import TEST
+from core.text.sentence import Sentence, sentence_id
+from core.text.words import clean, tokenize
+from core.training import saved_models as models
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
 
 Format = Literal["html", "pdf", "docx"]
 FORMATS: tuple[Format, ...] = ("pdf", "docx", "html")

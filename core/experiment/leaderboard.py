@@ -8,15 +8,16 @@ Further test sets are reported one by one, because a mean over easy and hard set
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import mean, stdev
+from typing import NamedTuple
 
 import numpy as np
 
+from core.bias.result import RebuildResult
 from core.corpora.library import Library
 from core.encoders.vectors import alike_words
-from core.experiment import arms, finished
-from core.experiment.arms import Cell
-from core.experiment.config import ExperimentConfig, random_multiples
-from core.experiment.finished import FinishedLine
+from core.experiment import arms
+from core.experiment.arms import Cell, baseline
+from core.experiment.config import ExperimentConfig, Replicate, random_multiples
 from core.experiment.result import (
     ArmRow,
     CurvePoint,
@@ -28,7 +29,8 @@ from core.experiment.result import (
     evaluations_of_replicate,
     nothing_learnt,
 )
-from core.experiment.words import planned_words
+from core.experiment.steps import Part
+from core.experiment.words import NOTHING, planned_words
 from core.reporter import Reporter
 from core.results import Evaluation
 from core.runs import durations
@@ -48,6 +50,145 @@ from core.tagging.evaluations import FinetuneResult, OverSeeds
 from core.training.saved_models import PretrainResult
 
 UNSETTLED = ("nothing learnt", "not tested")  # verdicts that further seeds cannot change
+ENOUGH = 0.8  # share of the requested mentions that must be changed for a verdict
+Collapsed = Mapping[Cell, Sequence[int]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinishedChain:
+    """The finished runs of one replicate of a line.
+
+    tuned: {part of L_C: its `finetune` run}; (0, 0) is all of it. labels: runs that rebuilt L_C or scored assisting
+    sentences. halves: run that split its labelled sentences, if halves are swapped.
+    """
+
+    replicate: Replicate
+    select: Run | None
+    pretrain: Run | None
+    tuned: Mapping[Part, Run]
+    labels: tuple[Run, ...] = ()
+    halves: Run | None = None
+
+    @property
+    def finetune(self) -> Run:
+        return self.tuned[0, 0]
+
+    @property
+    def added(self) -> list[Run]:
+        """All runs except the taggers: those that `none` does not need."""
+        return [run for run in (self.select, self.pretrain, *self.labels) if run]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinishedLine:
+    """The finished runs behind one line of the leaderboard. source: fingerprint of the text that it reads."""
+
+    cell: Cell
+    chains: tuple[FinishedChain, ...]
+    source: str | None = None
+
+    @property
+    def finetunes(self) -> list[Run]:
+        """Fine-tunings on all of L_C, one run per replicate."""
+        return [chain.finetune for chain in self.chains]
+
+    @property
+    def halves(self) -> list[Run]:
+        """Runs that split the labelled sentences, one per replicate; [] if halves are not swapped."""
+        return [chain.halves for chain in self.chains if chain.halves]
+
+    @property
+    def runs(self) -> list[Run]:
+        """All runs behind the line on all of L_C."""
+        return [*self.added, *self.finetunes]
+
+    @property
+    def added(self) -> list[Run]:
+        """All runs except the taggers: those that `none` does not need."""
+        return [run for chain in self.chains for run in chain.added]
+
+
+def evaluations_of(line: FinishedLine) -> list[Evaluation]:
+    """Read the evaluations of a line's taggers on the first test set: one per seed, replicate by replicate."""
+    return [one for chain in line.chains for one in evaluations_of_replicate(chain.finetune, chain.halves)]
+
+
+class Changed(NamedTuple):
+    """Number of mentions that were changed, and that should have been, mean over replicates."""
+
+    changed: int
+    wanted: int
+
+    @property
+    def too_few(self) -> bool:
+        """True if too few were changed to test the method."""
+        return self.changed < ENOUGH * self.wanted
+
+    @property
+    def why(self) -> str:
+        """Sentence on why there is no verdict."""
+        return (
+            f"Not tested: {self.changed:,} of {self.wanted:,} mentions are changed, which is less than {ENOUGH:.0%} of "
+            "what was asked. Ask for a lower share. Its difference is shown, but nothing is concluded from it."
+        )
+
+
+def changed_of(line: FinishedLine) -> Changed:
+    """Count the changes in a line's rebuilt training sets; (0, 0) if it has none, or drew sets without changes."""
+    if not line.cell.arm.rebuild or line.cell.arm.control:
+        return Changed(0, 0)
+    sets = _rebuilt(line)
+    n = max(len(sets), 1)
+    return Changed(round(sum(each.changed for each in sets) / n), round(sum(each.wanted for each in sets) / n))
+
+
+def drawn_of(line: FinishedLine) -> tuple[float | None, int]:
+    """Return the share of low-CEIM mentions and the number of mentions in a line's training sets, mean over replicates.
+
+    (None, 0) if they were not drawn by CEIM.
+    """
+    sets = [each for each in _rebuilt(line) if each.low_share is not None] if line.cell.arm.rebuild else []
+    if not sets:
+        return None, 0
+    return mean(each.low_share or 0.0 for each in sets), round(mean(each.measured_mentions for each in sets))
+
+
+def _rebuilt(line: FinishedLine) -> list[RebuildResult]:
+    return [results.read(chain.labels[-1], RebuildResult) for chain in line.chains if chain.labels]
+
+
+def collapsed_seeds(lines: Sequence[FinishedLine]) -> Collapsed:
+    """Return {line: seeds whose tagger learnt nothing}."""
+    return {line.cell: [seed for run in line.finetunes for seed in taggers.collapsed_seeds(run)] for line in lines}
+
+
+def no_line_learnt(lines: Sequence[FinishedLine], collapsed: Collapsed) -> bool:
+    """Return True if no tagger of any line learnt anything."""
+    return all(len(collapsed[line.cell]) == sum(len(chain.replicate.seeds) for chain in line.chains) for line in lines)
+
+
+def collapsed_words(cell: Cell, control: Cell | None, collapsed: Collapsed) -> str:
+    """Return a sentence on the seeds of a line, its baseline and its control that learnt nothing; "" without any."""
+    named = [
+        f"{'seed' if len(seeds) == 1 else 'seeds'} {', '.join(map(str, seeds))} of {line}"
+        for line in _compared(cell, control, collapsed)
+        if (seeds := collapsed[line])
+    ]
+    return f" Learnt nothing, and counted all the same: {'; '.join(named)}." if named else ""
+
+
+def compared(cell: Cell, control: Cell | None, lines: Sequence[FinishedLine], collapsed: Collapsed) -> Unlearnt:
+    """Count the taggers of a line, its baseline and its control that learnt nothing."""
+    names = _compared(cell, control, collapsed)
+    total = sum(len(chain.replicate.seeds) for line in lines if line.cell in names for chain in line.chains)
+    return Unlearnt(taggers=sum(len(collapsed[name]) for name in names), of=total)
+
+
+def _compared(cell: Cell, control: Cell | None, collapsed: Collapsed) -> list[Cell]:
+    """Return the line itself, its baseline and its control."""
+    none = baseline(cell, list(collapsed))
+    others = [other for other in collapsed if other in (none, control)]
+    return list(dict.fromkeys((cell, *others) if cell.arm.judged else (cell,)))
 
 
 def result(
@@ -113,12 +254,12 @@ def _judgements(
 ) -> list[Judgement]:
     """Judge every line. bound: largest p that the planned test accepts."""
     cells = [line.cell for line in lines]
-    tables = {str(line.cell): finished.evaluations_of(line) for line in lines}
+    tables = {str(line.cell): evaluations_of(line) for line in lines}
     baselines = {cell: tables[str(arms.baseline(cell, cells))] for cell in cells}
-    judged = [line.cell for line in lines if line.cell.arm.judged and not finished.changed_of(line).too_few]
+    judged = [line.cell for line in lines if line.cell.arm.judged and not changed_of(line).too_few]
     controls = {cell: control for cell in judged if (control := arms.control(cell, cells))}
-    seeds = finished.collapsed_seeds(lines)
-    unlearnt = {line.cell: finished.compared(line.cell, controls.get(line.cell), lines, seeds) for line in lines}
+    seeds = collapsed_seeds(lines)
+    unlearnt = {line.cell: compared(line.cell, controls.get(line.cell), lines, seeds) for line in lines}
     replicated = {line.cell: bool(line.chains[0].replicate.number) for line in lines}
     report.check()
     pairs = {
@@ -153,7 +294,7 @@ def _judgements(
         else:
             gap = compare(tables[str(cell)], baselines[cell], seed=seed)
             if cell.arm.judged:
-                judgement = Judgement(word="not tested", why=finished.changed_of(line).why, none=gap)
+                judgement = Judgement(word="not tested", why=changed_of(line).why, none=gap)
             else:
                 judgement = Judgement(word="control", why=arms.purpose(cell), helped=ANSWERS[gap.sign], none=gap)
             judgements.append(judgement)
@@ -165,18 +306,18 @@ def _with_collapsed(
     judgements: Sequence[Judgement],
     lines: Sequence[FinishedLine],
     controls: Mapping[Cell, Cell],
-    seeds: finished.Collapsed,
+    seeds: Collapsed,
 ) -> list[Judgement]:
     """Replace all verdicts if no tagger learnt anything; else name the seeds that learnt nothing."""
-    if finished.nothing_learnt(lines, seeds):
+    if no_line_learnt(lines, seeds):
         return [
             replace(judgement, helped=None)
             if judgement.word in ("baseline", "control")
-            else replace(judgement, word="nothing learnt", helped=None, chose=None, why=finished.NOTHING)
+            else replace(judgement, word="nothing learnt", helped=None, chose=None, why=NOTHING)
             for judgement in judgements
         ]
     return [
-        replace(judgement, why=judgement.why + finished.collapsed_words(line.cell, controls.get(line.cell), seeds))
+        replace(judgement, why=judgement.why + collapsed_words(line.cell, controls.get(line.cell), seeds))
         for judgement, line in zip(judgements, lines, strict=True)
     ]
 
@@ -212,7 +353,7 @@ def _row(line: FinishedLine, judgement: Judgement, baseline: FinishedLine, seed:
     """Return a line of the leaderboard. baseline: the line that it is measured against."""
     first, test = line.chains[0], _tested(line.finetunes)
     none, random, (wins, ties, losses) = judgement.none, judgement.random, judgement.duels
-    changed, (low_share, mentions) = finished.changed_of(line), finished.drawn_of(line)
+    changed, (low_share, mentions) = changed_of(line), drawn_of(line)
     vectors = _tagged(first.finetune).with_vector
     dev = [f1 for run in line.finetunes for f1 in _tagged(run).dev.micro_f1]
     read = [results.read(chain.pretrain, PretrainResult) for chain in line.chains if chain.pretrain]
@@ -354,12 +495,12 @@ def planned_test(config: ExperimentConfig, lines: Sequence[FinishedLine], number
     control = arms.control(claim, list(by_cell))
     line, other = by_cell[claim], by_cell[control or arms.baseline(claim, list(by_cell))]
     quick = control and claim.arm.pretrains and not line.chains[0].replicate.number
-    if quick or finished.changed_of(line).too_few:
+    if quick or changed_of(line).too_few:
         return None
-    seeds = finished.collapsed_seeds(lines)
-    if finished.nothing_learnt(lines, seeds):
+    seeds = collapsed_seeds(lines)
+    if no_line_learnt(lines, seeds):
         return None
-    gap = resample(finished.evaluations_of(line), finished.evaluations_of(other), DRAWS, config.draw_seed)
+    gap = resample(evaluations_of(line), evaluations_of(other), DRAWS, config.draw_seed)
     look = Look(
         delta=np.array(gap.delta),
         p=np.array(gap.p),
@@ -385,7 +526,7 @@ def planned_test(config: ExperimentConfig, lines: Sequence[FinishedLine], number
         why="",
     )
     unit = "replicates" if line.chains[0].replicate.number else "seeds"
-    return replace(test, why=planned_words(test, unit) + finished.collapsed_words(claim, control, seeds))
+    return replace(test, why=planned_words(test, unit) + collapsed_words(claim, control, seeds))
 
 
 def multipliers(

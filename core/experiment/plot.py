@@ -19,8 +19,19 @@ from core.experiment.result import (
     source_tokens,
     split_name,
 )
-from core.experiment.study_words import OTHERS, Asked, ForestRow, forest_rows, over
-from core.experiment.words import ANSWER_COLOURS, TASK_COLOUR, VERDICT_MARKS, arm_words, known_interval, line_name
+from core.experiment.words import (
+    ANSWER_COLOURS,
+    OTHERS,
+    TASK_COLOUR,
+    VERDICT_MARKS,
+    Asked,
+    ForestRow,
+    arm_words,
+    forest_rows,
+    known_interval,
+    line_name,
+    over,
+)
 from core.tagging.result import TypeScores
 
 ARM_A, ARM_B, GOLD = "#0072B2", "#D55E00", "#009E73"

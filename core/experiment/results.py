@@ -8,7 +8,7 @@ from statistics import mean
 
 from core.config import fields_with
 from core.errors import ConfigError, CorpusError, RunError, WinnowError
-from core.experiment import foresight, study_words, words
+from core.experiment import foresight, words
 from core.experiment import result as leaderboard
 from core.experiment import view as experiments
 from core.experiment.arms import NONE
@@ -45,7 +45,7 @@ def study_board(run_id: str) -> StudyResult:
 def finding(run_id: str) -> Finding:
     """Return the verdict of a finished experiment or study: what, how sure, what next. Errors: RunError."""
     if store().get(run_id).manifest.kind == "study":
-        return study_words.of_study(study_board(run_id))
+        return words.of_study(study_board(run_id))
     return words.of_experiment(board(run_id), _outlook(run_id))
 
 

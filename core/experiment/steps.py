@@ -1,18 +1,339 @@
-"""The steps of an experiment: every run that it needs, in the order in which they are made.
-
-`fan` makes the runs; `cost` finds finished ones and estimates the seconds of the others.
-"""
+"""The stages of an experiment: options of the runs behind each line, from its selection to its taggers."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 
-from core.experiment.arms import Cell, as_much_as, times
-from core.experiment.config import Replicate
-from core.experiment.stages import Labels, Part, Stages
-from core.kind import Options
-from core.runs.run import Run
+import numpy as np
+
+from core.assisting.skl import Assisted, check_assisting, check_trainable, mapped, parse_map, random_part
+from core.bias.result import RebuildResult, read_edits
+from core.corpora.corpus import Corpus
+from core.errors import ConfigError
+from core.experiment.arms import CONTROL, NONE, RANDOM, SHARE, WHOLE, Arm, Cell, as_much_as, times
+from core.experiment.config import SPLITS, ExperimentConfig, Replicate, tokens_read
+from core.experiment.result import HalvesResult
+from core.importing.audit import learnable
+from core.kind import Job, Options
+from core.runs.result import read
+from core.runs.store import Run
+from core.selection import STRATEGIES
+from core.selection.result import SelectResult
+from core.selection.strategies.gazetteer import Gazetteer
+from core.similarity.base import capped
+
+GENERAL = 500  # sentences
+Part = tuple[int, int]  # sentences and draw of a part of L_C; (0, 0) is all of it
+
+
+class Labels:
+    """Options of the runs behind an arm's labels: parts of L_C, borrowed sentences, L_C rebuilt.
+
+    `job` makes or finds the runs that they depend on.
+    """
+
+    def __init__(self, config: ExperimentConfig, job: Job, barred: Sequence[str] = ()) -> None:
+        """barred: corpora whose sentences may not be borrowed."""
+        self.config, self.job, self.barred = config, job, barred
+
+    def skl(self, part: Part) -> Options:
+        """Return the options of scoring assisting sentences by how far their entities drift from that part of L_C."""
+        config = self.config
+        given = {"primary": self.part(part), "assisting": self.assisting.fingerprint, **config.skl}
+        return {**given, "type_map": config.type_map}
+
+    def difficulty(self, part: Part) -> Options:
+        """Return the options of measuring PVI on that part; all methods of rebuilding share the measurement."""
+        config = self.config
+        given: Options = {"preset": config.preset, "seed": config.draw_seed, **config.difficulty}
+        given |= {"encoder": config.difficulty_encoder or config.encoder, "allow_download": config.allow_download}
+        return {"train": self.part(part), **given}
+
+    def rebuild(self, cell: Cell, replicate: Replicate, measured: Sequence[Run], part: Part) -> Options:
+        """Return the options of rebuilding that part of L_C without held-out text."""
+        config, arm = self.config, cell.arm
+        given: Options = {"seed": replicate.draw, **config.rebuild, "method": arm.rebuild}
+        given |= {"rate": arm.rate, "difficulty": measured[0].id} if measured else {"encoder": config.encoder}
+        given |= {"size": arm.size, "add_bin": arm.bin} if arm.rebuild == SHARE else {}
+        return {"train": self.part(part), "holdout": (*config.held_out, config.dev), **given}
+
+    def train(self, cell: Cell, runs: Sequence[Run], part: Part) -> str:
+        """Return the fingerprint of a line's training set. runs: the runs behind its labels."""
+        if not cell.arm.rebuild:
+            return self.part(part)
+        return self._copied(runs[-1], part) if cell.arm.copies else read(runs[-1], RebuildResult).corpus
+
+    def _copied(self, rebuild: Run, part: Part) -> str:
+        """Seal that part of L_C with an unchanged copy of each sentence that the rebuilt one has changed copies of."""
+        train = self.job.corpus(self.part(part))
+        again = sorted({edit.copy_of for edit in read_edits(rebuild) if edit.copy_of is not None})
+        rows, name = [*range(len(train)), *again], f"{train.name} with {len(again):,} unchanged copies"
+        origin = {"from": train.fingerprint}
+        return self.job.library.subset(train, np.array(rows), name=name, origin=origin).fingerprint
+
+    @cached_property
+    def assisting(self) -> Corpus:
+        """Assisting corpus without held-out sentences. Errors: ConfigError for a type map of L_C's own types."""
+        config = self.config
+        check_trainable(self.job.corpus(config.train), parse_map(config.type_map))
+        return learnable(config.assisting, self.barred, self.job)
+
+    def assisting_options(self, cell: Cell, replicate: Replicate, runs: Sequence[Run], part: Part) -> Options:
+        """Return the options of fine-tuning on assisting sentences too. runs: the line's `skl` run, if any.
+
+        Errors: ConfigError, CorpusError if no sentence is left to borrow or the network cannot learn from them.
+        """
+        config, library, shared = self.config, self.job.library, None
+        if runs:
+            shared = Assisted.read(runs[-1], library).shared_labels(cell.arm.assisting, config.network, library)
+        if shared and not cell.arm.control:
+            return shared.options
+        primary = self.job.corpus(self.part(part))
+        whole = mapped(self.assisting, primary, parse_map(config.type_map), library)
+        check_assisting(config.network, whole, primary.types)
+        if shared:
+            n = len(self.job.corpus(shared.assisting))
+            return random_part(whole, n, replicate.draw, config.network, library).options
+        return {"assisting": whole.fingerprint}
+
+    @property
+    def sizes(self) -> list[Part]:
+        """Parts of L_C that every arm is fine-tuned on, unless multipliers are measured."""
+        config = self.config
+        return [(0, 0), *((size, draw) for draw in range(config.draws) for size in config.train_sizes)]
+
+    def part(self, part: Part) -> str:
+        """Seal that part of L_C and return its fingerprint. Parts of one draw are nested: prefixes of one order."""
+        config, (size, draw) = self.config, part
+        if not size:
+            return config.train
+        train = self.job.corpus(config.train)
+        if size > len(train):
+            raise ConfigError(f"train_sizes: {size:,} sentences are more than {train.name} has ({len(train):,}).")
+        order = np.random.default_rng([config.draw_seed, draw]).permutation(len(train))
+        name = f"{train.name} {size} draw {draw + 1}"
+        origin = {"from": train.fingerprint}
+        return self.job.library.subset(train, order[:size], name=name, origin=origin).fingerprint
+
+
+class Stages:
+    """Options of an experiment's runs. `job` makes the runs that they depend on; for a plan it only looks for them."""
+
+    def __init__(self, config: ExperimentConfig, job: Job, pool: str = "") -> None:
+        """pool: fingerprint of the corpus that the labels are a half of; all reading except T_C excludes it."""
+        self.config, self.job, self.pool = config, job, pool
+        held_out = (*config.held_out, config.dev)
+        self.barred = (pool, *config.also_test, *config.holdout) if pool else held_out
+        self.labels = Labels(config, job, self.barred)
+        self._on_half: dict[tuple[str, int], Stages] = {}
+        learns = [cell.arm for cell in config.cells if cell.arm.source and not self.imported(cell.arm)]
+        self.named = {arm.source: self._named(arm) for arm in learns}
+
+    def halves(self, replicate: Replicate) -> Options:
+        """Return the options of splitting the pooled sentences; the two replicates that swap halves share them."""
+        config, sizes = self.config, self.config.half_sizes(self._split_sizes)
+        named = {split: getattr(config, split) for split in SPLITS}
+        seed = config.seeds[replicate.number - 1 - replicate.side]
+        return {**named, "train_sentences": sizes["train"], "dev_sentences": sizes["dev"], "seed": seed}
+
+    @property
+    def _split_sizes(self) -> dict[str, int]:
+        """Sentences of the splits, each corpus once."""
+        names = dict.fromkeys(getattr(self.config, split) for split in SPLITS)
+        sizes = {name: len(self.job.corpus(name)) for name in names}
+        return {"train": sizes.pop(self.config.train), **sizes}
+
+    @cached_property
+    def label_sizes(self) -> tuple[int, ...]:
+        """Sizes of the parts of L_C that multipliers are measured on, ascending; the last is all of L_C."""
+        config, sizes = self.config, self._split_sizes
+        whole = (config.half_sizes(sizes) if config.cross else sizes)["train"]
+        return (*sorted({size for size in config.train_sizes or (whole // 4, whole // 2) if 0 < size < whole}), whole)
+
+    def parts(self, cell: Cell, replicate: Replicate) -> list[Part]:
+        """Return the parts of L_C that a replicate of a line is fine-tuned on.
+
+        For multipliers the claim, `random` and `none` are also trained on smaller parts, drawn for each replicate.
+        """
+        claim = self.config.claimed
+        if not self.config.multipliers or claim is None:
+            return self.labels.sizes
+        compared = [(NONE, ""), (RANDOM, claim.budget), (claim.arm.name, claim.budget)]
+        smaller = self.label_sizes[:-1] if (cell.arm.name, cell.budget) in compared else ()
+        return [(0, 0), *((size, replicate.number - 1) for size in smaller)]
+
+    def on_half(self, run: Run, replicate: Replicate) -> "Stages":
+        """Return the stages on a replicate's half of the labelled sentences. run: the run that split them."""
+        key = run.id, replicate.side
+        if (known := self._on_half.get(key)) is None:
+            split = read(run, HalvesResult)
+            half = split.halves[replicate.side]
+            update = {name: getattr(half, name) for name in ("task", *SPLITS)}
+            known = self._on_half[key] = Stages(self.config.model_copy(update=update), self.job, split.pool)
+        return known
+
+    def imported(self, arm: Arm) -> str:
+        """Return the run of the imported vectors that an arm starts from; "" if it has none."""
+        imports = dict(zip(self.config.imported_vectors, self.config.imports, strict=False))
+        return "" if arm.states else imports.get(arm.source, "")
+
+    def _named(self, arm: Arm) -> Corpus:
+        """Return the source that an arm's name refers to. Errors: ConfigError."""
+        sources = [self.job.corpus(reference) for reference in self.config.sources]
+        matches = [corpus for corpus in sources if arm.source in (corpus.name, *corpus.names)]
+        matches = matches or [corpus for corpus in sources if corpus.fingerprint.startswith(arm.source)]
+        if len(matches) != 1:
+            names = [*(corpus.name for corpus in sources), *(() if arm.states else self.config.imported_vectors)]
+            raise ConfigError(
+                f"arms: {arm.name} names {len(matches) or 'none'} of the sources; choose among {', '.join(names)}, or "
+                "write the fingerprint."
+            )
+        return matches[0]
+
+    @cached_property
+    def task(self) -> Corpus:
+        """T_C without the held-out sentences that may not be learnt from."""
+        config = self.config
+        held_out = {"none": (*config.held_out, config.dev), "dev": config.held_out, "all": ()}[config.transductive]
+        return learnable(config.task, held_out, self.job)
+
+    @cached_property
+    def general(self) -> Corpus:
+        """Random sentences of D_C that no arm trains on; forgetting is measured on them (SOURCES.md, Forgetting)."""
+        domain = self.job.corpus(self.config.domain)
+        # At most a twentieth of D_C, because no arm can train on these sentences.
+        n = min(GENERAL, -(-len(domain) // 20))
+        rows = np.random.default_rng(self.config.draw_seed).choice(len(domain), n, replace=False)
+        origin = {"from": domain.fingerprint}
+        return self.job.library.subset(domain, np.sort(rows), name=f"{domain.name} general sample", origin=origin)
+
+    @cached_property
+    def sources(self) -> dict[tuple[str, str], Corpus]:
+        """{(source, budget): text read of that source}, without held-out sentences, the same number of tokens for all.
+
+        A smaller size is a part of a larger one. Errors: ConfigError if a source is smaller than `cap_tokens`.
+        """
+        config = self.config
+        whole = {self.job.corpus(ref).fingerprint: learnable(ref, self.barred, self.job) for ref in config.sources}
+        small = min(whole.values(), key=lambda corpus: corpus.n_tokens)
+        if max(config.cap_tokens, default=0) > small.n_tokens:
+            raise ConfigError(
+                f"cap_tokens: {small.name} has only {small.n_tokens:,} tokens, and all sources are read alike; give at "
+                "most that, or leave that source out."
+            )
+        budgets = {cell.budget for cell in config.cells if cell.arm.source}
+        caps = {budget: tokens_read(budget, config.cap_tokens, small.n_tokens) for budget in budgets}
+        texts: dict[tuple[str, str], Corpus] = {}
+        for mark, corpus in whole.items():
+            for budget, cap in caps.items():
+                rows = capped(corpus.lengths(), cap, config.draw_seed)
+                texts[mark, budget] = corpus
+                if len(rows) < len(corpus):
+                    name, origin = f"{corpus.name} {cap:,} tokens", {"from": corpus.fingerprint}
+                    texts[mark, budget] = self.job.library.subset(corpus, rows, name=name, origin=origin)
+        return texts
+
+    def source(self, cell: Cell) -> Corpus | None:
+        """Return the text that a line reads of its source; None if it reads none."""
+        learns = cell.arm.source and not self.imported(cell.arm)
+        return self.sources[self.named[cell.arm.source].fingerprint, cell.budget] if learns else None
+
+    def select(self, cell: Cell, replicate: Replicate, alike: Run | None = None, times: float = 1) -> Options:
+        """Return the options of selecting a line's S_C. Leaks in D_C, including those of dev, are never selected.
+
+        alike: selection whose number of tokens, times `times`, is this line's budget; None: the line's own budget. The
+        sentence that would exceed it is left out.
+        """
+        config, arm = self.config, cell.arm
+        given = {key: getattr(config, key) for key in ("domain", "train", "dev", "encoder", "allow_download")}
+        # Same options as on the Selection page if possible, so that both share one scoring run; else T_C comes without
+        # its leaks.
+        plain = config.transductive == "none" and not self.pool
+        given |= {"task": config.task if plain else self.task.fingerprint, "transductive": not plain}
+        own = config.strategies.get(arm.strategy, {})
+        if "preset" in STRATEGIES[arm.strategy].Options.model_fields:  # the strategy trains a model
+            own = {"preset": config.preset, **own}
+        given |= {"holdout": config.held_out, "strategy": arm.strategy, "options": own}
+        if self.pool:  # the same for all replicates, which then share the audit of D_C
+            given |= {"holdout": self.barred, "dev": config.dev if "ner" in STRATEGIES[arm.strategy].models else ""}
+        if arm.strategy == Gazetteer.name and config.gazetteer:
+            given["train"] = config.gazetteer
+        given["seed"] = replicate.draw
+        budget = f"{self.task.n_tokens}tokens" if arm.plain_name == CONTROL else cell.budget
+        if alike:
+            tokens = round(times * read(alike, SelectResult).tokens)
+            # A multiple can exceed the size of D_C.
+            budget = f"{min(tokens, self.job.corpus(config.domain).n_tokens)}tokens"
+        return {**given, "budget": budget, **config.select}
+
+    def pretrain(self, cell: Cell, replicate: Replicate, selects: Mapping[Cell, Run], pieces: float) -> Options:
+        """Return the options of a line's pre-training. selects: its selection; under `fixed`, those of all lines."""
+        config = self.config
+        options: Options = {"preset": config.preset, "seed": replicate.draw, **config.pretrain}
+        options |= {**self.amount(selects, pieces), "allow_download": config.allow_download}
+        if config.transductive == "none":
+            options.setdefault("heldout_task", config.dev)
+        if config.domain:
+            options.setdefault("general", self.general.fingerprint)
+        return {"corpora": self.read(cell, selects.get(cell)), "init": cell.arm.encoder or config.encoder, **options}
+
+    def amount(self, selects: Mapping[Cell, Run], pieces: float) -> Options:
+        """Return the amount of training that `fixed` gives every arm; {} for the preset's epochs.
+
+        pieces: word pieces per token.
+        """
+        kind, config = self.config.fixed, self.config
+        if kind == "none":
+            return {}
+        cells = [cell for cell in config.cells if cell.arm.pretrains]
+        # Ignore lines that read all of D_C, else the others would repeat their own text many times.
+        some = [cell for cell in cells if cell.arm.budget != WHOLE] or cells
+        read = [[self.job.corpus(ref) for ref in self.read(cell, selects.get(cell))] for cell in some]
+        settings = config.mlm_settings
+        if kind == "steps":
+            most = max((sum(map(len, corpora)) for corpora in read), default=0)
+            return {"max_steps": settings.full_steps(most)}
+        tokens = max((sum(corpus.n_tokens for corpus in corpora) for corpora in read), default=0)
+        return {"max_pieces": round(settings.n_epochs * tokens * pieces)}
+
+    def read(self, cell: Cell, select: Run | None) -> tuple[str, ...]:
+        """Return the corpora that a line's MLM reads."""
+        if source := self.source(cell):
+            return (source.fingerprint,)
+        task = (self.task.fingerprint,) if cell.arm.task else ()
+        return (*task, *((read(select, SelectResult).corpus,) if select else ()))
+
+    def finetune(
+        self, cell: Cell, replicate: Replicate, part: Part, *, pretrain: Run | None, labels: Sequence[Run]
+    ) -> Options:
+        """Return the options of a line's taggers on one part of L_C. labels: the runs behind its training set."""
+        config = self.config
+        options = {"preset": config.tagger_preset, "allow_download": config.allow_download, **config.finetune}
+        options |= {**config.tagger, **self._borrowed(cell, pretrain)}
+        if cell.arm.assisting:
+            options |= self.labels.assisting_options(cell, replicate, labels, part)
+        init = pretrain.id if pretrain and cell.arm.adapts else cell.arm.encoder or config.encoder
+        train, tests = self.labels.train(cell, labels, part), (config.test, *config.also_test)
+        given = {"train": train, "dev": config.dev, "test": tests, "seeds": replicate.seeds}
+        return {"init": init, **given, **options}
+
+    def _borrowed(self, cell: Cell, pretrain: Run | None) -> Options:
+        """Return the options of fine-tuning in which a line differs from `none`, apart from its labels."""
+        arm = cell.arm
+        options: Options = {}
+        if size := self.config.vectors.get("dimension"):  # random word vectors need the same dimension as learnt ones
+            options["skipgram"] = {"dimension": size}
+        if arm.states:
+            options["states"] = pretrain.id if pretrain else self.config.encoder
+        elif run := self.imported(arm):
+            options["imported_vectors"] = run
+        elif source := self.source(cell):
+            options |= {"vectors": source.fingerprint, "skipgram": self.config.vectors}
+        if arm.lpft:
+            options["stages"] = "lpft"
+        return {**options, **arm.tagger}
+
 
 CHECK = ""  # kind of a step without a run: it only raises an error for data that cannot be trained on
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from statistics import mean
 
-from core.experiment.finished import NOTHING
 from core.experiment.result import (
     EXPLORATORY,
     SWAPPED,
@@ -21,6 +20,7 @@ from core.experiment.result import (
     nothing_learnt,
     swapped,
 )
+from core.experiment.words import NOTHING, OTHERS, THESE
 from core.stats.verdict import points
 
 COLUMNS = (
@@ -152,7 +152,7 @@ STUDY_COLUMNS = (
     *("reading", "reading_low", "reading_high", "reading_p", "helped"),
     *("choosing", "choosing_low", "choosing_high", "choosing_p", "chose"),
 )
-THESE, OTHERS = "these, on average", "others like these"
+_MEANS = ((THESE.lower(), "these"), (OTHERS.lower(), "others"))
 
 
 def study_csv(result: StudyResult) -> str:
@@ -171,7 +171,7 @@ def study_csv(result: StudyResult) -> str:
                 **{"choosing_low": low, "choosing_high": high},
             }
         )
-    for name, which in ((THESE, "these"), (OTHERS, "others")):
+    for name, which in _MEANS:
         if getattr(result.reading, which):
             writer.writerow({"task": name, **_means(result, which)})
     return out.getvalue()
@@ -198,7 +198,7 @@ def study_markdown(result: StudyResult) -> str:
         cells = [task.name, f"{task.sentences:,}", f"{task.f1:.2f}", f"{task.none_f1:.2f}", control]
         chose = points(task.choosing.delta, task.choosing_interval) if task.choosing and task.choosing_interval else ""
         lines.append(f"| {' | '.join([*cells, points(task.reading.delta, task.reading_interval), chose])} |")
-    for name, which in ((THESE, "these"), (OTHERS, "others")):
+    for name, which in _MEANS:
         if getattr(result.reading, which):
             cells = [name, "", "", "", "", _answered(result.reading, which), _answered(result.choosing, which)]
             lines.append(f"| {' | '.join(cells)} |")

@@ -17,8 +17,7 @@ from core.experiment.result import (
     TaskRow,
     Word,
 )
-from core.experiment.study_words import of_study
-from core.experiment.words import IDLE, Finding, main, of_experiment, repetitions_to_settle
+from core.experiment.words import IDLE, Finding, main, of_experiment, of_study, repetitions_to_settle
 from core.stats.pooled import Estimate
 from tests.finished import ARM_ROW
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 from html import unescape
 from pathlib import Path
 
-from core.experiment import deliver, plot, results, study_words
-from core.experiment.finished import NOTHING
+from core.experiment import deliver, plot, results, words
+from core.experiment.words import NOTHING
 from tests import finished
 from tests.pages.test_pages import opened, opened_on, texts
 from tests.pages.test_results import seen
@@ -55,9 +55,9 @@ def test_choosing_is_over_its_control_where_no_test_was_planned_too(home: Path) 
     run = finished.study(home, (0.2, 2.0), replicates=1)
     result = results.study_board(run.id)
     assert result.planned is None
-    assert [study_words.over(result, of) for of in study_words.asked(result)] == ["random 10%", "none"]
-    assert study_words.over(replace(result, control=""), "choosing") == "its control"
-    assert "points of score over random 10%" in study_words.study_answer(result)[0]
+    assert [words.over(result, of) for of in words.asked(result)] == ["random 10%", "none"]
+    assert words.over(replace(result, control=""), "choosing") == "its control"
+    assert "points of score over random 10%" in words.study_answer(result)[0]
     assert "Difference to random 10%" in unescape(finished.html_report(run.id))
 
 
@@ -103,7 +103,7 @@ def test_where_no_tagger_learnt_anything_that_is_the_answer(home: Path) -> None:
     """Two that found nothing are not level."""
     result = results.study_board(finished.study(home, (0.0, 0.0)).id)
     first, second = (replace(task, learnt=False) for task in result.tasks)
-    assert study_words.study_answer(replace(result, tasks=[first, second]))[0].startswith("No tagger learnt anything")
-    some = study_words.study_answer(replace(result, tasks=[result.tasks[0], second]))
+    assert words.study_answer(replace(result, tasks=[first, second]))[0].startswith("No tagger learnt anything")
+    some = words.study_answer(replace(result, tasks=[result.tasks[0], second]))
     assert some[-1] == "No tagger learnt anything on task 1, which counts all the same."
     assert len(some) == 3

@@ -17,13 +17,12 @@ from core.corpora.corpus import Corpus
 from core.corpora.library import Library
 from core.errors import ConfigError
 from core.experiment import arms, leaderboard, results, tables
-from core.experiment import stages as stages_module
+from core.experiment import steps as stages_module
 from core.experiment import view as experiments
 from core.experiment.arms import as_much_as, claimed
 from core.experiment.config import ExperimentConfig, Replicate
 from core.experiment.cost import Lookup, Seconds
-from core.experiment.stages import Labels, Stages
-from core.experiment.steps import CHECK, in_order, lines
+from core.experiment.steps import CHECK, Labels, Stages, in_order, lines
 from core.experiment.words import name_of
 from core.importing import view as facade_corpora
 from core.kind import Job, plan

@@ -258,7 +258,7 @@ def test_cancelled_at_every_stage_and_resumed(home: Path, untrained: None) -> No
 
 def test_sizes_of_l_c_are_nested(home: Path) -> None:
     from core.experiment.cost import Lookup
-    from core.experiment.stages import Stages
+    from core.experiment.steps import Stages
 
     fill(home)
     config = ExperimentConfig.parse({**OPTIONS, "train_sizes": (5, 10), "draws": 2})

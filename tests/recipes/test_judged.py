@@ -13,18 +13,16 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 
-from core.experiment import finished as experiment_finished
 from core.experiment import leaderboard as judging
 from core.experiment import result as leaderboard
 from core.experiment import results
 from core.experiment.arms import Cell, find
 from core.experiment.config import Replicate
-from core.experiment.finished import NOTHING
 from core.experiment.leaderboard import planned_test
 from core.experiment.result import ArmRow, CurvePoint
 from core.experiment.results import labels_spared, next_budget
 from core.experiment.tables import as_csv, as_markdown
-from core.experiment.words import IDLE, answers, interval_words, of_experiment, planned_words
+from core.experiment.words import IDLE, NOTHING, answers, interval_words, of_experiment, planned_words
 from core.results import Evaluation, IntArray
 from core.runs.run import Run
 from core.stats.verdict import Arm, verdicts
@@ -151,8 +149,8 @@ def line(arm: str, *counts: tuple[int, int], home: Path) -> Any:
 
 
 def test_changes_are_averaged_over_replicates_and_a_claim_that_changed_too_little_is_not_tested(home: Path) -> None:
-    assert experiment_finished.changed_of(line(C, (70, 100), (88, 100), home=home)) == (79, 100)
-    assert experiment_finished.changed_of(line("copies:random2low:10%", (1, 100), home=home)) == (0, 0)  # a control
+    assert judging.changed_of(line(C, (70, 100), (88, 100), home=home)) == (79, 100)
+    assert judging.changed_of(line("copies:random2low:10%", (1, 100), home=home)) == (0, 0)  # a control
     few: Any = line(C, (5, 100), home=home)
     none: Any = SimpleNamespace(cell=Cell(arm=find("none")))
     given = config(claimed=few.cell, seeds=(1, 2), stops=(2, 4))
@@ -179,10 +177,8 @@ def lines(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     gold = rng.poisson(1.5, 20) + (rng.random(20) < 0.1) * rng.integers(5, 20, 20)
     tables = {CLAIM: arm(rng, gold, 0.75), RANDOM: arm(rng, gold, 0.6)}
     tables[NONE] = tables[RANDOM]
-    monkeypatch.setattr(experiment_finished, "evaluations_of", lambda line: tables[line.cell])
-    monkeypatch.setattr(
-        experiment_finished, "collapsed_seeds", lambda lines: {line.cell: line.collapsed for line in lines}
-    )
+    monkeypatch.setattr(judging, "evaluations_of", lambda line: tables[line.cell])
+    monkeypatch.setattr(judging, "collapsed_seeds", lambda lines: {line.cell: line.collapsed for line in lines})
     chains = [SimpleNamespace(replicate=Replicate(draw=0, seeds=(1, 2, 3), number=1))]
     return [SimpleNamespace(cell=cell, chains=chains, tables=tables[cell], collapsed=[1]) for cell in tables]
 

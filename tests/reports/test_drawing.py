@@ -8,9 +8,6 @@ import pypdfium2
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.experiment.report.as_docx import docx
-from core.experiment.report.as_pdf import pdf
-from core.experiment.report.fonts import width
 from core.experiment.report.parts import (
     LABELS,
     ROW,
@@ -23,7 +20,9 @@ from core.experiment.report.parts import (
     Stroke,
     Text,
     intervals,
+    width,
 )
+from core.experiment.report.writers import docx, pdf
 
 LONGEST = "the task's own text and all of the domain corpus, from the encoder my-own-legal-encoder ▲"
 

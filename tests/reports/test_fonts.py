@@ -9,11 +9,10 @@ import pytest
 from fontTools.fontBuilder import FontBuilder
 from fontTools.pens.ttGlyphPen import TTGlyphPen
 
-from core.experiment.report import fonts
-from core.experiment.report.as_docx import docx as as_docx
-from core.experiment.report.as_html import html
-from core.experiment.report.as_pdf import pdf
+from core.experiment.report import parts
 from core.experiment.report.parts import Cover, Document, Facts, Heading, Part, Quote, Table, Text
+from core.experiment.report.writers import docx as as_docx
+from core.experiment.report.writers import html, pdf
 from tests.reports.test_reports import pages
 
 HINDI, HEBREW, CHINESE = "नमस्ते", "עברית", "合同"
@@ -48,14 +47,14 @@ def font_of(char: str, path: Path) -> Path:
 @pytest.fixture
 def bare(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine without fonts."""
-    monkeypatch.setattr(fonts, "_of_this_machine", lambda code: ())
+    monkeypatch.setattr(parts, "_of_this_machine", lambda code: ())
 
 
 @pytest.mark.usefixtures("bare")
 def test_devanagari_hebrew_and_arabic_need_no_font_of_the_machine() -> None:
     words = f"{HINDI} {HEBREW} العقد café"
     data = pdf(document(words))
-    assert fonts.MISSING not in " ".join(pages(data))
+    assert parts.MISSING not in " ".join(pages(data))
     assert data.count(b"/FontFile2") == 3  # both of the body, and one more
     assert HINDI in pages(data)[0]
     only = Document(title="", answer="", about="", cover=Cover(), first=[Quote(f"Art. {HEBREW} (1)")], second=[])
@@ -97,7 +96,7 @@ def right_edge(data: bytes) -> float:
     ],
 )
 def test_what_follows_a_word_to_the_left_goes_on_to_the_right(line: str, set_as: str) -> None:
-    assert fonts.visual_order(line) == set_as
+    assert parts.visual_order(line) == set_as
 
 
 @pytest.mark.usefixtures("bare")
@@ -111,7 +110,7 @@ def test_characters_without_a_font_are_counted_and_a_font_of_this_machine_is_use
     assert words in html(document(words))
     assert words in "\n".join(line.text for line in docx.Document(BytesIO(as_docx(document(words)))).paragraphs)
     path = font_of("合", tmp_path / "box.ttf")
-    monkeypatch.setattr(fonts, "_of_this_machine", lambda code: ((path, 0),))
+    monkeypatch.setattr(parts, "_of_this_machine", lambda code: ((path, 0),))
     data = pdf(document(CHINESE))
     assert data.count(b"/FontFile2") == 3
     assert "6 characters that neither" in " ".join(pages(data))  # of the other character
@@ -123,9 +122,9 @@ def test_fontconfig_is_asked_by_character(tmp_path: Path, monkeypatch: pytest.Mo
     asked.write_text("#!/bin/sh\n" + "".join(f"echo '{line}'\n" for line in [*lines, "$1"]))
     asked.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
-    fonts._of_this_machine.cache_clear()
-    assert fonts._of_this_machine(0x5408) == ((Path("/f/B.ttc"), 2), (Path("/f/A-Bold.ttf"), 0))
+    parts._of_this_machine.cache_clear()
+    assert parts._of_this_machine(0x5408) == ((Path("/f/B.ttc"), 2), (Path("/f/A-Bold.ttf"), 0))
     monkeypatch.setenv("PATH", str(tmp_path / "nowhere"))
-    fonts._of_this_machine.cache_clear()
-    assert fonts._of_this_machine(0x5408) == ()
-    fonts._of_this_machine.cache_clear()
+    parts._of_this_machine.cache_clear()
+    assert parts._of_this_machine(0x5408) == ()
+    parts._of_this_machine.cache_clear()

@@ -16,11 +16,10 @@ import pytest
 from core.cli.main import main
 from core.errors import ConfigError
 from core.experiment import deliver, results
-from core.experiment.report.as_docx import docx as as_docx
-from core.experiment.report.as_html import html
-from core.experiment.report.as_pdf import pdf
 from core.experiment.report.documents import TITLE, CorpusRow, Report, examples, experiment_document
 from core.experiment.report.parts import GREY, Cover, Document, Dot, Interval, Label, Picture, Text, intervals
+from core.experiment.report.writers import docx as as_docx
+from core.experiment.report.writers import html, pdf
 from core.experiment.result import ArmRow, PlannedTest
 from core.experiment.words import Finding, overlap_in_short
 from core.kind import as_json

@@ -20,22 +20,30 @@ from core.experiment.report.parts import (
     intervals,
 )
 from core.experiment.result import SWAPPED, ArmRow, FurtherTest, StudyResult, baseline_words, swapped
-from core.experiment.study_words import HEADINGS, OTHERS, THESE, Asked, asked, forest_rows, over, question, study_answer
 from core.experiment.words import (
     ANSWER_COLOURS,
+    HEADINGS,
+    OTHERS,
     TASK_COLOUR,
+    THESE,
     VERDICT_MARKS,
+    Asked,
     Finding,
     all_read,
     answers,
+    asked,
     asked_first,
+    forest_rows,
     hours_words,
     interval_words,
     known_interval,
     line_name,
     name_of,
+    over,
+    question,
     rate_words,
     reads,
+    study_answer,
     unfound_words,
 )
 from core.tagging.result import TwoReadings, TypeScores, Unfound

@@ -4,7 +4,7 @@ from typing import Any
 
 import streamlit as st
 
-from core.experiment import plot, results, study_words
+from core.experiment import plot, results, words
 from core.experiment.result import StudyResult
 from core.projects import runs
 from core.shown import duration
@@ -27,11 +27,11 @@ def study(run_id: str) -> None:
     """Show the result of a finished study."""
     result = results.study_board(run_id)
     finding(results.finding(run_id))
-    for sentence in study_words.study_answer(result):
+    for sentence in words.study_answer(result):
         st.markdown(plain(sentence))
     if result.planned:
         st.markdown(plain(result.planned.why))
-    asked = study_words.asked(result)
+    asked = words.asked(result)
     for of in asked:
         _forest(result, of)
     heads = {"name": COLUMNS["name"], **{str(of): f"{of.capitalize()} helped" for of in asked}, **COLUMNS}
@@ -40,18 +40,18 @@ def study(run_id: str) -> None:
     _experiments(result)
 
 
-def _forest(result: StudyResult, of: study_words.Asked) -> None:
-    st.markdown(f"**{study_words.HEADINGS[of]}**")
-    rows = "; ".join(f"{row.name} {row.points}" for row in study_words.forest_rows(result, of))
-    name = f"Points of the score over {study_words.over(result, of)}, one row per task, then the means: {rows}"
+def _forest(result: StudyResult, of: words.Asked) -> None:
+    st.markdown(f"**{words.HEADINGS[of]}**")
+    rows = "; ".join(f"{row.name} {row.points}" for row in words.forest_rows(result, of))
+    name = f"Points of the score over {words.over(result, of)}, one row per task, then the means: {rows}"
     chart(plot.forest(result, of), f"results.forest.{of}", name)
-    if lacking := study_words.question(result, of).lacking:
+    if lacking := words.question(result, of).lacking:
         st.info(plain(lacking), icon=":material/straighten:")
 
 
 def _lines(result: StudyResult) -> list[dict[str, Any]]:
     """Return a line per task, then the means."""
-    columns = {of: study_words.forest_rows(result, of) for of in study_words.asked(result)}
+    columns = {of: words.forest_rows(result, of) for of in words.asked(result)}
     f1s = [
         {
             "test": f"{task.sentences:,}",
@@ -69,7 +69,7 @@ def _lines(result: StudyResult) -> list[dict[str, Any]]:
     return lines
 
 
-def _cell(row: study_words.ForestRow) -> str:
+def _cell(row: words.ForestRow) -> str:
     return f"{row.answer}: {row.points}" if row.answer else row.points
 
 

@@ -1,30 +1,42 @@
-"""The run `experiment`: variants x budgets x seeds, shared stages computed once, a verdict on each variant.
+"""The runs `experiment` and `halves`: variants x budgets x seeds on shared stages, with a verdict on each variant.
 
 Every variant differs from `none` in one respect (`arms`): the text that its encoder or word vectors have read, the
 labels that it borrows, or the rebuilding of its L_C. Seeds and settings are the same for all; so are encoder and L_C
 unless the variant is about them. The best epoch is chosen on dev; each fine-tuning reads the test set once.
+
+`halves` splits a pool of labelled sentences into two halves, each the test set of the other. A sentence and its near
+duplicates (`corpora.hygiene`) are in the same half (SOURCES.md, Halves swapped).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import chain
 
-from core.config import Budget
+import numpy as np
+
+from core.config import Budget, Config, option
+from core.corpora.corpus import Corpus
+from core.corpora.shares import dealt
+from core.errors import ConfigError
 from core.experiment import leaderboard, tables
 from core.experiment.config import ExperimentConfig
 from core.experiment.cost import Clock, calibration_options, cost
 from core.experiment.fan import Helpers, helpers, run_steps
-from core.experiment.finished import FinishedChain, FinishedLine
-from core.experiment.leaderboard import multipliers, planned_test
-from core.experiment.result import ExperimentResult, PlannedTest, write
-from core.experiment.stages import Stages
-from core.experiment.steps import CHECK, Chain, Step, in_order, lines
+from core.experiment.leaderboard import FinishedChain, FinishedLine, multipliers, planned_test
+from core.experiment.result import ExperimentResult, Half, HalvesResult, PlannedTest, write, write_halves
+from core.experiment.steps import CHECK, Chain, Stages, Step, in_order, lines
+from core.importing.audit import Flagging
 from core.importing.data_checks import red_items
+from core.importing.result import read_audit
 from core.kind import Job, Kind
+from core.results import IntArray
 from core.runs import result as results
 from core.runs.executors.share import Over
 from core.runs.store import Run, RunStore
 from core.selection.choose import check_budget
 from core.tagging.calibrate import CalibrateResult
+from core.tagging.scores import labelled
+from core.text.sentence import Sentence
 
 
 def run(config: ExperimentConfig, job: Job) -> ExperimentResult:
@@ -127,4 +139,70 @@ KIND = Kind(
     opens=True,
     helped=help_along,
     red_items=red_items,
+)
+
+
+class HalvesConfig(Config):
+    """Options of splitting labelled sentences into halves."""
+
+    train: str = option(..., "Training set: labelled sentences (L_C).", corpus=True)
+    dev: str = option(..., "Dev set.", corpus=True)
+    test: str = option(..., "Labelled test split.", corpus=True)
+    train_sentences: int = option(..., "Training sentences of a half.", unit="sentences", ge=1)
+    dev_sentences: int = option(..., "Dev sentences of a half.", unit="sentences", ge=1)
+    seed: int = option(0, "Seed of the split.", ge=0)
+
+
+def split_halves(config: HalvesConfig, job: Job) -> HalvesResult:
+    """Seal the pool and all parts of both halves as corpora. Artifacts: `halves.npz`.
+
+    Errors: ConfigError if a half is too small, CorpusError if a corpus is not labelled.
+    """
+    corpora = [job.corpus(name) for name in dict.fromkeys((config.train, config.dev, config.test))]
+    origin = {"from": corpora[0].fingerprint, "with": [other.fingerprint for other in corpora[1:]]}
+    sentences = chain.from_iterable(map(labelled, corpora))
+    pool = job.library.seal(sentences, name=f"{corpora[0].name} pool", origin=origin, labelled=True)
+    job.context.part(1, 2, "copies")
+    clusters = read_audit(job.child("audit", corpus=pool.fingerprint, **Flagging().model_dump())).cluster
+    job.context.part(2, 2, "halves")
+    job.context.stage("splitting")
+    sides = dealt(clusters, (1, 1), config.seed)
+    least, wanted = min(map(len, sides)), config.train_sentences + config.dev_sentences
+    if wanted > least:
+        raise ConfigError(
+            f"cross_train: {config.train_sentences:,} sentences to learn from and {config.dev_sentences:,} to decide "
+            f"by are more than a half of {len(pool):,} has ({least:,}, as copies stay together); ask for fewer."
+        )
+    swapped = ((sides[0], sides[1]), (sides[1], sides[0]))
+    halves = [_half(config, job, pool, own, other) for own, other in swapped]
+    write_halves(job.context, [np.sort(other) for _, other in swapped])
+    return HalvesResult(pool=pool.fingerprint, sentences=len(pool), halves=halves)
+
+
+def _half(config: HalvesConfig, job: Job, pool: Corpus, own: IntArray, test: IntArray) -> Half:
+    """Seal the corpora of one half. own: its rows in random order. test: rows of the other half."""
+    train, dev = np.split(own[: config.train_sentences + config.dev_sentences], [config.train_sentences])
+    origin, name = {"from": pool.fingerprint}, f"{pool.name} {config.seed}"
+
+    def text() -> Iterator[Sentence]:
+        return (replace(sentence, entities=None) for sentence in pool.take(np.sort(own)))
+
+    parts = {
+        part: job.library.subset(pool, np.sort(rows), name=f"{name} {part}", origin=origin)
+        for part, rows in (("train", train), ("dev", dev), ("test", test))
+    }
+    parts["task"] = job.library.seal(text(), name=f"{name} text", origin=origin)
+    return Half(
+        **{part: corpus.fingerprint for part, corpus in parts.items()},
+        sentences={part: len(corpus) for part, corpus in parts.items()},
+    )
+
+
+HALVES = Kind(
+    "halves",
+    HalvesConfig,
+    split_halves,
+    HalvesResult,
+    title=lambda run: f"Split {run.corpus(run.config['train'])} into halves",
+    command=None,
 )
