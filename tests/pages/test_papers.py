@@ -33,7 +33,7 @@ def test_every_command_of_the_list_and_of_the_benchmark_is_understood() -> None:
 def test_every_item_says_where_it_is_made_or_that_it_is_not() -> None:
     for _, item in ITEMS:
         assert not item.page or (ROOT / "pages" / f"{item.page}.py").exists(), item
-        assert item.commands or item.differs.startswith("Not made"), item
+        assert item.commands or item.differs.startswith("Not implemented"), item
     names = [(name, item.item) for name, item in ITEMS]
     assert len(set(names)) == len(names)
     assert not re.search(r"\bS[0-4]\b", repr(ITEMS))

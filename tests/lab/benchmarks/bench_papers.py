@@ -279,13 +279,13 @@ def page(known: Mapping[tuple[str, str], Line]) -> str:
     """PAPERS.md."""
     parts = [
         "# The papers, table by table\n",
-        "Every table and figure of the five papers: what it shows, the command that makes it of your text (capitals are"
-        " your corpora), what ours printed on real text, and how it differs. Written by\n",
+        "Every table and figure of the five papers: what it shows, how Winnow differs, the command for your text (capitals"
+        " are your corpora), and its output on real text. Written by\n",
         "    python -m tests.lab.benchmarks.bench_papers\n",
-        "from `assets/papers.toml`, which the page Papers shows too. The runs are on the first sentences of public"
-        " corpora, small enough for two cores: they show that the procedure runs and what comes out, not what it is"
-        " worth; that is in [RESULTS.md](RESULTS.md). Seconds are beside other work, and few where an item before it had"
-        " made what it needs. An interval of [-100, +100] is that of one seed, which is none; newer tables say so.\n",
+        "from `assets/papers.toml`, which the page Papers shows too. The runs use the first sentences of public corpora,"
+        " so that two cores suffice. They show that the procedure runs and what it prints. [RESULTS.md](RESULTS.md) shows"
+        " what the methods are worth. Durations were measured on a busy machine; an item is fast if an earlier one made"
+        " what it needs. With one seed there is no interval: older tables print [-100, +100], newer ones say so.\n",
     ]
     for paper in papers.listed():
         parts += [f"## {paper.name}\n", f"[{paper.title}]({paper.link})\n"]
@@ -296,7 +296,7 @@ def page(known: Mapping[tuple[str, str], Line]) -> str:
             if line := known.get((paper.name, item.item)):
                 parts += [f"{item.evidence}\n"] if item.evidence else []
                 if tuple(line["commands"]) != RUNS[paper.name][item.item]:
-                    parts.append("This output is of an earlier command; it has not been run with the present one.\n")
+                    parts.append("This output comes from an earlier command; the present one has not been run.\n")
                 parts.append(f"On {line['date']} ({line['machine']}, {line['seconds']} s):\n")
                 parts += [_block(*pair) for pair in zip(line["commands"], line["printed"], strict=True)]
             elif item.item in RUNS.get(paper.name, {}):
