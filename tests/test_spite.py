@@ -13,10 +13,10 @@ from operator import or_
 import pyarrow as pa
 import pytest
 
+from core.bias.splits import _named_as_part
 from core.corpora.columns import matches
 from core.corpora.corpus import Corpus
 from core.corpora.split import split
-from core.importing.splits import _named_as_part
 from core.text.words import nfc
 from tests.conftest import ROOT
 from tests.lint.repository import Repository
@@ -161,7 +161,7 @@ def searched(text: str) -> None:
 # Functions that put an expression together at run time, by file.
 PUT_TOGETHER = {
     "core/text/words.py": lambda text: nfc("\u0301" * 1000 + text + "\u0301\u0316" * 1000),
-    "core/importing/splits.py": named_as_part,
+    "core/bias/splits.py": named_as_part,
     "core/corpora/columns.py": searched,
 }
 

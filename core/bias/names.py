@@ -8,11 +8,14 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from random import Random
 
 from core.bias.training_sentences import Name, folded, name_of, ordered
+from core.errors import PathError, ReadError
 from core.text.content import FUNCTION_WORDS, is_content
-from core.text.sentence import Entity, Sentence
+from core.text.sentence import Entity, Sentence, sentence_id
+from core.text.words import clean
 
 ORDER = 3  # of the Markov chain: characters that the next one depends on
 LENGTHS = range(3, 15)  # characters of a generated word
@@ -21,6 +24,7 @@ _BEGIN, _END = "\x02", "\x03"
 _SLIPS = ("replace", "swap", "insert", "delete")
 _SLIP_TRIES = 20  # swapping equal letters or drawing the same letter again changes nothing
 Find = tuple[Name, str, float]  # a name, its predicted type, and the confidence
+MOST_BYTES, MOST_LETTERS = 20_000_000, 500  # of a list; of a line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,3 +197,34 @@ def _script(letter: str) -> str:
         return "LATIN"
     name = unicodedata.name(letter, "LATIN").split()[0]
     return name if letter.isalpha() else f"{name} {unicodedata.category(letter)}"
+
+
+def read_names(path: Path) -> list[Sentence]:
+    """Empty lines are passed over. A name's words stand apart by blanks, as a CoNLL file's do by lines.
+
+    Errors: PathError; ReadError for the first line that is wrong, and where there is no name or far too many.
+    """
+    if not path.is_file():
+        raise PathError(f"{path}: there is no such file; check the path.")
+    if path.stat().st_size > MOST_BYTES:
+        raise ReadError(path.name, None, f"is larger than {MOST_BYTES / 1e6:.0f} MB; give a shorter list of names.")
+    lines = path.read_bytes().removeprefix(b"\xef\xbb\xbf").splitlines()
+    names = [_sentence(path.name, number, line) for number, line in enumerate(lines, 1) if line.strip()]
+    if not names:
+        raise ReadError(path.name, None, "holds no name; write a name, a tab and its type on each line.")
+    return names
+
+
+def _sentence(file: str, number: int, line: bytes) -> Sentence:
+    try:
+        parts = [clean(part) for part in line.decode().split("\t")]
+    except UnicodeDecodeError as error:
+        raise ReadError(file, number, "is not UTF-8; save the list as UTF-8.") from error
+    if sum(map(len, parts)) > MOST_LETTERS:
+        raise ReadError(file, number, f"is longer than {MOST_LETTERS} letters; write one name on each line.")
+    if len(parts) != 2 or not all(parts) or " " in parts[1]:
+        raise ReadError(file, number, "is not a name, one tab and a type of one word; write for example Oslo<tab>LOC.")
+    name, kind = parts
+    tokens = tuple(name.split())
+    entity = Entity(start=0, end=len(tokens), type=kind)
+    return Sentence(id=sentence_id(name), tokens=tokens, text=name, entities=(entity,))

@@ -27,11 +27,11 @@ from core.bias.result import (
     write_sentences,
 )
 from core.bias.robustness import Perturbation
+from core.bias.splits import TESTING
 from core.bias.training_sentences import Measures, Rebuilt, Training, key_of, measures
 from core.config import Config, option, unusual
 from core.corpora.corpus import Corpus
 from core.errors import ConfigError, CorpusError, Unfinished
-from core.importing.splits import TESTING
 from core.kind import Job, Kind
 from core.models.fingerprint import fingerprint
 from core.models.hub import load_tokenizer

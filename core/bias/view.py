@@ -12,18 +12,17 @@ import numpy as np
 import numpy.typing as npt
 
 from core.bias import frontier as frontiers
-from core.bias import rebuild, result, reviews
+from core.bias import rebuild, result, reviews, splits
 from core.bias.frontier import FrontierRow
+from core.bias.names import read_names
 from core.bias.plot import CeimPanel, TaggerPoint, best_of_both, ceim_bars
 from core.bias.result import BAND, Diff, DifficultyResult, Mention, RebuildResult, RobustnessResult
 from core.bias.reviews import Action, Reviews
 from core.bias.robustness import FINDERS
 from core.bias.training_sentences import Training, measures
 from core.corpora.corpus import Corpus
-from core.corpora.name_list import read_names
 from core.corpora.writers import harmless, write_conll
 from core.errors import ConfigError
-from core.importing import splits
 from core.importing.view import roles
 from core.projects.audit import exporting
 from core.projects.home import home, kept_per_home, library, store
@@ -300,7 +299,7 @@ def _training(train: str, run_id: str, holdout: tuple[str, ...]) -> Training:
 
 
 def splits_of(train: str) -> tuple[list[str], str]:
-    """Return the dev and test sets that belong to a training corpus, and the source of this (`importing.splits`)."""
+    """Return the dev and test sets that belong to a training corpus, and the source of this (`bias.splits`)."""
     return splits.of(library().find(train), roles(), library(), store())
 
 

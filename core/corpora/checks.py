@@ -4,19 +4,20 @@ The counts come from a corpus's description and from single columns of its file.
 never changes under its folder's name. Samples are 500 sentences from 10 places of the corpus.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import accumulate
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 
 from core.config import Budget
-from core.corpora.contradictions import Contradictions, contradictions
 from core.corpora.corpus import Corpus
 from core.shown import count
 from core.terms import LEAST_TASK
+from core.text.sentence import Sentence
 
 Level = Literal["green", "amber", "red"]
 LEVELS: tuple[Level, ...] = ("green", "amber", "red")
@@ -36,6 +37,71 @@ UPPER_CASE = 0.9  # share of sentences in capitals
 LONG_TOKENS, LONG_SHARE = 200, 0.1  # a sentence of a contract rarely has more than 100 tokens
 NAMED = 4  # names listed in one sentence
 _PLACES, _PER_PLACE = 10, 50  # of a sample: one row group per place, whatever the corpus's size
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contradictions:
+    """texts: texts that occur with different labels. sentences: sentences that have one of these texts."""
+
+    texts: int = 0
+    sentences: int = 0
+
+    @property
+    def in_words(self) -> str:
+        """One sentence for a summary, "" if there are none."""
+        if not self.texts:
+            return ""
+        several = self.texts > 1
+        return (
+            f"{self.texts:,} text{'s occur' if several else ' occurs'} more than once with different labels "
+            f"({self.sentences:,} sentences). Decide on one labelling, or remove these sentences. If several people"
+            " labelled them, name each one (in a column `annotator`, or in CoNLL in a line `# annotator = NAME`) and"
+            " import with --annotator NAME."
+        )
+
+
+class ContradictionCounter:
+    """Counts contradictory labels while sentences pass; keeps two small numbers per different text."""
+
+    def __init__(self) -> None:
+        self._first: dict[str, int] = {}
+        self._times: dict[str, int] = {}
+        self._contradicted = set[str]()
+
+    def add(self, sentence: Sentence) -> None:
+        """Count a sentence. Sentences without labels are ignored."""
+        if sentence.entities is None:
+            return
+        self._times[sentence.id] = self._times.get(sentence.id, 0) + 1
+        labels = hash(labels_of(sentence))
+        if self._first.setdefault(sentence.id, labels) != labels:
+            self._contradicted.add(sentence.id)
+
+    def watched(self, sentences: Iterable[Sentence]) -> Iterator[Sentence]:
+        """Yield the same sentences, each counted."""
+        for sentence in sentences:
+            self.add(sentence)
+            yield sentence
+
+    @property
+    def found(self) -> Contradictions:
+        """Return the counts so far."""
+        n = sum(self._times[text] for text in self._contradicted)
+        return Contradictions(texts=len(self._contradicted), sentences=n)
+
+
+def contradictions(sentences: Iterable[Sentence]) -> Contradictions:
+    """Count the texts that occur with different labels, for example in `corpus.batches()` of one or several sets."""
+    counter = ContradictionCounter()
+    for sentence in sentences:
+        counter.add(sentence)
+    return counter.found
+
+
+def labels_of(sentence: Sentence) -> tuple[tuple[int, int, str], ...]:
+    """(start, end, type) of the entities in characters without white space, so that two tokenisations compare."""
+    at = list(accumulate(map(len, sentence.tokens), initial=0))
+    return tuple(sorted((at[e.start], at[e.end], e.type) for e in sentence.entities or ()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

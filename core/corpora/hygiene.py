@@ -23,8 +23,7 @@ import numpy.typing as npt
 
 from core.corpora.corpus import BLOCK, Corpus
 from core.corpora.edit_similarity import SIMILARITY
-from core.corpora.numbers import Reading
-from core.corpora.pile import Pile
+from core.corpora.pile import Pile, Reading
 from core.corpora.table import blocks
 from core.files import read_back, read_json
 from core.reporter import Reporter

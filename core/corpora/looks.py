@@ -15,7 +15,7 @@ from core.corpora.formats.documents import FIRST_PAGES
 from core.corpora.formats.folders import ALL_PARTS, Listing, listed
 from core.corpora.formats.ledger import LABELLED, TAGGED, Ledger, ReadOptions
 from core.corpora.formats.one_file import sentences_of
-from core.corpora.grouped import Look
+from core.corpora.proposal import Look
 from core.corpora.readers import proposed_scheme, turned_to
 from core.errors import ReadError, ResourceError, WinnowError
 from core.isolated import Isolated

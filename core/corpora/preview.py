@@ -1,24 +1,47 @@
-"""The preview of a file, made in a process of its own."""
+"""Files that a separate process reads first, since a forged one may kill its reader: previews, and Arrow files."""
 
+from collections import deque
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from core.corpora.formats.detect import kind_of, looks_like_arrow, records
+from core.corpora.formats.folders import files_of
+from core.corpora.formats.ledger import Ledger
 from core.corpora.readers import Preview, ReadOptions, sniff
+from core.errors import WinnowError
 from core.isolated import Isolated
 
-_process = Isolated(__name__, "import it by the command line, python -m core corpus add, if you trust it")
-ready = _process.ready
+_previews = Isolated(__name__, "import it by the command line, python -m core corpus add, if you trust it")
+_whole_files = Isolated(__name__, "write it again, or save it as CSV or JSON lines", seconds=3600, spare=False)
+ready = _previews.ready
 
 
 def preview(path: Path, options: ReadOptions) -> Preview:
-    """`readers.sniff`, at most 20 seconds long. Errors: as of that; ResourceError as of `Isolated.ask`."""
-    from pydantic import TypeAdapter  # not for the other process, which should be up soon
+    """Return `readers.sniff` of a file, within 20 seconds. Errors: those of `sniff` and of `Isolated.ask`."""
+    from pydantic import TypeAdapter  # loaded here because the other process starts faster without it
 
-    return TypeAdapter(Preview).validate_python(_process.ask(path.name, path=str(path), options=asdict(options)))
+    answered = _previews.ask(path.name, path=str(path), options=asdict(options), whole=False)
+    return TypeAdapter(Preview).validate_python(answered)
 
 
-def answer(path: str, options: Mapping[str, Any]) -> dict[str, object]:
-    """The other process's part."""
-    return asdict(sniff(Path(path), ReadOptions(**options)))
+def dry_run(path: Path, options: ReadOptions) -> None:
+    """Read every Parquet and Arrow file of `path` to its end once, before the import does.
+
+    Native code reads these files. Errors: ResourceError if a file kills its reader.
+    """
+    for file in files_of(path, options):
+        if looks_like_arrow(file):
+            _whole_files.ask(file.name, path=str(file), options=asdict(options), whole=True)
+
+
+def answer(path: str, options: Mapping[str, Any], *, whole: bool) -> dict[str, object] | None:
+    """Read a file in the other process. whole: read it to its end; the import reports any other error itself."""
+    file, asked = Path(path), ReadOptions(**options)
+    if not whole:
+        return asdict(sniff(file, asked))
+    with suppress(WinnowError, MemoryError):
+        deque(records(file, kind_of(file, asked), Ledger(asked)), maxlen=0)
+    return None

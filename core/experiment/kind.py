@@ -16,7 +16,6 @@ import numpy as np
 
 from core.config import Budget, Config, option
 from core.corpora.corpus import Corpus
-from core.corpora.shares import dealt
 from core.errors import ConfigError
 from core.experiment import leaderboard, tables
 from core.experiment.config import ExperimentConfig
@@ -34,6 +33,7 @@ from core.runs import result as results
 from core.runs.executors.share import Over
 from core.runs.store import Run, RunStore
 from core.selection.choose import check_budget
+from core.stats.draws import dealt
 from core.tagging.calibrate import CalibrateResult
 from core.tagging.scores import labelled
 from core.text.sentence import Sentence

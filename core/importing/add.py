@@ -12,13 +12,13 @@ from pydantic import field_validator
 
 from core import audit_log
 from core.config import Config, option
-from core.corpora.contradictions import ContradictionCounter, Contradictions
+from core.corpora.checks import ContradictionCounter, Contradictions
 from core.corpora.corpus import Corpus
-from core.corpora.dry_run import dry_run
 from core.corpora.formats.detect import kind_of
 from core.corpora.formats.folders import files_of, readable
 from core.corpora.formats.ledger import Format
 from core.corpora.formats.source import ARCHIVE
+from core.corpora.preview import dry_run
 from core.corpora.readers import Problem, ReadOptions, ReadReport, read, reason_for, sniff
 from core.corpora.uploads import forget, forget_unpacked, still_needed, sweep, uploaded
 from core.errors import EncodingError, OptionsError, ReadError, ResourceError

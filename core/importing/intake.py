@@ -14,9 +14,8 @@ from pydantic import TypeAdapter, model_validator
 
 from core.config import Config, option
 from core.corpora import roles
-from core.corpora.grouped import DIVIDE, PARTS, SOURCE, apart
 from core.corpora.looks import files_of
-from core.corpora.proposal import remaining
+from core.corpora.proposal import DIVIDE, PARTS, SOURCE, apart, remaining
 from core.corpora.readers import ReadOptions, sniff
 from core.corpora.uploads import forget_unpacked, keep_only, still_needed
 from core.errors import ConfigError, InputError, ResourceError, WinnowError

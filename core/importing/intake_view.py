@@ -11,8 +11,7 @@ from core.corpora.annotators import Agreement
 from core.corpora.corpus import Corpus
 from core.corpora.formats.folders import ALL_PARTS
 from core.corpora.formats.source import ARCHIVE
-from core.corpora.grouped import DIVIDE, SOURCE, UNUSED, Look
-from core.corpora.proposal import Proposal, propose
+from core.corpora.proposal import DIVIDE, SOURCE, UNUSED, Look, Proposal, propose
 from core.corpora.readers import ReadOptions
 from core.errors import WinnowError
 from core.importing import view as corpora

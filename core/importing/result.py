@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Literal
 
 from core.corpora.annotators import Agreement
-from core.corpora.contradictions import Contradictions
+from core.corpora.checks import Contradictions
 from core.corpora.formats.ledger import Problem
-from core.corpora.grouped import DIVIDE, SOURCE
 from core.corpora.hygiene import Audit
+from core.corpora.proposal import DIVIDE, SOURCE
 from core.runs.run import Run
 from core.shown import count
 from core.terms import DEV, DOMAIN, TASK, TEST, TRAIN

@@ -13,12 +13,12 @@ from pydantic import field_validator, model_validator
 
 from core.config import Config, option
 from core.corpora.corpus import Corpus
-from core.corpora.shares import dealt, kept_in_smallest
 from core.errors import ConfigError
 from core.importing.audit import Flagging
 from core.importing.result import Part, SplitResult, read_audit
 from core.kind import About, Job, Kind
 from core.results import BoolArray, IntArray
+from core.stats.draws import dealt, kept_in_smallest
 
 USUAL_NAMES = {2: ("train", "test"), 3: ("train", "dev", "test")}
 BY_VALUE = ("task", "domain")  # names of the parts if split by values: the task's sentences, all others

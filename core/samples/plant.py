@@ -1,13 +1,144 @@
 """Copies of a line that hygiene must find: the same words again, or nearly the same (SOURCES.md, Near duplicates)."""
 
+import math
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from random import Random
+from typing import Generic, TypeVar
 
 from core.samples.grammar import Line, pick
-from core.samples.guard import jaccard, similarity, words
-from core.text.words import fold
+from core.text.words import fold, tokenize
 
+_JACCARD = 0.6  # hygiene: 0.8
+_EDIT = 0.88  # hygiene: 0.9, sentences of fewer than 10 tokens
+_SHORT = 10  # words: edit similarity counts up to here
+_LONG_RUN, _SHORT_RUN = 12, 7  # hygiene: 13 tokens in common with a dev or test sentence, 8 of fewer than 13
+_FEW = 13
+
+
+Run = tuple[str, ...]
+T = TypeVar("T", bound=str | tuple[str, ...])
 Copy = tuple[str, str]  # text, what was changed
+
+
+class Guard:
+    """Admits lines to a set, unless they are too close to one admitted before."""
+
+    def __init__(self) -> None:
+        self._folded: set[str] = set()
+        self._shingles: tuple[_Index[Run], _Index[Run]] = (_Index(), _Index())  # marks counted, marks left out
+        self._shorts: list[str] = []
+        self._trigrams: _Index[str] = _Index()
+        self._long_runs: set[Run] = set()
+        self._short_runs: set[Run] = set()
+        self._runs_of_short: set[Run] = set()
+
+    def admit(self, line: Line, *, held_out: bool = False) -> bool:
+        """Whether `line` is far enough from all earlier ones; then it is remembered."""
+        folded = fold(line.text)
+        views = (words(line.text), tuple(folded.split()))
+        if folded in self._folded or self._like_a_held_out(views):
+            return False
+        short = len(views[1]) <= _SHORT
+        pairs = [(index, set(runs(view, 5))) for index, view in zip(self._shingles, views, strict=True)]
+        if any(index.like(shingles, _JACCARD) for index, shingles in pairs):
+            return False
+        if short and self._like_a_short_one(folded):
+            return False
+        self._folded.add(folded)
+        for index, shingles in pairs:
+            index.add(shingles)
+        if short:
+            self._shorts.append(folded)
+            self._trigrams.add(_trigrams(folded))
+        if held_out:
+            self._hold_out(views)
+        return True
+
+    def _hold_out(self, views: tuple[Run, ...]) -> None:
+        for view in views:
+            self._long_runs.update(runs(view, _LONG_RUN))
+            self._short_runs.update(runs(view, _SHORT_RUN))
+            if len(view) <= _FEW:
+                self._runs_of_short.update(runs(view, _SHORT_RUN))
+
+    def _like_a_held_out(self, views: tuple[Run, ...]) -> bool:
+        return any(
+            not self._long_runs.isdisjoint(runs(view, _LONG_RUN))
+            or not self._runs_of_short.isdisjoint(runs(view, _SHORT_RUN))
+            or (len(view) <= _FEW and not self._short_runs.isdisjoint(runs(view, _SHORT_RUN)))
+            for view in views
+        )
+
+    def _like_a_short_one(self, folded: str) -> bool:
+        # An edit spoils at most three trigrams of the longer text; one that comes twice counts once, hence the 5
+        needed = len(folded) - 7 - 3 * (1 - _EDIT) * len(folded) / _EDIT
+        close = self._trigrams.sharing(_trigrams(folded), int(needed))
+        return any(similarity(folded, self._shorts[i], _EDIT) > _EDIT for i in close)
+
+
+class _Index(Generic[T]):
+    """Sets, looked up by their items."""
+
+    def __init__(self) -> None:
+        self._sets: list[set[T]] = []
+        self._holders: dict[T, list[int]] = defaultdict(list)
+
+    def add(self, items: set[T]) -> None:
+        for item in items:
+            self._holders[item].append(len(self._sets))
+        self._sets.append(items)
+
+    def sharing(self, items: set[T], n: int) -> list[int]:
+        """Numbers of the sets that share at least `n` items (n > 0, else n = 1) with `items`."""
+        n = max(1, n)
+        # Whoever shares n of them shares one of any len - n + 1: look at the rarest only
+        rare = sorted(items, key=lambda item: len(self._holders.get(item, ())))[: max(0, len(items) - n + 1)]
+        near = {i for item in rare for i in self._holders.get(item, ())}
+        return [i for i in near if len(items & self._sets[i]) >= n]
+
+    def like(self, items: set[T], limit: float) -> bool:
+        """Whether a set has a Jaccard similarity above `limit` to `items`."""
+        close = self.sharing(items, math.ceil(limit * len(items)))
+        return any(len(items & self._sets[i]) > limit * len(items | self._sets[i]) for i in close)
+
+
+def words(text: str) -> tuple[str, ...]:
+    """Case-folded tokens, marks included."""
+    return tokenize(text.casefold())
+
+
+def runs(items: tuple[str, ...], n: int) -> list[Run]:
+    """All n neighbours in a row."""
+    return [items[i : i + n] for i in range(len(items) - n + 1)]
+
+
+def jaccard(a: tuple[str, ...], b: tuple[str, ...]) -> float:
+    """Share of 5-grams that two token sequences have in common, 0 to 1."""
+    of_a, of_b = set(runs(a, 5)), set(runs(b, 5))
+    return len(of_a & of_b) / max(1, len(of_a | of_b))
+
+
+def similarity(a: str, b: str, least: float = 0.0) -> float:
+    """1 - Levenshtein distance / length of the longer text; 0 as soon as it must fall below `least`."""
+    longer = max(1, len(a), len(b))
+    allowed = (1 - least) * longer
+    # Letters that one text has more of than the other each cost an edit: most pairs end here, without the table.
+    if (Counter(a) - Counter(b)).total() > allowed or (Counter(b) - Counter(a)).total() > allowed:
+        return 0.0
+    row = list(range(len(b) + 1))
+    for i, left in enumerate(a, 1):
+        before, row[0] = row[0], i
+        for j, right in enumerate(b, 1):
+            before, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, before + (left != right))
+        # The least of a row never falls from row to row.
+        if min(row) > allowed:
+            return 0.0
+    return 1 - row[-1] / longer
+
+
+def _trigrams(text: str) -> set[str]:
+    return {text[i : i + 3] for i in range(len(text) - 2)}
 
 
 def exact(line: Line, rng: Random) -> Copy:

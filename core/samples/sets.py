@@ -20,7 +20,7 @@ from typing import Literal
 from core.errors import ConfigError, InputError
 from core.samples import plant
 from core.samples.grammar import Grammar, Line, shuffled
-from core.samples.guard import Guard
+from core.samples.plant import Guard
 
 Name = Literal["legal", "medical"]
 

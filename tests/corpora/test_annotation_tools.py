@@ -8,7 +8,7 @@ from zipfile import ZipFile
 
 import pytest
 
-from core.corpora.contradictions import ContradictionCounter
+from core.corpora.checks import ContradictionCounter
 from core.corpora.readers import read, sniff
 from core.errors import ReadError
 from core.text.sentence import Sentence

@@ -1,6 +1,6 @@
 """Equal sentences with different labels are counted."""
 
-from core.corpora.contradictions import contradictions
+from core.corpora.checks import contradictions
 from core.text.sentence import Entity, Sentence, sentence_id
 
 

@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.corpora import candidate_pairs, near
-from core.corpora.candidate_pairs import overlaps
+from core.corpora import near
 from core.corpora.edit_similarity import near_texts
 from core.corpora.grams import HASH_BITS, Lookup, Ragged, WordHasher
-from core.corpora.near import near_sets, slots
+from core.corpora.near import near_sets, overlaps, slots
 from core.errors import Cancelled
 from core.reporter import Silent
 from tests.corpora.test_edit_similarity import stored as texts_of
@@ -94,8 +93,7 @@ def test_pairs_of_large_buckets_do_not_depend_on_the_size_of_a_block(
 
 def test_a_full_rarity_table_and_rows_beyond_one_pass_cost_no_pair(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(near, "_ROWS", 7)
-    monkeypatch.setattr(candidate_pairs, "_ROWS", 7)
-    monkeypatch.setattr(candidate_pairs, "_PAIRS", 5)
+    monkeypatch.setattr(near, "_PAIRS", 5)
     rng = Random(4)
     rows = [row for _ in range(6) for row in family(rng, 12, 0.97)]
     assert found(rows) == true(rows)
@@ -141,7 +139,7 @@ def test_a_template_of_thousands_stays_linear(monkeypatch: pytest.MonkeyPatch) -
         weighed += len(i)
         return overlaps(sets, i, j)
 
-    monkeypatch.setattr(candidate_pairs, "overlaps", counting)
+    monkeypatch.setattr(near, "overlaps", counting)
     base = set(range(30))
     rows = [base | {1000 + i} for i in range(3000)]
     assert clusters(len(rows), found(rows)) == [0] * len(rows)

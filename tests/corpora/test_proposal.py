@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from core.corpora import looks
-from core.corpora.grouped import DIVIDE, SOURCE, UNUSED, Look, apart, likeness
-from core.corpora.proposal import Proposal, propose
+from core.corpora.proposal import DIVIDE, SOURCE, UNUSED, Look, Proposal, apart, likeness, propose
 from core.corpora.readers import ReadOptions, read
 from core.errors import ReadError, ResourceError
 from tests import documents

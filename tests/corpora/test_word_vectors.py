@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from core.corpora.formats import source
-from core.corpora.word_vectors import VectorTable, read_vectors
 from core.errors import ReadError
+from core.importing.add_vectors import VectorTable, read_vectors
 
 
 def read(path: Path, content: bytes, most_words: int = 0) -> tuple[VectorTable, list[list[float]]]:

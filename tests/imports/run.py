@@ -10,7 +10,7 @@ import pytest
 
 from core.cli.main import run_main
 from core.corpora.corpus import Corpus
-from core.corpora.grouped import UNUSED
+from core.corpora.proposal import UNUSED
 from core.errors import OptionsError, ReadError, WinnowError
 from core.importing import intake_view as intake
 from core.importing import uploads

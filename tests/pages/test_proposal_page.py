@@ -9,7 +9,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.corpora import looks
-from core.corpora.grouped import DIVIDE, SOURCE, UNUSED, Look
+from core.corpora.proposal import DIVIDE, SOURCE, UNUSED, Look
 from core.corpora.readers import Preview, ReadOptions, sniff
 from core.errors import ReadError
 from core.importing import view as corpora

@@ -9,7 +9,6 @@ import pytest
 
 from core.corpora.corpus import Corpus
 from core.corpora.library import Library
-from core.corpora.shares import dealt
 from core.errors import Cancelled, ConfigError
 from core.experiment import deliver, results
 from core.experiment import result as leaderboard
@@ -22,6 +21,7 @@ from core.runs.events import Event
 from core.runs.result import read
 from core.runs.store import Run
 from core.stats.bootstrap import compare
+from core.stats.draws import dealt
 from tests.finished import html_report
 from tests.homes import Homes
 from tests.pages.test_pages import opened, texts

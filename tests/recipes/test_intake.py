@@ -14,9 +14,8 @@ import numpy as np
 import pytest
 
 from core.corpora.corpus import Corpus
-from core.corpora.grouped import UNUSED
 from core.corpora.library import Library
-from core.corpora.shares import kept_in_smallest
+from core.corpora.proposal import UNUSED
 from core.errors import Cancelled, ConfigError, OptionsError, ReadError, ResourceError
 from core.importing import intake_view as intake
 from core.importing import uploads
@@ -29,6 +28,7 @@ from core.projects import removals, runs
 from core.runs import context
 from core.runs.events import Event
 from core.runs.store import RunStore
+from core.stats.draws import kept_in_smallest
 from core.text.sentence import Sentence
 from tests import documents
 from tests.conftest import Command

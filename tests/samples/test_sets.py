@@ -12,7 +12,7 @@ import pytest
 
 from core.errors import ConfigError
 from core.samples import sets
-from core.samples.guard import jaccard, runs, similarity, words
+from core.samples.plant import jaccard, runs, similarity, words
 from core.text.words import clean, fold, tokenize
 
 SAMPLES = Path(sets.__file__).parents[2] / "assets" / "samples"

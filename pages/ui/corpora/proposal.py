@@ -7,8 +7,7 @@ from typing import Any
 import streamlit as st
 
 from core import terms
-from core.corpora.grouped import DIVIDE, Row
-from core.corpora.proposal import task_of_train
+from core.corpora.proposal import DIVIDE, Row, task_of_train
 from core.importing import intake_view as intake
 from core.projects import runs
 from core.shown import count, short

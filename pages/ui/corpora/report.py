@@ -7,7 +7,7 @@ from dataclasses import asdict
 import streamlit as st
 
 from core import terms
-from core.corpora.grouped import SOURCE
+from core.corpora.proposal import SOURCE
 from core.errors import WinnowError
 from core.experiment import deliver, results
 from core.importing import intake_view as intake

@@ -14,9 +14,8 @@ from pydantic import TypeAdapter
 
 from core import isolated
 from core.corpora import looks
-from core.corpora.grouped import PARTS, UNUSED, Look
 from core.corpora.library import Library
-from core.corpora.proposal import propose
+from core.corpora.proposal import PARTS, UNUSED, Look, propose
 from core.errors import ProjectError, ReadError, WinnowError
 from core.importing import intake_view as intake
 from core.importing import view as corpora

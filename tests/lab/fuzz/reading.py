@@ -16,13 +16,13 @@ from pydantic import TypeAdapter
 from core import isolated
 from core.corpora import uploads
 from core.corpora.corpus import Corpus
-from core.corpora.dry_run import dry_run
 from core.corpora.formats.ledger import Format, ReadOptions, ReadReport
 from core.corpora.formats.source import open_stream
 from core.corpora.library import Library
+from core.corpora.preview import dry_run
 from core.corpora.readers import Preview, labelled, read, sniff
-from core.corpora.word_vectors import read_vectors
 from core.errors import ConfigError, PathError, ReadError, ResourceError, WinnowError
+from core.importing.add_vectors import read_vectors
 from core.text.schemes import SCHEMES
 from core.text.sentence import Sentence
 from core.text.words import Tokens

@@ -11,8 +11,8 @@ from random import Random
 from core import shown_command as commands
 from core.assisting import view as assisting
 from core.bias import view as bias
+from core.bias.names import read_names
 from core.corpora.library import Library
-from core.corpora.name_list import read_names
 from core.errors import WinnowError
 from core.experiment import deliver, results
 from core.experiment import view as experiments

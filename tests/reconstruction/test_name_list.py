@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from core.corpora import name_list
-from core.corpora.name_list import read_names
+from core.bias import names
+from core.bias.names import read_names
 from core.errors import PathError, ReadError
 from core.text.sentence import Entity
 
@@ -33,7 +33,7 @@ def test_a_line_a_name(tmp_path: Path) -> None:
     ],
 )
 def test_a_wrong_line_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes, says: str) -> None:
-    monkeypatch.setattr(name_list, "MOST_BYTES", 700)
+    monkeypatch.setattr(names, "MOST_BYTES", 700)
     path = tmp_path / "names.txt"
     path.write_bytes(content * (5 if "larger" in says else 1))
     with pytest.raises(ReadError, match=says):
