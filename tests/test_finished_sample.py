@@ -49,7 +49,7 @@ def test_verdict_and_forecast_of_one_plan_say_the_same(home: Path) -> None:
     with within(projects.open_finished_sample().slug):
         run = runs.get(road.stops()[2].run)
         same = dict(run.manifest.config)
-        finished.finish(paths.home(), "calibrate", experiments.calibration(same), lambda _: finished.TIMED)
+        finished.finish(paths.home(), "calibrate", experiments.calibrations(same)[0], lambda _: finished.TIMED)
         told, plan, asked = results.finding(run.id), experiments.foresight(same), find_out.again(run)
         config, time = ExperimentConfig.parse(asked), duration(experiments.cost(asked).seconds)
         assert told.next == (

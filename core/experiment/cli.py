@@ -2,22 +2,27 @@
 
 import sys
 import time
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Self, get_origin
 
 import click
+import yaml
 
 from core.cli.options import CORPUS, FILE, Command, config_options, several
 from core.cli.terminal import echo, finish, json_option, progress, report
-from core.experiment import deliver, results, view
+from core.config import Config, fields_with
+from core.errors import InputError, PathError, ReadError
+from core.experiment import deliver, results
 from core.experiment import view as experiments
 from core.experiment.cost import Cost
 from core.experiment.view import Shorter
 from core.importing.cli import run_anyway_option
+from core.kind import Options
 from core.projects import removals, runs
-from core.projects.runs import Event, Run
-from core.shown import duration
+from core.projects.runs import Event, Run, with_corpora
+from core.shown import brief, duration
 
 CONFIG = runs.KINDS["experiment"].config
 _INPUTS = ("task", "train", "dev", "test")
@@ -49,7 +54,7 @@ def experiment(
     NAME=VALUE (`--pretrain epochs=4`, `--strategies knn.neighbours=10`).
     """
     typed = typed_options(values)
-    options = experiments.read_plan(Path(plan), typed, progress) if plan else runs.with_corpora(CONFIG, typed, progress)
+    options = read_plan(Path(plan), typed, progress) if plan else with_corpora(CONFIG, typed, progress)
     if labels:
         options = experiments.on_fewer_labels(options, labels)
     run_experiment(options, plan_only=plan_only, run_anyway=run_anyway, as_json=as_json)
@@ -74,26 +79,46 @@ def run_experiment(
     options: Mapping[str, object], *, plan_only: bool = False, run_anyway: bool = False, as_json: bool = False
 ) -> Run | None:
     """Plan, print the cost, run, print the leaderboard. Return the run, or None if it was only planned."""
-    if not plan_only:
-        runs.refuse_red("experiment", options, run_anyway=run_anyway)  # before timing this machine
-    known = {run.id for run in runs.listed("calibrate")}
-    for encoder in ("", *experiments.encoders(options)):
-        measured = runs.execute("calibrate", experiments.calibration(options, encoder), progress)
-        if (
-            measured.id in known and experiments.calibrated(measured.id).busy
-        ):  # time it again, because it may be idle now
-            removals.remove_run(measured.id)
-            runs.execute("calibrate", experiments.calibration(options, encoder), progress)
+    _prepare("experiment", options, plan_only=plan_only, run_anyway=run_anyway)
     planned, foresight = experiments.cost(options), experiments.foresight(options)
     shorter = experiments.shorter(options)
-    cost = (*in_figures(planned, shorter), *foresight.in_words().split("\n"))
+    words = (*in_figures(planned, shorter), *foresight.in_words().split("\n"))
     if plan_only:
         fewer = {"labels": shorter.labels, "hours": shorter.seconds / 3600} if shorter else None
-        whole = {**planned.as_json(), "smallest_difference": foresight.as_json(), "shorter": fewer}
-        report(whole, as_json, cost)
+        report({**planned.as_json(), "smallest_difference": foresight.as_json(), "shorter": fewer}, as_json, words)
         return None
-    echo(*cost, err=True)
-    run = runs.execute("experiment", options, ExperimentProgress(), run_anyway=run_anyway)
+    return _run("experiment", options, words, run_anyway=run_anyway, as_json=as_json)
+
+
+def run_study(
+    options: Mapping[str, object], *, plan_only: bool = False, run_anyway: bool = False, as_json: bool = False
+) -> Run | None:
+    """Plan, print cost and chances, run, print the result. Return the run, or None if it was only planned."""
+    _prepare("study", options, plan_only=plan_only, run_anyway=run_anyway)
+    planned, foresight = experiments.study_cost(options), experiments.study_foresight(options)
+    words = (*in_figures(planned), foresight.in_words())
+    if plan_only:
+        report({**planned.as_json("tasks"), "chances": foresight.as_json()}, as_json, words)
+        return None
+    return _run("study", options, words, run_anyway=run_anyway, as_json=as_json)
+
+
+def _prepare(kind: str, options: Mapping[str, object], *, plan_only: bool, run_anyway: bool) -> None:
+    """Check the data unless it is only a plan, then time this machine, again if it was busy when it was timed."""
+    if not plan_only:
+        runs.refuse_red(kind, options, run_anyway=run_anyway)
+    known = {run.id for run in runs.listed("calibrate")}
+    for timing in experiments.calibrations(options, kind):
+        measured = runs.execute("calibrate", timing, progress)
+        if measured.id in known and experiments.calibrated(measured.id).busy:
+            removals.remove_run(measured.id)
+            runs.execute("calibrate", timing, progress)
+
+
+def _run(kind: str, options: Mapping[str, object], words: Sequence[str], *, run_anyway: bool, as_json: bool) -> Run:
+    """Print what was planned, run it, and print the table and the verdict."""
+    echo(*words, err=True)
+    run = runs.execute(kind, options, ExperimentProgress(), run_anyway=run_anyway)
     finish(run, as_json, plain=lambda _: deliver.board_lines(run.id), finding=results.finding(run.id))
     return run
 
@@ -172,33 +197,8 @@ def study(plan: str | None, plan_only: bool, run_anyway: bool, as_json: bool, **
     Lists of corpora are in one order: --train A,B --dev A,B --test A,B.
     """
     typed = typed_options(values)
-    options = (
-        experiments.read_plan(Path(plan), typed, progress, STUDY) if plan else runs.with_corpora(STUDY, typed, progress)
-    )
+    options = read_plan(Path(plan), typed, progress, STUDY) if plan else with_corpora(STUDY, typed, progress)
     run_study(options, plan_only=plan_only, run_anyway=run_anyway, as_json=as_json)
-
-
-def run_study(
-    options: Mapping[str, object], *, plan_only: bool = False, run_anyway: bool = False, as_json: bool = False
-) -> Run | None:
-    """Plan, print cost and chances, run, print the result. Return the run, or None if it was only planned."""
-    if not plan_only:
-        runs.refuse_red("study", options, run_anyway=run_anyway)  # before this machine is timed
-    for timing in view.study_calibrations(options):
-        runs.execute("calibrate", timing, progress)
-    cost, foresight = view.study_cost(options), view.study_foresight(options)
-    seconds = {name: cost.task(number) for number, name in enumerate(cost.names)}
-    lines = [f"{name:<32} {duration(each) if each else 'finished':>9}" for name, each in seconds.items()]
-    together = f"{'together':<32} {duration(cost.seconds):>9} on this {cost.device.upper()}, "
-    sizes = f"{cost.memory_gb:.1f} GB of memory, {cost.disk_gb:.1f} GB of disk"
-    words = [*lines, together + sizes, foresight.in_words()]
-    if plan_only:
-        report({**cost.as_json(), "chances": foresight.as_json()}, as_json, words)
-        return None
-    echo(*words, err=True)
-    run = runs.execute("study", options, ExperimentProgress(), run_anyway=run_anyway)
-    finish(run, as_json, plain=lambda _: deliver.board_lines(run.id), finding=results.finding(run.id))
-    return run
 
 
 @click.command("report")
@@ -215,3 +215,154 @@ def write_report(run_id: str, output: str, examples: bool, as_json: bool, **cove
     given = {name: text for name, text in cover.items() if text is not None}
     deliver.write_report(run_id, Path(output), replace(deliver.last_cover(), **given), examples=examples)
     report({"output": output}, as_json)
+
+
+# PLAN.yaml: options in a file, with errors that name the file, the line and the key.
+MAX_BYTES = 1 << 20  # of a plan; the longest of ours has 4 KB
+_MAX_TOKENS = 50_000  # of YAML; its scanner reads about 50,000 per second
+_MAX_DEPTH = 20  # of nested lists and options; the time of YAML's scanner grows with the square of the depth
+_OPENING = (
+    yaml.BlockSequenceStartToken,
+    yaml.BlockMappingStartToken,
+    yaml.FlowSequenceStartToken,
+    yaml.FlowMappingStartToken,
+)
+_CLOSING = (yaml.BlockEndToken, yaml.FlowSequenceEndToken, yaml.FlowMappingEndToken)
+
+
+def read_plan(
+    path: Path,
+    typed: Mapping[str, object],
+    listener: Callable[[Event], None] | None = None,
+    config: type[Config] = CONFIG,
+) -> Options:
+    """Read the options of a PLAN.yaml, replace those that were typed, and import corpora that are paths.
+
+    config: class of the options: of an experiment or a study. Errors: PathError, ReadError with file, line and key.
+    """
+    file = PlanFile.read(path, config)
+    options = {**file.options, **typed}
+    try:
+        config.parse(options)
+        for name in fields_with(config, "corpus"):
+            if name in options:
+                options |= _named(config, name, options[name], listener)
+    except InputError as error:
+        raise file.blame(error) from error
+    return options
+
+
+def _named(config: type[Config], name: str, value: object, listener: Callable[[Event], None] | None) -> Options:
+    try:
+        return with_corpora(config, {name: value}, listener)
+    except InputError as error:
+        raise type(error)(f"{name}: {error}") from error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanFile:
+    """A PLAN.yaml. options: values as text, so that `no` and `20%` stay as written. lines: {dotted key: line}."""
+
+    path: Path
+    options: Mapping[str, object]
+    lines: Mapping[str, int]
+
+    @classmethod
+    def read(cls, path: Path, config: type[Config]) -> Self:
+        """Read a plan. config: class whose options are the allowed keys.
+
+        An option that is a list accepts a single value. Paths of corpora may be relative to the file.
+        Errors: PathError; ReadError, also for anchors and aliases.
+        """
+        node = _composed(path, _text(path))
+        if not isinstance(node, yaml.MappingNode):
+            raise ReadError(path.name, 1, "is no list of options; write lines like `task: my-corpus`.")
+        lines = dict(_keys(node, path.name))
+        options: dict[str, object] = yaml.BaseLoader("").construct_document(node)
+        plan = cls(path=path, options=options, lines=lines)
+        for key in options:
+            if key not in config.model_fields or key == "weights":
+                known = ", ".join(name for name in config.model_fields if name != "weights")
+                raise plan.blame(InputError(f"{key}: is not an option; choose among {known}."))
+        lists = {name for name in options if get_origin(config.model_fields[name].annotation) is tuple}
+        options |= {name: [options[name]] for name in lists if isinstance(options[name], str)}
+        named = [name for name in fields_with(config, "corpus") if name in options]
+        options |= {name: _absolute(options[name], path.parent) for name in named}
+        return plan
+
+    def blame(self, error: InputError) -> ReadError:
+        """Add file and line to an error whose message begins with a key."""
+        key = str(error).partition(" ")[0].rstrip(":")
+        while key and key not in self.lines:
+            key = key.rpartition(".")[0]
+        return ReadError(self.path.name, self.lines.get(key), str(error))
+
+
+def _text(path: Path) -> str:
+    """Read the file's text. Errors: PathError; ReadError if it is too long or not UTF-8."""
+    try:
+        if not path.is_file():
+            raise PathError(f"{path}: there is no such file; give an experiment's PLAN.yaml.")
+        with path.open("rb") as file:
+            written = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise PathError(f"{brief(path.name)}: cannot be read ({error.strerror}); check the path.") from error
+    if len(written) > MAX_BYTES:
+        raise ReadError(path.name, None, f"is larger than {MAX_BYTES >> 20} MB, so it is no plan; give a PLAN.yaml.")
+    try:
+        return written.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ReadError(path.name, None, "is not UTF-8 text; save it as UTF-8.") from error
+
+
+def _composed(path: Path, text: str) -> yaml.Node | None:
+    """Parse the file's YAML. Errors: ReadError with the line."""
+    try:
+        _refuse_unbounded(path, text)
+        return yaml.compose(text, Loader=yaml.BaseLoader)
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        raise ReadError(path.name, line, "has a control character in it; take it out.") from error
+    except yaml.MarkedYAMLError as error:
+        where = error.problem_mark.line + 1 if error.problem_mark else None
+        raise ReadError(path.name, where, f"is not YAML ({error.problem}); check quotes and indentation.") from error
+
+
+def _refuse_unbounded(path: Path, text: str) -> None:
+    """Refuse what makes a short file expensive: aliases and deeply nested lists. Errors: ReadError."""
+    depth = 0
+    for n_tokens, token in enumerate(yaml.scan(text, Loader=yaml.BaseLoader)):
+        line = token.start_mark.line + 1
+        if isinstance(token, yaml.AliasToken | yaml.AnchorToken):  # nine lines of aliases make a billion options
+            raise ReadError(path.name, line, "refers to another part of the file; write the value out.")
+        depth += isinstance(token, _OPENING) - isinstance(token, _CLOSING)
+        if n_tokens > _MAX_TOKENS:
+            raise ReadError(path.name, line, f"has more than {_MAX_TOKENS:,} values and marks; shorten the plan.")
+        if depth > _MAX_DEPTH:
+            raise ReadError(path.name, line, "nests too deeply to be a plan; write options one below another.")
+
+
+def _keys(node: yaml.MappingNode, file: str, prefix: str = "") -> Iterator[tuple[str, int]]:
+    """Yield (dotted key, line). Errors: ReadError for a repeated key, of which YAML would silently take the last."""
+    seen: set[str] = set()
+    for key, value in node.value:
+        line = key.start_mark.line + 1
+        if not isinstance(key, yaml.ScalarNode):
+            raise ReadError(file, line, "a key must be a word; write lines like `task: my-corpus`.")
+        if key.value in seen:
+            raise ReadError(file, line, f"{prefix}{key.value}: is there twice; keep one of them.")
+        seen.add(key.value)
+        yield prefix + key.value, line
+        if isinstance(value, yaml.MappingNode):
+            yield from _keys(value, file, f"{prefix}{key.value}.")
+
+
+def _absolute(value: object, folder: Path) -> object:
+    """Make a path of a corpus absolute, relative to the file; keep names of corpora."""
+    if isinstance(value, list):
+        return [_absolute(item, folder) for item in value]
+    path = folder / str(value)
+    try:
+        return str(path.absolute()) if value and path.exists() else value
+    except OSError:  # too long to be a path
+        return value

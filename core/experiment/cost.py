@@ -96,12 +96,12 @@ class Cost:
         names = dict.fromkeys(step.line for step in self.steps)
         return {name: sum(step.seconds for step in self.steps if step.line == name) for name in names}
 
-    def as_json(self) -> dict[str, object]:
-        """Return the fields that `--plan-only --json` prints."""
-        arms = {name: seconds / 3600 for name, seconds in self.lines.items()}
+    def as_json(self, what: str = "arms") -> dict[str, object]:
+        """Return the fields that `--plan-only --json` prints. what: key of the lines, "tasks" for a study."""
+        lines = {name: seconds / 3600 for name, seconds in self.lines.items()}
         sizes = {"memory_gb": self.memory_gb, "disk_gb": self.disk_gb, "device": self.device}
         times = {"hours": self.seconds / 3600, "wall_hours": self.wall / 3600, "at_once": self.at_once}
-        return {**times, "arms": arms, **sizes, "steps": [asdict(step) for step in self.steps]}
+        return {**times, what: lines, **sizes, "steps": [asdict(step) for step in self.steps]}
 
 
 class Seconds:

@@ -104,7 +104,7 @@ def _strategies(config: ExperimentConfig) -> list[str]:
 
 def is_timed(asked: Mapping[str, object]) -> bool:
     """Return True if this machine's speed is known, which estimates of time need."""
-    return runs.finished("calibrate", view.calibration(asked)) is not None
+    return runs.finished("calibrate", view.calibrations(asked)[0]) is not None
 
 
 def outlook() -> str:

@@ -3,7 +3,7 @@
 Both use the spread of taggers that were trained on the same labels before.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -45,6 +45,33 @@ class PlanChance:
     share: float
     seconds: float | None = None
 
+    @property
+    def on(self) -> str:
+        """Words on the tasks of a study, such as " on 3 tasks"; "" for an experiment."""
+        return ""
+
+    @property
+    def time_in_words(self) -> str:
+        """Time that the plan takes in words, in the units of the estimate beside it; "" if it is not known."""
+        if self.seconds is None:
+            return ""
+        early = f", {duration(self.seconds * self.share)} on average" if self.share < 0.95 else ""
+        return f" and takes {duration(self.seconds)}{early}"
+
+
+def chances_in_words(plans: Sequence[PlanChance], wanted: str, *, cannot: str = "") -> str:
+    """Return a sentence on the chance of every plan; the first is the one that is asked about.
+
+    wanted: the gain that is looked for. cannot: the reason that the first plan can never show it.
+    """
+    asked, *others = plans
+    first = f"This plan finds {wanted} in {100 * asked.chance:.0f} of 100 cases"
+    first = f"{f'This plan cannot show {wanted}, {cannot}' if cannot else first}{asked.time_in_words}"
+    for plan in others:
+        looks = f", looked at after {', '.join(map(str, plan.looks))}" if len(plan.looks) > 1 else ""
+        first += f"; {plan.replicates} replicates{plan.on}{looks}, in {100 * plan.chance:.0f}{plan.time_in_words}"
+    return f"{first}."
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Foresight:
@@ -74,28 +101,13 @@ class Foresight:
                 f"Give 3 seeds or more; {self._more(3)}."
             )
         more = [self._more(seeds) for seeds in self.further if seeds > self.seeds][:2]
+        wanted = f"a true {self.effect:+g} of {self.claim}"
+        cannot = "with one selection and pre-training per variant" if self.quick else ""
+        chances = f" {chances_in_words(self.plans, wanted, cannot=cannot)}" if self.claim and self.plans else ""
         return (
             f"With {self.seeds} seeds per variant this plan can detect gains of about {in_points(self.points)} or "
-            f"more, in 80 of 100 cases{''.join(f'; {words}' for words in more)}. {self._basis()}{self.chances()}"
+            f"more, in 80 of 100 cases{''.join(f'; {words}' for words in more)}. {self._basis()}{chances}"
         )
-
-    def chances(self) -> str:
-        """Return a sentence on the chances of every plan; "" without a claim or plans."""
-        if not self.claim or not self.plans:
-            return ""
-        asked, *others = self.plans
-        wanted = f"a true {self.effect:+g} of {self.claim}"
-        if self.quick:
-            first = f" This plan cannot show {wanted}, with one selection and pre-training per variant"
-            first += time_in_words(asked)
-        else:
-            first = f" This plan finds {wanted} in {100 * asked.chance:.0f} of 100 cases{time_in_words(asked)}"
-        rest = (
-            f"; {plan.replicates} replicates, looked at after {', '.join(map(str, plan.looks))}, in "
-            f"{100 * plan.chance:.0f}{time_in_words(plan)}"
-            for plan in others
-        )
-        return f"{first}{''.join(rest)}."
 
     def _more(self, seeds: int) -> str:
         return f"with {seeds} seeds, about {in_points(self.further[seeds])}"
@@ -139,14 +151,6 @@ class Foresight:
             "effect": self.effect,
             "plans": [asdict(plan) for plan in self.plans],
         }
-
-
-def time_in_words(plan: PlanChance) -> str:
-    """Time that a plan takes in words, in the units of the estimate beside it; "" if it is not known."""
-    if plan.seconds is None:
-        return ""
-    early = f", {duration(plan.seconds * plan.share)} on average" if plan.share < 0.95 else ""
-    return f" and takes {duration(plan.seconds)}{early}"
 
 
 REPEATED = ("seeds", "looks", "repeat")  # options that `repeated` changes

@@ -8,7 +8,7 @@ Further test sets are reported one by one, because a mean over easy and hard set
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import mean, stdev
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -508,25 +508,47 @@ def planned_test(config: ExperimentConfig, lines: Sequence[FinishedLine], number
         fixed=np.array(gap.var_sentences - gap.var_both),
     )
     side = gap.difference(1 - ALPHA).sign  # the answer must agree with the interval that is shown next to it
-    if (ended := sequential.ending(look, config.stops, number, config.effect, side=side)) is None:
+    unit = "replicates" if line.chains[0].replicate.number else "seeds"
+    test = decide(look, config, number, against=str(other.cell), unit=unit, side=side)
+    return test and replace(test, why=test.why + collapsed_words(claim, control, seeds))
+
+
+class Planned(Protocol):
+    """A plan with a claim and looks: an experiment, or a study of several tasks."""
+
+    effect: float
+
+    @property
+    def claimed(self) -> Cell | None: ...
+    @property
+    def stops(self) -> tuple[int, ...]: ...
+
+
+def decide(
+    look: Look, plan: Planned, number: int, *, against: str, unit: str, where: str = "", side: int | None = None
+) -> PlannedTest | None:
+    """Test the claim of a plan at a look; return None to go on. number: number of the look, from 0.
+
+    unit, where: as in `planned_words`. side: side of 0 on which the shown interval lies, as in `sequential.ending`.
+    """
+    ended = sequential.ending(look, plan.stops, number, plan.effect, side=side)
+    if ended is None:
         return None
-    chance = float(sequential.conditional_power(look, config.stops, number, config.effect))
-    bound = sequential.bounds(config.stops)[number]
+    assert plan.claimed
     test = PlannedTest(
-        arm=claim.arm.name,
-        budget=claim.budget,
-        against=str(other.cell),
-        looks=config.stops,
-        replicates=config.stops[number],
+        arm=plan.claimed.arm.name,
+        budget=plan.claimed.budget,
+        against=against,
+        looks=plan.stops,
+        replicates=plan.stops[number],
         ended=ended,
-        p=gap.p,
-        bound=bound,
-        effect=config.effect,
-        chance=chance,
+        p=float(look.p),
+        bound=sequential.bounds(plan.stops)[number],
+        effect=plan.effect,
+        chance=float(sequential.conditional_power(look, plan.stops, number, plan.effect)),
         why="",
     )
-    unit = "replicates" if line.chains[0].replicate.number else "seeds"
-    return replace(test, why=planned_words(test, unit) + collapsed_words(claim, control, seeds))
+    return replace(test, why=planned_words(test, unit, where))
 
 
 def multipliers(

@@ -23,8 +23,9 @@ from core.experiment import result as boards
 from core.experiment import tables
 from core.experiment.arms import NONE, Cell, control
 from core.experiment.config import ExperimentConfig
-from core.experiment.cost import Cost, calibration_options, cost
-from core.experiment.foresight import PlanChance, foresee, larger, time_in_words
+from core.experiment.cost import Cost, Priced, calibration_options, cost
+from core.experiment.foresight import PlanChance, chances_in_words, foresee, larger
+from core.experiment.leaderboard import decide
 from core.experiment.result import (
     Conclusion,
     PlannedTest,
@@ -35,13 +36,11 @@ from core.experiment.result import (
     unlearnt_taggers,
     write,
 )
-from core.experiment.words import planned_words
 from core.importing.data_checks import red_items
 from core.kind import About, Job, Kind, Options
 from core.runs import durations
 from core.runs import result as results
 from core.runs.store import Run, RunStore
-from core.stats import sequential
 from core.stats.pooled import Estimate, Mean, between, corpora_needed, pooled, random_effects
 from core.stats.power import power
 from core.stats.sequential import ALPHA
@@ -124,8 +123,7 @@ class StudyConfig(Config):
             raise ConfigError("test: a corpus is given twice and would count twice; name each task once.")
         if self.names and len(set(self.names)) != n:
             raise ConfigError(f"names: give a different one for each of the {n} tasks, or none.")
-        experiments = [self.experiment(number) for number in range(n)]
-        if experiments[0].claimed is None:
+        if self.experiments[0].claimed is None:
             raise ConfigError("arms: none of them is judged, so there is no claim; add a strategy, for example.")
         return self
 
@@ -145,6 +143,11 @@ class StudyConfig(Config):
     def _of(self, name: str, number: int) -> str:
         values: tuple[str, ...] = getattr(self, name)
         return values[number if len(values) > 1 else 0] if values else ""
+
+    @property
+    def experiments(self) -> list[ExperimentConfig]:
+        """The experiments on all tasks, in order."""
+        return [self.experiment(number) for number in range(len(self.train))]
 
     @property
     def claimed(self) -> Cell:
@@ -175,63 +178,37 @@ def task_names(config: StudyConfig, library: Library) -> list[str]:
     return [f"{name} ({number})" if name in names[: number - 1] else name for number, name in enumerate(names, 1)]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StudyCost:
-    """The costs of all tasks' experiments at all looks: {(number of the task, replicates): cost}."""
-
-    names: Sequence[str]
-    stops: Sequence[int]
-    costs: Mapping[tuple[int, int], Cost]
-
-    def of(self, task: int, replicates: int) -> float:
-        """Return the seconds of a task's experiment at a look."""
-        return self.costs[task, replicates].seconds
-
-    def task(self, number: int) -> float:
-        """Return the seconds of a task: of its last experiment, and of taggers that only earlier ones train."""
-        *early, last = (self.costs[number, n] for n in self.stops)
-        alone = (step for cost in early for step in cost.steps if step.kind == "finetune" and not step.what)
-        return last.seconds + sum(step.seconds for step in alone)
-
-    @property
-    def seconds(self) -> float:
-        return sum(self.task(number) for number in range(len(self.names)))
-
-    @property
-    def memory_gb(self) -> float:
-        """Largest memory of an experiment, 10^9 bytes."""
-        return max(cost.memory_gb for cost in self.costs.values())
-
-    @property
-    def disk_gb(self) -> float:
-        """Disk space of all experiments, 10^9 bytes."""
-        return sum(self.costs[number, self.stops[-1]].disk_gb for number in range(len(self.names)))
-
-    @property
-    def device(self) -> str:
-        return self.costs[0, self.stops[-1]].device
-
-    def as_json(self) -> dict[str, object]:
-        """Return the fields that `--plan-only --json` prints."""
-        tasks = {name: self.task(number) / 3600 for number, name in enumerate(self.names)}
-        sizes = {"memory_gb": self.memory_gb, "disk_gb": self.disk_gb, "device": self.device}
-        return {"hours": self.seconds / 3600, "tasks": tasks, **sizes}
+Costs = Mapping[tuple[int, int], Cost]  # {(number of the task, replicates): cost of that experiment}
 
 
-def study_cost(
-    config: StudyConfig,
-    measured: Sequence[CalibrateResult],
-    home: Path,
-    kinds: Mapping[str, Kind],
-    names: Sequence[str],
-) -> StudyCost:
-    """Estimate the cost of a study. measured: one `calibrate` result per task. names: names of the tasks."""
-    costs = {
+def study_costs(
+    config: StudyConfig, measured: Sequence[CalibrateResult], home: Path, kinds: Mapping[str, Kind]
+) -> Costs:
+    """Estimate the costs of all tasks' experiments at all looks. measured: one `calibrate` result per task."""
+    return {
         (task, n): cost(config.experiment(task, n), timed, home, kinds)
         for task, timed in enumerate(measured)
         for n in config.stops
     }
-    return StudyCost(names=names, stops=config.stops, costs=costs)
+
+
+def cost_of_all(costs: Costs, names: Sequence[str], stops: Sequence[int]) -> Cost:
+    """Return the cost of a study, with a line per task.
+
+    A task costs as much as its last experiment, and the taggers that only earlier ones train.
+    """
+    steps: list[Priced] = []
+    for number, name in enumerate(names):
+        *early, last = (costs[number, n] for n in stops)
+        alone = (step for each in early for step in each.steps if step.kind == "finetune" and not step.what)
+        steps += [replace(step, line=name) for step in (*last.steps, *alone)]
+    last_of_all = [costs[number, stops[-1]] for number in range(len(names))]
+    return Cost(
+        steps=tuple(steps),
+        device=last_of_all[0].device,
+        memory_gb=max(each.memory_gb for each in costs.values()),
+        disk_gb=sum(each.disk_gb for each in last_of_all),
+    )
 
 
 MORE = 2  # further tasks of the larger plan that is forecast
@@ -242,6 +219,10 @@ class StudyChance(PlanChance):
     """A plan over several tasks and its chance."""
 
     tasks: int
+
+    @property
+    def on(self) -> str:
+        return f" on {self.tasks} task{'s' * (self.tasks > 1)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -258,20 +239,13 @@ class StudyForesight:
 
     def in_words(self) -> str:
         """Return a sentence on the chances and one on their basis."""
-        asked, *others = self.plans
+        asked = self.plans[0]
         if asked.replicates < 2:
             return (
                 "One replicate can show no difference, however large: it does not show how far scores vary by chance."
             )
-        first = (
-            f"This plan finds a true {self.effect:+g} of {self.claim}, on average over {_tasks(asked)}, in "
-            f"{100 * asked.chance:.0f} of 100 cases{time_in_words(asked)}"
-        )
-        for plan in others:
-            looks = f", looked at after {', '.join(map(str, plan.looks))}" if len(plan.looks) > 1 else ""
-            first += f"; {plan.replicates} replicates on {_tasks(plan)}{looks}, in {100 * plan.chance:.0f}"
-            first += time_in_words(plan)
-        return f"{first}. {self._basis()}"
+        wanted = f"a true {self.effect:+g} of {self.claim}, on average over{asked.on[3:]},"
+        return f"{chances_in_words(self.plans, wanted)} {self._basis()}"
 
     def _basis(self) -> str:
         known = sum(bool(spread.trainings) for spread in self.spreads)
@@ -299,14 +273,10 @@ class StudyForesight:
         }
 
 
-def _tasks(plan: StudyChance) -> str:
-    return f"{plan.tasks} task{'s' * (plan.tasks > 1)}"
-
-
 def foresee_study(config: StudyConfig, home: Path) -> StudyForesight:
     """Forecast what a study can detect, and larger ones: with more replicates, and with more tasks like these."""
     n = len(config.train)
-    spreads = tuple(foresee(config.experiment(number), home).spread for number in range(n))
+    spreads = tuple(foresee(experiment, home).spread for experiment in config.experiments)
     more = tuple(spreads[number % n] for number in range(n + MORE))
     plans = [_chance(spreads, plan.stops, config.effect) for plan in larger(config.experiment(0))]
     plans.append(_chance(more, config.stops, config.effect))
@@ -328,25 +298,9 @@ def planned_test(config: StudyConfig, tasks: Sequence[TaskRow], number: int) -> 
     estimates = claimed(config, tasks)
     if len(config.seeds) < 2 or len(estimates) < len(tasks) or no_task_learnt(tasks):
         return None
-    mean = pooled(estimates)
-    ended = sequential.ending(mean.look, config.stops, number, config.effect)
-    if ended is None:
-        return None
-    test = PlannedTest(
-        arm=config.claimed.arm.name,
-        budget=config.claimed.budget,
-        against=str(config.control or NONE),
-        looks=config.stops,
-        replicates=config.stops[number],
-        ended=ended,
-        p=float(mean.p),
-        bound=sequential.bounds(config.stops)[number],
-        effect=config.effect,
-        chance=float(sequential.conditional_power(mean.look, config.stops, number, config.effect)),
-        why="",
-    )
     where = f" on each of {len(tasks)} tasks" if len(tasks) > 1 else ""
-    return replace(test, why=planned_words(test, config.unit, where))
+    against = str(config.control or NONE)
+    return decide(pooled(estimates).look, config, number, against=against, unit=config.unit, where=where)
 
 
 def claimed(config: StudyConfig, tasks: Sequence[TaskRow]) -> list[Estimate]:
@@ -445,7 +399,7 @@ def _tasks_lacking(others: Conclusion, variance: float) -> str:
 def run(config: StudyConfig, job: Job) -> StudyResult:
     """Run the experiments look by look until the planned test ends the study. Artifacts: `study.csv`, `study.md`."""
     names = task_names(config, job.library)
-    timings = [calibration_options(config.experiment(number)) for number in range(len(names))]
+    timings = map(calibration_options, config.experiments)
     measured = [results.read(job.child("calibrate", **options), CalibrateResult) for options in timings]
     for number in range(len(config.stops)):
         runs = _experiments(config, job, number, names, measured)
@@ -475,10 +429,10 @@ def _experiments(
 ) -> list[Run]:
     """Run or find the experiment of every task at a look. number: number of the look, from 0."""
     runs, n, of = [], config.stops[number], len(config.stops) * len(names)
-    priced = study_cost(config, measured, job.home, job.kinds, names)
-    left = priced.seconds
+    costs = study_costs(config, measured, job.home, job.kinds)
+    left = cost_of_all(costs, names, config.stops).seconds
     for task, name in enumerate(names):
-        after = max(left - priced.of(task, n), 0.0)
+        after = max(left - costs[task, n].seconds, 0.0)
         part = number * len(names) + task + 1
         job.context.part(part, of, f"{name}, {n} {config.unit}", left=left, after=after)
         runs.append(job.child("experiment", **config.experiment(task, n).model_dump(exclude={"weights"})))
@@ -528,8 +482,8 @@ def study_red_items(kind: str, options: Mapping[str, object], library: Library) 
     config = StudyConfig.parse(dict(options))
     tasks = dict[Check, list[str]]()
     names = task_names(config, library)
-    for number, name in enumerate(names):
-        for check in red_items("experiment", config.experiment(number).model_dump(), library):
+    for experiment, name in zip(config.experiments, names, strict=True):
+        for check in red_items("experiment", experiment.model_dump(), library):
             tasks.setdefault(check, []).append(name)
     return [
         check if of == names else replace(check, sentence=f"{listed(of)}: {check.sentence}")

@@ -1,28 +1,30 @@
 """Plans of experiments and studies: what pages and commands ask before a start. Options, cost and forecasts."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 
 from core import cards
-from core.config import Config, fields_with
-from core.errors import ConfigError, InputError, RunError
+from core.errors import ConfigError, RunError
 from core.experiment.config import ExperimentConfig
 from core.experiment.cost import Cost, calibration_options
 from core.experiment.cost import cost as cost_of
 from core.experiment.foresight import Foresight, foresee, larger
-from core.experiment.plan_file import PlanFile
-from core.experiment.study import StudyChance, StudyConfig, StudyCost, StudyForesight, foresee_study, task_names
-from core.experiment.study import study_cost as cost_of_study
+from core.experiment.study import (
+    StudyChance,
+    StudyConfig,
+    StudyForesight,
+    cost_of_all,
+    foresee_study,
+    study_costs,
+    task_names,
+)
 from core.importing.view import add_sample, roles, set_role
 from core.kind import Options, plan
 from core.kinds import KINDS
 from core.projects.home import home, kept_per_home, library, store
-from core.projects.runs import with_corpora
 from core.runs import result
-from core.runs.events import Event
 from core.tagging import calibrate
 from core.tagging.calibrate import CalibrateResult
 
@@ -38,28 +40,6 @@ DEMO: Mapping[str, object] = {
 LONG = 2 * 3600.0  # seconds; a longer plan comes with an offer of a shorter one
 WORTH = 0.7  # largest share of the time that a shorter plan may take
 SIZES = (1000, 500, 300, 200, 100)  # labelled sentences of shorter plans, largest first
-
-
-def read_plan(
-    path: Path,
-    typed: Mapping[str, object],
-    listener: Callable[[Event], None] | None = None,
-    config: type[Config] = ExperimentConfig,
-) -> Options:
-    """Read the options of a PLAN.yaml, replace those that were typed, and import corpora that are paths.
-
-    config: class of the options: of an experiment or a study. Errors: PathError, ReadError with file, line and key.
-    """
-    file = PlanFile.read(path, config)
-    options = {**file.options, **typed}
-    try:
-        config.parse(options)
-        for name in fields_with(config, "corpus"):
-            if name in options:
-                options |= _named(config, name, options[name], listener)
-    except InputError as error:
-        raise file.blame(error) from error
-    return options
 
 
 def stage_options(lines: Iterable[str], before: Mapping[str, Options] | None = None) -> dict[str, Options]:
@@ -85,24 +65,15 @@ def stage_options(lines: Iterable[str], before: Mapping[str, Options] | None = N
     return options
 
 
-def _named(config: type[Config], name: str, value: object, listener: Callable[[Event], None] | None) -> Options:
-    try:
-        return with_corpora(config, {name: value}, listener)
-    except InputError as error:
-        raise type(error)(f"{name}: {error}") from error
+def calibrations(options: Mapping[str, object], kind: str = "experiment") -> list[Options]:
+    """Return the options of the `calibrate` runs that `cost` needs: one per task of a study, and per encoder.
 
-
-def calibration(options: Mapping[str, object], encoder: str = "") -> Options:
-    """Return the options of the `calibrate` run that `cost` needs.
-
-    encoder: an encoder of the axis, "" for the experiment's own.
+    The first one of an experiment is for its own encoder, the others for those of the axis.
     """
-    return calibration_options(ExperimentConfig.parse(dict(options)), encoder)
-
-
-def encoders(options: Mapping[str, object]) -> list[str]:
-    """Return the encoders of the axis, which need a `calibrate` run each."""
-    return ExperimentConfig.parse(dict(options)).encoders
+    config = KINDS[kind].config.parse(dict(options))
+    each = config.experiments if isinstance(config, StudyConfig) else [config]
+    asked = [one for one in each if isinstance(one, ExperimentConfig)]
+    return [calibration_options(one, encoder) for one in asked for encoder in ("", *one.encoders)]
 
 
 def calibrated(run_id: str) -> CalibrateResult:
@@ -234,26 +205,15 @@ def demo() -> Options:
     return {**sample, **DEMO}
 
 
-def study_calibrations(options: Mapping[str, object]) -> list[Options]:
-    """Return the options of the `calibrate` runs that `study_cost` needs, one per task."""
-    config = StudyConfig.parse(dict(options))
-    experiments = [config.experiment(number) for number in range(len(config.train))]
-    return [calibration(experiment.model_dump(exclude={"weights"})) for experiment in experiments]
-
-
-def study_cost(options: Mapping[str, object]) -> StudyCost:
-    """Estimate the cost of a study; finished runs cost nothing.
-
-    Errors: RunError if a calibration that it needs has not finished; ConfigError, CorpusError.
-    """
+def study_cost(options: Mapping[str, object]) -> Cost:
+    """Estimate the cost of a study, with a line per task; finished runs cost nothing. Errors: as for `cost`."""
     config = StudyConfig.parse(dict(options))
     wanted = plan(KINDS["study"], config, home())
     assert isinstance(wanted.config, StudyConfig)
-    measured = [timed(wanted.config.experiment(number)) for number in range(len(config.train))]
-    whole = cost_of_study(wanted.config, measured, home(), KINDS, task_names(config, library()))
-    if not store().finished(wanted.key):
-        return whole
-    return replace(whole, costs={place: each.ended() for place, each in whole.costs.items()})
+    measured = [timed(each) for each in wanted.config.experiments]
+    costs = study_costs(wanted.config, measured, home(), KINDS)
+    whole = cost_of_all(costs, task_names(config, library()), config.stops)
+    return whole.ended() if store().finished(wanted.key) else whole
 
 
 def study_foresight(options: Mapping[str, object]) -> StudyForesight:

@@ -83,7 +83,7 @@ def _put_away() -> None:
 
 def _time(options: dict[str, object]) -> None:
     """The run that times this machine on these texts: begun once, by itself, for it is asked for by Find out."""
-    wanted = experiments.calibration(options)
+    wanted = experiments.calibrations(options)[0]
     st.caption("First this machine is timed on your text for less than a minute, to estimate how long it will take.")
     begun = runs.begun("calibrate", wanted)
     run_panel(begun.id if begun else runs.start("calibrate", wanted), "home.timing")

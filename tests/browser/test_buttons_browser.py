@@ -320,7 +320,7 @@ def road(one: Walk) -> None:
     ):
         patch.setenv("WINNOW_HOME", str(server.home))
         finished.corpora(server.home)
-        asked = experiments.calibration(find_out.options())
+        asked = experiments.calibrations(find_out.options())[0]
         finished.finish(server.home, "calibrate", asked, lambda _: finished.TIMED)
         server.start()
         alone = Walk(one.page, server, one.runs, one.pressed)

@@ -107,7 +107,7 @@ def test_five_clicks_lead_from_mixed_documents_to_the_answer_and_its_report(
     person.click("Go on", role="link")
     expect(page.get_by_text(re.compile(r"\d+ task sentences, .* to select from, \d+ for training"))).to_be_visible()
     for encoder in ("minilm", "tiny"):  # timed: the person need not wait for it here
-        asked = experiments.calibration(find_out.options(encoder=encoder))
+        asked = experiments.calibrations(find_out.options(encoder=encoder))[0]
         finished.finish(server.home, "calibrate", asked, lambda _: finished.TIMED)
     person.click("Find out")
     pick(page, "Start from", re.compile("tiny"), typed="tiny")

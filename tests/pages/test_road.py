@@ -53,7 +53,7 @@ def select(strategy: str = "random", budget: str = "9", **more: Any) -> str:
 def timed(asked: Mapping[str, object], home: Path, **changes: Any) -> None:
     """Store this machine's speed for an experiment."""
     measured = replace(finished.TIMED, **changes)
-    finished.finish(home, "calibrate", experiments.calibration(asked), lambda _: measured)
+    finished.finish(home, "calibrate", experiments.calibrations(asked)[0], lambda _: measured)
 
 
 def test_each_stop_of_the_road_opens_with_what_it_needs(home: Path) -> None:
@@ -201,7 +201,7 @@ def test_the_plan_times_the_machine_first_and_then_says_what_is_compared_how_lon
 ) -> None:
     finished.corpora(home)
     asked, recipe = find_out.options(), KINDS["calibrate"]
-    with finished.at_work(register(recipe, recipe.config.parse(experiments.calibration(asked)), store())):
+    with finished.at_work(register(recipe, recipe.config.parse(experiments.calibrations(asked)[0]), store())):
         app = opened("home.py")
         app.button(key="home.find").click().run()
         assert "home.find.start" not in keys(app)

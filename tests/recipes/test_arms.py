@@ -78,7 +78,7 @@ def corpora(home: Path, monkeypatch: pytest.MonkeyPatch) -> Library:
 def made(**options: Any) -> tuple[Any, dict[str, Any]]:
     """A finished experiment, and its rows by arm; its cost is asked for before and after."""
     options = {**SPLITS, **options}
-    runs.execute("calibrate", experiments.calibration(options))
+    runs.execute("calibrate", experiments.calibrations(options)[0])
     before = experiments.cost(options)
     assert before.seconds > 0
     told: list[str] = []
@@ -652,8 +652,8 @@ def test_the_same_selection_under_another_encoder(home: Path, tmp_path: Path, un
     other = str(tiny_mlm(tmp_path / "other"))
     fill(home)
     options = {**OPTIONS, "arms": ("none", "gazetteer"), "axis": (f"encoder:{other}",), "seeds": (1,)}
-    for encoder in ("", *experiments.encoders(options)):
-        runs.execute("calibrate", experiments.calibration(options, encoder))
+    for timing in experiments.calibrations(options):
+        runs.execute("calibrate", timing)
     assert [run.manifest.config["encoder"] for run in runs.listed("calibrate")] == [other, "tiny"]
     before = experiments.cost(options)
     run = runs.execute("experiment", options)

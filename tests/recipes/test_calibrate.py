@@ -53,7 +53,7 @@ def test_calibration_is_made_once_and_speaks_of_this_encoder(home: Path, monkeyp
     fill(home)
     with pytest.raises(WinnowError, match="run the calibration first"):
         experiments.cost(OPTIONS)
-    options = experiments.calibration(OPTIONS)
+    options = experiments.calibrations(OPTIONS)[0]
     run = runs.execute("calibrate", options)
     found = experiments.calibrated(run.id)
     for step, piece in (found.mlm, found.tagger, found.embed):

@@ -14,9 +14,9 @@ import pytest
 from core.corpora.corpus import Corpus
 from core.corpora.library import Library
 from core.errors import Cancelled, ConfigError, PathError, ReadError
-from core.experiment import arms, plan_file, results
+from core.experiment import arms, results
 from core.experiment import view as experiments
-from core.experiment.cli import experiment, typed_options
+from core.experiment.cli import MAX_BYTES, experiment, read_plan, typed_options
 from core.experiment.config import ExperimentConfig
 from core.projects import removals
 from core.projects import runs as facade_runs
@@ -321,7 +321,7 @@ def test_a_plan_file_is_read_and_its_errors_name_the_place(home: Path, tmp_path:
     corpora, path = fill(home), tmp_path / "PLAN.yaml"
     (tmp_path / "mine.conll").write_text("Harlow B-PARTY\nLtd I-PARTY\npays O\n", encoding="utf-8")
     path.write_text(PLAN.format(train="mine.conll"), encoding="utf-8")
-    config = ExperimentConfig.parse(experiments.read_plan(path, {"seeds": ["4"]}))
+    config = ExperimentConfig.parse(read_plan(path, {"seeds": ["4"]}))
     assert (config.seeds, config.budgets) == ((4,), ("20%", "100"))  # a typed option goes first
     assert config.arms == ("none", "tapt", "knn")
     assert config.pretrain == {"epochs": 3}
@@ -333,7 +333,7 @@ def test_a_plan_file_is_read_and_its_errors_name_the_place(home: Path, tmp_path:
         assert right in text
         path.write_text(text.replace(right, wrong), encoding="utf-8")
         with pytest.raises(ReadError, match=told):
-            experiments.read_plan(path, {})
+            read_plan(path, {})
 
 
 WRONG = [
@@ -359,7 +359,7 @@ WRONG = [
     ("text", "told"),
     [
         ("- a\n- b\n", r"PLAN\.yaml line 1: is no list of options"),
-        ("#" * (plan_file.MAX_BYTES + 1), r"PLAN\.yaml: is larger than 1 MB, so it is no plan"),
+        ("#" * (MAX_BYTES + 1), r"PLAN\.yaml: is larger than 1 MB, so it is no plan"),
         ("task: " + "[" * 50_000, r"PLAN\.yaml line 1: nests too deeply to be a plan"),
         ("\n".join(" " * depth + "a:" for depth in range(500)), r"PLAN\.yaml line 2\d: nests too deeply to be a plan"),
         ("task: [" + "a," * 100_000 + "]", r"PLAN\.yaml line 1: has more than 50,000 values and marks"),
@@ -372,11 +372,11 @@ def test_a_hostile_plan_is_refused_in_a_sentence(tmp_path: Path, home: Path, tex
     path.write_text(text, encoding="ascii")
     started = time.monotonic()
     with pytest.raises(ReadError, match=told) as raised:
-        experiments.read_plan(path, {})
+        read_plan(path, {})
     assert len(str(raised.value)) < 1_000
     assert time.monotonic() - started < 20
     with pytest.raises(PathError, match=r"cannot be read \(File name too long\); check the path\."):
-        experiments.read_plan(Path("/tmp") / ("a" * 5_000), {})
+        read_plan(Path("/tmp") / ("a" * 5_000), {})
 
 
 def test_hours_count_every_run_once_without_waiting_and_time_after_a_kill(finished: str) -> None:

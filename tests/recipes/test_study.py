@@ -13,7 +13,7 @@ from core.corpora.library import Library
 from core.errors import Cancelled, ConfigError, ReadError
 from core.experiment import results, view
 from core.experiment import study as questions
-from core.experiment.cli import study
+from core.experiment.cli import read_plan, study
 from core.experiment.result import TaskRow
 from core.experiment.study import StudyChance, StudyConfig, StudyForesight, planned_test
 from core.projects import runs
@@ -147,9 +147,9 @@ def test_a_plan_file_names_the_place(home: Path, tmp_path: Path) -> None:
     text = "train: [train, train 2]\ndev: [dev, dev 2]\ntest: [test, nowhere]\narms: [none, lpft]\nencoder: tiny\n"
     (tmp_path / "PLAN.yaml").write_text(text, encoding="utf-8")
     with pytest.raises(ReadError, match=r"PLAN.yaml line 3: test: 'nowhere': no corpus of this name"):
-        view.read_plan(tmp_path / "PLAN.yaml", {}, config=StudyConfig)
+        read_plan(tmp_path / "PLAN.yaml", {}, config=StudyConfig)
     (tmp_path / "PLAN.yaml").write_text(text.replace("nowhere", "test 2") + "seeds: 1\n", encoding="utf-8")
-    options = view.read_plan(tmp_path / "PLAN.yaml", {"seeds": ("1", "2")}, config=StudyConfig)
+    options = read_plan(tmp_path / "PLAN.yaml", {"seeds": ("1", "2")}, config=StudyConfig)
     config: Config = StudyConfig.parse(options)
     assert isinstance(config, StudyConfig)
     assert config.test == tuple(Library(home).find(name).fingerprint for name in ("test", "test 2"))

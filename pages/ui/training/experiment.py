@@ -66,7 +66,7 @@ def options() -> dict[str, Any] | None:
         asked = {**picked, **cross, **further, **lines, **encoder, **rare, **view.stage_options(typed, stages)}
         asked["arms"] = (*lines["arms"], *arms)
         # Tried now, so that what is wrong with it is said before Start.
-        view.calibration(asked)
+        view.calibrations(asked)
     except ConfigError as error:
         st.info(plain(str(error)))
         return None

@@ -127,7 +127,7 @@ def _time_it(kind: str, options: Mapping[str, Any]) -> None:
 
 def _calibration(kind: str, options: Mapping[str, Any]) -> dict[str, Any] | None:
     if kind == "experiment":
-        wanted = [experiments.calibration(options, encoder) for encoder in ("", *experiments.encoders(options))]
+        wanted = experiments.calibrations(options)
         return next((one for one in wanted if runs.finished("calibrate", one) is None), None)
     roles, encoder = corpora.roles(), training.root_encoder(options["init"])
     if not {"task", "train"} <= roles.keys():

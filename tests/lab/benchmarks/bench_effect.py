@@ -53,7 +53,7 @@ def boards(
             "encoder": given.encoder,
             "finetune": {"hidden": given.hidden, "epochs": given.epochs, "dev_sentences": 200},
         }
-        runs.execute("calibrate", experiments.calibration(options))
+        runs.execute("calibrate", experiments.calibrations(options)[0])
         begin = time.perf_counter()
         run = runs.execute("experiment", options)
         print(f"{target}: {(time.perf_counter() - begin) / 60:.1f} minutes", flush=True)

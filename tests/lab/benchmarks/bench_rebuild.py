@@ -98,7 +98,7 @@ def main() -> None:
             "preset": given.preset,
             "finetune": {"epochs": given.epochs},
         }
-        runs.execute("calibrate", experiments.calibration(options))
+        runs.execute("calibrate", experiments.calibrations(options)[0])
         begin = time.perf_counter()
         run = runs.execute("experiment", options)
         show(run.result()["leaderboard"])

@@ -15,7 +15,7 @@ from core.bias.names import read_names
 from core.corpora.library import Library
 from core.errors import WinnowError
 from core.experiment import deliver, results
-from core.experiment import view as experiments
+from core.experiment.cli import read_plan
 from core.explore import regions
 from core.explore import view as maps
 from core.importing import view as corpora
@@ -156,7 +156,7 @@ def read_home(folder: Path) -> None:
         lambda: [(choices.title(each), choices.proposed_name(each)) for each in choices.in_use()],
         audit.lines,
         audit.spoilt,
-        lambda: experiments.read_plan(folder / "PLAN.yaml", {}),
+        lambda: read_plan(folder / "PLAN.yaml", {}),
         lambda: similarity.judge_named(str(folder / "table.csv")),
         lambda: opinions_in(folder / "answers.csv"),
         lambda: read_names(folder / "names.tsv"),
