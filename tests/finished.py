@@ -21,7 +21,6 @@ from core.experiment.arms import Cell, find
 from core.experiment.config import Replicate
 from core.experiment.leaderboard import FinishedChain, FinishedLine
 from core.experiment.result import ArmRow, CurvePoint, ExperimentResult, StudyResult, TaskRow
-from core.experiment.result import write as write_study
 from core.experiment.study import StudyConfig, planned_test
 from core.importing import view as facade_corpora
 from core.importing.result import AddResult
@@ -421,9 +420,7 @@ def study(
             replicates=replicates,
             hours={"pretrain": 2.0},
         )
-        write_study(
-            context, {"csv": experiment_tables.study_csv(result), "md": experiment_tables.study_markdown(result)}
-        )
+        experiment_tables.write(context, result)
         return result
 
     return finish(home, "study", options, work)

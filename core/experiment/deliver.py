@@ -13,7 +13,7 @@ from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from core import __version__
 from core.corpora.writers import harmless
@@ -32,7 +32,7 @@ from core.experiment.report.documents import examples as picked_examples
 from core.experiment.report.parts import Cover, Document
 from core.experiment.report.writers import docx, html, pdf
 from core.experiment.result import ArmRow
-from core.experiment.results import board, corpus_name, finding, missing, study_board, tuned, unfound_types
+from core.experiment.results import answered, board, corpus_name, finding, missing, study_board, tuned, unfound_types
 from core.experiment.words import main as main_line
 from core.experiment.words import overlap_in_short
 from core.files import read_back, read_object, write_atomic
@@ -42,6 +42,7 @@ from core.projects.audit import exporting
 from core.projects.home import home, library, store
 from core.projects.removals import remove_run
 from core.projects.runs import start
+from core.runs.store import Run
 from core.shown_command import command
 from core.tagging import predictions
 from core.tagging import result as taggers
@@ -72,14 +73,8 @@ def exports() -> Path:
 @exporting
 def board_csv(run_id: str) -> bytes:
     """Return the table of an experiment or a study for a spreadsheet, without cells that it would run as formulas."""
-    if store().get(run_id).manifest.kind == "study":
-        return _harmless(tables.study_csv(study_board(run_id)))
-    return _harmless(tables.as_csv(board(run_id)))
-
-
-def _harmless(table: str) -> bytes:
-    rows, out = csv.reader(io.StringIO(table)), io.StringIO()
-    for row in rows:
+    out = io.StringIO()
+    for row in csv.reader(io.StringIO(tables.as_csv(answered(run_id)))):
         # A negative number starts like a formula.
         csv.writer(out, lineterminator="\n").writerow([cell if _is_number(cell) else harmless(cell) for cell in row])
     return out.getvalue().encode("utf-8-sig")
@@ -96,9 +91,7 @@ def _is_number(cell: str) -> bool:
 @exporting
 def board_markdown(run_id: str) -> str:
     """Return the table of an experiment or a study as Markdown."""
-    if store().get(run_id).manifest.kind == "study":
-        return tables.study_markdown(study_board(run_id))
-    return tables.as_markdown(board(run_id))
+    return tables.as_markdown(answered(run_id))
 
 
 def model_folder(run_id: str) -> Path:
@@ -231,9 +224,21 @@ def report(run_id: str, suffix: Format = "html", cover: Cover | None = None, *, 
     if run.manifest.kind not in REPORTED or run.state().state != "succeeded":
         raise ConfigError(f"{run_id}: a report needs a finished experiment or study; this run is neither.")
     cover = cover or last_cover()
-    document = (
-        _study_report(run_id, cover) if run.manifest.kind == "study" else _experiment_report(run_id, cover, examples)
-    )
+    config = run.manifest.config
+    reported: dict[str, Any] = {
+        "corpora": [_corpus_row(role, fingerprint) for role, fingerprint in run.manifest.inputs.items()],
+        "encoder": config["encoder"],
+        "preset": config["preset"],
+        "command": command(run.manifest.kind, config),
+        "begun": f"{run.manifest.kind.capitalize()} {run_id}, begun {run.manifest.created[:16].replace('T', ' ')} UTC.",
+        "finding": finding(run_id),
+        "version": run.manifest.versions.get("winnow", __version__),
+        "missing": missing(run_id),
+    }
+    if run.manifest.kind == "study":
+        document = study_document(StudyReport(result=study_board(run_id), **reported), cover)
+    else:
+        document = experiment_document(_of_experiment(run, examples, reported), cover)
     write: Mapping[Format, Callable[[Document], bytes]] = {
         "html": lambda document: html(document).encode(),
         "pdf": pdf,
@@ -270,41 +275,26 @@ def today() -> str:
     return f"{now.day} {now:%B %Y}"
 
 
-def _experiment_report(run_id: str, cover: Cover, examples: bool) -> Document:
-    run, summary = store().get(run_id), board(run_id)
-    config = run.manifest.config
+def _of_experiment(run: Run, examples: bool, reported: Mapping[str, Any]) -> Report:
+    summary, config = board(run.id), run.manifest.config
     rows = summary.leaderboard
     main = main_line(summary)
     base = leaderboard.baseline(main, rows) if main else None
-    report = Report(
+    return Report(
+        **reported,
         rows=rows,
         main=main,
         task=corpus_name(config["test"]),
         types=_types(base, main),
         examples=_examples(base, main) if examples else None,
-        corpora=[_corpus_row(role, fingerprint) for role, fingerprint in run.manifest.inputs.items()],
-        encoder=config["encoder"],
-        preset=config["preset"],
         seeds=config["seeds"][: summary.planned.replicates if summary.planned else None],
         hours=sum(summary.hours.values()),
-        command=command("experiment", config),
-        begun=_begun(run_id),
-        finding=finding(run_id),
-        version=run.manifest.versions.get("winnow", __version__),
-        missing=missing(run_id),
-        unfound=unfound_types(run_id),
+        unfound=unfound_types(run.id),
         planned=summary.planned.why if summary.planned else "",
         overlap=" ".join(filter(None, (summary.overlap_words, summary.ceiling_words))),
         overlap_in_short=overlap_in_short(summary),
         multipliers=summary.multipliers.words if summary.multipliers else "",
     )
-    return experiment_document(report, cover)
-
-
-def _begun(run_id: str) -> str:
-    run = store().get(run_id)
-    created = run.manifest.created[:16].replace("T", " ")
-    return f"{run.manifest.kind.capitalize()} {run_id}, begun {created} UTC."
 
 
 def _types(base: ArmRow | None, main: ArmRow | None) -> list[TypeScores]:
@@ -325,23 +315,6 @@ def _examples(base: ArmRow | None, main: ArmRow | None) -> Examples | None:
             first = [run.manifest.config["seeds"][0] for run in (a, b)]
             return picked_examples(taggers.side_by_side(a, first[0], b, first[1], library()))
     return None
-
-
-def _study_report(run_id: str, cover: Cover) -> Document:
-    run = store().get(run_id)
-    config = run.manifest.config
-    report = StudyReport(
-        result=study_board(run_id),
-        corpora=[_corpus_row(role, fingerprint) for role, fingerprint in run.manifest.inputs.items()],
-        encoder=config["encoder"],
-        preset=config["preset"],
-        command=command("study", config),
-        begun=_begun(run_id),
-        finding=finding(run_id),
-        version=run.manifest.versions.get("winnow", __version__),
-        missing=missing(run_id),
-    )
-    return study_document(report, cover)
 
 
 def _corpus_row(role: str, fingerprint: str) -> CorpusRow:

@@ -22,7 +22,7 @@ from core.experiment.config import ExperimentConfig
 from core.experiment.cost import Clock, calibration_options, cost
 from core.experiment.fan import Helpers, helpers, run_steps
 from core.experiment.leaderboard import FinishedChain, FinishedLine, multipliers, planned_test
-from core.experiment.result import ExperimentResult, Half, HalvesResult, PlannedTest, write, write_halves
+from core.experiment.result import ExperimentResult, Half, HalvesResult, PlannedTest, write_halves
 from core.experiment.steps import CHECK, Chain, Stages, Step, in_order, lines
 from core.importing.audit import Flagging
 from core.importing.data_checks import red_items
@@ -60,7 +60,7 @@ def run(config: ExperimentConfig, job: Job) -> ExperimentResult:
     )
     sizes = stages.label_sizes if config.multipliers else ()
     result = replace(result, multipliers=multipliers(config, finished, result.leaderboard, sizes))
-    write(job.context, {"csv": tables.as_csv(result), "md": tables.as_markdown(result)})
+    tables.write(job.context, result)
     return result
 
 

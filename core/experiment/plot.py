@@ -351,8 +351,7 @@ def forest(result: StudyResult, of: Asked) -> go.Figure:
     for row, name in zip(rows, names, strict=True):
         _forest_row(fig, row, name, low, high)
     fig.update_xaxes(range=[low, high])
-    fig.update_yaxes(type="category", categoryorder="array", categoryarray=names[::-1], showgrid=True)
-    return fig
+    return _arms_down(fig, names)
 
 
 def _forest_range(rows: Sequence[ForestRow]) -> Interval:

@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 
 from core.config import Budget
-from core.files import read_back, write_atomic
+from core.files import read_back
 from core.results import Evaluation, IntArray
 from core.runs import result
 from core.runs.context import RunContext
@@ -461,14 +461,6 @@ def file(run: Run, suffix: str) -> Path:
     """Return the path of the table of an experiment or a study. suffix: `csv` or `md`."""
     name = "study" if run.manifest.kind == "study" else "leaderboard"
     return run.artifacts / f"{name}.{suffix}"
-
-
-def write(context: RunContext, texts: Mapping[str, str]) -> None:
-    """Write the tables of an experiment or a study. texts: {"csv": text, "md": text}."""
-    for suffix, text in texts.items():
-        path = file(context.run, suffix)
-        write_atomic(path, text.encode())
-        context.artifact(path.name, path)
 
 
 def write_halves(context: RunContext, tested: Sequence[IntArray]) -> None:

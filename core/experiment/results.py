@@ -42,11 +42,15 @@ def study_board(run_id: str) -> StudyResult:
     return result.read(store().get(run_id), StudyResult)
 
 
+def answered(run_id: str) -> ExperimentResult | StudyResult:
+    """Read the result of a finished experiment or study. Errors: RunError."""
+    return study_board(run_id) if store().get(run_id).manifest.kind == "study" else board(run_id)
+
+
 def finding(run_id: str) -> Finding:
     """Return the verdict of a finished experiment or study: what, how sure, what next. Errors: RunError."""
-    if store().get(run_id).manifest.kind == "study":
-        return words.of_study(study_board(run_id))
-    return words.of_experiment(board(run_id), _outlook(run_id))
+    result = answered(run_id)
+    return words.of_study(result) if isinstance(result, StudyResult) else words.of_experiment(result, _outlook(run_id))
 
 
 def repetitions_to_settle(run_id: str) -> int:

@@ -34,7 +34,6 @@ from core.experiment.result import (
     TaskRow,
     no_task_learnt,
     unlearnt_taggers,
-    write,
 )
 from core.importing.data_checks import red_items
 from core.kind import About, Job, Kind, Options
@@ -420,7 +419,7 @@ def run(config: StudyConfig, job: Job) -> StudyResult:
         replicates=replicates,
         hours={kind: seconds / 3600 for kind, seconds in durations.by_kind(runs, RunStore(job.home)).items()},
     )
-    write(job.context, {"csv": tables.study_csv(result), "md": tables.study_markdown(result)})
+    tables.write(job.context, result)
     return result
 
 

@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict
 from statistics import mean
 
@@ -16,52 +16,46 @@ from core.experiment.result import (
     Question,
     StudyResult,
     baseline_words,
+    file,
     no_task_learnt,
     nothing_learnt,
     swapped,
 )
 from core.experiment.words import NOTHING, OTHERS, THESE
+from core.files import write_atomic
+from core.runs.context import RunContext
 from core.stats.verdict import points
 
 COLUMNS = (
-    "arm",
-    "budget",
-    "sentences",
-    "tokens",
-    "mean",
-    "sd",
-    "dev_mean",
-    "delta",
-    "low",
-    "high",
-    "delta_random",
-    "low_random",
-    "high_random",
-    "verdict",
-    "helped",
-    "chose",
-    "wins",
-    "ties",
-    "losses",
-    "gpu_hours",
-    "f1_per_hour",
-    "low_per_hour",
-    "high_per_hour",
-    "micro_f1",
-    "changed",
-    "wanted",
-    "low_share",
-    "mentions",
-    "exploratory",
-    "why",
+    *("arm", "budget", "sentences", "tokens", "mean", "sd", "dev_mean"),
+    *("delta", "low", "high", "delta_random", "low_random", "high_random", "verdict", "helped", "chose"),
+    *("wins", "ties", "losses", "gpu_hours", "f1_per_hour", "low_per_hour", "high_per_hour", "micro_f1"),
+    *("changed", "wanted", "low_share", "mentions", "exploratory", "why"),
 )
 HEADS = ("variant", "budget", "sentences read", "tokens", "dev F1", "test score", "sd")
 ANSWERS = ("helped", "choosing helped", "hours")
 FURTHER = ("mean", "sd", "delta")  # columns for each further test set
 
 
-def as_csv(result: ExperimentResult) -> str:
-    """Return a leaderboard as CSV, one line per arm, with unrounded numbers."""
+def as_csv(result: ExperimentResult | StudyResult) -> str:
+    """Return a result as CSV with unrounded numbers: one line per arm, or per task and mean over tasks."""
+    return _study_csv(result) if isinstance(result, StudyResult) else _board_csv(result)
+
+
+def as_markdown(result: ExperimentResult | StudyResult) -> str:
+    """Return a result as Markdown, with the reason for each verdict, or with what would settle a study's questions."""
+    return _study_markdown(result) if isinstance(result, StudyResult) else _board_markdown(result)
+
+
+def write(context: RunContext, result: ExperimentResult | StudyResult) -> None:
+    """Write the tables of an experiment or a study beside its result."""
+    for suffix, text in (("csv", as_csv(result)), ("md", as_markdown(result))):
+        path = file(context.run, suffix)
+        write_atomic(path, text.encode())
+        context.artifact(path.name, path)
+
+
+def _board_csv(result: ExperimentResult) -> str:
     out = io.StringIO()
     further = [f"{column} {test.test}" for test in result.leaderboard[0].also for column in FURTHER]
     writer = csv.DictWriter(out, (*COLUMNS, *further), extrasaction="ignore", lineterminator="\n")
@@ -77,23 +71,22 @@ def as_csv(result: ExperimentResult) -> str:
     return out.getvalue()
 
 
-def as_markdown(result: ExperimentResult) -> str:
-    """Return a leaderboard as Markdown: two digits, and the reason for each verdict."""
+def _board_markdown(result: ExperimentResult) -> str:
     lines = [NOTHING, ""] if nothing_learnt(result.leaderboard) else []
     for words in result.claim_words:
         lines += [words, ""]
     lines += [words for text in (result.overlap_words, result.ceiling_words) if text for words in (text, "")]
     lines += [SWAPPED, ""] if swapped(result.leaderboard) else []
-    heads = (*HEADS, f"against {baseline_words(result.leaderboard)}", *ANSWERS)
-    lines += [f"| {' | '.join(heads)} |", "|---|---|---:|---:|---:|---:|---:|---|---|---|---:|"]
+    rows = []
     for row in result.leaderboard:
         gain = "" if row.verdict == "baseline" else points(row.delta, row.interval)
         sd = "" if row.sd is None else f"{row.sd:.2f}"
         cells = [row.arm, row.budget, f"{row.sentences:,}", f"{row.tokens:,}", f"{row.dev_mean:.2f}", f"{row.mean:.2f}"]
         mark = EXPLORATORY * row.exploratory
         answers = [f"{answer}{mark}" if answer else "" for answer in (row.helped or row.verdict, row.chose)]
-        cells += [sd, gain, *answers, f"{row.gpu_hours:.2f}"]
-        lines.append(f"| {' | '.join(cells)} |")
+        rows.append([*cells, sd, gain, *answers, f"{row.gpu_hours:.2f}"])
+    heads = (*HEADS, f"against {baseline_words(result.leaderboard)}", *ANSWERS)
+    lines += _markdown(heads, rows, numbers=(2, 3, 4, 5, 6, 10))
     labels = {row.arm: row.changed_words or row.drawn_words for row in result.leaderboard}
     counted = {arm: f" ({text})" for arm, text in labels.items() if text}
     reasons = [
@@ -103,17 +96,18 @@ def as_markdown(result: ExperimentResult) -> str:
     return "\n".join([*lines, "", *reasons, "", *further, *_curve(result.curve)])
 
 
+def _markdown(heads: Sequence[str], rows: Iterable[Sequence[str]], numbers: Collection[int]) -> list[str]:
+    """Return the lines of a Markdown table. numbers: columns that are aligned to the right."""
+    sides = "|".join("---:" if column in numbers else "---" for column in range(len(heads)))
+    return [f"| {' | '.join(heads)} |", f"|{sides}|", *(f"| {' | '.join(cells)} |" for cells in rows)]
+
+
 def _curve(points: Sequence[CurvePoint]) -> list[str]:
     """Return a table of test F1 by number of training sentences, mean over draws and seeds; [] without sizes."""
     sizes = sorted({point.train_sentences for point in points})
     if not sizes:
         return []
-    lines = [
-        "Test F1 by number of training sentences, mean over draws and seeds:",
-        "",
-        f"| variant | budget | {' | '.join(f'{size:,}' for size in sizes)} |",
-        f"|---|---|{'---:|' * len(sizes)}",
-    ]
+    rows = []
     for arm, budget in dict.fromkeys((point.arm, point.budget) for point in points):
         f1s = {
             size: [
@@ -124,9 +118,10 @@ def _curve(points: Sequence[CurvePoint]) -> list[str]:
             ]
             for size in sizes
         }
-        cells = [arm, budget, *(f"{mean(values):.2f}" if values else "" for values in f1s.values())]
-        lines.append(f"| {' | '.join(cells)} |")
-    return [*lines, ""]
+        rows.append([arm, budget, *(f"{mean(values):.2f}" if values else "" for values in f1s.values())])
+    heads = ("variant", "budget", *(f"{size:,}" for size in sizes))
+    title = "Test F1 by number of training sentences, mean over draws and seeds:"
+    return [title, "", *_markdown(heads, rows, numbers=range(2, len(heads))), ""]
 
 
 def _further(rows: Sequence[ArmRow]) -> list[str]:
@@ -134,11 +129,9 @@ def _further(rows: Sequence[ArmRow]) -> list[str]:
     tests = [test.test for test in rows[0].also]
     if not tests:
         return []
-    lines = [f"| variant | budget | test | {' | '.join(tests)} |", f"|---|---|---:|{'---:|' * len(tests)}"]
-    for row in rows:
-        cells = [row.arm, row.budget, _score_words(row), *map(_score_words, row.also)]
-        lines.append(f"| {' | '.join(cells)} |")
-    return [*lines, ""]
+    heads = ("variant", "budget", "test", *tests)
+    cells = ([row.arm, row.budget, _score_words(row), *map(_score_words, row.also)] for row in rows)
+    return [*_markdown(heads, cells, numbers=range(2, len(heads))), ""]
 
 
 def _score_words(test: ArmRow | FurtherTest) -> str:
@@ -155,8 +148,7 @@ STUDY_COLUMNS = (
 _MEANS = ((THESE.lower(), "these"), (OTHERS.lower(), "others"))
 
 
-def study_csv(result: StudyResult) -> str:
-    """Return a study as CSV: one line per task, then the two means, with unrounded numbers."""
+def _study_csv(result: StudyResult) -> str:
     out = io.StringIO()
     writer = csv.DictWriter(out, STUDY_COLUMNS, lineterminator="\n")
     writer.writeheader()
@@ -187,21 +179,20 @@ def _means(result: StudyResult, which: str) -> dict[str, object]:
     return row
 
 
-def study_markdown(result: StudyResult) -> str:
-    """Return a study as Markdown, with what would settle its questions."""
+def _study_markdown(result: StudyResult) -> str:
     lines = [NOTHING, ""] if no_task_learnt(result.tasks) else []
     lines += [result.planned.why, ""] if result.planned else []
-    heads = ("task", "test sentences", "test F1", "none", "control", "reading helped", "choosing helped")
-    lines += [f"| {' | '.join(heads)} |", "|---|---:|---:|---:|---:|---|---|"]
+    rows = []
     for task in result.tasks:
         control = "" if task.control_f1 is None else f"{task.control_f1:.2f}"
         cells = [task.name, f"{task.sentences:,}", f"{task.f1:.2f}", f"{task.none_f1:.2f}", control]
         chose = points(task.choosing.delta, task.choosing_interval) if task.choosing and task.choosing_interval else ""
-        lines.append(f"| {' | '.join([*cells, points(task.reading.delta, task.reading_interval), chose])} |")
+        rows.append([*cells, points(task.reading.delta, task.reading_interval), chose])
     for name, which in _MEANS:
         if getattr(result.reading, which):
-            cells = [name, "", "", "", "", _answered(result.reading, which), _answered(result.choosing, which)]
-            lines.append(f"| {' | '.join(cells)} |")
+            rows.append([name, "", "", "", "", _answered(result.reading, which), _answered(result.choosing, which)])
+    heads = ("task", "test sentences", "test F1", "none", "control", "reading helped", "choosing helped")
+    lines += _markdown(heads, rows, numbers=(1, 2, 3, 4))
     asked = (("Reading", result.reading), ("Choosing", result.choosing))
     lacking = [f"- {name}: {question.lacking}" for name, question in asked if question and question.lacking]
     return "\n".join([*lines, "", *lacking, ""])

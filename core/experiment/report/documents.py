@@ -89,14 +89,30 @@ class Examples:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
-    """An experiment's results and settings, as the report prints them.
+class Reported:
+    """The run that a report is about, as it prints it.
+
+    begun: sentence on the run and its start. finding: the verdict. missing: inputs that are gone, in words.
+    """
+
+    corpora: Sequence[CorpusRow]
+    encoder: str
+    preset: str
+    command: str
+    begun: str
+    finding: Finding
+    version: str
+    missing: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report(Reported):
+    """An experiment's results and settings.
 
     rows: the leaderboard. main: the line that the verdict is about; None if nothing was judged. task: name of the test
-    set. types, examples: of `main` and its baseline. seeds: seeds of all lines. hours: hours of computing.
-    begun: sentence on the run and its start. finding: the verdict. missing: inputs that are gone, in words.
-    unfound: types that no arm found. planned: outcome of the planned test. overlap, overlap_in_short: sentences on
-    training sentences in dev or test, for the second and the first page. multipliers: worth of the selection, in words.
+    set. types, examples: of `main` and its baseline. seeds: seeds of all lines. hours: hours of computing. unfound:
+    types that no arm found. planned: outcome of the planned test. overlap, overlap_in_short: sentences on training
+    sentences in dev or test, for the second and the first page. multipliers: worth of the selection, in words.
     """
 
     rows: Sequence[ArmRow]
@@ -104,16 +120,8 @@ class Report:
     task: str
     types: Sequence[TypeScores]
     examples: Examples | None
-    corpora: Sequence[CorpusRow]
-    encoder: str
-    preset: str
     seeds: Sequence[int]
     hours: float
-    command: str
-    begun: str
-    finding: Finding
-    version: str
-    missing: Sequence[str]
     unfound: Sequence[Unfound] = ()
     planned: str = ""
     overlap: str = ""
@@ -124,7 +132,6 @@ class Report:
 def experiment_document(report: Report, cover: Cover) -> Document:
     """Return the report of an experiment in parts."""
     first: list[Part] = [
-        Facts(verdict_facts(_asked(report), report.finding, cost_in_words(report.hours)), leading=True),
         *([Text(report.multipliers)] if report.multipliers else []),
         *([Text(unfound, strong=True)] if (unfound := unfound_words(report.unfound)) else []),
         *([Text(report.overlap_in_short)] if report.overlap_in_short else []),
@@ -136,7 +143,7 @@ def experiment_document(report: Report, cover: Cover) -> Document:
         Heading("What was compared"),
         *_compared(report),
         Heading("On what"),
-        *corpora_parts(report.corpora, report.missing),
+        *_corpora(report.corpora, report.missing),
         Heading("What came out"),
         *_results(report),
         Heading("How sure"),
@@ -144,29 +151,30 @@ def experiment_document(report: Report, cover: Cover) -> Document:
         Heading("What it cost"),
         *_cost(report),
         *(_kinds(report, report.types, 0) if len(report.types) > KINDS else ()),
-        Heading("How to repeat it"),
-        Text(repeated(report.version)),
-        Code(report.command),
     ]
-    return Document(
-        title=TITLE, answer=report.finding.what, about=report.begun, cover=cover, first=first, second=second
-    )
+    return _document(report, cover, _asked(report), report.hours, first=first, second=second)
 
 
-def verdict_facts(asked: str, finding: Finding, cost: str) -> list[tuple[str, str]]:
-    """Return the rows below the answer: the question, how sure the answer is, what to do, and the cost."""
+def _document(
+    report: Reported, cover: Cover, asked: str, hours: float, *, first: Sequence[Part], second: Sequence[Part]
+) -> Document:
+    """Return a report: the verdict above the first page's parts, and below the second page's how to repeat the run."""
+    finding = report.finding
     rows = [
         ("Asked", asked),
         ("How sure", finding.sure),
         ("What to do", finding.next),
-        ("Cost", cost),
+        ("Cost", f"{hours_words(hours)} of computing, on this machine; nothing left it."),
     ]
-    return [(name, words) for name, words in rows if words]
-
-
-def cost_in_words(hours: float) -> str:
-    """Return the cost as a sentence for the first page."""
-    return f"{hours_words(hours)} of computing, on this machine; nothing left it."
+    repeat = f"Winnow {report.version}, on one machine; nothing left it. The same command gives the same result:"
+    return Document(
+        title=TITLE,
+        answer=finding.what,
+        about=report.begun,
+        cover=cover,
+        first=[Facts([row for row in rows if row[1]], leading=True), *first],
+        second=[*second, Heading("How to repeat it"), Text(repeat), Code(report.command)],
+    )
 
 
 def _asked(report: Report) -> str:
@@ -261,7 +269,7 @@ def _compared(report: Report) -> list[Part]:
     return [Text(text), *parts, Text(alike)] if parts else [Text(f"{text} {alike}")]
 
 
-def corpora_parts(corpora: Sequence[CorpusRow], missing: Sequence[str]) -> list[Part]:
+def _corpora(corpora: Sequence[CorpusRow], missing: Sequence[str]) -> list[Part]:
     """Return the table of a run's corpora, and a warning if inputs are gone."""
     rows = [(c.role, c.name, f"{c.sentences:,}", c.fingerprint[:16]) for c in corpora]
     gone = Text(f"This cannot be repeated exactly. No longer here: {'; '.join(missing)}.", strong=True)
@@ -341,24 +349,11 @@ def _cost(report: Report) -> list[Part]:
     return [Text(text), Table(heads, rows, (1, 2))]
 
 
-def repeated(version: str) -> str:
-    """Return the sentence before the command that repeats the run."""
-    return f"Winnow {version}, on one machine; nothing left it. The same command gives the same result:"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StudyReport:
-    """A study's results and settings. begun, finding, missing: as in `Report`."""
+class StudyReport(Reported):
+    """A study's results and settings."""
 
     result: StudyResult
-    corpora: Sequence[CorpusRow]
-    encoder: str
-    preset: str
-    command: str
-    begun: str
-    finding: Finding
-    version: str
-    missing: Sequence[str]
 
 
 def study_document(report: StudyReport, cover: Cover) -> Document:
@@ -368,9 +363,7 @@ def study_document(report: StudyReport, cover: Cover) -> Document:
     question_asked = f"Does choosing what a program reads make it better at finding entities in {names}?"
     if result.choosing is None:
         question_asked = f"Is a program with {result.arm} better at finding entities in {names}?"
-    first: list[Part] = [
-        Facts(verdict_facts(question_asked, report.finding, cost_in_words(sum(result.hours.values()))), leading=True)
-    ]
+    first: list[Part] = []
     second: list[Part] = []
     answers = study_answer(result)  # one per question and possibly more; only one if nothing was learnt
     for number, of in enumerate(asked(result)):
@@ -385,14 +378,9 @@ def study_document(report: StudyReport, cover: Cover) -> Document:
         Heading("How sure"),
         *_study_how_sure(result),
         Heading("On what"),
-        *corpora_parts(report.corpora, report.missing),
-        Heading("How to repeat it"),
-        Text(repeated(report.version)),
-        Code(report.command),
+        *_corpora(report.corpora, report.missing),
     ]
-    return Document(
-        title=TITLE, answer=report.finding.what, about=report.begun, cover=cover, first=first, second=second
-    )
+    return _document(report, cover, question_asked, sum(result.hours.values()), first=first, second=second)
 
 
 def _study_compared(report: StudyReport) -> str:

@@ -223,7 +223,7 @@ def show(known: Mapping[tuple[str, int], Line], study: StudyResult | None) -> No
         cells = [*(f"{each:.2f}" for each in f1.values()), f"{f1[CLAIM] - f1[CONTROL]:+z.2f}", tokens, f"{minutes:.0f}"]
         print(f"| {name} | {seed} | {' | '.join(cells)} |")
     if study:
-        print(f"\n{tables.study_markdown(study)}{_by_chance(known, study)}", flush=True)
+        print(f"\n{tables.as_markdown(study)}{_by_chance(known, study)}", flush=True)
     else:
         print("\nNothing can be said yet: lines of a look are lacking.", flush=True)
 
