@@ -1,15 +1,15 @@
-# make app     everything set up, the app opened at http://localhost:8501 with the sample corpora in place
-# make test    set everything up, then check every behaviour once; tests marked `alone` run last, one at a time
-# make test-full   the same and the tests marked `full`; run it before an issue is called resolved
+# make app     install, import the sample corpora, and open the app at http://localhost:8501
+# make test    install, run all checks and tests except those marked `full`; tests marked `alone` run last, in sequence
+# make test-full   make test, with the tests marked `full`; run it before you close an issue
 # make quick   unit tests of the packages that differ from the last commit (tests/lab/touched.py), in under a minute
-# make durations   seconds of the last `make test` by folder and by fixture
-# make bench   the numbers of tests/lab/benchmarks/RESULTS.md
-# make lint    ruff, mypy and the rules of tests/lint
-# make lock    requirements.lock anew; make app and make test install by it where it fits (LOCKED=0: by the ranges alone)
-# make sample   the finished sample that ships, by half an hour of training
-# make pictures  the pictures of empty pages and of the README, of the finished sample in a browser
-# make sbom    sbom.json (CycloneDX) and licenses.txt of what is installed
-# make bundle  the folder winnow-bundle: all packages and the sources, for a machine without a network
+# make durations   print the seconds of the last `make test` by folder and by fixture
+# make bench   measure the numbers of tests/lab/benchmarks/RESULTS.md
+# make lint    run ruff, mypy and the rules of tests/lint
+# make lock    write requirements.lock; make app and make test install from it on the same platform, unless LOCKED=0
+# make sample   make the finished sample in assets/samples; trains for half an hour
+# make pictures  make the screenshots for empty pages and the README from the finished sample, in a browser
+# make sbom    write sbom.json (CycloneDX) and licenses.txt of the installed packages
+# make bundle  make the folder winnow-bundle with all packages and sources, for a machine without a network
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV   := .venv
@@ -18,7 +18,7 @@ export HF_HUB_DISABLE_TELEMETRY = 1
 export DO_NOT_TRACK = 1
 export LOCKED
 
-# Tests write small files and have each put on the disk: in memory, where there is enough of it, that costs nothing.
+# Tests write small files and sync each one. In /dev/shm, if it has enough space, this takes no time.
 SPARE  := $(shell df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 && $$4 > 8000000 { print "/dev/shm" }')
 
 TIMED  := -p tests.lab.durations
@@ -34,7 +34,7 @@ test test-full: export WINNOW_DURATIONS = $(VENV)/durations
 test: LEFT_OUT = and not full
 test-full: LAB = -o norecursedirs=".*"
 
-# mypy runs beside the first part, because it would leave one of two cores idle; its output follows that part.
+# mypy runs during the first part, because alone it would leave one of two cores idle. Its output follows that part.
 test test-full: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -88,7 +88,7 @@ clean:
 $(VENV)/.app: requirements.txt requirements.lock pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python .ci/install requirements.txt
-	nice $(BIN)/python -m core.explore.projection >/dev/null 2>&1 &  # compiles the map's code, so that no map waits for it
+	nice $(BIN)/python -m core.explore.projection >/dev/null 2>&1 &  # compiles the code of the map, so that the first map does not wait for it
 	touch $@
 
 $(VENV)/.dev: requirements-dev.txt requirements-cluster.txt requirements.txt requirements.lock pyproject.toml

@@ -1,8 +1,8 @@
-"""The app's server: Streamlit behind the door (pages/ui/door.py), on this machine's two loopback addresses.
+"""Serve the app: Streamlit behind the door (pages/ui/door.py), on the two loopback addresses of this machine.
 
     python app.py [--port 8501] [--no-browser]
 
-`streamlit run app.py` serves the same application behind the same door, on 127.0.0.1 alone. Its first page is home.py.
+`streamlit run app.py` serves the same app behind the same door, only on 127.0.0.1. Its first page is home.py.
 """
 
 import argparse
@@ -54,19 +54,19 @@ except WinnowError as error:
 
 
 def _warm() -> None:
-    """Import now what the first page would keep its reader waiting for; two imports at once may see half a module."""
+    """Import the modules of the first page, which would delay it; two parallel imports may see a half-loaded module."""
     parts = sorted((ROOT / "pages" / "ui").rglob("*.py"))
     pages = (".".join(part.relative_to(ROOT).with_suffix("").parts) for part in parts)
     for module in ("pandas", "PIL.ImageFile", "pyarrow.dataset", "plotly.tools", *pages):
         importlib.import_module(module)
     _draw()
-    inspect.stack()  # Streamlit asks for it once; it reads the place of every module's file
+    inspect.stack()  # Streamlit calls it once, which reads the path of every module
     gc.collect()
-    gc.freeze()  # no later collection needs to look through all of these modules
+    gc.freeze()  # later collections skip all of these modules
 
 
 def _draw() -> None:
-    """Make a map of three points: Plotly reads its classes, and what each may hold, when a figure first has one."""
+    """Draw a map of three points, because Plotly loads its classes and their schema at the first figure."""
     points, xy = np.arange(3), np.arange(3, dtype=np.float32)
     dots = plot.Dots(x=xy, y=xy, points=points, kinds=points, hovered=points > 0)
     fig = plot.by_class(dots, [1, 1, 1], plot.View())
@@ -76,14 +76,14 @@ def _draw() -> None:
 
 
 def main() -> None:
-    """Bind, say where the app is, open it in the browser, serve until stopped."""
+    """Bind the sockets, print the address, open the browser, and serve until stopped."""
     options = _options()
     _warm()
     sockets, address = _bound(options.port)
     address = _opening(sockets, address)
     print(f"\n  Winnow is at {address}\n", flush=True)
     if door.mode() == "open":
-        print("  WINNOW_DOOR=open: every account of this machine may use it and read what it holds.\n", flush=True)
+        print("  WINNOW_DOOR=open: every account on this machine can use Winnow and read its data.\n", flush=True)
     if not options.no_browser and _has_screen():
         opened = door.unseen(address) if "?key=" in address else address
         threading.Timer(0.5, webbrowser.open, (opened,)).start()
@@ -97,7 +97,7 @@ def main() -> None:
             ws_max_size=megabytes * 1_000_000,
             access_log=False,
             log_level="warning",
-            proxy_headers=False,  # whoever connects would say himself who he is
+            proxy_headers=False,  # clients could forge their address
         )
     ).run(sockets=sockets)
 
@@ -110,41 +110,41 @@ def _options() -> argparse.Namespace:
 
 
 def _bound(port: int) -> tuple[list[socket.socket], str]:
-    """The listening sockets and the address to open.
+    """Return the listening sockets and the address to open.
 
-    A browser takes `localhost` for ::1 where somebody listens there, so that address is bound too; where another
-    account holds it, its page would be shown under our name, and the address is given in numbers.
+    A browser resolves `localhost` to ::1 if a server listens there, so that address is bound too. If another account
+    holds it, `localhost` would show that account's page, so the address is numeric.
     """
     try:
         sockets = [_listening(socket.AF_INET, "127.0.0.1", port)]
     except OSError as error:
         sys.exit(
-            f"127.0.0.1:{port} cannot be used ({error.strerror}{_holder('127.0.0.1', port)}); give another --port."
+            f"127.0.0.1:{port} cannot be used ({error.strerror}{_holder('127.0.0.1', port)}); choose another --port."
         )
     port = sockets[0].getsockname()[1]
     try:
         sockets.append(_listening(socket.AF_INET6, "::1", port))
     except OSError as error:
         if holder := _holder("::1", port):
-            print(f"  [::1]:{port} is not ours ({error.strerror}{holder}), so open the address below, not localhost.")
+            print(f"  [::1]:{port} cannot be used ({error.strerror}{holder}). Open the address below, not localhost.")
             return sockets, f"http://127.0.0.1:{port}"
     return sockets, f"http://localhost:{port}"
 
 
 def _opening(sockets: list[socket.socket], address: str) -> str:
-    """The address that opens the app: with the key in it where the door will ask for one."""
+    """Return the address that opens the app, with the key if the door asks for one."""
     if door.mode() == "open":
         return address
     if door.mode() == "user":
         ConnectionLimit.sees_owners = all(sees_owner(bound.getsockname()[:2]) for bound in sockets)
         if ConnectionLimit.sees_owners:
             return address
-        print("\n  This system does not show who connects, so the address below has your key in it: show it to nobody.")
+        print("\n  This system does not show who connects, so the address below contains your key. Keep it secret.")
     return f"{address}/?key={door.key()}"
 
 
 def _listening(family: socket.AddressFamily, host: str, port: int) -> socket.socket:
-    # asyncio sends at once (TCP_NODELAY) where a socket says that it is TCP: else a page's files wait 40 ms each.
+    # With an explicit TCP protocol, asyncio sets TCP_NODELAY. Without it, each file of a page waits 40 ms.
     bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -159,7 +159,7 @@ def _listening(family: socket.AddressFamily, host: str, port: int) -> socket.soc
 
 
 def _holder(host: str, port: int) -> str:
-    """Account that listens there, for a sentence; nothing where nobody does or the system does not tell."""
+    """Return ", held by" and the account that listens there; "" if none does or the system does not show it."""
     account = account_listening((host, port))
     if account is None:
         return ""
@@ -170,7 +170,7 @@ def _holder(host: str, port: int) -> str:
 
 
 def _has_screen() -> bool:
-    """Whether a browser would open in a window, not as text in this terminal."""
+    """Return True if a browser can open in a window; without a display it would open in this terminal."""
     named = any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"))
     return sys.platform == "darwin" or named
 

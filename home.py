@@ -1,4 +1,4 @@
-"""Home: the road from texts to the report, what runs and what ran."""
+"""Home: the steps from texts to the report, running runs and finished runs."""
 
 import streamlit as st
 
@@ -36,7 +36,7 @@ def main() -> None:
             run_list(listed)
             page_link(RUNS, label="All runs: names, tags, notes, compare, remove", icon=":material/table_rows:")
         else:
-            st.caption("Nothing has run yet. What runs shows up here, also after this window was closed.")
+            st.caption("No runs yet. Runs are listed here, and continue if you close this window.")
         _machine()
         measure()
 
@@ -45,9 +45,9 @@ def _samples() -> None:
     with st.container(border=True):
         st.markdown("**Try it on a sample.** Small invented corpora, ready to score in one click.")
         sample_buttons("home", SELECTION)
-        st.caption("Or open the legal sample with finished results, from texts to report, in a separate project.")
-        if pressed("See a finished one", "home.finished", icon=":material/done_all:"):
-            with st.spinner("Opening it"):
+        st.caption("Or open the legal sample with finished results, in a separate project.")
+        if pressed("Open the finished sample", "home.finished", icon=":material/done_all:"):
+            with st.spinner("Opening the finished sample"):
                 open_project(projects.open_finished_sample())
     if not (corpora.listed() or runs.own()):
         picture("home")
@@ -65,7 +65,7 @@ def _machine() -> None:
 
 
 def _card() -> str:
-    """The card that training takes and what is free on it."""
+    """Return the name and free memory of the GPU that trainings use."""
     card, n = machine.card(), machine.n_cards()
     if card is None:
         return "no GPU"

@@ -1,12 +1,12 @@
-// Who presses a control by key keeps the place where that control vanishes: a browser would begin at the page's top
-// again. Focus goes to the next control behind it, in the smallest box around it that is still there and has one; on
-// another page that the press led to, to the heading: a control in its place there has nothing to do with it.
+// Keep the keyboard focus near a control that disappears after it was pressed. A browser would restart at the top of the
+// page. Focus moves to the next control in the smallest remaining box around the old one. If the press opened another
+// page, focus moves to its heading, because controls in the same place there are unrelated.
 const CONTROLS = "button:not(:disabled), a[href], input:not(:disabled), textarea:not(:disabled), summary";
-const SETTLES = 100; // ms in which what was drawn anew stands there
+const SETTLES = 100; // ms until redrawn elements are in place
 const SEEN = { opacityProperty: true, visibilityProperty: true };
 
-let boxes = []; // what has focus and what it lies in, outwards, each with its place among its siblings
-let page = ""; // whose they are
+let boxes = []; // the focused element and its ancestors, each with its index among its siblings
+let page = ""; // path of the page that they belong to
 let byKey = false;
 
 export default function () {
@@ -21,13 +21,13 @@ export default function () {
   };
   const lost = () => byKey && boxes.length && !boxes[0].box.isConnected && document.activeElement === document.body;
   const reached = (control) => control.tabIndex >= 0 && control.checkVisibility(SEEN);
-  const mend = () => {
+  const refocus = () => {
     if (!lost()) return;
     if (location.pathname !== page) {
       const heading = document.querySelector("h1");
-      if (!heading) return; // not drawn yet: when it is, this is asked again
+      if (!heading) return; // not drawn yet; the observer calls again when it is
       heading.tabIndex = -1;
-      heading.style.outline = "none"; // nothing that could be pressed
+      heading.style.outline = "none"; // a heading is no control
       return heading.focus({ preventScroll: true });
     }
     for (let i = boxes.findIndex(({ box }) => box.isConnected); i > 0 && i < boxes.length; i++) {
@@ -40,7 +40,7 @@ export default function () {
   const look = () => {
     if (!lost()) return;
     clearTimeout(timer);
-    timer = setTimeout(mend, SETTLES);
+    timer = setTimeout(refocus, SETTLES);
   };
   const drawn = new MutationObserver(look);
   const key = () => (byKey = true);
@@ -50,7 +50,7 @@ export default function () {
   document.addEventListener("keydown", key, true);
   document.addEventListener("pointerdown", pointer, true);
   drawn.observe(document.body, { childList: true, subtree: true });
-  look(); // Streamlit may have begun this anew just when it went
+  look(); // Streamlit may have restarted this script when the control disappeared
   return () => {
     clearTimeout(timer);
     drawn.disconnect();

@@ -1,5 +1,5 @@
-// A browser gives the files of a dropped folder without the folders that they lie in. Streamlit's drop area knows these
-// (`relativePath`), but sends a file by its bare name unless `webkitRelativePath` has more: here it has.
+// Send the files of a dropped folder with their paths. Browsers leave `webkitRelativePath` empty for dropped files.
+// Streamlit's drop area sets `relativePath`, but sends only the file name unless `webkitRelativePath` has the path.
 export default function () {
   const bare = Object.getOwnPropertyDescriptor(File.prototype, "webkitRelativePath");
   if (bare.get.name === "withFolders") return;

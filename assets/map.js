@@ -1,5 +1,5 @@
-// Two things that the map's page cannot learn from Streamlit: which part is looked at, so that a redrawn map
-// stays there, and which point was clicked while the mouse draws lassos.
+// Report two things that Streamlit does not: the visible range, so that a redrawn map keeps it, and clicks on points
+// while the mouse draws lassos.
 export default function ({ data, setStateValue, setTriggerValue }) {
   let plot = null;
   let sent = "";

@@ -1,5 +1,5 @@
-// Streamlit keeps a chosen theme for the page alone on which it was chosen, and draws charts anew with the script's
-// next run only. Here a theme is chosen for all pages, and the script runs.
+// Apply a chosen theme to all pages and rerun the script. Streamlit stores a theme only for the page on which it was
+// chosen, and redraws charts only at the next run of the script.
 export default function ({ setTriggerValue }) {
   const chosen = (event) => {
     const item = event.target.closest?.('[data-testid^="stMainMenuItem-theme-"]');

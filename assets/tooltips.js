@@ -1,6 +1,6 @@
-// Tooltips of a chart's points. Their text comes after the chart, which it would keep waiting, and is shown as text
-// alone, whatever stands in it.
-const ends = new WeakMap(); // Streamlit calls again for new data and ends only the last
+// Tooltips of a chart's points. Their text is loaded after the chart, so that the chart need not wait for it. It is set
+// as text, never as HTML.
+const ends = new WeakMap(); // Streamlit calls this function again for new data, and cleans up only after the last call
 
 export default function ({ data, parentElement }) {
   ends.get(parentElement)?.();
@@ -14,7 +14,7 @@ export default function ({ data, parentElement }) {
 
   const hide = () => tip.remove();
   const show = ({ event, points: [{ customdata, fullData }] }) => {
-    // Plotly waits before it speaks of a point: the mouse may be gone by then, and nothing would speak of that again.
+    // Plotly delays its hover event. If the mouse has left by then, no unhover event would hide the tooltip.
     if (!line.has(customdata) || !plot.matches(":hover")) return hide();
     const colour = fullData.marker.color;
     tip.textContent = line.get(customdata);
@@ -45,7 +45,7 @@ export default function ({ data, parentElement }) {
     unbind();
   };
 
-  document.addEventListener("pointerover", bind); // a chart that is drawn anew is another element
+  document.addEventListener("pointerover", bind); // a redrawn chart is a new element
   bind();
   ends.set(parentElement, end);
   return end;

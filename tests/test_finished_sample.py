@@ -119,7 +119,7 @@ def test_home_says_what_is_wrong_with_it(home: Path, tmp_path: Path, monkeypatch
     with pytest.raises(ProjectError), half.open("rb") as file:
         unpack.name_in(file, half.name)
     app = opened("home.py")
-    next(button for button in app.button if button.label == "See a finished one").click().run()
+    next(button for button in app.button if button.label == "Open the finished sample").click().run()
     assert not app.exception
     assert "is damaged or no zip" in app.error[0].value
     assert len(projects.listed()) == 1

@@ -1,1 +1,1 @@
-"""Rules about the text of the sources and of the documents: `python -m tests.lint`."""
+"""Rules about the text of source files and documents: `python -m tests.lint`."""

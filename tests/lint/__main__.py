@@ -1,4 +1,4 @@
-"""Check all rules about the text of the sources: `python -m tests.lint`. Exits 1 if one is broken.
+"""Check all rules about the text of source files and documents: `python -m tests.lint`. Exits 1 if one is broken.
 
 It prints `file:line: rule: what to do` for each finding.
 """

@@ -1,4 +1,4 @@
-"""Rules that hold a promise of the app by how its code is written."""
+"""Rules about code that keep promises of the app."""
 
 import ast
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ def grid(repository: Repository) -> Iterator[Finding]:
 
 
 def raw_html(repository: Repository) -> Iterator[Finding]:
-    """No page draws HTML as it comes."""
+    """No page draws raw HTML."""
     for source in repository.under(*APP):
         for number, line in enumerate(source.text.splitlines(), 1):
             if "unsafe_allow" in line:
@@ -37,7 +37,7 @@ def raw_html(repository: Repository) -> Iterator[Finding]:
 
 
 def links(repository: Repository) -> Iterator[Finding]:
-    """Links keep the project in their address."""
+    """Links keep the project in their URL."""
     for source in repository.under(*APP):
         for call in source.calls:
             if source.path != "pages/ui/project.py" and _method(call) in ("page_link", "switch_page"):
@@ -45,7 +45,7 @@ def links(repository: Repository) -> Iterator[Finding]:
 
 
 def downloads(repository: Repository) -> Iterator[Finding]:
-    """A download is made in the project that offered it, and the audit log notes it."""
+    """A download is created in the project that offered it, and is logged in the audit log."""
     for source in repository.under(*APP):
         for call in source.calls:
             if _method(call) == "download_button":
@@ -63,7 +63,7 @@ def downloads(repository: Repository) -> Iterator[Finding]:
 
 
 def copies(repository: Repository) -> Iterator[Finding]:
-    """A command writes files out by `deliver`, which notes it in the audit log."""
+    """Commands write files with `deliver`, which logs them in the audit log."""
     for source in repository.under("core"):
         if not source.path.rpartition("/")[2].startswith("cli") and not source.path.startswith("core/cli/"):
             continue
@@ -77,7 +77,7 @@ def copies(repository: Repository) -> Iterator[Finding]:
 
 
 def commands(repository: Repository) -> Iterator[Finding]:
-    """A command is drawn by the function that waits until it is opened: colouring it loads 1.5 MB of script."""
+    """Commands are drawn only when they are opened, because syntax highlighting loads 1.5 MB of script."""
     for source in repository.under(*APP):
         for call in source.calls if source.path != "pages/ui/widgets.py" else ():
             if ast.unparse(call.func) == "st.code" and any("command" in ast.unparse(word) for word in call.args):
@@ -85,7 +85,7 @@ def commands(repository: Repository) -> Iterator[Finding]:
 
 
 def printing(repository: Repository) -> Iterator[Finding]:
-    """Commands print by `echo` and `echo_json` alone, which take control characters out."""
+    """Commands print only with `echo` and `echo_json`, which remove control characters."""
     for source in repository.under("core"):
         if not ("/cli" in source.path or source.path == "core/__main__.py"):
             continue
@@ -101,7 +101,7 @@ def printing(repository: Repository) -> Iterator[Finding]:
 
 
 def artifacts(repository: Repository) -> Iterator[Finding]:
-    """Views, figures, and commands do not know the files of a run: they ask its result."""
+    """Views, figures, and commands do not read the files of a run, but its result."""
     for source in repository.under("core"):
         name = source.path.rpartition("/")[2].removesuffix(".py")
         if name.partition("_")[0] not in ("view", "plot", "words", "cli") or source.path.startswith("core/cli/"):
@@ -112,7 +112,7 @@ def artifacts(repository: Repository) -> Iterator[Finding]:
 
 
 def buttons(repository: Repository) -> Iterator[Finding]:
-    """A walk in the browser presses every button, found by its key."""
+    """A browser test presses every button, found by its key."""
     there = set()
     for source in repository.under(*APP):
         for call in source.calls:
@@ -128,7 +128,7 @@ def buttons(repository: Repository) -> Iterator[Finding]:
 
 
 def presses(repository: Repository) -> Iterator[Finding]:
-    """No page acts on what a button returns: a rerun before the page is drawn would lose the press."""
+    """No page uses the return value of a button, because a rerun before the page is drawn would lose the press."""
     for source in repository.under(*APP):
         alone = {node.value for node in source.nodes if isinstance(node, ast.Expr)}
         for call in source.calls:
@@ -150,7 +150,7 @@ def _keys(call: ast.Call) -> list[ast.expr] | None:
 
 
 def _pattern(key: ast.expr) -> str:
-    """A key with `*` for each part that is only known at run time; empty if nothing of it is written."""
+    """Return the key with `*` for each part known only at run time; "" if no part is literal."""
     parts = key.values if isinstance(key, ast.JoinedStr) else [key]
     written = [str(part.value) if isinstance(part, ast.Constant) else "*" for part in parts]
     return "" if written == ["*"] else "".join(written)

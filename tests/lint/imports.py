@@ -60,7 +60,7 @@ MAY_IMPORT = {
     "__main__": {"cli"},
 }
 SLOW = {"torch", "transformers", "accelerate", "sklearn", "umap", "ray", "gensim"}  # seconds to import
-LIGHT = {"numpy", "core", "__future__", *sys.stdlib_module_names}  # enough for the generator of the samples
+LIGHT = {"numpy", "core", "__future__", *sys.stdlib_module_names}  # allowed in core/samples
 
 
 def layers(repository: Repository) -> Iterator[Finding]:
@@ -89,7 +89,7 @@ def third_party(repository: Repository) -> Iterator[Finding]:
 
 
 def circles(repository: Repository) -> Iterator[Finding]:
-    """No module imports itself by way of others. Imports in functions count, those for types alone do not."""
+    """Imports form no circle. Imports in functions count, imports only for types do not."""
     sources = {_module(source.path): source for source in repository.under("core", "pages")}
     graph = {name: source.modules(sources) - {name} for name, source in sources.items()}
     left = dict(graph)
@@ -98,7 +98,7 @@ def circles(repository: Repository) -> Iterator[Finding]:
             del left[name]
     for name in sorted(left):
         if _reaches(left, name):
-            yield Finding(sources[name].path, 1, "take part in no circle of imports")
+            yield Finding(sources[name].path, 1, "break the circle of imports")
 
 
 def _reaches(graph: Mapping[str, set[str]], name: str) -> bool:
@@ -135,7 +135,7 @@ def light_pages(repository: Repository) -> Iterator[Finding]:
 
 
 def regular_expressions(repository: Repository) -> Iterator[Finding]:
-    """`re` keeps its name, so that tests/test_spite.py finds every expression."""
+    """`re` is imported under its own name, so that tests/test_spite.py finds every regular expression."""
     for source in repository.sources:
         for name, line in source.imports:
             if name == "regex" or (name == "re" and "\nimport re\n" not in f"\n{source.text}"):

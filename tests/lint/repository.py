@@ -1,4 +1,4 @@
-"""The files that the rules read. Each source file is parsed once, whatever the number of rules."""
+"""Files that the rules read. Each source file is parsed once for all rules."""
 
 import ast
 from collections.abc import Container, Iterator
@@ -51,8 +51,8 @@ class Source:
         return found
 
     def modules(self, known: Container[str]) -> set[str]:
-        """Return which modules of `known` this file imports, for more than types; a package only if one of its own names
-        is imported."""
+        """Return the modules of `known` that this file imports at run time; a package only if one of its own names is
+        imported."""
         found = set[str]()
         types = {
             id(inner)
@@ -67,7 +67,7 @@ class Source:
 
     @cached_property
     def loaded(self) -> list[tuple[str, int]]:
-        """(dotted name, line) of what an import of this file loads: imports outside functions and type checks."""
+        """(dotted name, line) of each import that runs when this file is imported: outside functions and type checks."""
         found, ahead = list[tuple[str, int]](), list[ast.stmt](self.tree.body)
         while ahead:
             node = ahead.pop()
@@ -100,14 +100,14 @@ class Repository:
         return [Source(self.root, path) for path in (*files, *TOP_FILES) if (self.root / path).exists()]
 
     def under(self, *tops: str) -> Iterator[Source]:
-        """Sources in these folders, or with these names."""
+        """Yield the sources in these folders or with these paths."""
         for source in self.sources:
             if any(source.path == top or source.path.startswith(f"{top}/") for top in tops):
                 yield source
 
     @cached_property
     def documents(self) -> list[str]:
-        """Markdown files: those of the root and all of `core` and `tests`."""
+        """Paths of the Markdown files in the root, `core` and `tests`."""
         tops = sorted(path.name for path in self.root.glob("*.md"))
         return [*tops, *self._below("core", "md"), *self._below("tests", "md")]
 
