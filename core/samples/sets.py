@@ -53,9 +53,9 @@ SETS: dict[Name, Plan] = {
         task=("supply", "loan", "general"),
         inside=("general", "supply", "loan", "lease", "employment", "licence", "shares", "settlement", "services"),
         outside=("cooking", "sports", "travel", "film", "garden", "town", "hard"),
-        bias="AMOUNT and DATE are given away by their names. PARTY and GUARANTOR share one stock of names, and only "
-        "the context tells them apart; LAW is a state that is also named, unlabelled, as a place. Some clauses "
-        '("Box 4 of the order form states: ...") take an AMOUNT, DATE, LAW or PARTY alike, so only the name tells.',
+        bias="The names of AMOUNT and DATE reveal their type. PARTY and GUARANTOR have the same names, so only the "
+        "context distinguishes them. LAW is a state that also occurs, unlabelled, as a place. Some clauses "
+        '("Box 4 of the order form states: ...") fit an AMOUNT, DATE, LAW or PARTY, so only the name shows the type.',
     ),
     "medical": Plan(
         title="Clinic notes",
@@ -66,9 +66,9 @@ SETS: dict[Name, Plan] = {
             *("oncology", "psychiatry", "surgery", "respiratory"),
         ),
         outside=("software", "astronomy", "music", "engines", "school", "wildlife", "hard"),
-        bias="DRUG is given away by its name (-ine, -mab, -pril, -olol), DOSE too. Made-up eponyms (Harlow, Quist) "
-        'are a TEST in some sentences and a PROBLEM in others, and only the context tells. Some notes ("Family '
-        'asked again about ...") take a DRUG, PROBLEM or TEST alike, so only the name tells.',
+        bias="The names of DRUG (-ine, -mab, -pril, -olol) and DOSE reveal their type. Invented eponyms (Harlow, "
+        "Quist) are a TEST in some sentences and a PROBLEM in others, so only the context shows the type. Some notes "
+        '("Family asked again about ...") fit a DRUG, PROBLEM or TEST, so only the name shows the type.',
     ),
 }
 
@@ -209,7 +209,7 @@ def _conll(line: Line) -> str:
 def _write(file: Path, text: str) -> None:
     data = text.encode()
     if file.suffix == ".gz":
-        # No name, no time: gzip would write both, and the bytes would differ from build to build.
+        # Without name and time, which gzip would write, the bytes are the same in every build.
         packed = io.BytesIO()
         with gzip.GzipFile(filename="", mode="wb", fileobj=packed, mtime=0) as stream:
             stream.write(data)
@@ -222,19 +222,20 @@ def _about(plan: Plan) -> str:
     leaks = [f"{n} {split}" for split, n in N_LEAK_EXACT.items()], [f"{n} {split}" for split, n in N_LEAK_NEAR.items()]
     return f"""# {plan.title}
 
-{plan.description} All sentences were made by `core/samples/sets.py`; names are invented, and no dose is advice.
+{plan.description} `core/samples/sets.py` generated all sentences. Names are invented, and doses are no advice.
 
 Task corpus (T_C): {", ".join(dict.fromkeys(plan.task))}. It holds every train and dev sentence, and no test sentence.
 Domain corpus (D_C): {", ".join(dict.fromkeys(plan.inside))}; off-domain, a third: \
-{", ".join(plan.outside)} ("hard" sounds close).
+{", ".join(plan.outside)} ("hard" resembles the domain).
 
 `truth.jsonl.gz` has one object for each line of D_C:
 - `row` (from 0), `domain` ("in" or "off"), `topic`, `template` (the grammar's rule and alternative)
-- `copy_of`: the row whose copy this is ({exact} exact, {near} near), or null
+- `copy_of`: the row of which this is a duplicate ({exact} exact, {near} near), or null
 - `leak_of`: [split, sentence from 0] of the labelled sentence that leaked ({", ".join(leaks[0])} exact; \
 {", ".join(leaks[1])} near), or null
-- `kind`: "exact" (the same words; case and marks may differ) or "near" (5-gram Jaccard of at least 0.8; for fewer \
-than 10 tokens, edit similarity of at least 0.9), and `change`: what was changed
+- `kind`: "exact" (the same words; case and punctuation may differ) or "near" (5-gram Jaccard of at least 0.8; for \
+fewer than 10 tokens, edit similarity of at least 0.9)
+- `change`: what was changed
 
 Planted bias: {plan.bias}
 """
