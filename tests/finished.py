@@ -37,8 +37,7 @@ from core.stats.pooled import Estimate
 from core.stats.scoring import evaluate
 from core.tagging import evaluations
 from core.tagging.calibrate import CalibrateResult
-from core.tagging.evaluations import FinetuneResult, OverSeeds, SeedOutcome, SplitScores
-from core.tagging.scores import all_seeds
+from core.tagging.evaluations import FinetuneResult, OverSeeds, SeedOutcome, SplitScores, all_seeds
 from core.text.sentence import Entity, Prediction, Sentence, sentence_id
 from core.training.saved_models import Perplexity, PretrainResult
 

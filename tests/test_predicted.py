@@ -12,12 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.corpora.readers import ReadReport
 from core.importing import view as corpora
 from core.projects import runs
 from core.projects.home import library
 from core.runs.context import RunContext
 from core.runs.run import Run
-from core.tagging import predicted, predictions
+from core.tagging import predictions, view
 from core.tagging.predictions import PredictResult
 from core.text.sentence import Entity, Sentence
 from core.text.source import Places, Source
@@ -89,7 +90,7 @@ def test_every_entity_is_at_its_place_in_the_files_own_text(
 ) -> None:
     path = tmp_path / name
     texts = write(path)
-    sentences = list(predicted.found(predict(home, path).id, str(path)))
+    sentences = list(view.found_sentences(predict(home, path).id, str(path)))
     assert [sentence.text for sentence in sentences] == texts
     for sentence, names in zip(sentences, NAMES, strict=True):
         assert sentence.file == name
@@ -105,12 +106,12 @@ def test_plain_text_counts_the_characters_of_the_whole_file_too(home: Path, tmp_
     plain(path)
     content = path.read_bytes().decode()
     run = predict(home, path)
-    found = [entity for sentence in predicted.found(run.id, str(path)) for entity in sentence.entities]
+    found = [entity for sentence in view.found_sentences(run.id, str(path)) for entity in sentence.entities]
     assert [content[entity.file_start : entity.file_end] for entity in found] == [*chain(*NAMES)]
     # The corpus knows its import, so its name will do as long as the file is there.
-    assert list(predicted.found(run.id)) == list(predicted.found(run.id, str(path)))
+    assert list(view.found_sentences(run.id)) == list(view.found_sentences(run.id, str(path)))
     path.write_text("Something else.\n", encoding="utf-8")  # the file is gone: places in the cleaned text are left
-    first, _ = predicted.found(run.id, str(path))
+    first, _ = view.found_sentences(run.id, str(path))
     assert (first.text, first.line) == (clean(LINES[0]), None)
     assert [first.text[each.start : each.end] for each in first.entities] == NAMES[0]
 
@@ -120,7 +121,7 @@ def test_entities_of_a_document_have_a_page(home: Path, tmp_path: Path) -> None:
     path = tmp_path / "a.pdf"
     path.write_bytes(documents.pdf(pages))
     run = predict(home, path)
-    predicted.write(run.id, tmp_path / "found.csv", str(path))
+    view.write_found(run.id, tmp_path / "found.csv", str(path))
     with (tmp_path / "found.csv").open(encoding="utf-8-sig", newline="") as file:
         rows = list(csv.DictReader(file))
     assert [(row["file"], row["page"], row["text"]) for row in rows] == [
@@ -136,8 +137,8 @@ def test_a_damaged_token_costs_itself_or_its_sentence_and_is_counted(home: Path,
     path.write_text("".join(json.dumps({"tokens": row, "ner_tags": ["O"] * len(row)}) + "\n" for row in rows))
     result = corpora.import_result(runs.execute("add", {"path": str(path)}).id)
     assert (result.kept, result.repaired, result.rejected) == (3, 1, 1)
-    report = predicted.ReadReport()
-    found = list(predicted.found(predict(home, path).id, str(path), report))
+    report = ReadReport()
+    found = list(view.found_sentences(predict(home, path).id, str(path), report))
     assert report.rejected == 1
     assert [(each.line, [entity.text for entity in each.entities]) for each in found] == [
         (1, ["Mara Lind"]),

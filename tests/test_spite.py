@@ -13,7 +13,7 @@ from operator import or_
 import pyarrow as pa
 import pytest
 
-from core.bias.splits import _named_as_part
+from core.bias.rebuild import _named_as_part
 from core.corpora.columns import matches
 from core.corpora.corpus import Corpus
 from core.corpora.split import split
@@ -161,7 +161,7 @@ def searched(text: str) -> None:
 # Functions that put an expression together at run time, by file.
 PUT_TOGETHER = {
     "core/text/words.py": lambda text: nfc("\u0301" * 1000 + text + "\u0301\u0316" * 1000),
-    "core/bias/splits.py": named_as_part,
+    "core/bias/rebuild.py": named_as_part,
     "core/corpora/columns.py": searched,
 }
 

@@ -21,8 +21,7 @@ from core.runs.store import RunStore, is_run_id
 from core.stats.scoring import evaluate
 from core.tagging import evaluations
 from core.tagging.config import FinetuneConfig
-from core.tagging.evaluations import FinetuneResult, SplitScores
-from core.tagging.scores import all_seeds
+from core.tagging.evaluations import FinetuneResult, SplitScores, all_seeds
 from core.text.sentence import Prediction, Sentence
 from core.training.saved_models import PretrainResult
 from tests.finished import TIMED, pretrained, seed_outcome, split_scores

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from core.bias import view
-from core.bias.frontier import averages
+from core.bias.robustness import averages
 from core.cli.options import CORPUS, FILE, config_options, given, several
 from core.cli.terminal import artifact, echo, finish, json_option, progress, report
 from core.errors import ConfigError

@@ -5,7 +5,8 @@ is left out: its span classifier is another model, and its released code trains 
 MINER). Only training data is rebuilt, never a split that taggers are tested on (SOURCES.md, Rebuilding).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Literal, Self, get_args
@@ -13,9 +14,8 @@ from typing import Literal, Self, get_args
 from pydantic import field_validator
 
 from core.bias import pools
-from core.bias.augment import by_tokenizer, dataaug
 from core.bias.pools import Pools, Thresholds, base_and, find_pools, ladder, low_share
-from core.bias.replacements import highc2low, low2high, random2high, random2low, redundant2low
+from core.bias.replacements import by_tokenizer, dataaug, highc2low, low2high, random2high, random2low, redundant2low
 from core.bias.result import (
     BINS,
     EDITS,
@@ -27,19 +27,22 @@ from core.bias.result import (
     write_sentences,
 )
 from core.bias.robustness import Perturbation
-from core.bias.splits import TESTING
 from core.bias.training_sentences import Measures, Rebuilt, Training, key_of, measures
 from core.config import Config, option, unusual
 from core.corpora.corpus import Corpus
+from core.corpora.library import Library
 from core.errors import ConfigError, CorpusError, Unfinished
 from core.kind import Job, Kind
 from core.models.fingerprint import fingerprint
 from core.models.hub import load_tokenizer
 from core.runs.store import RunStore
 from core.shown import count
-from core.tagging.scores import labelled
+from core.tagging.evaluations import labelled
 from core.text.sentence import Sentence
 
+TESTING = ("finetune", "experiment", "assist", "evaluate")  # kinds of runs that have a test split
+HELD_OUT = ("dev", "test", "also_test", "holdout")  # inputs of a run that no training set may be made from
+_OTHER_PARTS = ("dev", "devel", "valid", "validation", "val", "test")  # of a corpus whose name says train
 Method = Literal["random2low", "highc2low", "redundant2low", "random2high", "low2high", "low-share", "dataaug"]
 METHODS: Mapping[str, Callable[[Training, Sequence[Pools], float, int], Rebuilt]] = {
     "random2low": random2low,
@@ -367,6 +370,63 @@ def preview(
         drawn=outcome.measured,
         empty=empty,
     )
+
+
+def splits_of(train: Corpus, roles: Mapping[str, str], library: Library, store: RunStore) -> tuple[list[str], str]:
+    """Return the fingerprints of the held-out splits that go with `train`, and the source of this in words.
+
+    Sources are, in order: the splits of runs that trained on it or on its origin; the dev and test sets given on the
+    page Corpora, if it is the training set there or made from that; corpora of its name with dev or test in place of
+    train. The first source that names any counts. `([], "")` if none does.
+    """
+    here = {corpus.fingerprint: corpus for corpus in library.list() if corpus.labelled}
+    family = {corpus.fingerprint: corpus for corpus in _family(train, here)}
+    evidence = {
+        "held out in its own trainings": _of_runs(set(family), store),
+        "given as dev and test sets, on the page Corpora": [
+            roles[role] for role in ("dev", "test") if role in roles and roles.get("train") in family
+        ],
+        "found by their names": [
+            other for other in here for corpus in family.values() if _named_as_part(corpus, here[other])
+        ],
+    }
+    for source, fingerprints in evidence.items():
+        if kept := [other for other in dict.fromkeys(fingerprints) if other in here and other not in family]:
+            return kept, source
+    return [], ""
+
+
+def _family(train: Corpus, here: Mapping[str, Corpus]) -> Iterator[Corpus]:
+    """Yield `train`, the corpus that it was made from, and so on."""
+    corpus: Corpus | None = train
+    seen: set[str] = set()
+    while corpus and corpus.fingerprint not in seen:
+        yield corpus
+        seen.add(corpus.fingerprint)
+        corpus = here.get(corpus.parent)
+
+
+def _of_runs(trained_on: set[str], store: RunStore) -> list[str]:
+    """Return the held-out splits of every training on these. A rebuild's own list is a choice, not evidence."""
+    runs = [run.manifest.inputs for run in store.list(*TESTING)]
+    return [
+        fingerprint
+        for inputs in runs
+        if inputs.get("train") in trained_on
+        for name, fingerprint in inputs.items()
+        if name.partition(".")[0] in HELD_OUT
+    ]
+
+
+def _named_as_part(train: Corpus, other: Corpus) -> bool:
+    """Return True if `other` has a name of `train` with another part in place of train: news-train, news-dev."""
+    parts = "|".join(_OTHER_PARTS)
+    patterns = [
+        re.sub(r"(?<![a-z])train(?:ing)?(?![a-z])", f"(?:{parts})", re.escape(name.lower()))
+        for name in {train.name, *train.names}
+        if re.search(r"(?<![a-z])train(?:ing)?(?![a-z])", name.lower())
+    ]
+    return any(re.fullmatch(pattern, name.lower()) for pattern in patterns for name in (other.name, *other.names))
 
 
 KIND = Kind(

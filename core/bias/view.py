@@ -11,15 +11,12 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from core.bias import frontier as frontiers
-from core.bias import rebuild, result, reviews, splits
-from core.bias.frontier import FrontierRow
-from core.bias.names import read_names
+from core.bias import rebuild, result
 from core.bias.plot import CeimPanel, TaggerPoint, best_of_both, ceim_bars
-from core.bias.result import BAND, Diff, DifficultyResult, Mention, RebuildResult, RobustnessResult
-from core.bias.reviews import Action, Reviews
-from core.bias.robustness import FINDERS
-from core.bias.training_sentences import Training, measures
+from core.bias.result import BAND, Action, Diff, DifficultyResult, Mention, RebuildResult, Reviews, RobustnessResult
+from core.bias.robustness import FINDERS, FrontierRow, known_train
+from core.bias.robustness import frontier as frontier_of
+from core.bias.training_sentences import Training, measures, read_names
 from core.corpora.corpus import Corpus
 from core.corpora.writers import harmless, write_conll
 from core.errors import ConfigError
@@ -31,7 +28,7 @@ from core.results import FloatArray, IntArray
 from core.runs import journal
 from core.runs.result import read
 from core.shown import count
-from core.tagging.scores import labelled
+from core.tagging.evaluations import labelled
 
 FEW = 20  # mentions of a type; with fewer its means are too uncertain
 MOST_DRAWN = 10_000  # points of the scatter plot
@@ -214,7 +211,7 @@ def suspicious(run_id: str) -> IntArray:
 
 def read_reviews(run_id: str) -> Reviews:
     """Return the reviews of this run's labels."""
-    return reviews.read(store().get(run_id).path)
+    return result.read_reviews(store().get(run_id).path)
 
 
 def review(run_id: str, number: int, action: Action, type: str = "", *, seen: float | None = None) -> None:
@@ -230,7 +227,7 @@ def review(run_id: str, number: int, action: Action, type: str = "", *, seen: fl
         raise ConfigError(f"review: {type!r} is not another type of {difficulty.corpus.name}; choose one that it has.")
     with journal.changing(home()):
         journal.refuse_overtaken(read_reviews(run_id).latest.get(number), seen, "The label")
-        reviews.append(store().get(run_id).path, action, number, type)
+        result.append_review(store().get(run_id).path, action, number, type)
 
 
 def undo_review(run_id: str, seen: float | None = None) -> None:
@@ -241,14 +238,14 @@ def undo_review(run_id: str, seen: float | None = None) -> None:
     with journal.changing(home()):
         if history := read_reviews(run_id).history:
             journal.refuse_overtaken(history[-1], seen, "The last review")
-            reviews.append(store().get(run_id).path, "undo")
+            result.append_review(store().get(run_id).path, "undo")
 
 
 @exporting
 def export_corrected(run_id: str, path: Path) -> int:
     """Write the corpus with the reviewed labels as CoNLL (IOB2); return the number of sentences."""
     difficulty = measured(run_id)
-    return write_conll(reviews.corrected(difficulty.corpus, difficulty.mentions, read_reviews(run_id).changes), path)
+    return write_conll(result.corrected(difficulty.corpus, difficulty.mentions, read_reviews(run_id).changes), path)
 
 
 def seal_corrected(run_id: str) -> Corpus:
@@ -257,7 +254,7 @@ def seal_corrected(run_id: str) -> Corpus:
     changes = read_reviews(run_id).changes
     name = f"{difficulty.corpus.name}, {len(changes)} label{'s' if len(changes) != 1 else ''} corrected"
     origin = {"run": run_id, "from": difficulty.corpus.fingerprint, "changed": len(changes)}
-    rows = reviews.corrected(difficulty.corpus, difficulty.mentions, changes)
+    rows = result.corrected(difficulty.corpus, difficulty.mentions, changes)
     return library().seal(rows, name=name, origin=origin, labelled=True)
 
 
@@ -299,8 +296,8 @@ def _training(train: str, run_id: str, holdout: tuple[str, ...]) -> Training:
 
 
 def splits_of(train: str) -> tuple[list[str], str]:
-    """Return the dev and test sets that belong to a training corpus, and the source of this (`bias.splits`)."""
-    return splits.of(library().find(train), roles(), library(), store())
+    """Return the dev and test sets that belong to a training corpus, and the source of this (`rebuild.splits_of`)."""
+    return rebuild.splits_of(library().find(train), roles(), library(), store())
 
 
 def rebuild_result(run_id: str) -> RebuildResult:
@@ -380,7 +377,7 @@ def tested_alike() -> list[TestedAlike]:
 
 def frontier(runs: Sequence[str], train: str = "") -> list[FrontierRow]:
     """Return rows of finished `finetune` runs on the unchanged and the robustness test sets. Errors: RunError."""
-    return frontiers.frontier([store().get(run) for run in runs], library(), train)
+    return frontier_of([store().get(run) for run in runs], library(), train)
 
 
 def standings(run_ids: Sequence[str]) -> list[FrontierRow]:
@@ -391,7 +388,7 @@ def standings(run_ids: Sequence[str]) -> list[FrontierRow]:
     """
     tests = tuple(store().get(run_ids[0]).manifest.config["test"])
     alike = next((group.runs for group in tested_alike() if group.tests == tests), run_ids)
-    return _standings(tuple(run_ids), frontiers.known_train([store().get(run) for run in alike], library()).fingerprint)
+    return _standings(tuple(run_ids), known_train([store().get(run) for run in alike], library()).fingerprint)
 
 
 @kept_per_home(8)

@@ -27,8 +27,8 @@ from core.results import Evaluation, FloatArray
 from core.runs.parts import Parts
 from core.runs.run import Run
 from core.runs.store import is_run_id
+from core.tagging.evaluations import labelled, types_of
 from core.tagging.finetune import model_folder
-from core.tagging.scores import labelled, types_of
 from core.text.sentence import Sentence
 from core.training.on_device import on_device
 

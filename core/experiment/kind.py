@@ -35,7 +35,7 @@ from core.runs.store import Run, RunStore
 from core.selection.choose import check_budget
 from core.stats.draws import dealt
 from core.tagging.calibrate import CalibrateResult
-from core.tagging.scores import labelled
+from core.tagging.evaluations import labelled
 from core.text.sentence import Sentence
 
 

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import IO, Concatenate, ParamSpec, TypeVar
 
 from core import project_list as projects
-from core.bias import reviews
+from core.bias.result import REVIEWS, are_reviews_spoilt
 from core.corpora import roles, uploads
 from core.corpora.library import Library
 from core.errors import ProjectError, RunBusy
@@ -287,5 +287,5 @@ def unreadable() -> Sequence[Path]:
     about = [file for file in projects.unreadable(given_home()) if file.parent == home()]
     choices = [file for run in store().list("select") for file in choice.unreadable(run)]
     words = [run.path / labels.FILE for run in store().list() if labels.is_spoilt(run)]
-    words += [run.path / reviews.FILE for run in store().list("difficulty") if reviews.is_spoilt(run.path)]
+    words += [run.path / REVIEWS for run in store().list("difficulty") if are_reviews_spoilt(run.path)]
     return [*library().unreadable(), *store().unreadable(), *choices, *words, *spoilt, *about]

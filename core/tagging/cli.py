@@ -9,6 +9,7 @@ import click
 
 from core.cli.options import CORPUS, FILE, FOLDER, config_options, given, several
 from core.cli.terminal import Write, artifact, echo, echo_json, finish, json_option, progress, report
+from core.corpora.readers import ReadReport
 from core.errors import ConfigError
 from core.experiment import deliver, results
 from core.importing import view as corpora
@@ -21,7 +22,6 @@ from core.selection import view as selections
 from core.shown import count
 from core.stats import scoring
 from core.stats.mistakes import KINDS, Mistake, TypeMistakes, by_type
-from core.tagging import predicted
 from core.tagging import view as taggers
 from core.tagging.result import TwoReadings
 
@@ -126,18 +126,18 @@ def predict(input: str, output: str | None, as_json: bool, **values: object) -> 
     \b
     python -m core predict contracts.txt --model my-tagger --output entities.csv
     """
-    if output and Path(output).suffix not in predicted.ENDINGS:
-        endings = ", ".join(predicted.ENDINGS)
+    if output and Path(output).suffix not in taggers.FOUND_ENDINGS:
+        endings = ", ".join(taggers.FOUND_ENDINGS)
         raise ConfigError(f"output: {Path(output).name!r} ends in none of {endings}; choose one of them.")
     run = _done("predict", {**values, "corpus": input})
-    given, read = input if Path(input).exists() else "", predicted.ReadReport()
+    given, read = input if Path(input).exists() else "", ReadReport()
     if output:
         finish(run, as_json, output, _predictions(given, read))
     elif as_json:
-        sentences = [asdict(sentence) for sentence in predicted.exported(run.id, given, read)]
+        sentences = [asdict(sentence) for sentence in taggers.export_found(run.id, given, read)]
         report({"run": run.id, **run.result(), "rejected": read.rejected, "predictions": sentences}, as_json)
     else:
-        for sentence in predicted.exported(run.id, given, read):
+        for sentence in taggers.export_found(run.id, given, read):
             echo_json(asdict(sentence))
     if read.rejected:
         name = Path(input).name
@@ -145,14 +145,14 @@ def predict(input: str, output: str | None, as_json: bool, **values: object) -> 
         echo(f"note: {words}; python -m core corpus add {name} lists them.", err=True)
 
 
-def _predictions(given: str, read: predicted.ReadReport) -> Write:
+def _predictions(given: str, read: ReadReport) -> Write:
     """Return a function that writes the predictions of a run to a path. read: counts the rows of the file."""
 
     def write(run: Run, output: str) -> Mapping[str, str]:
         if Path(output).suffix == ".conll":
             deliver.take(run.id, {deliver.predictions_file(run.id, ".conll"): output})
         else:
-            predicted.write(run.id, Path(output), given, read)
+            taggers.write_found(run.id, Path(output), given, read)
         return {"output": output}
 
     return write

@@ -32,7 +32,18 @@ from core.shown import count
 from core.tagging import evaluations
 from core.tagging.card import card
 from core.tagging.config import FinetuneConfig, check_network
-from core.tagging.evaluations import FinetuneResult, SeedOutcome, TooLong, TrainInTest
+from core.tagging.evaluations import (
+    FinetuneResult,
+    SeedOutcome,
+    TooLong,
+    TrainInTest,
+    all_seeds,
+    labelled,
+    note_unlearnt,
+    score_split,
+    types_of,
+    without_mix,
+)
 from core.tagging.network import (
     Borrowed,
     borrow,
@@ -42,7 +53,6 @@ from core.tagging.network import (
     save_memory,
     sentence_weights,
 )
-from core.tagging.scores import all_seeds, labelled, note_unlearnt, score_split, types_of, without_mix
 from core.terms import DECIDING
 from core.text.cut import Cut, learn
 from core.text.neighbours import InContext, in_context

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from core.assisting.skl import check_assisting
-from core.bias.names import Known
-from core.bias.training_sentences import Name, folded, name_of, ordered, renamed
+from core.bias.training_sentences import Known, Name, folded, name_of, ordered, renamed
 from core.encoders.vectors import alike_words, mean_cosine, read_words
 from core.errors import ConfigError
 from core.kind import Job

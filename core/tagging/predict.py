@@ -21,10 +21,9 @@ from core.runs.store import is_run_id
 from core.selection.evidence import flat
 from core.shown import count
 from core.tagging import evaluations, predictions
-from core.tagging.evaluations import EvaluateResult, name_of_test_set
+from core.tagging.evaluations import EvaluateResult, labelled, name_of_test_set, over_seeds, score_split, types_of
 from core.tagging.finetune import model_folder
 from core.tagging.predictions import PredictResult, TagResult
-from core.tagging.scores import labelled, over_seeds, score_split, types_of
 from core.text.cut import over_tokens, recut
 from core.text.neighbours import in_context
 from core.text.sentence import Sentence

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from core.bias.frontier import frontier
+from core.bias.robustness import frontier
 from core.corpora.corpus import Corpus
 from core.corpora.library import Library
 from core.runs.context import RunContext

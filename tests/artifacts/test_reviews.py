@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.bias.result import Mention
-from core.bias.reviews import FILE, append, corrected, read
+from core.bias.result import REVIEWS, Mention, append_review, corrected, read_reviews
 from tests.conftest import Seal, sentence
 
 ACTION = st.tuples(st.sampled_from(["accept", "fix", "remove", "skip", "undo"]), st.integers(0, 4))
@@ -45,12 +44,12 @@ def test_the_fold_is_replaying_what_was_not_undone(
     folder = tmp_path_factory.mktemp("run")
     stack: list[tuple[str, int]] = []
     for action, number in actions:
-        append(folder, action, number, "LOC")  # type: ignore[arg-type]
+        append_review(folder, action, number, "LOC")  # type: ignore[arg-type]
         if action != "undo":
             stack.append((action, number))
         elif stack:
             stack.pop()
-    found = read(folder)
+    found = read_reviews(folder)
     assert [(review.action, review.mention) for review in found.history] == stack
     last = {number: action for action, number in stack}
     assert {number: review.action for number, review in found.latest.items()} == last
@@ -60,21 +59,24 @@ def test_the_fold_is_replaying_what_was_not_undone(
 
 
 def test_a_torn_line_costs_itself_alone(tmp_path: Path) -> None:
-    append(tmp_path, "accept", 1)
-    with (tmp_path / FILE).open("ab") as file:
+    append_review(tmp_path, "accept", 1)
+    with (tmp_path / REVIEWS).open("ab") as file:
         file.write(b'{"action": "fix", "ment')
-    append(tmp_path, "skip", 2)
-    with (tmp_path / FILE).open("ab") as file:
+    append_review(tmp_path, "skip", 2)
+    with (tmp_path / REVIEWS).open("ab") as file:
         file.write(b'{"action": "burn", "mention": 3, "type": "", "time": 1}\n')
-    assert [(review.action, review.mention) for review in read(tmp_path).history] == [("accept", 1), ("skip", 2)]
+    assert [(review.action, review.mention) for review in read_reviews(tmp_path).history] == [
+        ("accept", 1),
+        ("skip", 2),
+    ]
 
 
 def test_changes_touch_their_own_labels_alone(seal: Seal, tmp_path: Path) -> None:
     corpus = seal(SENTENCES, labelled=True)
     assert list(corrected(corpus, MENTIONS, [])) == list(next(corpus.batches()))
     for action, number, kind in (("fix", 1, "LOC"), ("remove", 3, ""), ("accept", 0, ""), ("skip", 2, "")):
-        append(tmp_path, action, number, kind)  # type: ignore[arg-type]
-    made = list(corrected(corpus, MENTIONS, read(tmp_path).changes))
+        append_review(tmp_path, action, number, kind)  # type: ignore[arg-type]
+    made = list(corrected(corpus, MENTIONS, read_reviews(tmp_path).changes))
     assert [[(e.start, e.end, e.type) for e in one.entities or ()] for one in made] == [
         [(0, 1, "PER"), (2, 3, "LOC")],
         [],

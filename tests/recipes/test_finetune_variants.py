@@ -31,9 +31,8 @@ from core.tagging import view as training
 from core.tagging.card import by_others
 from core.tagging.config import FinetuneConfig
 from core.tagging.estimate import Speed, _finetune
-from core.tagging.evaluations import SplitScores
+from core.tagging.evaluations import SplitScores, over_seeds
 from core.tagging.predictions import read_spans
-from core.tagging.scores import over_seeds
 from core.text.sentence import Entity, Prediction, Sentence
 from core.training import finetune as training_loop
 from core.training.settings import Settings

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from core.bias import view
-from core.bias.frontier import averages
 from core.bias.result import Slot, read_edits, read_mentions, read_slots
+from core.bias.robustness import averages
 from core.corpora import readers
 from core.corpora.corpus import Corpus
 from core.corpora.library import Library

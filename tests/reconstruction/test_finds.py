@@ -1,6 +1,6 @@
 """Names that a tagger found: new ones alone, each under one type, sure ones, none that is a slip of the tagger."""
 
-from core.bias.names import Known, new_names
+from core.bias.training_sentences import Known, new_names
 from tests.conftest import sentence
 
 KNOWN = Known.of([sentence("Ada Lee met Acme in Rome", [(0, 2, "PER"), (3, 4, "ORG"), (5, 6, "LOC")])])

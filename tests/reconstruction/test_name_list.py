@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from core.bias import names
-from core.bias.names import read_names
+from core.bias import training_sentences as names
+from core.bias.training_sentences import read_names
 from core.errors import PathError, ReadError
 from core.text.sentence import Entity
 

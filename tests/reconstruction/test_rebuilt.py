@@ -12,11 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.bias import replacements
-from core.bias.augment import _letters, dataaug, guard, levenshtein
-from core.bias.names import is_content_word
 from core.bias.pools import Pools, Thresholds, base_and, check, find_pools, low_share
-from core.bias.replacements import context_words, moved, stretches
-from core.bias.training_sentences import Measured, Rebuilt, Training, key_of, surface
+from core.bias.replacements import _letters, context_words, dataaug, guard, levenshtein, moved, stretches
+from core.bias.training_sentences import Measured, Rebuilt, Training, is_content_word, key_of, surface
 from core.corpora.readers import ReadOptions, read
 from core.errors import ConfigError
 from tests.conftest import entities_of, sentence

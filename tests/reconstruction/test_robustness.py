@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.bias.names import Known, NameMaker, is_content_word, slip
 from core.bias.robustness import Robust, cross_category, misspelt, unseen
-from core.bias.training_sentences import name_of, ordered, surface
+from core.bias.training_sentences import Known, NameMaker, is_content_word, name_of, ordered, slip, surface
 from core.corpora.readers import ReadOptions, read
 from core.errors import CorpusError
 from core.text.sentence import Sentence

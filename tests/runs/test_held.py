@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from core.audit_log import account
-from core.bias import reviews
+from core.bias.result import append_review, read_reviews
 from core.corpora import roles
 from core.errors import CorpusError, Overtaken, RunBusy, RunError
 from core.importing import view as corpora
@@ -113,8 +113,8 @@ def test_a_role_given_while_another_is_written_waits_for_it(seal: Seal, monkeypa
 
 
 def test_what_another_window_did_is_not_taken_back_unseen(run: Run) -> None:
-    reviews.append(run.path, "accept", 3)
-    [first] = reviews.read(run.path).history
+    append_review(run.path, "accept", 3)
+    [first] = read_reviews(run.path).history
     journal.refuse_overtaken(first, first.time, "The label")
     journal.refuse_overtaken(first, None, "The label")
     with pytest.raises(Overtaken, match=r"^The label: was changed by another window of yours at \d\d:\d\d:\d\d, after"):

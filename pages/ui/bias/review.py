@@ -10,7 +10,7 @@ from typing import Any
 import streamlit as st
 
 from core.bias import view as bias
-from core.bias.reviews import Action, Reviews
+from core.bias.result import Action, Reviews
 from core.errors import Overtaken
 from core.shown import count
 from pages.ui.bias.parts import bits, marked, notes

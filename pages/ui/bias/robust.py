@@ -10,7 +10,7 @@ import streamlit as st
 from core import shown_command as commands
 from core.bias import plot
 from core.bias import view as bias
-from core.bias.frontier import FrontierRow, averages
+from core.bias.robustness import FrontierRow, averages
 from core.experiment import deliver, results
 from core.importing import view as corpora
 from core.projects import runs

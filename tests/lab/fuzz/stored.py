@@ -11,7 +11,7 @@ from random import Random
 from core import shown_command as commands
 from core.assisting import view as assisting
 from core.bias import view as bias
-from core.bias.names import read_names
+from core.bias.training_sentences import read_names
 from core.corpora.library import Library
 from core.errors import WinnowError
 from core.experiment import deliver, results
