@@ -115,7 +115,7 @@ def test_a_spare_does_what_is_asked_as_things_stand_now(tmp_path: Path, monkeypa
 def test_a_preview_that_is_cut_off_leaves_no_process(
     tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(preview, "_previews", Isolated(preview.__name__, "export it", 6, spare=False))
+    monkeypatch.setattr(preview, "_process", Isolated(preview.__name__, "export it", 6, spare=False))
     slow = tmp_path / "slow.html"
     slow.write_text("<!--" * 1_000_000, encoding="ascii")
     with pytest.raises(ResourceError, match=r"^slow\.html: reading it took more than 6 seconds; export it\.$"):

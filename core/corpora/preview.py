@@ -14,16 +14,16 @@ from core.corpora.readers import Preview, ReadOptions, sniff
 from core.errors import WinnowError
 from core.isolated import Isolated
 
-_previews = Isolated(__name__, "import it by the command line, python -m core corpus add, if you trust it")
+_process = Isolated(__name__, "import it by the command line, python -m core corpus add, if you trust it")
 _whole_files = Isolated(__name__, "write it again, or save it as CSV or JSON lines", seconds=3600, spare=False)
-ready = _previews.ready
+ready = _process.ready
 
 
 def preview(path: Path, options: ReadOptions) -> Preview:
     """Return `readers.sniff` of a file, within 20 seconds. Errors: those of `sniff` and of `Isolated.ask`."""
     from pydantic import TypeAdapter  # loaded here because the other process starts faster without it
 
-    answered = _previews.ask(path.name, path=str(path), options=asdict(options), whole=False)
+    answered = _process.ask(path.name, path=str(path), options=asdict(options), whole=False)
     return TypeAdapter(Preview).validate_python(answered)
 
 

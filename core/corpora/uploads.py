@@ -1,4 +1,7 @@
-"""Copies of files that a browser sent: `home/uploads/<token>/<file>`, one folder each, gone once they are of no use."""
+"""Temporary copies in the home: uploads, `uploads/<token>/<file>`, and unpacked zip archives, `unpacked/<key>/`.
+
+They are deleted after the import, or after a day without use. Archives are unpacked within limits.
+"""
 
 import json
 import os
@@ -22,13 +25,13 @@ _LEFT_OUT = ".left-out.json"
 _LONGEST = 200  # bytes of one part of a name
 _LONGEST_PATH, _DEEPEST = 1_000, 40  # bytes, folders; Linux takes paths of 4,096 bytes, the home's own included
 _BLOCK = 1 << 20
-STALE = 24 * 3600  # seconds after which what nobody came back for is deleted
+STALE = 24 * 3600  # seconds without use after which a copy is deleted
 
 
 def unpacked(path: Path, wanted: Callable[[Path], bool]) -> tuple[Path, Mapping[str, str]]:
-    """The folder with an archive's files that are `wanted` by their names, and {name: why not} of the others.
+    """Unpack an archive, unless it is unpacked already. Return its folder, and {name: reason} of files left out.
 
-    It is unpacked where it has not been. Errors: ReadError for a damaged or locked archive and for a bomb; PathError.
+    wanted: decides by a file's name. Errors: ReadError for a damaged or locked archive and for a bomb; PathError.
     """
     folder = place(path)
     if not (folder / _LEFT_OUT).exists():
@@ -37,7 +40,7 @@ def unpacked(path: Path, wanted: Callable[[Path], bool]) -> tuple[Path, Mapping[
         try:
             draft.mkdir(parents=True)
             left_out = _unpack(path, draft, wanted)
-            # Last of all: where this file is, the archive is unpacked whole.
+            # Written last: its presence means that the whole archive was unpacked.
             write_atomic(draft / _LEFT_OUT, json.dumps(left_out).encode())
             draft.rename(folder)
         finally:
@@ -46,7 +49,7 @@ def unpacked(path: Path, wanted: Callable[[Path], bool]) -> tuple[Path, Mapping[
 
 
 def place(path: Path) -> Path:
-    """Folder that an archive is unpacked to: it names the file as it is now."""
+    """Return the folder of an unpacked archive; its name depends on the file's path, size and time of change."""
     try:
         stat = path.stat()
     except OSError as error:
@@ -74,7 +77,7 @@ def _unpack(path: Path, folder: Path, wanted: Callable[[Path], bool]) -> dict[st
 
 
 def _taken(archive: ZipFile, member: ZipInfo, folder: Path, wanted: Callable[[Path], bool]) -> str:
-    """Write one file of an archive; why that was not done, "" if it was, or if it is nothing of the user's."""
+    """Write one file of an archive. Return why it was left out, "" if it was written or is a hidden file."""
     inside = PurePosixPath(member.filename.replace("\\", "/"))
     if any(part.startswith((".", "__MACOSX")) and part != ".." for part in inside.parts):
         return ""
@@ -91,13 +94,13 @@ def _taken(archive: ZipFile, member: ZipInfo, folder: Path, wanted: Callable[[Pa
 
 
 def _refusal(inside: PurePosixPath, target: Path, wanted: Callable[[Path], bool]) -> str:
-    """Reason that a file of an archive is not written, by its name; "" if it is."""
+    """Return why a file of an archive must not be written, by its name; "" if it may be."""
     if not inside.parts or inside.is_absolute() or ".." in inside.parts or ":" in inside.parts[0]:
         return "its name leads out of the archive"
     if inside.suffix.lower() == ARCHIVE:
-        return "a zip archive within one; unpack it, and add it by itself"
+        return "a zip archive inside another; unpack it, and add it separately"
     if not wanted(Path(inside)):
-        return "no kind of file that is read"
+        return "not a kind of file that is read"
     if len(inside.parts) > _DEEPEST + 1:
         return f"it lies more than {_DEEPEST} folders deep; move it up, and pack the archive again"
     lengths = [len(part.encode("utf-8", "replace")) for part in inside.parts]
@@ -107,15 +110,15 @@ def _refusal(inside: PurePosixPath, target: Path, wanted: Callable[[Path], bool]
 
 
 def forget(path: Path, home: Path) -> None:
-    """Delete an upload's copy; nothing outside `home/uploads` is ever deleted."""
+    """Delete an upload's copy. Deletes nothing outside `home/uploads`."""
     uploads = (home / "uploads").resolve()
     if path.resolve().is_relative_to(uploads) and path.resolve() != uploads:
-        with suppress(FileNotFoundError):  # somebody was killed here before
+        with suppress(FileNotFoundError):  # a process that was killed here may have deleted it
             shutil.rmtree(path.parent if path.parent.resolve() != uploads else path)
 
 
 def keep_only(path: Path, home: Path, names: Collection[str]) -> None:
-    """Delete the files of an upload of several but for some; all of it where there are none."""
+    """Delete the files of an upload except `names`; delete all of it if there are none."""
     if not names:
         forget(path, home)
     elif path.is_dir() and (home / "uploads").resolve() in path.resolve().parents:
@@ -129,7 +132,7 @@ def keep_only(path: Path, home: Path, names: Collection[str]) -> None:
 
 
 def forget_unpacked(path: Path) -> None:
-    """Delete what an archive, or each archive of a folder, was unpacked to."""
+    """Delete the unpacked files of an archive, or of each archive in a folder."""
     for archive in filter(_is_archive, _files(path) if path.is_dir() else [path]):
         with suppress(PathError):
             shutil.rmtree(place(archive), ignore_errors=True)
@@ -140,7 +143,7 @@ def _is_archive(file: Path) -> bool:
 
 
 def uploaded(path: Path) -> list[Path]:
-    """The files of an upload of several, by name; none for any other path."""
+    """Return the files of an upload of several, sorted by name; [] for any other path."""
     is_upload = path.parent == home() / "uploads" and path.is_dir()
     return _files(path) if is_upload else []
 
@@ -150,20 +153,20 @@ def _files(folder: Path) -> list[Path]:
 
 
 def still_needed(path: Path) -> None:
-    """An upload that is being read is not abandoned, however long ago it came."""
+    """Mark an upload as in use, so that `sweep` keeps it."""
     with suppress(OSError):
         os.utime(path if path.is_dir() else path.parent)
 
 
 def sweep(home: Path) -> None:
-    """Delete uploads that nobody came back for, and what a killed process left of a corpus, a run or an export."""
+    """Delete abandoned uploads, and unfinished corpora, runs and exports of killed processes."""
     for path in [*(home / "uploads").glob("*"), *_drafts(home)]:
         if is_stale(path):
             shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
 
 
 def is_stale(path: Path) -> bool:
-    """Whether nobody has written there for a day."""
+    """Return True if nothing was written there for a day."""
     return time.time() - _last_written(path) > STALE
 
 
@@ -177,7 +180,7 @@ def _drafts(home: Path) -> Iterator[Path]:
 
 
 def _last_written(path: Path) -> float:
-    """Seconds since 1970; of a folder, of the newest in it. Now for what is gone."""
+    """Return the time of the last change in a file or folder, in seconds since 1970; now if it is gone."""
     try:
         return max(entry.stat().st_mtime for entry in (path, *path.rglob("*")))
     except OSError:

@@ -115,7 +115,7 @@ def test_a_mixed_folder_is_one_corpus_with_file_and_page(tmp_path: Path, home: P
     assert {(problem.file, problem.reason.split(";")[0]) for problem in result.problems} == {
         ("a.pdf", "1 of 4 pages have no text (scanned?): page 2"),
         ("d.eml", "1 attachments were not read: x.pdf"),
-        ("i.pdf", "is not what the end of its name says but a zip archive or an Office document"),
+        ("i.pdf", "is not what the ending of its name promises but a zip archive or an Office document"),
         ("j.png", "not a text file but a picture"),
     }
     assert "1 of 4 pages have no text (scanned?): a.pdf page 2." in run.state().notes
@@ -133,7 +133,7 @@ def test_a_zip_of_the_same_is_the_same_text(tmp_path: Path, home: Path) -> None:
     assert [(row.file, row.page, row.text) for row in rows] == EXPECTED
     reasons = {problem.file: problem.reason for problem in result.problems}
     assert reasons["../out.txt"] == reasons["/etc/x.txt"] == "its name leads out of the archive"
-    assert reasons["in.zip"] == "a zip archive within one; unpack it, and add it by itself"
+    assert reasons["in.zip"] == "a zip archive inside another; unpack it, and add it separately"
     assert not list(tmp_path.rglob("out.txt"))
     assert not list(home.glob("unpacked/*"))
 
@@ -202,7 +202,7 @@ HOSTILE: dict[str, tuple[str, Callable[[], bytes], str]] = {
     "cut xlsx": ("a.xlsx", lambda: make.xlsx([["text"], ["x"]])[:900], "is damaged or was cut off"),
     "cut xml": ("a.docx", lambda: make.zipped({"word/document.xml": "<a><b>"}), "word/document.xml is damaged"),
     "another zip": ("a.odt", lambda: make.docx(["x"]), "is a zip archive but no OpenDocument text"),
-    "another type": ("a.docx", lambda: make.pdf([[]]), "is not what the end of its name says but a PDF"),
+    "another type": ("a.docx", lambda: make.pdf([[]]), "is not what the ending of its name promises but a PDF"),
     "text as pdf": ("a.pdf", lambda: b"text", r"its name ends in \.pdf, but its content is of another kind or damaged"),
     "pdf as text": ("a.txt", lambda: make.pdf([[]]), "not a text file but a PDF; end its name in .pdf"),
     "no mail": ("a.eml", lambda: b"just text", "is no mail"),

@@ -42,7 +42,7 @@ def placed(folder: Path, make: Callable[[Path], Path]) -> Path:
 
 FORGED = [partial(hostile.forged, value=value) for value in hostile.FORGED]
 MESSAGES: dict[Callable[[Path], Path], str] = {
-    hostile.laughing: "nothing says what they stand for",
+    hostile.laughing: "its tags are numbers without names",
     hostile.many_spans: "w0 w1",
     hostile.empty_lines: "empty lines on end",
     hostile.dictionary_bomb: "a short one",

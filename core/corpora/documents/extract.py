@@ -1,47 +1,37 @@
-"""What a reader takes from a document: its paragraphs in reading order, each with its pages, and what was left out."""
+"""Result of a document reader: paragraphs in reading order, each with its pages, and counts of what was left out."""
 
 import re
-from dataclasses import dataclass, field
-from typing import Self, TypedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Self
 
 from core.errors import ReadError
 
 MAX_DOCUMENT = 200 << 20  # bytes of one document
 MAX_CHARACTERS = 50_000_000  # of its text
-_ROW = 300  # characters: a table's row of short cells is one paragraph, cells of prose are one each
+_ROW = 300  # characters: a table row of short cells becomes one paragraph; longer cells become one paragraph each
 _CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff]")
-
-
-class Written(TypedDict):
-    """An `Extract` as JSON holds it."""
-
-    paragraphs: list[list[object]]
-    pages: int | None
-    blank: list[int]
-    margins: int
-    remarks: list[str]
-    unmapped: int
-    restored: int
 
 
 @dataclass(slots=True)
 class Paragraph:
-    """pages: (character, page) from where on `text` stands on a page; empty where the document has none."""
+    """pages: (first character, page) for each page that `text` is on; empty if the document has no pages."""
 
     text: str
     pages: list[tuple[int, int]] = field(default_factory=list)
 
     def page(self, at: int) -> int | None:
-        """The page on which character `at` stands."""
+        """Return the page of character `at`."""
         return next((page for start, page in reversed(self.pages) if start <= at), None)
 
 
 @dataclass(slots=True)
 class Extract:
-    """pages: how many there are, None where a document has no fixed ones. blank: those without text, from 1.
+    """Paragraphs of a document, and counts for the report.
 
-    margins: lines that were left out as running heads and page numbers. remarks: ends of sentences on what else was.
-    unmapped: letters within words that map to no character; restored: how many of these `letters.restore` put right.
+    pages: number of pages, None if the document has no fixed ones. blank: pages without text, from 1. margins: lines
+    left out as running heads and page numbers. remarks: notes on anything else that was left out. unmapped: letters
+    within words that map to no character; restored: number of these that `pdf.restore` repaired.
     """
 
     paragraphs: list[Paragraph] = field(default_factory=list)
@@ -52,38 +42,22 @@ class Extract:
     unmapped: int = 0
     restored: int = 0
 
-    def written(self) -> Written:
-        """The same as JSON holds it, for another process."""
-        return {
-            "paragraphs": [[each.text, each.pages] for each in self.paragraphs],
-            "pages": self.pages,
-            "blank": self.blank,
-            "margins": self.margins,
-            "remarks": self.remarks,
-            "unmapped": self.unmapped,
-            "restored": self.restored,
-        }
+    def written(self) -> dict[str, Any]:
+        """Return the extract as JSON, to send it to another process."""
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {**values, "paragraphs": [[each.text, each.pages] for each in self.paragraphs]}
 
     @classmethod
-    def read(cls, written: Written) -> Self:
-        """Document that `written` was made of."""
+    def read(cls, written: Mapping[str, Any]) -> Self:
+        """Return the extract that `written` was made from."""
         paragraphs = [
-            Paragraph(str(text), [(int(at), int(page)) for at, page in pages])  # type: ignore[attr-defined]
-            for text, pages in written["paragraphs"]
+            Paragraph(str(text), [(int(at), int(page)) for at, page in pages]) for text, pages in written["paragraphs"]
         ]
-        return cls(
-            paragraphs,
-            written["pages"],
-            written["blank"],
-            written["margins"],
-            written["remarks"],
-            written["unmapped"],
-            written["restored"],
-        )
+        return cls(**{**written, "paragraphs": paragraphs})
 
 
 class Flow:
-    """Paragraphs as a document that flows brings them: text between a beginning and an end, in rows of cells or not."""
+    """Collects the paragraphs of a document without fixed lines; a reader calls it at each start, end, row and cell."""
 
     def __init__(self, name: str) -> None:
         self.page: int | None = None
@@ -92,24 +66,24 @@ class Flow:
         self._open: list[list[str]] = [[]]
         self._rows: list[list[list[Paragraph]]] = []
 
-    def say(self, text: str) -> None:
-        """More text. Errors: ReadError for more than a document may have."""
+    def add(self, text: str) -> None:
+        """Add text. Errors: ReadError if the document has more than `MAX_CHARACTERS`."""
         self._room -= len(text)
         if self._room < 0:
             raise ReadError(self._name, None, f"more than {MAX_CHARACTERS:,} characters of text; divide the file.")
         self._open[-1].append(text)
 
     def begin(self) -> None:
-        """A paragraph begins, perhaps within another (a text box)."""
+        """Begin a paragraph, which may lie inside another one (a text box)."""
         self._open.append([])
 
     def end(self) -> None:
-        """It ends."""
+        """End the innermost paragraph."""
         if len(self._open) > 1:
             self._keep(self._open.pop())
 
     def flush(self) -> None:
-        """A paragraph ends if one is open; the next begins."""
+        """End the open paragraph and begin the next."""
         self._keep(self._open[-1])
         self._open[-1] = []
 
@@ -131,7 +105,7 @@ class Flow:
         self._target().extend(inside)
 
     def paragraphs(self) -> list[Paragraph]:
-        """All of them, once the document has ended, however it did."""
+        """Return all paragraphs at the end of the document; close those that a damaged file left open."""
         while len(self._open) > 1:
             self.end()
         self.flush()
@@ -148,5 +122,5 @@ class Flow:
 
 
 def sound(text: str) -> str:
-    """`text` without what is no character: controls, halves of surrogate pairs."""
+    """Return `text` without control characters and halves of surrogate pairs."""
     return _CONTROLS.sub("", text).encode("utf-8", "replace").decode()

@@ -1,7 +1,7 @@
-"""Pieces of text on pages as paragraphs in reading order: columns one after the other, running heads and page numbers
-gone, divided words mended, cells of a table side by side.
+"""Paragraphs in reading order from pieces of text on pages: columns in sequence, running heads and page numbers left
+out, divided words joined, cells of a table side by side.
 
-Everything is decided by geometry and by what recurs from page to page; RESULTS.md says how far that is right.
+Geometry and repetition from page to page decide everything; RESULTS.md reports how accurate that is.
 """
 
 import re
@@ -16,17 +16,17 @@ from statistics import median
 from core.corpora.documents.extract import Extract, Paragraph
 
 _EDGE = 3  # lines at a page's top and bottom that may be running heads
-_NUMBERS = 2  # that change from page to page in a running head at most: page 3 of 12
-_NEAR = 4.0  # points by which a running head may move
+_NUMBERS = 2  # a running head contains at most this many numbers, which change from page to page: page 3 of 12
+_NEAR = 4.0  # points: a running head is at about the same height on all pages
 _DIGITS = re.compile(r"[0-9]{1,4}")
 _NUMBER = re.compile(
     r"(?:\W{0,6}+(?:page|seite|blatt|p[aá]gina|p[aá]g|pagina|p|s)\b\.?+\W{0,6}+|\W{0,12}+)(?:\d{1,4}|[ivxlc]{1,7})"
     r"(?:\s{0,3}(?:/|of|von|de|sur|di|van)\s{0,3}\d{1,4})?\W{0,6}",
     re.IGNORECASE,
 )
-_COLUMN_LINES = 4  # a column has as many at least
-_FILLED = 0.5  # of a column's width, which half of its lines have at least: cells of a table are shorter
-_CROSSING = 0.6  # of a page's lines may cross the gap between columns: headings, abstracts, wide tables
+_COLUMN_LINES = 4  # lines that a column has at least
+_FILLED = 0.5  # share of a column's width that half of its lines reach; cells of a table are shorter
+_CROSSING = 0.6  # share of a page's lines that may cross the gap between columns: headings, abstracts, wide tables
 _ITEM = re.compile(r"(?:[•▪◦‣·*–—-]\s|\(?(?:\d{1,2}(?:\.\d{1,2}){0,5}|[a-zA-Z]|[ivxIVX]{1,5})[.)]\s|§\s?\d|\[\d+\]\s)")
 _LABEL = re.compile(r"[•▪◦‣·*–—-]|\(?(?:\d{1,2}(?:\.\d{1,2}){0,5}|[a-zA-Z]|[ivxIVX]{1,5})[.)]?|§\s?\d{1,4}|\[\d+\]")
 _CLOSED = re.compile(r"""[.!?:;…。！？]["'”’»)\]]*\Z""")
@@ -36,7 +36,7 @@ _WORD = re.compile(r"[^\W\d_]+(?:[-\u2010][^\W\d_]+)*")
 
 @dataclass(slots=True)
 class Piece:
-    """Text on one line, in points from the page's lower left corner."""
+    """Text on one line; coordinates in points from the page's lower left corner."""
 
     text: str
     left: float
@@ -47,7 +47,7 @@ class Piece:
 
 @dataclass(slots=True)
 class Line:
-    """Pieces side by side. edges: left and right of the column that it stands in."""
+    """Pieces side by side. edges: left and right edge of the line's column."""
 
     pieces: list[Piece]
     page: int = 0
@@ -70,12 +70,12 @@ class Line:
 
     @property
     def height(self) -> float:
-        """The height of its letters."""
+        """Return the height of the line's letters."""
         return max(median(piece.top - piece.bottom for piece in self.pieces), 0.1)
 
 
 def as_rows(pieces: Sequence[Piece]) -> list[Line]:
-    """Pieces that stand on one line of the page, from its top."""
+    """Join pieces into the lines of a page, from its top."""
     rows = list[list[Piece]]()
     for piece in sorted(pieces, key=lambda piece: -(piece.top + piece.bottom)):
         if rows and _level(rows[-1][0], piece):
@@ -91,7 +91,7 @@ def _level(one: Piece, other: Piece) -> bool:
 
 
 def without_line_numbers(pieces: Sequence[Piece]) -> list[Piece]:
-    """Pieces of a page without the numbers of its lines, as manuscripts, pleadings and bills have them."""
+    """Remove line numbers, which manuscripts, pleadings and bills have in a margin."""
     others = [piece for piece in pieces if not _DIGITS.fullmatch(piece.text)]
     lefts, rights = sorted(piece.left for piece in others), sorted(piece.right for piece in others)
     if not others:
@@ -108,7 +108,7 @@ def without_line_numbers(pieces: Sequence[Piece]) -> list[Piece]:
         gone = {id(piece) for piece in numbers}
         rest = [piece for piece in pieces if id(piece) not in gone]
         rows, width = as_rows(rest), max(piece.right for piece in rest) - min(piece.left for piece in rest)
-        # Clauses are numbered too, but not each of their lines; so are a table's rows, whose cells fill less.
+        # Clauses are numbered too, but not each of their lines. A table's rows are, but their cells fill less width.
         filled = median(sum(piece.right - piece.left for piece in row.pieces) for row in rows)
         if len(numbers) * step >= 0.5 * len(rows) and filled > 0.5 * width:
             pieces = rest
@@ -116,20 +116,20 @@ def without_line_numbers(pieces: Sequence[Piece]) -> list[Piece]:
 
 
 def margins_of(pages: Sequence[Sequence[Line]]) -> set[tuple[int, int]]:
-    """(page from 1, row from 0) of running heads, running feet and page numbers."""
+    """Find running heads, running feet and page numbers, as (page from 1, row from 0)."""
     places: dict[str, list[tuple[int, int, float]]] = {}
     margins = set[tuple[int, int]]()
     for number, rows in enumerate(pages, 1):
         for i in {*range(min(_EDGE, len(rows))), *range(max(len(rows) - _EDGE, 0), len(rows))}:
             text = rows[i].text.strip().lower()
             key, n_numbers = re.subn(r"\d+", "#", text)
-            if n_numbers > _NUMBERS:  # perhaps a table's row, the next page having another like it: letter by letter
+            if n_numbers > _NUMBERS:  # perhaps a table's row that continues on the next page: compare its digits too
                 key = text
             places.setdefault(key, []).append((number, i, rows[i].bottom))
             if i in (0, len(rows) - 1) and _NUMBER.fullmatch(rows[i].text) and _stands_alone(rows, i):
                 margins.add((number, i))
     margins |= _numbered(pages)
-    # A chapter's head stands on its own pages alone: a share of all of them is enough.
+    # The head of a chapter is only on the chapter's pages, so an eighth of all pages is enough.
     least = 2 if len(pages) < 4 else max(3, len(pages) // 8)
     for key, same in places.items():
         heights = sorted(bottom for _, _, bottom in same)
@@ -141,7 +141,7 @@ def margins_of(pages: Sequence[Sequence[Line]]) -> set[tuple[int, int]]:
 
 
 def _numbered(pages: Sequence[Sequence[Line]]) -> set[tuple[int, int]]:
-    """First and last rows that begin or end with a number that grows by one from page to page: heads of chapters."""
+    """Find first and last rows with a number at either end that grows by one from page to page: heads of chapters."""
     counted: dict[tuple[bool, int], list[tuple[int, int]]] = {}
     for number, rows in enumerate(pages, 1):
         for i in {0, len(rows) - 1} if rows else ():
@@ -153,7 +153,7 @@ def _numbered(pages: Sequence[Sequence[Line]]) -> set[tuple[int, int]]:
 
 
 def _stands_alone(rows: Sequence[Line], i: int) -> bool:
-    """Whether a first or last row stands by itself: its text begins anew after a gap."""
+    """Return True if a gap separates a first or last row from the rest of the page."""
     if len(rows) < 3:
         return len(rows) == 2
     gap = rows[0].bottom - rows[1].top if i == 0 else rows[-2].bottom - rows[-1].top
@@ -161,7 +161,7 @@ def _stands_alone(rows: Sequence[Line], i: int) -> bool:
 
 
 def laid_out(pages: Sequence[Sequence[Piece]]) -> Extract:
-    """Paragraphs of all pages, and what is known of what they were made of."""
+    """Return the paragraphs of all pages, the blank pages, and the number of margin lines."""
     rows = [as_rows(without_line_numbers(pieces)) for pieces in pages]
     margins = margins_of(rows)
     lines = list[Line]()
@@ -175,8 +175,8 @@ def laid_out(pages: Sequence[Sequence[Piece]]) -> Extract:
 
 
 def _in_order(pieces: Sequence[Piece], depth: int = 0) -> Iterator[Line]:
-    """Lines of one page, or of one column, as they are read."""
-    # Bounded: no page has columns in columns so deep, but a forged one may.
+    """Yield the lines of one page, or of one column, in reading order."""
+    # Real pages do not nest columns deeper than this; a forged one may.
     gap = _column_gap(pieces) if depth < 4 else None
     if gap is None:
         rows = as_rows(pieces)
@@ -201,7 +201,7 @@ def _in_order(pieces: Sequence[Piece], depth: int = 0) -> Iterator[Line]:
 
 
 def _is_cells(row: Line, gap: float, pieces: Sequence[Piece]) -> bool:
-    """Whether a row may be a table's that lies across both columns: three cells or more, which fill neither."""
+    """Return True if a row may belong to a table across both columns: three cells or more that fill neither column."""
     low, high = min(piece.left for piece in pieces), max(piece.right for piece in pieces)
     left = sum(piece.right - piece.left for piece in row.pieces if piece.right <= gap)
     right = sum(piece.right - piece.left for piece in row.pieces if piece.left >= gap)
@@ -214,11 +214,11 @@ def _columns(band: Sequence[Piece], gap: float, depth: int) -> Iterator[Line]:
 
 
 def _column_gap(pieces: Sequence[Piece]) -> float | None:
-    """Gap that parts the page into two columns, None without one: few lines cross it, and prose fills both sides."""
+    """Return the x of the gap between two columns: few lines cross it, prose fills both sides. None without a gap."""
     if len(pieces) < 2 * _COLUMN_LINES:
         return None
     low, high = min(piece.left for piece in pieces), max(piece.right for piece in pieces)
-    # A gap at the very edge is a margin, and parts no columns.
+    # A gap at the very edge is a margin.
     candidates = range(int(low + 0.15 * (high - low)), int(low + 0.85 * (high - low)))
     lefts, rights = sorted(piece.left for piece in pieces), sorted(piece.right for piece in pieces)
     crossing = {x: bisect_left(lefts, x) - bisect_left(rights, x) for x in candidates}
@@ -229,19 +229,19 @@ def _column_gap(pieces: Sequence[Piece]) -> float | None:
     gap, middle = (best[0] + best[-1]) / 2, (low + high) / 2
     if _is_prose(pieces, gap, low, high):
         return gap
-    # The title's or an abstract's lines may be fewer at another place than where the columns part.
+    # Fewer lines of a title or an abstract may cross at another place than between the columns: try the middle too.
     few = crossing.get(int(middle), len(pieces)) <= _CROSSING * len(pieces)
     return middle if few and _is_prose(pieces, middle, low, high) else None
 
 
 def _is_prose(pieces: Sequence[Piece], gap: float, low: float, high: float) -> bool:
-    """Whether both sides of a gap have the lines of prose: not cells of a table, which are shorter."""
+    """Return True if both sides of a gap hold lines of prose. Cells of a table are shorter."""
     left, right = [p for p in pieces if p.right <= gap], [p for p in pieces if p.left >= gap]
     for side, width in ((left, gap - low), (right, high - gap)):
         widths = [line.right - line.left for line in as_rows(side)]
         if len(widths) < _COLUMN_LINES:
             return False
-        # Much of a column may be lists and formulas; tables are seldom parted in the middle.
+        # Much of a column may be lists and formulas; the columns of a table seldom meet in the middle.
         n_full = sum(each > 0.9 * width for each in widths)
         in_middle = abs(gap - (low + high) / 2) < 0.04 * (high - low)
         if median(widths) < _FILLED * width and not (in_middle and n_full >= 2 * _COLUMN_LINES):
@@ -284,18 +284,18 @@ def _finished(paragraph: Paragraph) -> Paragraph:
 
 
 def _pitch(lines: Sequence[Line]) -> float:
-    """The step from line to line within paragraphs, as a share of the letters' height."""
+    """Return the distance between lines of a paragraph, as a share of the letters' height."""
     steps = [
         (one.bottom - other.bottom) / one.height
         for one, other in pairwise(lines)
         if one.page == other.page and one.edges == other.edges and 0 < one.bottom - other.bottom < 3 * one.height
     ]
-    # 1.2 is single spacing, where no two lines say otherwise.
+    # 1.2 is single spacing, assumed if no two lines can be compared.
     return median(steps) if steps else 1.2
 
 
 def _unstretch(lines: Sequence[Line], pitch: float) -> None:
-    """Make blanks of wide gaps between what is no cells: words that are stretched, an item and its text."""
+    """Replace tabs by blanks between pieces that are not cells: stretched words, or a list label and its text."""
     tabbed = ["\t" in line.text for line in lines]
     for i, line in enumerate(lines):
         if not tabbed[i]:
@@ -315,12 +315,12 @@ def _unstretch(lines: Sequence[Line], pitch: float) -> None:
 
 
 def _is_labelled(line: Line) -> bool:
-    """Whether an item's number or bullet stands apart at its beginning."""
+    """Return True if a line begins with a separate number or bullet of a list item."""
     return len(line.pieces) > 1 and bool(_LABEL.fullmatch(line.pieces[0].text))
 
 
 def _goes_on(before: Line, line: Line, pitch: float) -> bool:
-    """Whether a line continues the paragraph of the one before it."""
+    """Return True if a line continues the paragraph of the line before it."""
     starts_low = line.text[:1].islower()
     if "\t" in line.text or "\t" in before.text:
         return False
@@ -330,7 +330,7 @@ def _goes_on(before: Line, line: Line, pitch: float) -> bool:
     item = (_ITEM.match(line.text) or _is_labelled(line)) and (
         closed or (line.left <= before.left + 1 and not starts_low)
     )
-    # Letters of another size are a heading's or a note's.
+    # Letters of another size belong to a heading or a note.
     if item or not 0.87 < line.height / before.height < 1.15:
         return False
     if before.page != line.page or before.edges != line.edges:
@@ -341,7 +341,7 @@ def _goes_on(before: Line, line: Line, pitch: float) -> bool:
 
 
 def _filled(line: Line) -> bool:
-    """Whether its words reach the column's right edge, so that the next stands on the next line for want of room."""
+    """Return True if a line reaches the column's right edge, so that its paragraph may continue on the next line."""
     left, right = line.edges
     return right - line.right < 0.15 * (right - left)
 
@@ -353,12 +353,12 @@ def _joined(text: str, following: str, words: Counter[str]) -> str:
         return f"{text[:-1]}-{following}" if following[:1].isalpha() else f"{text} {following}"
     first, second = _WORD.findall(text[:-1])[-1], _WORD.match(following)
     end = second[0] if second else ""
-    # As the document writes it elsewhere: "well-known" keeps its hyphen, "well-" and "being" lose it.
+    # Follow the document's own spelling elsewhere: "well-known" keeps its hyphen, "well-" + "being" may lose it.
     kept = words[f"{first}-{end}".lower()] > words[f"{first}{end}".lower()]
     return text[:-1] + ("-" if kept else "") + following
 
 
 def _in_capitals(text: str, following: str) -> bool:
-    """Whether the words about a divided one are in capitals, as disclaimers are: there no letter is small."""
+    """Return True if the words around a divided word are in capitals, as in disclaimers."""
     about = (" ".join(text.rsplit(maxsplit=2)[-2:]), " ".join(following.split(maxsplit=2)[:2]))
     return all(part.isupper() for part in about)

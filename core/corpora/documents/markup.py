@@ -1,4 +1,4 @@
-"""Pages of the web, mails and RTF documents."""
+"""Readers of web pages, mails and RTF documents."""
 
 import email
 import email.policy
@@ -22,7 +22,7 @@ _BLOCKS = _words("""
     thead title tr ul
 """)
 _SILENT = _words("script style head template noscript svg math iframe object select textarea button nav")
-_MAIN = _words("main article")  # what a page is about: it ends whatever nobody closed before it
+_MAIN = _words("main article")  # the page's content; its start closes everything left open before it
 _VOID = _words("area base br col embed hr img input link meta source track wbr")
 _CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s{0,9}=\s{0,9}["']?([\w.:-]{1,40})""", re.IGNORECASE)
 _XML_CHARSET = re.compile(rb"""<\?xml[^>]{0,200}?encoding=["']([\w.:-]{1,40})""")
@@ -39,7 +39,7 @@ class _Page(HTMLParser):
         if tag in _MAIN:
             self._silent.clear()
         if self._silent or tag in _SILENT or ("role", "navigation") in attrs:
-            # They have no end that could be waited for.
+            # Void elements have no end tag.
             if tag not in _VOID:
                 self._silent.append(tag)
             return
@@ -55,7 +55,7 @@ class _Page(HTMLParser):
 
     def handle_endtag(self, tag: str) -> None:
         if self._silent:
-            # A body that begins ends a head that nobody closed.
+            # An end tag closes the unclosed elements inside it.
             while tag in self._silent and self._silent.pop() != tag:
                 pass
             return
@@ -65,7 +65,7 @@ class _Page(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         if not self._silent:
-            self.flow.say(data)
+            self.flow.add(data)
 
     def _border(self, tag: str) -> None:
         if tag in _BLOCKS:
@@ -73,7 +73,7 @@ class _Page(HTMLParser):
 
 
 def read_html(file: BinaryIO, name: str, encoding: str | None = None) -> Extract:
-    """A page of the web. encoding: None for the one that it names. Errors: ReadError."""
+    """Read a web page. encoding: None for the one that the page declares. Errors: ReadError."""
     return Extract(_paragraphs(decoded(file.read(), encoding), name))
 
 
@@ -86,10 +86,10 @@ def _paragraphs(text: str, name: str) -> list[Paragraph]:
 
 
 def decoded(data: bytes, encoding: str | None) -> str:
-    """The text of a page in the encoding asked for, else in the one that it names."""
+    """Decode a page: UTF-8 if it is valid, else the requested encoding, else the one that the page declares."""
     named = _CHARSET.search(data[:4096]) or _XML_CHARSET.match(data[:400])
     marked = data.startswith((b"\xff\xfe", b"\xfe\xff"))
-    # UTF-8 before what a page says: text that is valid UTF-8 is hardly ever anything else.
+    # UTF-8 comes before the declared encoding: text that is valid UTF-8 is hardly ever anything else.
     encodings = ["utf-16" if marked else "utf-8-sig", encoding or "", named[1].decode() if named else "", "cp1252"]
     for codec in encodings:
         try:
@@ -100,13 +100,12 @@ def decoded(data: bytes, encoding: str | None) -> str:
 
 
 def read_eml(file: BinaryIO, name: str) -> Extract:
-    """A mail: subject and text; its attachments are named, not read. Errors: ReadError."""
+    """Read the subject and text of a mail; its attachments are named, not read. Errors: ReadError."""
     data = file.read()
     if b":" not in data[:_MAX_HEADERS]:
         raise ReadError(name, None, "is no mail: it has no headers; name it by what it is.")
     try:
-        mail = email.message_from_bytes(data, policy=email.policy.default)
-        extract = _mail(mail, name)
+        return _mail(email.message_from_bytes(data, policy=email.policy.default), name)
     except (
         MessageError,
         LookupError,
@@ -120,12 +119,11 @@ def read_eml(file: BinaryIO, name: str) -> Extract:
         raise ReadError(
             name, None, "is no mail that can be read; save it again as .eml, or its text as .txt."
         ) from error
-    return extract
 
 
 def _mail(mail: EmailMessage, name: str) -> Extract:
     flow = Flow(name)
-    flow.say(str(mail.get("subject") or ""))
+    flow.add(str(mail.get("subject") or ""))
     flow.flush()
     body = mail.get_body(("plain", "html"))
     extract = Extract()
@@ -133,7 +131,7 @@ def _mail(mail: EmailMessage, name: str) -> Extract:
         extract.paragraphs = [*flow.paragraphs(), *_paragraphs(str(body.get_content()), name)]
     else:
         for block in re.split(r"\n[^\S\n]*\n", _unquoted(str(body.get_content()))) if body is not None else ():
-            flow.say(block)
+            flow.add(block)
             flow.flush()
         extract.paragraphs = flow.paragraphs()
     attached = [str(part.get_filename() or part.get_content_type()) for part in mail.iter_attachments()]
@@ -144,28 +142,28 @@ def _mail(mail: EmailMessage, name: str) -> Extract:
 
 
 def _unquoted(text: str) -> str:
-    """The lines of a mail, those that it quotes without their marks."""
+    """Remove the quotation marks before the lines that a mail quotes."""
     return re.sub(r"^(?:>[ \t]?)+", "", text.replace("\r\n", "\n"), flags=re.MULTILINE)
 
 
 def read_rtf(file: BinaryIO, name: str) -> Extract:
-    """An RTF document. Errors: ReadError."""
+    """Read an RTF document. Errors: ReadError."""
     from striprtf.striprtf import rtf_to_text
 
     try:
-        # RTF writes in ASCII what it escapes; latin-1 gives every byte as it is.
+        # RTF is ASCII with escapes; latin-1 keeps every byte as it is.
         text = rtf_to_text(_notes_last(file.read().decode("latin-1")), errors="replace")
     except (ValueError, LookupError, TypeError, IndexError, KeyError, AttributeError, OverflowError) as error:
-        raise ReadError(name, None, "is damaged or was cut off; copy it again, or save it anew.") from error
+        raise ReadError(name, None, "is damaged or was cut off; copy or save it again.") from error
     flow = Flow(name)
     for line in text.split("\n"):
-        flow.say(line.strip("|").replace("|", "\t"))
+        flow.add(line.strip("|").replace("|", "\t"))
         flow.flush()
     return Extract(flow.paragraphs())
 
 
 def _notes_last(rtf: str) -> str:
-    """RTF with its notes behind all else: where they stand, in the middle of sentences, striprtf passes them over."""
+    """Move the notes of an RTF document to its end, because striprtf skips notes in the middle of sentences."""
     text, notes, at = list[str](), list[str](), 0
     for note in _NOTE.finditer(rtf):
         if note.start() >= at:
@@ -178,7 +176,7 @@ def _notes_last(rtf: str) -> str:
 
 
 def _closed(rtf: str, start: int) -> int:
-    """End of the group that opens at `start`, behind its brace."""
+    """Return the position after the brace that closes the group which opens at `start`."""
     depth = 0
     for brace in _BRACE.finditer(rtf, start):
         depth += {"{": 1, "}": -1}.get(brace[0], 0)

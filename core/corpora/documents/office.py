@@ -1,4 +1,4 @@
-"""Word and OpenDocument texts: XML in a zip archive, read as a stream, with nothing fetched and nothing run."""
+"""Word and OpenDocument texts and Excel workbooks: XML in a zip archive, streamed; nothing is fetched or run."""
 
 import errno
 import warnings
@@ -22,15 +22,14 @@ from core.errors import ReadError
 
 MAX_MEMBERS = 20_000
 MAX_RATIO, FREE = 200, 16 << 20  # bytes: unpacked more than 200 times its size, and more than 16 MiB
-# Errors of the disk, or of the path that a member is written to: they say nothing about the archive.
+# Errors of the disk, or of the path that a member is written to; the archive itself may be sound.
 _NOT_ITS_FAULT = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, errno.EMFILE)
 _DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSError, ValueError, RuntimeError)
 MAX_XML = 512 << 20  # bytes of all parts in XML
 _WORD_BODY = "word/document.xml"
 _WORD_NOTES = ("word/footnotes.xml", "word/endnotes.xml")
 ATTACK = (
-    "declares entities or a document type, as an attack by XML does; save it anew in its own program if it is to be"
-    " trusted."
+    "declares entities or a document type, as an attack by XML does; if you trust it, save it again in its own program."
 )
 MACROS = "its macros were neither read nor run"
 MAX_CELLS = 5_000_000
@@ -39,9 +38,9 @@ _COLUMNS = 1_000
 
 @contextmanager
 def opened_zip(file: BinaryIO, name: str, most: int, ending: str = "") -> Iterator[zipfile.ZipFile]:
-    """An archive for a block. most: bytes that the members whose names end in `ending` may unpack to in all.
+    """Open an archive for a `with` block. most: bytes that all members with this `ending` together may unpack to.
 
-    Errors: ReadError for a damaged or locked archive and for a bomb, also if the block meets the damage; OSError if
+    Errors: ReadError for a damaged or locked archive and for a bomb, even if the block finds the damage; OSError if
     the block cannot write what it unpacks.
     """
     try:
@@ -51,7 +50,7 @@ def opened_zip(file: BinaryIO, name: str, most: int, ending: str = "") -> Iterat
     except _DAMAGED as error:
         if isinstance(error, OSError) and error.errno in _NOT_ITS_FAULT:
             raise
-        raise ReadError(name, None, "is damaged or was cut off; copy it again, or save it anew.") from error
+        raise ReadError(name, None, "is damaged or was cut off; copy or save it again.") from error
 
 
 def _bounded(archive: zipfile.ZipFile, name: str, most: int, ending: str) -> None:
@@ -72,15 +71,18 @@ def _bounded(archive: zipfile.ZipFile, name: str, most: int, ending: str) -> Non
         raise ReadError(
             name,
             None,
-            f"unpacks to more than {MAX_RATIO} times its size ({packed:,} bytes), as a zip bomb does; unpack it"
-            " yourself if it is to be trusted.",
+            f"unpacks to more than {MAX_RATIO} times its size ({packed:,} bytes), as a zip bomb does; if you trust it,"
+            " unpack it yourself.",
         )
 
 
 @dataclass(frozen=True)
 class _Rules:
-    """Elements by their names without prefix. paragraphs, rows, cells: what they are; text: those whose text counts;
-    marks: what an element stands for; skipped: what is left out with all in it; page: what begins a page."""
+    """Names of XML elements, without prefix, by their meaning.
+
+    text: elements whose text is read. marks: {element: the character that it means}. skipped: elements left out with
+    everything in them. page: element that begins a page.
+    """
 
     paragraphs: tuple[str, ...]
     rows: str
@@ -91,7 +93,7 @@ class _Rules:
     page: str
 
 
-# Tracked insertions are read, deletions are not; the pages are those of the last layout, where the file has it.
+# Tracked insertions are read, deletions are not. Pages are those of the last layout, if the file stores it.
 _WORD = _Rules(
     paragraphs=("p",),
     rows="tr",
@@ -101,7 +103,7 @@ _WORD = _Rules(
     skipped=frozenset({"del", "moveFrom", "Fallback", "pPrChange", "rPrChange"}),
     page="lastRenderedPageBreak",
 )
-# Comments are left out; a note stands before the end of its paragraph.
+# Comments are left out. A note comes before the end of its paragraph.
 _OPEN_DOCUMENT = _Rules(
     paragraphs=("p", "h"),
     rows="table-row",
@@ -114,7 +116,7 @@ _OPEN_DOCUMENT = _Rules(
 
 
 class _Handler(ContentHandler):
-    """The text of one part."""
+    """Passes the text of one part to a `Flow`."""
 
     def __init__(self, flow: Flow, rules: _Rules) -> None:
         super().__init__()
@@ -137,7 +139,7 @@ class _Handler(ContentHandler):
             self.pages += 1
             self.flow.page = self.pages
         elif mark := rules.marks.get(local):
-            self.flow.say(mark)
+            self.flow.add(mark)
 
     def endElementNS(self, name: tuple[str | None, str], qname: str | None) -> None:
         local, rules = name[1], self.rules
@@ -152,11 +154,11 @@ class _Handler(ContentHandler):
 
     def characters(self, content: str) -> None:
         if not self._skipped and self._within:
-            self.flow.say(content)
+            self.flow.add(content)
 
 
 def read_docx(file: BinaryIO, name: str) -> Extract:
-    """A Word document (.docx, .docm, .dotx). Errors: ReadError."""
+    """Read a Word document (.docx, .docm, .dotx). Errors: ReadError."""
     with opened_zip(file, name, MAX_XML, ".xml") as archive:
         names = set(archive.namelist())
         if _WORD_BODY not in names:
@@ -169,7 +171,7 @@ def read_docx(file: BinaryIO, name: str) -> Extract:
 
 
 def read_odt(file: BinaryIO, name: str) -> Extract:
-    """An OpenDocument text. Errors: ReadError."""
+    """Read an OpenDocument text. Errors: ReadError."""
     with opened_zip(file, name, MAX_XML, ".xml") as archive:
         names = set(archive.namelist())
         if "META-INF/manifest.xml" in names and b"encryption-data" in archive.read("META-INF/manifest.xml"):
@@ -196,25 +198,24 @@ def _extract(archive: ZipFile, parts: list[str], rules: _Rules, name: str) -> Ex
         except DefusedXmlException as error:
             raise ReadError(name, None, ATTACK) from error
         except SAXException as error:
-            raise ReadError(
-                name, None, f"its {part} is damaged or was cut off; copy it again, or save it anew."
-            ) from error
+            raise ReadError(name, None, f"its {part} is damaged or was cut off; copy or save it again.") from error
         pages = max(pages, handler.pages)
     extract = Extract(flow.paragraphs(), pages if pages > 1 else None)
-    for paragraph in [] if pages > 1 else extract.paragraphs:
-        paragraph.pages = []  # one page, or none was kept
+    if pages == 1:  # the document has one page, or does not store its layout
+        for paragraph in extract.paragraphs:
+            paragraph.pages = []
     return extract
 
 
 class Workbook(TypedDict):
-    """sheets: of each its name and the rows that hold anything: their numbers from 1, their cells."""
+    """sheets: (name, rows that are not empty) per sheet; a row is (its number from 1, its cells)."""
 
     sheets: list[tuple[str, list[tuple[int, list[str | None]]]]]
     remarks: list[str]
 
 
 def read_xlsx(file: BinaryIO, name: str, most: int | None = None) -> Workbook:
-    """The cells of a workbook. most: rows of a sheet, all if left out. Errors: ReadError."""
+    """Read the cells of a workbook. most: rows per sheet, None for all. Errors: ReadError."""
     from openpyxl import load_workbook
 
     with opened_zip(file, name, MAX_XML, ".xml") as archive:
@@ -224,21 +225,21 @@ def read_xlsx(file: BinaryIO, name: str, most: int | None = None) -> Workbook:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            # Cells as their program computed them last; no link to another file is followed.
+            # Read the values that Excel computed last; follow no link to another file.
             book = load_workbook(file, read_only=True, data_only=True, keep_links=False)
             sheets = [(sheet.title, _rows(sheet, name, most)) for sheet in book.worksheets]
     except ReadError:
         raise
-    except Exception as error:  # whatever a reader of thousands of tags stumbles over: of zips, XML, types, dates
+    except Exception as error:  # openpyxl raises errors of many classes: of zip, XML, types, dates
         if _forbidden(error):
             raise ReadError(name, None, ATTACK) from error
-        raise ReadError(name, None, "is damaged or was cut off; copy it again, or save it anew.") from error
+        raise ReadError(name, None, "is damaged or was cut off; copy or save it again.") from error
     macros = [MACROS] if any(part.endswith("vbaProject.bin") for part in names) else []
     return {"sheets": sheets, "remarks": macros}
 
 
 def _forbidden(error: BaseException | None) -> bool:
-    """Whether XML was refused for what it declares, which openpyxl wraps in an error of its own."""
+    """Return True if defusedxml refused the XML; openpyxl wraps that error in another one."""
     return error is not None and (isinstance(error, DefusedXmlException) or _forbidden(error.__context__))
 
 
@@ -262,7 +263,7 @@ def _rows(sheet: Any, name: str, most: int | None) -> list[tuple[int, list[str |
 
 
 def _text(value: object) -> str | None:
-    """A cell as a table's text has it; None for an empty one."""
+    """Return a cell as text, None for an empty one."""
     if value is None:
         return None
     if isinstance(value, datetime | date | time):

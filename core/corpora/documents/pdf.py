@@ -1,4 +1,9 @@
-"""The text layer of a PDF, letter by letter with its place on the page, by PDFium (Chromium's reader)."""
+"""The text layer of a PDF, letter by letter with its place on the page, by PDFium (Chromium's reader).
+
+Some fonts map ligatures to no character: the letter is then U+FFFD or of a private use area. `restore` counts such
+letters within words. It replaces one if exactly one ligature makes the word one that the document, or another document
+of the same import, contains elsewhere.
+"""
 
 import ctypes
 import re
@@ -15,18 +20,18 @@ from core.errors import ReadError
 UNMAPPED = "\ufffd"
 _LIGATURES = ("fi", "fl", "ff", "ffi", "ffl", "ft", "fft", "fj", "tt", "ti", "tti", "tf", "ct", "st", "sp", "Th", "Qu")
 _MOST = 2  # different unmapped letters of one word that are tried together
-_ENOUGH = 2  # different words that agree on a private character, before it is restored in all others
+_ENOUGH = 2  # words that must agree on a private character before it is restored in all other words
 _HOLE = "\ufffd\ue000-\uf8ff\U000f0000-\U000ffffd\U00100000-\U0010fffd"
 _HOLES = re.compile(f"[{_HOLE}]")
 _RUN = re.compile(rf"[\w{_HOLE}]+")
 _WORD, _LETTER = re.compile(r"[^\W\d_]+"), re.compile(r"[^\W\d_]")
 MAX_PAGES = 5_000
-_HYPHENS = "\x02\ufffe\xad"  # as PDFium marks a word that is divided at the end of its line
-_GAP = 1.0  # of a letter's height: a wider one parts columns and cells
+_HYPHENS = "\x02\ufffe\xad"  # PDFium's marks of a word that is divided at the end of its line
+_GAP = 1.0  # of a letter's height: a wider gap separates columns and cells
 
 
 def restore(extract: Extract) -> None:
-    """Count the unmapped letters of a document and restore those that have one reading, in place."""
+    """Count the unmapped letters of a document, and restore those with exactly one reading, in place."""
     words = Counter[str](word for each in extract.paragraphs for word in _broken(each.text))
     if words:
         left = _restored(extract, words, vocabulary(extract))
@@ -35,14 +40,14 @@ def restore(extract: Extract) -> None:
 
 
 def restore_from(extract: Extract, known: Set[str]) -> None:
-    """Restore what `restore` left, by lower-case words of other documents."""
+    """Restore further letters by the lower-case words of other documents."""
     words = Counter[str](word for each in extract.paragraphs for word in _broken(each.text))
     if words:
         extract.restored = extract.unmapped - _restored(extract, words, vocabulary(extract) | known)
 
 
 def vocabulary(extract: Extract) -> set[str]:
-    """Lower-case words of a document in which all letters are known."""
+    """Return the lower-case words of a document, without words that have an unmapped letter."""
     texts = (
         _RUN.sub(lambda run: " " if _is_broken(run[0]) else run[0], text) if _HOLES.search(text) else text
         for text in (each.text for each in extract.paragraphs)
@@ -51,7 +56,7 @@ def vocabulary(extract: Extract) -> set[str]:
 
 
 def _restored(extract: Extract, words: Counter[str], known: Set[str]) -> int:
-    """Restore what has one reading; how many letters are left."""
+    """Restore letters with one reading. Return the number of unmapped letters that remain."""
     readings = _readings(words, known)
     for paragraph in extract.paragraphs:
         _rewrite(paragraph, readings)
@@ -63,7 +68,7 @@ def _n_holes(words: Counter[str]) -> int:
 
 
 def _broken(text: str) -> list[str]:
-    """Words with an unmapped letter."""
+    """Return the words that have an unmapped letter."""
     return [run for run in _RUN.findall(text) if _is_broken(run)] if _HOLES.search(text) else []
 
 
@@ -72,7 +77,7 @@ def _is_broken(run: str) -> bool:
 
 
 def _readings(words: Mapping[str, int], known: Set[str]) -> dict[str, str]:
-    """{word: as it is to be read}, of those that have one reading."""
+    """Return {word: its restored form} for the words with exactly one reading."""
     readings, letters = dict[str, str](), defaultdict[str, Counter[str]](Counter)
     for word in words:
         holes = list(dict.fromkeys(_HOLES.findall(word)))
@@ -100,7 +105,7 @@ def _filled(word: str, letters: Mapping[str, str]) -> str:
 
 
 def _rewrite(paragraph: Paragraph, readings: Mapping[str, str]) -> None:
-    """Put the readings into a paragraph; the places where its pages begin move along."""
+    """Put the restored words into a paragraph, and move the places where its pages begin."""
     if not _HOLES.search(paragraph.text):
         return
     starts = [0, *(start for start, _ in paragraph.pages if start), len(paragraph.text)]
@@ -112,7 +117,7 @@ def _rewrite(paragraph: Paragraph, readings: Mapping[str, str]) -> None:
 
 
 def read_pdf(file: BinaryIO, name: str, most: int | None = None) -> Extract:
-    """The text of a PDF's pages. most: how many of them, all if left out. Errors: ReadError."""
+    """Read the text of a PDF. most: number of pages to read, None for all. Errors: ReadError."""
     import pypdfium2 as pdfium
 
     try:
@@ -121,14 +126,14 @@ def read_pdf(file: BinaryIO, name: str, most: int | None = None) -> Extract:
         if "password" in str(error).lower():
             raise ReadError(name, None, "is protected by a password; save it without one.") from error
         raise ReadError(
-            name, None, "is damaged or was cut off, or is no PDF; copy it again, or print it anew."
+            name, None, "is damaged or was cut off, or is no PDF; copy it again, or print it to PDF again."
         ) from error
     with document:
         n = len(document)
         if n > MAX_PAGES:
             raise ReadError(name, None, f"has {n:,} pages, more than {MAX_PAGES:,}; divide it.")
         if not n:
-            raise ReadError(name, None, "has no pages; print it anew.")
+            raise ReadError(name, None, "has no pages; print it to PDF again.")
         pages, room = list[list[Piece]](), MAX_CHARACTERS
         for number in range(n if most is None else min(n, most)):
             pages.append(_pieces(document, number))
@@ -142,7 +147,7 @@ def read_pdf(file: BinaryIO, name: str, most: int | None = None) -> Extract:
 
 
 def _pieces(document: Any, number: int) -> list[Piece]:
-    """The pieces of text of page `number` from 0, in the order of the file; none where it is damaged."""
+    """Return the pieces of text of page `number` (from 0) in the order of the file; none if the page is damaged."""
     import pypdfium2 as pdfium
 
     try:
@@ -162,14 +167,14 @@ def _pieces(document: Any, number: int) -> list[Piece]:
 
 
 def _letters(text: object) -> Iterator[tuple[int, Piece | None]]:
-    """(index, letter); a line's end is None."""
+    """Yield (index, letter); None in place of a line break."""
     from pypdfium2 import raw
 
     box = raw.FS_RECTF()
     place = ctypes.byref(box)
     for index in range(raw.FPDFText_CountChars(text)):
         code = raw.FPDFText_GetUnicode(text, index)
-        letter = chr(code) if 0 < code < 0x110000 else UNMAPPED  # PDFium says 0 of a letter without a character
+        letter = chr(code) if 0 < code < 0x110000 else UNMAPPED  # PDFium returns 0 for a letter without a character
         if letter in "\r\n":
             yield index, None
         elif raw.FPDFText_GetLooseCharBox(text, index, place):
@@ -179,7 +184,7 @@ def _letters(text: object) -> Iterator[tuple[int, Piece | None]]:
 
 
 def _runs(text: object, letters: Iterator[tuple[int, Piece | None]]) -> Iterator[tuple[int, Piece]]:
-    """(angle in quarters of a turn, piece) of letters that follow each other closely on one line."""
+    """Join letters that follow each other closely on one line; yield (angle in quarters of a turn, piece)."""
     from pypdfium2 import raw
 
     piece: Piece | None = None
@@ -195,7 +200,7 @@ def _runs(text: object, letters: Iterator[tuple[int, Piece | None]]) -> Iterator
             piece.bottom, piece.top = min(piece.bottom, letter.bottom), max(piece.top, letter.top)
         else:
             if piece:
-                yield angle, _as_most(piece, boxes, angle)
+                yield angle, _with_median_height(piece, boxes, angle)
             piece, boxes = letter, []
             if letter:
                 angle = round(raw.FPDFText_GetCharAngle(text, index) / 1.5708) % 4
@@ -203,11 +208,11 @@ def _runs(text: object, letters: Iterator[tuple[int, Piece | None]]) -> Iterator
             boxes.append((letter.left, letter.bottom, letter.right, letter.top))
         blank = ""
     if piece:
-        yield angle, _as_most(piece, boxes, angle)
+        yield angle, _with_median_height(piece, boxes, angle)
 
 
-def _as_most(piece: Piece, boxes: Sequence[tuple[float, float, float, float]], angle: int) -> Piece:
-    """The piece as high as most of its letters are: not as its highest bracket, nor as low as LaTeX's E."""
+def _with_median_height(piece: Piece, boxes: Sequence[tuple[float, float, float, float]], angle: int) -> Piece:
+    """Give a piece the median height of its letters, so that one tall bracket or LaTeX's low E does not count."""
     left, bottom, right, top = (median(sides) for sides in zip(*boxes, strict=True))
     if angle % 2:
         piece.left, piece.right = left, right
@@ -227,7 +232,7 @@ def _follows(piece: Piece, letter: Piece, angle: int) -> bool:
 
 
 def _upright(runs: list[tuple[int, Piece]]) -> list[Piece]:
-    """The pieces that run as most letters of the page do, turned upright: a stamp along the margin is no text."""
+    """Keep the pieces that run in the direction of most letters, turned upright; leave out a stamp along the margin."""
     letters: Counter[int] = Counter()
     for angle, piece in runs:
         letters[angle] += len(piece.text)

@@ -20,9 +20,9 @@ _READERS: Mapping[str, Callable[[BinaryIO, str], Extract]] = {
 
 
 def answer(path: str, format: str, encoding: str | None, most: int | None) -> Any:
-    """The paragraphs of a document, or the rows of a workbook; see `formats/documents.py`, which asks.
+    """Return the paragraphs of a document, or the rows of a workbook, to `formats/documents.py`.
 
-    Errors: ReadError for whatever a reader raises, so that one file never ends the import of a whole folder.
+    Errors: ReadError for any exception of a reader, so that one file never ends the import of a whole folder.
     """
     try:
         return _read(Path(path), format, encoding, most)
@@ -31,7 +31,7 @@ def answer(path: str, format: str, encoding: str | None, most: int | None) -> An
     except Exception as error:
         if memory_ran_out(error):
             raise
-        # The class of the error names the bug for us; its message may quote the document.
+        # Only the class of the error is reported, because its message may quote the document.
         why = f"cannot be read as {format} (its reader failed: {type(error).__name__})"
         raise ReadError(Path(path).name, None, f"{why}; save it again, or save its text as UTF-8 .txt.") from error
 

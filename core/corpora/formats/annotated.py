@@ -1,4 +1,7 @@
-"""Character spans in rows of JSON or of a table, and brat's pairs of .txt and .ann."""
+"""Character spans in rows of JSON or of a table, in markup (Label Studio), and in brat's pairs of .txt and .ann.
+
+In markup, offsets count within elements of a page, so such an annotation is found by its quoted text.
+"""
 
 import ast
 import json
@@ -18,7 +21,7 @@ from core.text.sentence import Sentence
 
 SPANS = ("label", "labels", "entities", "ents", "spans", "annotations", "annotation", "denotations")
 TEXTS = ("text", "data", "content", "sentence")
-_UNANSWERED = "nobody labelled it: unanswered is unknown, not O"
+UNANSWERED = "it has no labels: an unanswered text is unknown, not O"
 _CLASSES = (
     "its labels are classes of the whole text, not spans with a start and an end; export a span labelling project"
 )
@@ -27,12 +30,12 @@ _NUMBERS = (
     " replace the numbers by names"
 )
 _BINARY = (
-    "its answers are about single spans: what was not asked is unknown, not O; label it in full (ner.correct), or keep"
-    " such texts with --keep-lost"
+    "its answers are about single spans, and the rest of the text is unknown, not O; label it in full (ner.correct), or"
+    " keep such texts with --keep-lost"
 )
 _DIALOGUE = "its spans count within the paragraphs of a dialogue, not within a text; label it with the tag Text"
 _ADDRESS = re.compile(r"(?:[a-z][a-z0-9+.-]{0,20}://|/data/)\S+")
-_BINARY_VIEWS = ("ner", "binary")  # of Prodigy: the answer is about one span, not about the text
+_BINARY_VIEWS = ("ner", "binary")  # Prodigy's views whose answer is about one span, not about the text
 # Elements that end a line of text.
 _BLOCKS = frozenset(
     (
@@ -82,7 +85,7 @@ def from_marks(
     cut_too: bool = False,
     lost: Sequence[Region] = (),
 ) -> Iterator[Sentence]:
-    """The sentences of a text with one annotator's marks. who: the annotator, None if the file does not name one."""
+    """Yield the sentences of a text with one annotator's marks. who: the annotator, None if the file names none."""
     if ledger.panel:
         labels = frozenset((mark.fragments, mark.type) for mark in marks)
         if not ledger.panel.takes(text, labels, who, ledger.listed):
@@ -93,13 +96,13 @@ def from_marks(
 
 
 def read_doccano(records: Iterator[Record], ledger: Ledger) -> Iterator[Sentence]:
-    """Rows with a text and a list of spans, as doccano, spaCy, Label Studio's JSON-MIN and others write them."""
+    """Read rows with a text and a list of spans, as doccano, spaCy, Label Studio's JSON-MIN and others write them."""
     for line, record in records:
         text, items = _text(record, ledger.options.text_column), _items(record)
         if text is None:
             ledger.reject(line, 'expected a text under "text" and a list of spans under "label"', str(dict(record)))
         elif items is None:
-            ledger.skip(line, _UNANSWERED)
+            ledger.skip(line, UNANSWERED)
         elif items and all(isinstance(item, str) for item in items):
             ledger.reject(line, _CLASSES, str(dict(record)))
         else:
@@ -112,20 +115,15 @@ def _text(record: Mapping[str, object], column: str | None) -> str | None:
 
 
 def _items(record: Mapping[str, object]) -> list[object] | None:
-    """The list of spans of a row, None if it was not answered."""
+    """Return the list of spans of a row, None if it was not answered."""
     named = [value for key in SPANS if isinstance(value := record.get(key), list)]
-    groups = [value for value in _groups(record.get("spans")) if value]
+    by_name = record.get("spans")  # spaCy writes groups of spans under their names
+    groups = [value for value in by_name.values() if isinstance(value, list)] if isinstance(by_name, Mapping) else []
     free = [value for value in record.values() if isinstance(value, list) and value and _is_span(value[0])]
-    # A list that holds something comes first: spaCy and flair write an empty one beside it.
-    lists = [*filter(None, named), *groups, *named, *free]
-    found = lists[0] if lists else None
-    # Label Studio leaves the column out where an annotator found nothing.
+    # A list with items comes first: spaCy and flair write an empty one beside it.
+    found = next(iter([*filter(None, named), *filter(None, groups), *named, *free]), None)
+    # Label Studio leaves the column out if an annotator found nothing.
     return [] if found is None and record.get("annotation_id") is not None else found
-
-
-def _groups(spans: object) -> list[list[object]]:
-    """The groups of spans that spaCy writes under their names."""
-    return [value for value in spans.values() if isinstance(value, list)] if isinstance(spans, Mapping) else []
 
 
 def _is_span(value: object) -> bool:
@@ -135,7 +133,7 @@ def _is_span(value: object) -> bool:
 def _by_users(
     text: str, items: list[object], line: int, record: Mapping[str, object], ledger: Ledger
 ) -> Iterator[Sentence]:
-    """The sentences of a row; one answer per user where each span names its user, as old doccano does."""
+    """Yield the sentences of a row; one answer per user if each span names its user, as in old doccano."""
     users = dict.fromkeys(item.get("user") for item in items if isinstance(item, Mapping))
     if len(users) > 1:
         for user in users:
@@ -151,17 +149,17 @@ def _by_users(
 
 
 def _person(value: object) -> str:
-    """Name of an annotator: a mail address if there is one, else a number."""
+    """Return the name of an annotator: a mail address if there is one, else a number."""
     if isinstance(value, Mapping):
         value = value.get("email") or value.get("username") or value.get("id")
     return str(value)
 
 
 def read_prodigy(records: Iterator[Record], ledger: Ledger) -> Iterator[Sentence]:
-    """`{"text", "spans": [{start, end, label}], "answer"}`; answers reject and ignore are skipped.
+    """Read `{"text", "spans": [{start, end, label}], "answer"}`; the answers reject and ignore are skipped.
 
-    Answers about one span each (ner.teach) do not label the rest of the text. Such texts are left out and counted. If
-    the options keep them, the answers are gathered: one sentence per text, with the accepted spans.
+    Answers about one span each (ner.teach) do not label the rest of the text. Such texts are counted and left out. If
+    the options keep them, they give one sentence per text, with the accepted spans.
     """
     binary: dict[tuple[str | None, str], list[Record]] = {}
     for line, record in records:
@@ -197,7 +195,7 @@ def _session(record: Mapping[str, object]) -> str | None:
 
 
 def _gathered(text: str, rows: Sequence[Record], who: str | None, ledger: Ledger) -> Iterator[Sentence]:
-    """One sentence of all binary answers about a text, if the options keep it: it is not labelled in full."""
+    """Yield one sentence for all binary answers about a text, if the options keep texts that are not fully labelled."""
     accepted = [
         item
         for _, record in rows
@@ -207,7 +205,7 @@ def _gathered(text: str, rows: Sequence[Record], who: str | None, ledger: Ledger
     first, *others = (line for line, _ in rows)
     kept = bool(accepted) and ledger.options.keep_lost
     if not kept:
-        ledger.skip(first, _BINARY if accepted else f"no span of it was accepted; {_UNANSWERED}")
+        ledger.skip(first, _BINARY if accepted else f"no span of it was accepted; {UNANSWERED}")
     for line in others:
         ledger.skip(line, f"a further answer about the text of line {first}")
     if accepted:
@@ -225,7 +223,7 @@ def _frozen(item: object) -> tuple[object, ...]:
 
 
 def read_label_studio(records: Iterator[Record], ledger: Ledger) -> Iterator[Sentence]:
-    """Tasks with `data` and `annotations`, or rows of JSON-MIN and CSV. Predictions and cancelled answers are none."""
+    """Read tasks with `data` and `annotations`, or rows of JSON-MIN and CSV; skip predictions and cancelled answers."""
     for line, task in records:
         data = task.get("data")
         if "annotation_id" in task and not isinstance(data, Mapping):
@@ -251,7 +249,7 @@ def read_label_studio(records: Iterator[Record], ledger: Ledger) -> Iterator[Sen
 
 
 def _of_min(line: int, record: Mapping[str, object], ledger: Ledger) -> Iterator[Sentence]:
-    """A row of JSON-MIN or CSV: the fields of the task beside the answer."""
+    """Yield the sentences of a row of JSON-MIN or CSV, which has the fields of the task beside the answer."""
     own = ("annotator", "created_at", "updated_at", "annotation_id")
     text = _task_text({key: value for key, value in record.items() if key not in own}, ledger.options.text_column)
     if text is None:
@@ -270,7 +268,7 @@ def _known(answer: Mapping[str, object]) -> str | None:
 
 
 def _answer(text: str, answer: Mapping[str, object], who: str | None, line: int, ledger: Ledger) -> Iterator[Sentence]:
-    """The sentences of one annotation of a task."""
+    """Yield the sentences of one annotation of a task."""
     result = answer.get("result") or []
     if not isinstance(result, list):
         ledger.reject(line, 'expected a list under "result" of its annotation', str(dict(answer)))
@@ -287,7 +285,7 @@ def _answer(text: str, answer: Mapping[str, object], who: str | None, line: int,
 
 
 def why_no_spans(tasks: Sequence[Mapping[str, object]]) -> str:
-    """Reason that tasks of Label Studio hold no labels of text, "" if one may; an empty result says nothing."""
+    """Return why tasks of Label Studio hold no labels of text, "" if they may; empty results do not decide."""
     kinds = set[str]()
     for task in tasks:
         for answer in _lists_of(task.get("annotations", task.get("completions"))):
@@ -310,12 +308,12 @@ def _task_text(data: Mapping[str, object], column: str | None) -> str | None:
     texts = {key: value for key, value in data.items() if isinstance(value, str)}
     if column or "text" in texts:
         return texts.get(column or "text")
-    # Fields are named freely there: the longest is the text, others are titles and numbers.
+    # Users name these fields freely: the longest is the text, the others are titles and numbers.
     return max(texts.values(), key=len, default=None)
 
 
 def marks_of(items: Sequence[object], text: str, line: int, ledger: Ledger) -> tuple[list[Mark], list[Region]]:
-    """The annotations that are spans, and the regions of the others."""
+    """Return the annotations that are spans, and the regions of the others."""
     marks, lost = list[Mark](), list[Region]()
     for item in items:
         start, end, kind, quote = _fields(item)
@@ -339,7 +337,7 @@ def marks_of(items: Sequence[object], text: str, line: int, ledger: Ledger) -> t
 
 
 def _fields(item: object) -> tuple[object, object, object, object]:
-    """Start, end, type and text of an annotation; Argilla 1 puts the type first."""
+    """Return start, end, type and text of an annotation; Argilla 1 puts the type first."""
     if isinstance(item, list | tuple) and len(item) >= 3:
         a, b, c = item[:3]
         return (b, c, a, None) if isinstance(a, str) and not a.isdecimal() else (a, b, c, None)
@@ -355,23 +353,23 @@ def _fields(item: object) -> tuple[object, object, object, object]:
 
 
 def _number(value: object) -> object:
-    """A number that was written as text."""
+    """Return a number that was written as text as an int, anything else unchanged."""
     return int(value) if isinstance(value, str) and value.isascii() and value.isdecimal() else value
 
 
 def _whole(value: object) -> TypeGuard[int]:
-    # To Python JSON's true is the integer 1.
+    # In Python, JSON's true is an int.
     return isinstance(value, int) and not isinstance(value, bool)
 
 
 def with_lists(record: Mapping[str, object]) -> Mapping[str, object]:
-    """A row of a table with the lists of spans that its cells hold as text."""
+    """Return a row of a table, its cells with lists of spans parsed."""
     read = {name: items for name, value in record.items() if (items := _spans_in(value)) is not None}
     return {**record, **read} if read else record
 
 
 def _spans_in(cell: object) -> list[object] | None:
-    """The list of spans that a cell holds as text, None for any other cell."""
+    """Return the list of spans that a cell holds as text, None for any other cell."""
     if not isinstance(cell, str) or not cell.startswith("[") or not cell.endswith("]"):
         return None
     for parse in (json.loads, ast.literal_eval):
@@ -385,7 +383,7 @@ def _spans_in(cell: object) -> list[object] | None:
 
 
 def read_brat(path: Path, ledger: Ledger) -> Iterator[Sentence]:
-    """A .txt with its .ann beside it; a line of the text is a sentence."""
+    """Read a .txt with its .ann beside it; a line of the text is a sentence."""
     notes = path.with_suffix(".ann")
     if not is_there(notes):
         ledger.reject(None, "no .ann file beside it")
@@ -407,19 +405,15 @@ def read_brat(path: Path, ledger: Ledger) -> Iterator[Sentence]:
             else:
                 marks.append(mark)
     if content is not None:
-        yield from _in_text(path, from_marks(text, marks, None, ledger, by_line=True, lost=lost), ledger)
-
-
-def _in_text(path: Path, sentences: Iterator[Sentence], ledger: Ledger) -> Iterator[Sentence]:
-    """The sentences, while problems with annotations are told of the .ann file."""
-    for sentence in sentences:
+        # Problems with annotations are reported for the .ann file, sentences for the .txt file.
+        for sentence in from_marks(text, marks, None, ledger, by_line=True, lost=lost):
+            ledger.file = path.name
+            yield sentence
         ledger.file = path.name
-        yield sentence
-    ledger.file = path.name
 
 
 def whole_text(path: Path, ledger: Ledger, most: int = MAX_TEXT) -> str | None:
-    """All text of a file of at most `most` bytes; None, and a rejected row, if it is longer."""
+    """Return all text of a file of at most `most` bytes; reject a longer file and return None."""
     with open_stream(path, ledger.options.encoding, ledger.tick) as stream:
         raw = stream.read(most + 1)
     if len(raw) > most:
@@ -433,7 +427,7 @@ def whole_text(path: Path, ledger: Ledger, most: int = MAX_TEXT) -> str | None:
 
 
 def _brat_mark(row: str, line: int) -> Mark | None:
-    """`T1<TAB>Type start end;start end<TAB>text`; None if it is not that."""
+    """Parse `T1<TAB>Type start end;start end<TAB>text`; None for any other line."""
     parts = row.rstrip("\r").split("\t")
     kind, _, numbers = parts[1].partition(" ") if len(parts) > 1 else ("", "", "")
     pairs = [pair.split(" ") for pair in numbers.split(";")]
@@ -444,7 +438,7 @@ def _brat_mark(row: str, line: int) -> Mark | None:
 
 
 class _Text(HTMLParser):
-    """The text of a page, a line for each block."""
+    """Collects the text of a page, one line per block."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
@@ -469,13 +463,13 @@ class _Text(HTMLParser):
 
 
 def is_markup(items: Sequence[object]) -> bool:
-    """Return True if annotations have their places in markup."""
+    """Return True if the offsets of annotations count within markup."""
     return any(isinstance(item, Mapping) and ("hypertextlabels" in item or "startOffset" in item) for item in items)
 
 
-@lru_cache(maxsize=2)  # asked once per annotation of the same page
+@lru_cache(maxsize=2)  # called once per annotation of a page
 def rendered(markup: str) -> str:
-    """The text of markup without its tags; text without tags as it is."""
+    """Return the text of markup without its tags; text without tags is returned unchanged."""
     if "<" not in markup:
         return markup
     parser = _Text()
@@ -486,7 +480,7 @@ def rendered(markup: str) -> str:
 
 
 def by_text(item: object, kind: str, markup: str) -> Iterator[Mark]:
-    """The mark of an annotation whose quoted text occurs once in the page; a mark of no place otherwise."""
+    """Yield the mark of an annotation whose quoted text occurs once in the page, else a mark without a place."""
     quote = item.get("text") if isinstance(item, Mapping) else None
     text = rendered(markup)
     sought = " ".join(quote.replace("\\n", " ").split()) if isinstance(quote, str) else ""
@@ -500,7 +494,7 @@ def by_text(item: object, kind: str, markup: str) -> Iterator[Mark]:
 
 @lru_cache(maxsize=2)
 def _even(text: str) -> tuple[str, tuple[int, ...]]:
-    """The text with one blank for each row of white space, and the place of each of its characters in `text`."""
+    """Return the text with one blank for each run of white space, and the position of each character in `text`."""
     chars: list[str] = []
     places: list[int] = []
     for place, char in enumerate(text):

@@ -1,4 +1,8 @@
-"""CoNLL-like columns: one token per line, its tag in one of the columns, an empty line after each sentence."""
+"""CoNLL-like columns: one token per line, its tag in one of the columns, an empty line after each sentence.
+
+Columns differ in number and order. The tag column is the one whose values are tags in a known spelling
+(`text.tag_styles`); token numbers, document names and parts of speech are neither tokens nor tags.
+"""
 
 import re
 from collections import Counter
@@ -7,7 +11,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from core.corpora.annotators import is_annotator
 from core.corpora.formats.ledger import MAX_RAW, TOO_LONG, Ledger, ReadOptions
@@ -18,12 +21,9 @@ from core.text.schemes import Detector, Scheme
 from core.text.sentence import Sentence
 from core.text.tag_styles import Style, of_sentences, style_of
 
-if TYPE_CHECKING:
-    from core.corpora.formats.ledger import ReadOptions
-
 MOST_COLUMNS = 40
 _LANGUAGE = re.compile(r"([a-z]{2,3}:)\S")
-_RANGE = re.compile(r"\d{1,9}[-.]\d{1,9}")  # CoNLL-U's numbers of what is no token of its own
+_RANGE = re.compile(r"\d{1,9}[-.]\d{1,9}")  # numbers of CoNLL-U's multiword tokens (3-4) and empty nodes (3.1)
 _ENDS = "EndOfSentence"  # HIPE's mark in its last column
 ASK = "name the column of the entities with --tag-column"
 Row = list[str]
@@ -36,12 +36,12 @@ _BLANKS = re.compile(r"[ \t]+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """Places of a file's columns, from 0.
+    """Positions of a file's columns, from 0.
 
-    n: number of columns. number: a column that numbers the tokens. header: the names in the first line, () if it is
-    data. prefix: what every token begins with.
-    ends: a column that marks the last token of a sentence. annotator: a column that names who labelled it.
-    others: further columns of tags, by number from 1 or by name. problem: the question if the columns leave a doubt.
+    n: number of columns. number: column that numbers the tokens. header: names in the first line, () if that is data.
+    prefix: prefix of every token. ends: column that marks the last token of a sentence. annotator: column that names
+    the annotator. others: further columns of tags, by number from 1 or by name. problem: question for the user if the
+    tag column is in doubt.
     """
 
     n: int
@@ -58,7 +58,7 @@ class Layout:
 
     @property
     def notes(self) -> list[str]:
-        """Notes for the user on how the columns were read."""
+        """Return notes for the user on how the columns were read."""
         notes = []
         if self.style.kind == "untyped":
             notes.append(self.style.note)
@@ -69,18 +69,18 @@ class Layout:
 
 
 def further_note(column: str, others: Sequence[str]) -> str:
-    """Say which column of tags is read and which are left out."""
+    """Return a note on which column of tags is read and which are left out."""
     return (
         f"Column {column} is read as the tags. Column {', '.join(others)} holds tags too (nested or further"
         " annotations) and is left out; read it with --tag-column."
     )
 
 
-def layout_of(sentences: Sequence[Sequence[Row]], options: "ReadOptions") -> Layout | None:
-    """Return the places of tokens and tags, None if no column holds tags.
+def layout_of(sentences: Sequence[Sequence[Row]], options: ReadOptions) -> Layout | None:
+    """Return the positions of tokens and tags, None if no column holds tags.
 
     sentences: rows of the first block, without comments; rows may differ in length. options: `tag_column` and
-    `entity_type` are respected.
+    `entity_type` are used.
     """
     counts = Counter(len(row) for sentence in sentences for row in sentence)
     if not counts:
@@ -121,7 +121,7 @@ def layout_of(sentences: Sequence[Sequence[Row]], options: "ReadOptions") -> Lay
     )
 
 
-def _style(column: Sequence[Row], options: "ReadOptions") -> Style | None:
+def _style(column: Sequence[Row], options: ReadOptions) -> Style | None:
     counts = Counter(value for sentence in column for value in sentence)
     style = style_of(counts, type=options.entity_type) if options.entity_type else style_of(counts)
     return None if style and of_sentences(style, column) else style
@@ -136,14 +136,14 @@ def _asked(name: str, header: Sequence[str], n: int) -> int | None:
 def _tags(
     styles: dict[int, Style], asked: int | None, header: Sequence[str]
 ) -> tuple[int | None, tuple[str, ...], str]:
-    """(the tag column, further ones in words, a question if it is in doubt)."""
+    """Return the tag column, the names of further tag columns, and a question if the choice is in doubt."""
 
     def named(at: int) -> str:
         return header[at] if header else str(at + 1)
 
     held = [at for at, style in styles.items() if style.entities]
     lettered = [at for at in held if styles[at].kind != "types"]
-    held = lettered or held  # beside tags with letters, a column of bare words names something else
+    held = lettered or held  # beside tags with B- or I-, a column of bare words holds something else
     syntax = [at for at in held if styles[at].syntax]
     held = [at for at in held if at not in syntax]
     if asked is not None:
@@ -173,7 +173,7 @@ def kin(a: Style, b: Style) -> bool:
 
 
 def _header(sentences: Sequence[Sequence[Row]], n: int) -> tuple[str, ...]:
-    """The names in the first line: words of which none occurs again in its column, the tag's among them."""
+    """Return the names in the first line, () if it is data. No name occurs again in its column."""
     first = sentences[0][0] if sentences else []
     if len(first) != n or not all(re.fullmatch(r"[^\W\d_][\w #.-]*", cell) for cell in first):
         return ()
@@ -187,7 +187,7 @@ def _header(sentences: Sequence[Sequence[Row]], n: int) -> tuple[str, ...]:
 
 
 def _token(values: Sequence[Sequence[Row]], taken: set[int]) -> int | None:
-    """The first column that holds neither tags, nor numbers of tokens, nor one value per sentence."""
+    """Return the first column that holds neither tags, nor token numbers, nor one value per sentence."""
     left = [at for at in range(len(values)) if at not in taken]
     words = [at for at in left if not _counts(values[at]) and not _is_per_sentence(values[at])]
     return next(iter(words or left), None)
@@ -206,7 +206,7 @@ def _counts(column: Sequence[Row]) -> bool:
             number = int(value) if value.isdecimal() and len(value) < 10 else -2
             fitting += number in (at, at + 1, before + 1)
             before = number
-    # Ranges alone are no numbers of tokens but scores, such as 0.93.
+    # A column of nothing but ranges holds scores, such as 0.93.
     return n > 2 and fitting > ranges and fitting + ranges >= 0.95 * n
 
 
@@ -216,7 +216,7 @@ def _is_per_sentence(column: Sequence[Row]) -> bool:
 
 
 def _prefix(column: Sequence[Row]) -> str:
-    """A language code that every token begins with (`en:Lyon`)."""
+    """Return the language code before every token (`en:Lyon`), "" if there is none."""
     counts = Counter(
         found.group(1) if (found := _LANGUAGE.match(value)) else "" for sentence in column for value in sentence
     )
@@ -234,12 +234,12 @@ def ends(row: Row, layout: Layout) -> bool:
 
 
 def repeats(row: Row, layout: Layout) -> bool:
-    """Return True for CoNLL-U's lines that are no token of their own: `3-4 don't`, and empty nodes `3.1`."""
+    """Return True for CoNLL-U's multiword tokens (`3-4 don't`) and empty nodes (`3.1`)."""
     return layout.number is not None and bool(_RANGE.fullmatch(row[layout.number]))
 
 
 def read_conll(path: Path, scheme: Scheme, ledger: Ledger) -> Iterator[Sentence]:
-    """Sentences with entities. A bad line costs its own sentence only."""
+    """Yield sentences with entities. A bad line costs its own sentence only."""
     for block in _blocks(path, ledger):
         if block.fault:
             ledger.reject(*block.fault)
@@ -248,14 +248,14 @@ def read_conll(path: Path, scheme: Scheme, ledger: Ledger) -> Iterator[Sentence]
 
 
 def detect(path: Path, ledger: Ledger, detector: Detector, limit: int | None = None) -> None:
-    """Show every tag of the file (of its first `limit` sentences) to `detector`."""
+    """Pass every tag of the file (of its first `limit` sentences) to `detector`."""
     for block in islice(_blocks(path, ledger), limit):
         if not block.fault:
             detector.add(block.tags, block.places)
 
 
 def looks_like_conll(head: str) -> bool:
-    """Return True if the lines are columns of which one holds entity tags in a known spelling."""
+    """Return True if the lines are columns, and one column holds entity tags in a known spelling."""
     lines = head.splitlines()
     # The head may end within its last line.
     lines = lines[:-1] if len(lines) > 1 and not head.endswith("\n") else lines
@@ -264,11 +264,11 @@ def looks_like_conll(head: str) -> bool:
     if not rows:
         return False
     n_columns, n = Counter(map(len, rows)).most_common(1)[0]
-    # Prose has no constant number of words per line; one column of bare words beside "O" is not enough evidence.
+    # Lines of prose differ in their number of words.
     if not 2 <= n_columns <= MOST_COLUMNS or n <= 0.5 * len(rows):
         return False
     layout = layout_of(sentences, ReadOptions())
-    # Prose has an O at a line's beginning; only letters before types are evidence enough in any column.
+    # Prose may have an O at the start of a line; only tags with B- or I- are enough evidence in any column.
     if layout is None or (layout.style.kind in ("types", "untyped", "empty") and layout.tag != layout.n - 1):
         return False
     tagged = sum(len(row) == n_columns and layout.style.reads(row[layout.tag]) for row in rows)
@@ -278,8 +278,8 @@ def looks_like_conll(head: str) -> bool:
 def looks_like_columns(head: str, *, table: bool = False) -> bool:
     """Return True if nearly every line holds the same number of single words: tokens, but no tags.
 
-    Tabs part the words; blanks do if empty lines part sentences and the last column has few different values, which
-    prose and lists of names do not have. table: whether the file may be a table, which has no empty lines.
+    Tabs separate the words. Blanks do if empty lines separate sentences and the last column has few different values,
+    unlike prose and lists of names. table: the file may be a table, which has no empty lines.
     """
     lines = [line.rstrip("\r") for line in head.split("\n")[:-1]]
     gaps = any(not line.strip() for line in lines[1:-1])
@@ -300,7 +300,7 @@ def _same_width(rows: Sequence[Sequence[str]]) -> bool:
 
 
 def columns(line: str) -> list[str]:
-    """The columns of a line; [] for an empty one. A tab separates if there is one, else blanks do."""
+    """Return the columns of a line, [] for an empty one. Tabs separate them if there is one, else blanks."""
     line = line.rstrip(" \t\r\n")
     if not line:
         return []
@@ -311,7 +311,7 @@ def columns(line: str) -> list[str]:
 
 
 def _first_sentences(lines: Iterable[str]) -> list[list[list[str]]]:
-    """Rows of the first sentences, without comments and `-DOCSTART-`."""
+    """Return the rows of the first sentences, without comments and `-DOCSTART-`."""
     sentences: list[list[list[str]]] = [[]]
     for line in lines:
         row = columns(line)
@@ -325,14 +325,14 @@ def _first_sentences(lines: Iterable[str]) -> list[list[list[str]]]:
 def layout(path: Path, options: ReadOptions) -> Layout:
     """Return the columns of a file, decided from its first block.
 
-    Errors: ReadError if no line holds a token and a tag; OptionsError if the column of the tags is not plain.
+    Errors: ReadError if no line holds a token and a tag; OptionsError if the column of the tags is in doubt.
     """
     with open_stream(path, options.encoding) as stream:
         head = stream.read(BLOCK_BYTES).decode("utf-8", "replace")
     return _layout(path.name, head, options.scheme, options.tag_column, options.entity_type)
 
 
-@lru_cache(maxsize=2)  # an import asks for it at its first look, for the scheme and for the sentences
+@lru_cache(maxsize=2)  # an import needs it for the preview, for the scheme and for the sentences
 def _layout(name: str, head: str, scheme: str, tag_column: str, entity_type: str) -> Layout:
     options = ReadOptions(scheme=scheme, tag_column=tag_column, entity_type=entity_type)
     lines = head.splitlines()
@@ -352,7 +352,7 @@ def _layout(name: str, head: str, scheme: str, tag_column: str, entity_type: str
     found = layout_of(sentences, options)
     examples = [" ".join("/".join(row) for row in sentence) for sentence in sentences[:_EXAMPLES]]
     if found is None:
-        # A scheme that was asked for says that the last column holds tags, whatever they look like.
+        # If the user named a scheme, the last column holds tags in any spelling.
         if options.scheme == "auto" and not options.tag_column:
             raise OptionsError(
                 name,
@@ -379,7 +379,7 @@ def names_annotators(path: Path, options: ReadOptions) -> bool:
 
 
 def annotator_in(line: str) -> str:
-    """Annotator that a comment names, "" if it names none."""
+    """Return the annotator that a comment names, "" if it names none."""
     key, _, value = line.lstrip("# \t").replace(":", "=", 1).partition("=")
     return value.strip() if is_annotator(key) else ""
 
@@ -407,7 +407,7 @@ def _sentences(path: Path, ledger: Ledger, found: Layout) -> Iterator[Tagged]:
                 _add(block, line, ledger.not_decoded(line, error), raw)
                 continue
             row = columns(text) if fits else ["#"]
-            # Nearly all lines are a further token; the general path below takes a third longer.
+            # Nearly all lines are a further token; the general path below is a third slower.
             if usual and len(row) == n and 0 < len(block.tokens) < MAX_TOKENS and row[token] and row[0] != "-DOCSTART-":
                 block.tokens.append(row[token])
                 block.tags.append(row[tag])
@@ -422,7 +422,7 @@ def _sentences(path: Path, ledger: Ledger, found: Layout) -> Iterator[Tagged]:
                 block = Tagged(doc, who=who)
                 continue
             if fits and not block.places and _is_comment(row, found):
-                who = block.who = annotator_in(text) or who  # holds for the sentences below, too
+                who = block.who = annotator_in(text) or who  # applies to the following sentences too
                 continue
             if header and tuple(row) == found.header:
                 header = False
@@ -441,12 +441,12 @@ def _sentences(path: Path, ledger: Ledger, found: Layout) -> Iterator[Tagged]:
 
 
 def _is_blank(text: str, row: list[str], found: Layout) -> bool:
-    """Return True for a blank that has a line of its own, as in files of one character per line."""
+    """Return True for a line with a blank as its token, as in files with one character per line."""
     return not row[found.token] and text.startswith((" \t", "\u3000\t", "\u00a0\t"))
 
 
 def _is_comment(row: list[str], found: Layout) -> bool:
-    """`# id = 7` before a sentence, but not the token # with its tag."""
+    """Return True for a comment such as `# id = 7`, but not for the token # with its tag."""
     if not row[0].startswith("#"):
         return False
     return len(row) != found.n or (row[0] == "#" and not found.style.reads(row[found.tag]))

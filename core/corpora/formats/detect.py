@@ -1,4 +1,4 @@
-"""The kind of a file: its container, what its rows hold, and its text column."""
+"""Recognition of a file: its container, the content of its rows, and its text column."""
 
 import json
 import re
@@ -25,7 +25,7 @@ from core.errors import OptionsError, ReadError
 from core.text.sentence import PLACE
 from core.text.words import clean
 
-HEAD = 200  # rows that a guess looks at
+HEAD = 200  # rows that recognition looks at
 _TEXT_NAMES = (
     "text",
     "sentence",
@@ -38,14 +38,14 @@ _TEXT_NAMES = (
     "note",
     "review",
 )
-MOST_KEPT, LONGEST_NAME, LONGEST_VALUE = 20, 60, 100  # columns; characters of a name, of a value
-_IDLE = frozenset({"text", "tokens", "spans", "entities", "label", "labels", "answer"})  # of annotation tools' rows
-LONGEST_FILE = 255  # characters; a longer one is no name of a file
+MOST_KEPT, LONGEST_NAME, LONGEST_VALUE = 20, 60, 100  # further columns; characters of a name; characters of a value
+_IDLE = frozenset({"text", "tokens", "spans", "entities", "label", "labels", "answer"})  # never kept as further columns
+LONGEST_FILE = 255  # characters; no file name is longer
 _PATH = re.compile(r"/|\\\\|[A-Za-z]:[/\\]")
 _DOC_NAMES = ("doc", "doc_id", "document_id", "docid")
-_WITHIN = ("meta", "metadata", "data")  # where annotation tools keep what else a row has
-_WHOLE = frozenset({"webanno", "pubtator", "gate", "bioc"})  # exports that are one document per file
-_TOOLS = _WHOLE | {"rasa", "lighttag", "spacy"}  # the same, and those that are one JSON object
+_WITHIN = ("meta", "metadata", "data")  # where annotation tools keep further columns
+_WHOLE = frozenset({"webanno", "pubtator", "gate", "bioc"})  # exports with one document per file
+_TOOLS = _WHOLE | {"rasa", "lighttag", "spacy"}  # and exports that are one JSON object
 _COLUMN_SUFFIXES = (
     *(".conll", ".conll2003", ".conll2002", ".conllu", ".conllx", ".gold_conll", ".auto_conll"),
     *(".bio", ".iob", ".iob2", ".bioes", ".bilou", ".ner"),
@@ -54,10 +54,11 @@ _COLUMN_SUFFIXES = (
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """format: as in `ReadOptions`. container: how rows lie in the file. columns: names, () where there are none.
+    """Kind of a file.
 
-    placed: whether rows say of which file and page they are, as those do that Winnow gave out to be labelled. others:
-    further columns that are kept, `MOST_KEPT` at most. cells: where a table of labelled tokens keeps them.
+    format: as in `ReadOptions`. container: how the file stores rows. columns: names, () if there are none. placed: rows
+    name their file and page, as rows that Winnow exported for labelling do. others: further columns to keep,
+    `MOST_KEPT` at most. cells: the columns of tokens and tags in a table of labelled tokens.
     """
 
     format: str
@@ -73,7 +74,7 @@ class Kind:
 
 
 def suffix(path: PurePath) -> str:
-    """The file's ending without .gz or .zst, lower-case."""
+    """Return the file's ending without .gz or .zst, in lower case."""
     endings = [ending.lower() for ending in path.suffixes]
     while endings and endings[-1] in (".gz", ".zst", ".zstd"):
         endings.pop()
@@ -81,7 +82,7 @@ def suffix(path: PurePath) -> str:
 
 
 def records(path: Path, kind: Kind, ledger: Ledger) -> Iterator[Record]:
-    """The rows of any container that has columns; of a table of labelled tokens a row per sentence."""
+    """Yield the rows of a container with columns; a table of labelled tokens gives one row per sentence."""
     rows = _rows(path, kind, ledger)
     return listed(rows, kind.cells, ledger) if kind.cells else rows
 
@@ -113,7 +114,7 @@ def _rows(path: Path, kind: Kind, ledger: Ledger) -> Iterator[Record]:
 
 
 def kind_of(path: Path, options: ReadOptions) -> Kind:
-    """The kind of `path` by its ending, its first block and the options. Errors: ReadError."""
+    """Return the kind of `path` by its ending, its first block and the options. Errors: ReadError."""
     container = _container(path, options)
     if container in ("txt", "conll", "brat"):
         return Kind(container, container, options.encoding)
@@ -147,7 +148,7 @@ def kind_of(path: Path, options: ReadOptions) -> Kind:
         others = _others(rows, *_IDLE, *cells.used)
         named = (None, options.doc_column, options.group_column)
         return Kind("hf", container, options.encoding, tuple(columns), *named, False, others, cells)
-    rows = [row for row in rows if row]  # an empty line is a row only where tokens have a row each
+    rows = [row for row in rows if row]  # an empty line is a row only in a table with one token per row
     placed = any("file" in part for row in rows for part in _parts(row))
     if shape == "labelstudio" and (reason := why_no_spans(rows)):
         raise ReadError(path.name, 1, f"{reason}.")
@@ -159,7 +160,7 @@ def kind_of(path: Path, options: ReadOptions) -> Kind:
 
 
 def _is_columns(path: Path, options: ReadOptions) -> bool:
-    """Return True if a table's empty lines part sentences, with a token on each other line."""
+    """Return True if a table has a token on each line, and empty lines between sentences."""
     with open_stream(path, options.encoding) as stream:
         return looks_like_columns(stream.read(BLOCK_BYTES).decode("utf-8", "replace"), table=True)
 
@@ -173,9 +174,9 @@ def _text_table(
     *,
     placed: bool,
 ) -> Kind:
-    """The kind of a table of texts. Errors: OptionsError if no column, or not the one asked for, holds text."""
+    """Return the kind of a table of texts. Errors: OptionsError if no column, or not the requested one, holds text."""
     if container == "tsv" and options.format == "auto" and options.text_column is None and _is_columns(path, options):
-        return Kind("conll", "conll", options.encoding)  # whose reader asks for the column of the tags
+        return Kind("conll", "conll", options.encoding)  # its reader asks for the column of the tags
     text_column = options.text_column or guess_text_column(columns, rows)
     if text_column is None or text_column not in columns:
         problem = "no column holds text" if text_column is None else f"there is no column {text_column!r}"
@@ -191,7 +192,7 @@ def _text_table(
 
 
 def named_in(record: Mapping[str, object], column: str | None) -> str | None:
-    """Value of `column` in a row, or in what an annotation tool keeps beside it; None for nothing."""
+    """Return the value of `column` in a row or its metadata, None if there is none."""
     value = next((part[column] for part in _parts(record) if column in part), None) if column else None
     if not isinstance(value, str | int | float):
         return None
@@ -199,7 +200,7 @@ def named_in(record: Mapping[str, object], column: str | None) -> str | None:
 
 
 def values_in(record: Mapping[str, object], columns: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    """Pairs of a column and its value in a row, in words; of one that says nothing, or a text, nothing."""
+    """Return (column, value as text) for the columns of a row that have a short value."""
     nested = any(key in record for key in _WITHIN)
     pairs = ((name, record.get(name)) for name in columns)
     if nested:
@@ -218,30 +219,30 @@ def _in_words(value: object) -> str:
     return words if len(words) <= LONGEST_VALUE else ""
 
 
-@lru_cache(maxsize=4096)  # a column says the same of many rows
+@lru_cache(maxsize=4096)  # many rows share a value
 def _short(text: str) -> str:
     words = clean(text.encode("utf-8", "ignore").decode())
     return words if len(words) <= LONGEST_VALUE else ""
 
 
 def _others(rows: Sequence[Mapping[str, object]], *used: str | None) -> tuple[str, ...]:
-    """The columns beside those that are `used` which say something in few words, in the file's order."""
+    """Return the columns that are not `used` and have short values, in the file's order."""
     names = dict.fromkeys(name for row in rows for part in _parts(row) for name in part if isinstance(name, str))
     kept = (name for name in names if name not in used and not name.startswith("_") and 0 < len(name) <= LONGEST_NAME)
     return tuple(islice((name for name in kept if any(values_in(row, (name,)) for row in rows)), MOST_KEPT))
 
 
 def place_in(record: Mapping[str, object]) -> tuple[str | None, int | None]:
-    """The file and the page that a row says it is of, in it or in what an annotation tool keeps beside it.
+    """Return the file and page that a row or its metadata names.
 
-    Of a path from the root, which tells of another machine, the file's name alone.
+    Only the file name is kept of an absolute path, because the path belongs to another machine.
     """
     file, page = (next((part[name] for part in _parts(record) if name in part), None) for name in PLACE)
     name = file.encode("utf-8", "ignore").decode() if isinstance(file, str) else ""
     named = clean(re.split(r"[/\\]", name)[-1] if _PATH.match(name) else name)
     if not named or len(named) > LONGEST_FILE:
         return None, None
-    number = str(page).removesuffix(".0")  # a table that lacks some pages has the others as fractions
+    number = str(page).removesuffix(".0")  # pandas turns a column of pages with gaps into floats
     return named, int(number) or None if number.isdecimal() and len(number) < 10 else None
 
 
@@ -251,7 +252,7 @@ def _parts(record: Mapping[str, object]) -> Iterator[Mapping[str, object]]:
 
 
 def _check_named(path: Path, rows: Sequence[Mapping[str, object]], options: ReadOptions) -> None:
-    """Errors: OptionsError for a column that no row has."""
+    """Raise OptionsError for a requested column that no row has."""
     columns = dict.fromkeys(str(name) for row in rows for part in _parts(row) for name in part)
     for column in (options.doc_column, options.group_column):
         if column and column not in columns:
@@ -260,7 +261,7 @@ def _check_named(path: Path, rows: Sequence[Mapping[str, object]], options: Read
 
 
 def _container(path: Path, options: ReadOptions) -> str:
-    """txt, conll, brat, jsonl, json, csv, tsv or arrow; or the format of a document."""
+    """Return txt, conll, brat, jsonl, json, csv, tsv or arrow, or the format of a document."""
     choice = options.format
     if is_document(path):
         return document_format(path)
@@ -274,7 +275,7 @@ def _container(path: Path, options: ReadOptions) -> str:
 
 
 def _of_text(path: Path, options: ReadOptions) -> str:
-    """The container of a file that is text, by its first block."""
+    """Return the container of a text file, by its first block."""
     choice = options.format
     refuse_by_ending(path)
     with open_stream(path, options.encoding) as stream:
@@ -286,7 +287,7 @@ def _of_text(path: Path, options: ReadOptions) -> str:
 
 
 def looks_like_arrow(path: Path) -> bool:
-    """Whether it is read as Parquet or Arrow, by native code."""
+    """Return True if a file is read as Parquet or Arrow, by native code."""
     with open_bytes(path) as stream:
         return stream.peek(4)[:4] == b"PAR1" or suffix(path) in (".parquet", ".arrow")
 
@@ -298,7 +299,7 @@ def _by_content(path: Path, choice: str, head: str) -> str:
         raise ReadError(path.name, None, f"{problem}; choose a file with at least one line of text.")
     if choice in ("jsonl", "hf") or choice in RECORDS or ending in (".json", ".jsonl", ".json1", ".ndjson"):
         lines = ending in (".jsonl", ".json1", ".ndjson") and head.lstrip()[1:].lstrip()[:1] not in ("{", "")
-        # An object that begins with a lone brace goes over several lines.
+        # An object that begins with a lone brace spans several lines.
         spread = head.lstrip().partition("\n")[0].strip() == "{"
         return "json" if (start == "[" and not lines) or spread else "jsonl"
     if start == "{" and ending not in (*_COLUMN_SUFFIXES, ".csv", ".tsv") and _is_object(head):  # .manifest
@@ -308,7 +309,7 @@ def _by_content(path: Path, choice: str, head: str) -> str:
     if ending not in (".csv", ".tsv") and looks_inline(head):
         return "inline"
     if ending not in (".csv", ".tsv") and looks_like_columns(head):
-        return "conll"  # whose reader asks for the column of the tags
+        return "conll"  # its reader asks for the column of the tags
     return ending[1:] if ending in (".csv", ".tsv") else "txt"
 
 
@@ -336,7 +337,7 @@ def _first_rows(path: Path, container: str, options: ReadOptions) -> tuple[list[
 
 
 def _shape(columns: Sequence[str], rows: Sequence[Mapping[str, object]]) -> str:
-    """The labelled format that the rows have, "" for none."""
+    """Return the labelled format of the rows, "" for none."""
 
     def lists(name: str) -> bool:
         return any(isinstance(row.get(name), list) for row in rows)
@@ -366,7 +367,7 @@ def _of_argilla(row: Mapping[str, object]) -> bool:
 
 
 def guess_text_column(columns: Sequence[str], rows: Sequence[Mapping[str, object]]) -> str | None:
-    """The column with a usual name, else the one with the longest texts; None if none holds letters."""
+    """Return the column with a usual name, else the one with the longest texts; None if no column holds letters."""
     usual = {name.lower(): name for name in reversed(columns)}
     for name in _TEXT_NAMES:
         if name in usual and any(isinstance(row.get(usual[name]), str) for row in rows):

@@ -1,4 +1,4 @@
-"""Documents (PDF, Word, mails ...) as sentences with file and page, each read in a process that may die of it."""
+"""Sentences of documents (PDF, Word, mail ...) with file and page; a separate process reads each document."""
 
 from collections.abc import Iterator, Sequence, Set
 from contextlib import suppress
@@ -21,19 +21,19 @@ from core.text.sentence import Sentence, sentence_id
 from core.text.words import clean
 
 SECONDS = 600  # for one document
-FIRST_PAGES = 10  # that a look ahead reads
-MOST_ASKED = 100  # documents that are asked for words, to restore letters of another one
+FIRST_PAGES = 10  # pages that a preview reads
+MOST_ASKED = 100  # documents whose words are collected to restore letters of another document
 
-_reader = isolated.Isolated(reading.__name__, "save it anew, or export its text as UTF-8 .txt", SECONDS)
+_reader = isolated.Isolated(reading.__name__, "save it again, or export its text as UTF-8 .txt", SECONDS)
 
 
 def is_document(path: Path) -> bool:
-    """Whether its name says that it is read as a document."""
+    """Return True if the ending of a file's name is that of a document."""
     return path.suffix.lower() in DOCUMENTS
 
 
 def document_format(path: Path) -> str:
-    """The format that its name says and its first bytes confirm. Errors: ReadError where they say another."""
+    """Return the format of a document by its name. Errors: ReadError if its first bytes are of another format."""
     try:
         with opened(path) as file:
             refuse_known(path.name, file.read(1024))
@@ -43,7 +43,7 @@ def document_format(path: Path) -> str:
 
 
 def read_document(path: Path, format: str, ledger: Ledger) -> Iterator[Sentence]:
-    """The sentences of a document, in order. Rows are the pages of a PDF, the paragraphs of any other."""
+    """Yield the sentences of a document, in order. Rows are the pages of a PDF, the paragraphs of any other."""
     extract = Extract.read(_answer(path, format, ledger))
     if extract.restored < extract.unmapped and ledger.first_pages is None:
         restore_from(extract, _words_of_all(ledger))
@@ -63,7 +63,7 @@ def read_document(path: Path, format: str, ledger: Ledger) -> Iterator[Sentence]
 
 
 def _words_of_all(ledger: Ledger) -> Set[str]:
-    """Words of the first documents of an import, read once if one of them has letters that map to no character."""
+    """Return the words of the first documents of an import; read once, if a document has unmapped letters."""
     if ledger.vocabulary is None:
         words = set[str]()
         for file in ledger.documents[:MOST_ASKED]:
@@ -74,7 +74,7 @@ def _words_of_all(ledger: Ledger) -> Set[str]:
 
 
 def _pieces(text: str) -> Iterator[tuple[int, int]]:
-    """Starts and ends of sentences; one that no mark ends is cut where it has grown too long to be stored."""
+    """Yield (start, end) of sentences; cut one that is too long to be stored."""
     for start, end in split.sentences(text):
         for at in range(start, end, MAX_TEXT):
             yield at, min(at + MAX_TEXT, end)
@@ -91,7 +91,10 @@ def _account(extract: Extract, ledger: Ledger) -> None:
         report.unmapped += extract.unmapped
         report.restored += extract.restored
         if extract.unmapped:
-            ledger.remark(_unmapped(extract.unmapped, extract.restored))
+            lost = f"{extract.unmapped:,} letters map to no character (private use, NUL or U+FFFD)"
+            cure = "; print the file to PDF again or recognise its text (OCR) to read the others"
+            restored = f"{extract.restored:,} were restored from other words"
+            ledger.remark(f"{lost}; {restored}{'' if extract.restored == extract.unmapped else cure}")
         if n_blank:
             pages = _ranges(extract.blank)
             report.blank_pages += n_blank
@@ -99,7 +102,7 @@ def _account(extract: Extract, ledger: Ledger) -> None:
             ledger.skip(
                 None,
                 f"{n_blank:,} of {extract.pages:,} pages have no text (scanned?): {pages}; recognise their text (OCR)"
-                " first to have it",
+                " first",
                 rows=n_blank,
             )
     elif extract.paragraphs:
@@ -108,25 +111,17 @@ def _account(extract: Extract, ledger: Ledger) -> None:
         ledger.skip(None, "holds no text")
 
 
-def _unmapped(n: int, restored: int) -> str:
-    """What became of letters without a character, and what to do about those that are left."""
-    words = (
-        f"{n:,} letters map to no character (private use, NUL or U+FFFD); {restored:,} were restored from other words"
-    )
-    return words if restored == n else f"{words}; print the file again or recognise its text (OCR) to have the others"
-
-
 def _ranges(numbers: Sequence[int]) -> str:
-    """Pages in words: `page 3`, `pages 3-9, 12`."""
+    """Write page numbers as ranges: `page 3`, `pages 3-9, 12`."""
     runs = [[n for _, n in run] for _, run in groupby(enumerate(numbers), lambda pair: pair[1] - pair[0])]
     words = ", ".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs[:20])
     return f"page{'s' * (len(numbers) > 1)} {words}" + (" ..." if len(runs) > 20 else "")
 
 
 def sheet_rows(path: Path, ledger: Ledger) -> Iterator[Record]:
-    """The rows of all sheets of a workbook by the names in each sheet's first row; `ledger.page` is the sheet's number.
+    """Yield the rows of all sheets, by the column names in each sheet's first row; `ledger.page` is the sheet's number.
 
-    As in a CSV, a first row with a cell of five words or more is no header; its columns are named 1, 2, ...
+    As in a CSV, a first row with a cell of five words or more is not a header; the columns are then named 1, 2, ...
     """
     workbook = _answer(path, "xlsx", ledger)
     for remark in workbook["remarks"]:
@@ -153,14 +148,14 @@ def _header(rows: Sequence[Any]) -> tuple[list[str], Sequence[Any]]:
 
 
 def _answer(path: Path, format: str, ledger: Ledger) -> Any:
-    """Answer of a document's reader: here where this process may die of it, else in one that may."""
+    """Return the answer of a document's reader, in a separate process unless this process is one."""
     stat = path.stat()
     encoding = ledger.options.encoding if ledger.options.encoding != "utf-8" else None
     most = ledger.first_pages
     request = (str(path), stat.st_mtime_ns, stat.st_size, format, encoding, most)
     if (known := _last.get(request)) is not None:
         return known
-    # One at a time: a document may have 50 million letters.
+    # Keep one answer only: a document may have 50 million letters.
     _last.clear()
     values: dict[str, Any] = {"path": str(path), "format": format, "encoding": encoding, "most": most}
     ask = partial(_reader.ask, path.name, lambda: ledger.tick(0))
@@ -168,4 +163,4 @@ def _answer(path: Path, format: str, ledger: Ledger) -> Any:
     return answer
 
 
-_last: dict[object, Any] = {}  # the last answer: a look at columns, at marks and the import ask the same
+_last: dict[object, Any] = {}  # the last answer; the previews of columns and of marks and the import all ask for it

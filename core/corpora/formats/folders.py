@@ -20,7 +20,7 @@ TAGTOG = (
     " with text and character offsets, brat or CoNLL."
 )
 MOST_LISTED = 500  # entries of a folder
-MOST_ARCHIVES = 50  # zip archives of a folder, each of which may unpack to gigabytes
+MOST_ARCHIVES = 50  # zip archives of a folder; each may unpack to gigabytes
 
 _ROWS = (".txt", ".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".arrow", ".conll", ".bio", ".iob")
 _TOOLS = (".json1", ".xml", ".bioc", ".pubtator", ".xmi", ".spacy", ".ttl")  # of annotation tools; some are refused
@@ -38,14 +38,13 @@ _ABOUT = frozenset(
     }
 )
 _PART = re.compile(r"(?:^|[^a-z])(train|validation|valid|dev|test)(?:[^a-z]|$)")
-ALL_PARTS = "*"  # as `options.part`: the files of a folder whatever part they are
+ALL_PARTS = "*"  # value of `options.part`: files of all parts
 _SAME = {"validation": "dev", "valid": "dev"}
 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """Files to read, each with its name as the user knows it, no other's; left_out: {name: why} of what lies among
-    them."""
+    """Files to read. names: unique name of each file for the user. left_out: {name: reason} of other files there."""
 
     files: Sequence[Path]
     names: Mapping[Path, str]
@@ -53,16 +52,16 @@ class Listing:
 
 
 def files_of(path: Path, options: ReadOptions) -> list[Path]:
-    """The files of `listed`."""
+    """Return the files of `listed`."""
     return list(listed(path, options).files)
 
 
 def listed(path: Path, options: ReadOptions) -> Listing:
-    """`path` and `options.others`: each itself, or the files under it by name, also where it is a zip archive.
+    """List `path` and `options.others`: files, or the files inside folders and zip archives, sorted by name.
 
-    Links that lead out of the folder and hidden files are passed over. A folder that holds several of
-    train, dev and test asks which is meant, unless `options.part` says so.
-    Errors: PathError, ReadError if there is nothing to read.
+    Hidden files and links that lead out of the folder are skipped.
+    Errors: PathError; ReadError if there is nothing to read, or if a folder holds several of train, dev and test and
+    `options.part` does not choose one.
     """
     roots = [path, *map(Path, options.others)]
     names, taken, left_out = dict[Path, str](), set[str](), dict[str, str]()
@@ -78,7 +77,7 @@ def listed(path: Path, options: ReadOptions) -> Listing:
 
 
 def _free(name: str, folder: str, taken: Collection[str]) -> str:
-    """The name itself, else behind its folder's, else with a number behind that."""
+    """Return `name` if it is not taken, else `folder/name`, else `folder N/name`."""
     numbered = (f"{folder} {number}/{name}" for number in count(2))
     return next(each for each in chain((name, f"{folder}/{name}"), numbered) if each not in taken)
 
@@ -97,21 +96,21 @@ def _listed(path: Path, options: ReadOptions) -> Listing:
 
 
 def _wanted(file: Path) -> bool:
-    """Return True for a file of an archive that is unpacked."""
+    """Return True if a file of an archive should be unpacked."""
     return readable(file) or file.suffix == ".ann"
 
 
 def _with_archives(path: Path, options: ReadOptions) -> tuple[dict[Path, str], str, ReadOptions, dict[str, str]]:
-    """A folder's files by name, with those of its zip archives as if unpacked beside them; what `_inside` takes.
+    """Return the arguments of `_inside`: a folder's files by name, and the files of its zip archives.
 
-    An archive that lies unpacked beside itself is read once. Of several dropped files (`ALL_PARTS`) a damaged archive
-    is left out. Errors: ReadError for a damaged archive of any other folder.
+    An archive that lies beside its own unpacked files is read once. A damaged archive among several dropped files
+    (`ALL_PARTS`) is left out. Errors: ReadError for a damaged archive of any other folder.
     """
     offered, left_out = _offered_in(path), dict[str, str]()
     archives = {file: name for file, name in offered.items() if file.suffix.lower() == ARCHIVE}
     if len(archives) > MOST_ARCHIVES:
         raise ReadError(
-            path.name, None, f"holds {len(archives):,} zip archives; unpack them, and add the folder again."
+            path.name, None, f"holds {len(archives):,} zip archives; unpack them, then add the folder again."
         )
     for archive, name in archives.items():
         del offered[archive]
@@ -130,12 +129,12 @@ def _with_archives(path: Path, options: ReadOptions) -> tuple[dict[Path, str], s
 
 
 def _lie_in(place: Path, files: Mapping[Path, str]) -> bool:
-    """Return True if every file lies in a folder too, under its name."""
+    """Return True if the folder `place` holds a copy of every file under its name."""
     return all((place / name).is_file() and cmp(file, place / name, shallow=False) for file, name in files.items())
 
 
 def _offered_in(folder: Path) -> dict[Path, str]:
-    """The plain files of a folder that are not hidden, by name below it."""
+    """Return {file: its name below the folder} for the files that are not hidden."""
     root = folder.resolve()
     return {file: str(file.relative_to(folder)) for file in sorted(folder.rglob("*")) if _offered(file, folder, root)}
 
@@ -166,18 +165,18 @@ def _inside(
 
 
 def _why_unread(file: Path) -> str:
-    """Reason that a file is left out because of its ending: its content, if its first bytes tell."""
+    """Return why a file is left out: its content if its first bytes are known, else its ending."""
     with suppress(OSError, PathError):
         try:
             with open_bytes(file) as stream:
                 refuse_known(file.name, stream.read(1024))
         except ReadError as error:
             return error.problem.removesuffix(".")
-    return "no kind of file that is read"
+    return "not a kind of file that is read"
 
 
 def _of_part(files: list[Path], names: Mapping[Path, str], called: str, options: ReadOptions) -> list[Path]:
-    """The files of one part, where a folder has train, dev and test. Errors: ReadError where it is not clear which."""
+    """Return the files of the requested part. Errors: ReadError if a folder has several parts and none is requested."""
     if options.part == ALL_PARTS:
         return files
     parts = {file: named_part(names[file]) for file in files}
@@ -192,21 +191,21 @@ def _of_part(files: list[Path], names: Mapping[Path, str], called: str, options:
         raise ReadError(
             called,
             None,
-            f"the folder holds several parts ({', '.join(present)}); say which to add, or choose a single file.",
+            f"the folder holds several parts ({', '.join(present)}); name the part to add, or choose a single file.",
         )
     return files
 
 
 def is_brat(path: Path) -> bool:
-    """Whether `path` is a text with brat's annotation beside it."""
+    """Return True if `path` is a text with brat's annotation beside it."""
     return path.suffix == ".txt" and is_there(path.with_suffix(".ann"))
 
 
 def listing(folder: Path, roots: Sequence[Path] | None = None) -> list[Path]:
-    """Entries of `folder` that an import may choose: folders, then files that can be read, at most `MOST_LISTED`.
+    """Return the entries of `folder` that a user can import: folders, then readable files, at most `MOST_LISTED`.
 
-    Hidden ones, links that lead out of the allowed folders and names that no page can show are left out.
-    Errors: PathError as of `allowed_path`.
+    Hidden entries, links that lead out of the allowed folders, and names that are not UTF-8 are left out.
+    Errors: PathError, see `allowed_path`.
     """
     entries = []
     try:
@@ -225,13 +224,13 @@ def listing(folder: Path, roots: Sequence[Path] | None = None) -> list[Path]:
 
 
 def readable(file: Path) -> bool:
-    """Whether a file's ending is one that a folder is read for."""
+    """Return True if files with this ending are read from a folder."""
     endings = [ending.lower() for ending in file.suffixes if ending.lower() not in (".gz", ".zst")]
     return bool(endings) and endings[-1] in _READ
 
 
 def _offered(file: Path, folder: Path, root: Path) -> bool:
-    """Whether it is a plain file of the folder, not hidden."""
+    """Return True for a plain file inside the folder that is not hidden."""
     inside = file.relative_to(folder)
     return (
         not any(part.startswith(".") for part in inside.parts)
@@ -241,7 +240,7 @@ def _offered(file: Path, folder: Path, root: Path) -> bool:
 
 
 def named_part(name: str) -> str | None:
-    """Part, of train, dev and test, that a file's name says it is, its folders counted in."""
+    """Return the part (train, dev or test) that a file's name or its folders contain, None if there is none."""
     matches = _PART.findall(name.lower())
-    # The last counts: train/old/dev.txt is dev.
+    # The last match counts: train/old/dev.txt is dev.
     return _SAME.get(matches[-1], matches[-1]) if matches else None

@@ -1,4 +1,4 @@
-"""A reader's options, and its account of what became of every row."""
+"""Options of a reader, and its account of every row."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
@@ -44,10 +44,10 @@ RECORDS: frozenset[str] = frozenset(
     {"doccano", "labelstudio", "prodigy", "spacy", "argilla", "lighttag", "rasa", "bioc"}
 )
 LABELLED: frozenset[str] = RECORDS | {"conll", "brat", "hf", "webanno", "pubtator", "gate"}
-TAGGED = frozenset({"conll", "hf"})  # those of them that bring their tokens
-MARKED = LABELLED - TAGGED  # those of them that mark spans of a text
+TAGGED = frozenset({"conll", "hf"})  # labelled formats with tokens and tags
+MARKED = LABELLED - TAGGED  # labelled formats with spans of a text
 
-Record = tuple[int, Mapping[str, object]]  # line (or row of a Parquet file) from 1, values by column
+Record = tuple[int, Mapping[str, object]]  # (line, or row of a Parquet file, from 1; values by column)
 
 TOO_LONG = "a line of more than {:,} bytes; break it into lines"
 MAX_PROBLEMS = 50  # kept in memory and shown; the reject file has them all
@@ -56,21 +56,18 @@ MAX_RAW = 10_000  # characters of a rejected row that the reject file keeps
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadOptions:
-    """Options of how a file or folder is read.
+    """Options for reading a file or folder.
 
-    text_column: None guesses one. doc_column, group_column: that name a row's document, and what this is of; None
-    takes a column of a usual name for the document, and none for the other. scheme: "auto" or one of
-    `schemes.SCHEMES`. split: cut every row (a document) into sentences. unit: what a row of a .txt is: a line, or the
-    lines up to an empty one.
-    encoding: "utf-8" also takes UTF-8 and UTF-16 that begin with a byte order mark. repair: False rejects
-    a sentence with tags out of order instead of repairing it. part: which of train, dev (validation) and
-    test to take from a labelled folder that holds several. tokens: what cuts text that comes without tokens.
-    entity_type: of tags that name no type (`B`, `I`); "" for `ENTITY`. tag_column: the column of the tags, by its
-    number from 1 or its name, if the first rows leave a doubt.
-    keep_lost: keep a labelled sentence that lost an annotation or has binary answers only; it is left out otherwise.
-    annotator: whose labels to take where several people labelled a text differently.
-    others: further files and folders that are read with the first. names: what the first and the others go by, where
-    they are files that are known by other names than their own.
+    text_column: None guesses it. doc_column: names the document of a row; None takes a column with a usual name.
+    group_column: names the group of a document. scheme: "auto" or one of `schemes.SCHEMES`. split: cut every row (a
+    document) into sentences. unit: rows of a .txt are lines, or paragraphs that end with an empty line. encoding:
+    "utf-8" also reads UTF-8 and UTF-16 with a byte order mark. repair: False rejects a sentence with tags out of
+    order instead of repairing it. part: train, dev (validation) or test, to read from a labelled folder with several.
+    tokens: rule that cuts text without tokens. entity_type: for tags that name no type (`B`, `I`); "" for `ENTITY`.
+    tag_column: the column of the tags, by number from 1 or by name. keep_lost: keep labelled sentences that lost an
+    annotation or have only binary answers. annotator: whose labels to take if several people labelled a text
+    differently. others: further files and folders to read with the first. names: names to report for the first and
+    the other files in place of their file names.
     """
 
     format: Format = "auto"
@@ -94,7 +91,7 @@ class ReadOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """One row or span that was not taken as it came. Never its text."""
+    """One row or span that was rejected, skipped or repaired. Never contains its text."""
 
     kind: Literal["rejected", "repaired", "skipped", "span"]
     file: str
@@ -104,21 +101,21 @@ class Problem:
 
 @dataclass(slots=True, kw_only=True)
 class ReadReport:
-    """Filled while reading; `read == kept + rejected + skipped`, all in rows (lines, records, CoNLL sentences).
+    """Counts, filled while reading; `read == kept + rejected + skipped`, in rows (lines, records, CoNLL sentences).
 
-    repaired: tags and span borders that were put right; repaired_rows: the rows they stand in.
-    rejected_spans: annotations that could not be used (overlapping, discontinuous, out of range, of another text).
-    lost: sentences left out because they lost one of these: what is not labelled in full is not gold.
-    skipped: rows left out because the file says so (Prodigy's reject and ignore, tasks without annotation).
-    partial: texts of which only some spans were answered (Prodigy's binary answers), left out unless `keep_lost`.
-    agreement: of several annotators.
-    empty: rows without text, not counted as read. sentences: what came out (more than `kept` if split).
+    Rows of documents are pages (PDF), paragraphs (Word and the like) or rows of a sheet.
 
-    Of documents rows are pages (PDF), paragraphs (Word and the like) or rows of a sheet. pages: of all PDFs;
-    blank_pages: those without text, in `blank_places`; unmapped: letters that map to no character, restored: those of
-    them that other words told; margins: lines left out as running heads and page numbers.
-    left_out: files of a folder or an archive that are none to read. notes: how columns and tags were understood, where
-    that is not plain.
+    repaired: number of repaired tags and span borders, in `repaired_rows` rows. rejected_spans: annotations that could
+    not be used (overlapping, discontinuous, out of range, of another text). lost: sentences left out because they lost
+    an annotation and are therefore not fully labelled. partial: texts with binary answers (Prodigy) only, left out
+    unless `keep_lost`. agreement: of several annotators. skipped: rows that their file marks as unused (Prodigy's
+    reject and ignore, tasks without annotation). empty: rows without text, not counted as read. sentences: number of
+    sentences that came out, more than `kept` if rows are split.
+
+    pages: of all PDFs. blank_pages: pages without text, listed in `blank_places`. unmapped: letters that map to no
+    character; restored: number of these that other words made clear. margins: lines left out as running heads and
+    page numbers. left_out: files of a folder or an archive that cannot be read. notes: how columns and tags were
+    understood, if that is not obvious.
     """
 
     format: str = ""
@@ -149,22 +146,23 @@ class ReadReport:
     problems: list[Problem] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, object]:
-        """JSON-ready."""
+        """Return the report as JSON."""
         return asdict(self)
 
 
 class Ledger:
-    """Keeps the report and the reject file; formats write into it row by row.
+    """State of a reader: the report, the reject file, and the file and row being read. Formats update it row by row.
 
-    file: name of the file being read; listed: its name with its folders; panel: says whose labels are taken where
-    several people labelled a text; doc: what its sentences come from if it does not say more itself; named: what
-    the columns that were asked for say of the present row: its document, and what this is of; place: the file and page
-    that it says it is of; columns: what else it says. format: of the file; page: the number of the present row's sheet;
-    sheet: its name, if the workbook has several; placed: whether sentences keep file and page; first_pages: how many a
-    look ahead reads, None for all. documents: all of the import, whose words tell what unmapped letters of one are;
-    vocabulary: these words once they were asked for. sources: whether sentences keep the file's own text, which takes
-    a fifth of the time of reading.
-    `tick(bytes)` is called about once a block.
+    Of the file: `file` is its name, `listed` its name with folders, `format` its format, `doc` the document of its
+    sentences unless a row names another one. `placed`: sentences keep their file and page.
+
+    Of the row: `named` is its (document, group) by the requested columns, `place` its (file, page), `columns` its
+    further columns, `page` and `sheet` its sheet's number and, if there are several, name.
+
+    Of the import: `panel` decides whose labels are taken. `first_pages` limits a preview, None reads all pages.
+    `documents` are all documents; their words (`vocabulary`, collected once) restore unmapped letters. `sources`:
+    sentences keep the file's own text, which adds a fifth to the time of reading. `tick(bytes)` is called about once
+    per block.
     """
 
     def __init__(
@@ -196,64 +194,64 @@ class Ledger:
         self._first_undecodable: tuple[str, int, str] | None = None
 
     def reject(self, line: int | None, reason: str, raw: str = "") -> None:
-        """A row that cannot be used."""
+        """Count a row that cannot be used, and write it to the reject file."""
         reason = f"sheet {self.sheet!r}: {reason}" if self.sheet else reason
         self.report.read += 1
         self.report.rejected += 1
         self._keep("rejected", line, reason, raw)
 
     def reject_span(self, line: int | None, reason: str, raw: str = "") -> None:
-        """An annotation that cannot be used."""
+        """Count an annotation that cannot be used, and write it to the reject file."""
         self.report.rejected_spans += 1
         self._keep("span", line, reason, raw)
 
     def note(self, texts: Iterable[str]) -> None:
-        """Say once how the file was understood."""
+        """Add notes on how the file was understood, each once."""
         self.report.notes += [text for text in texts if text not in self.report.notes]
 
     def partial(self, line: int | None) -> None:
-        """Count a sentence of which only some spans were answered."""
+        """Count a sentence with answers about some spans only."""
         self.report.partial += 1
         if self.options.keep_lost:
             reason = "binary answers about one text were gathered; unanswered spans count as O"
             self._note("repaired", line, reason)
 
     def keep(self, rows: int) -> None:
-        """Rows that were taken."""
+        """Count rows that were kept."""
         self.report.read += rows
         self.report.kept += rows
 
     def skip(self, line: int | None, reason: str, rows: int = 1) -> None:
-        """Rows that hold nothing, or that their own file says to leave out."""
+        """Count rows that are empty, or that their own file marks as unused."""
         self.report.read += rows
         self.report.skipped += rows
         self._note("skipped", line, reason)
 
     def remark(self, reason: str) -> None:
-        """Something of the file that is no row and was left out."""
+        """Note something that was left out of a file and is not a row."""
         self._note("skipped", None, reason)
 
     def repair(self, line: int | None, count: int, reason: str) -> None:
-        """`count` things put right in the row at `line`."""
+        """Count `count` repairs in the row at `line`."""
         self.report.repaired += count
         self.report.repaired_rows += 1
         self._note("repaired", line, reason)
 
     @property
     def n_undecodable(self) -> int:
-        """Lines that are not in the encoding."""
+        """Return the number of lines that are not in the encoding."""
         return self._undecodable
 
     def undecodable(self, line: int, error: UnicodeDecodeError, raw: bytes) -> None:
-        """A row that is not in the encoding."""
+        """Reject a row that is not in the encoding."""
         self.reject(line, self.not_decoded(line, error), raw[:MAX_RAW].decode("utf-8", "backslashreplace"))
         if self._undecodable >= 100:
             self.judge_encoding()
 
     def not_decoded(self, line: int, error: UnicodeDecodeError) -> str:
-        """Count a line that is not in the encoding; the reason to reject its row with.
+        """Count a line that is not in the encoding; return the reason to reject its row.
 
-        A few such lines are rejected; more than one in a hundred mean that the encoding is another one.
+        A few such lines are rejected. More than one in a hundred mean that the file has another encoding.
         """
         reason = f"byte 0x{error.object[error.start]:02x} is not UTF-8"
         self._undecodable += 1
@@ -261,7 +259,7 @@ class Ledger:
         return reason
 
     def judge_encoding(self) -> None:
-        """Errors: EncodingError if more than one row in a hundred could not be decoded."""
+        """Raise EncodingError if more than one row in a hundred could not be decoded."""
         if self._first_undecodable and self._undecodable * 100 > self.report.read:
             file, line, reason = self._first_undecodable
             raise EncodingError(
@@ -287,12 +285,12 @@ class Ledger:
             self.report.problems.append(Problem(kind=kind, file=self.file, line=line, reason=brief(reason)))
 
     def close(self) -> None:
-        """Finish the reject file."""
+        """Close the reject file."""
         if self._out is not None:
             self._out.close()
             self._out = None
 
 
 def short(error: BaseException) -> str:
-    """The first line of somebody else's message."""
+    """Return the first line of the message of another library's error."""
     return str(error).split("\n", maxsplit=1)[0][:120]

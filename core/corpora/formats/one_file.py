@@ -1,4 +1,4 @@
-"""The sentences of one file, whatever its kind."""
+"""Sentences of one file of any format."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -17,13 +17,16 @@ from core.text.sentence import Sentence
 
 
 def read_lines(path: Path, ledger: Ledger) -> Iterator[Sentence]:
-    """A row is a line."""
+    """Yield the sentences of a text file; a row is a line."""
     for line, text, at in _decoded(path, ledger):
         yield from from_text(text, line, ledger.doc, ledger, at)
 
 
 def read_paragraphs(path: Path, ledger: Ledger) -> Iterator[Sentence]:
-    """A row is the lines up to an empty one. One of more than `MAX_TEXT` characters is cut between lines."""
+    """Yield the sentences of a text file; a row is a paragraph, which ends with an empty line.
+
+    A paragraph of more than `MAX_TEXT` characters is cut between lines.
+    """
     first, begins, parts, size = 1, None, list[str](), 0
     for line, text, at in _decoded(path, ledger):
         if parts and (not text.strip() or size + len(text) > MAX_TEXT):
@@ -40,7 +43,7 @@ def read_paragraphs(path: Path, ledger: Ledger) -> Iterator[Sentence]:
 
 
 def _decoded(path: Path, ledger: Ledger) -> Iterator[tuple[int, str, int | None]]:
-    """Lines: number, text, and the characters of the file before it, None behind a line that was too long to read."""
+    """Yield (number, text, characters of the file before it) per line; no count after a line that is too long."""
     at: int | None = 0
     with open_stream(path, ledger.options.encoding, ledger.tick) as stream:
         for line, raw, fits in lines(stream):
@@ -59,7 +62,7 @@ def _decoded(path: Path, ledger: Ledger) -> Iterator[tuple[int, str, int | None]
 
 
 def names_of(file: Path, kind: Kind) -> token_tables.Names:
-    """Names of a file's numbered tags, asked when the first is met."""
+    """Return a function that reads the names of a file's numbered tags, once, when the first such tag is met."""
     columns = (kind.cells.tokens, kind.cells.tags) if kind.cells else token_tables.tag_columns(kind.columns)
     style = kind.cells.style if kind.cells and kind.cells.numbers else None
 
@@ -90,7 +93,7 @@ _FILES: dict[str, Callable[[Path, Ledger], Iterator[Sentence]]] = {
 
 
 def sentences_of(file: Path, kind: Kind, scheme: Scheme, ledger: Ledger) -> Iterator[Sentence]:
-    """The sentences of a file whose kind is known. scheme: of its tags, where it has such."""
+    """Yield the sentences of a file. scheme: label scheme of its tags, if it has any."""
     if kind.container == "document":
         return read_document(file, kind.format, ledger)
     sentences = _of_lines_or_rows(file, kind, scheme, ledger)
@@ -98,7 +101,7 @@ def sentences_of(file: Path, kind: Kind, scheme: Scheme, ledger: Ledger) -> Iter
 
 
 def _in_file(sentences: Iterator[Sentence], ledger: Ledger) -> Iterator[Sentence]:
-    """The sentences of what lies among documents, or is a workbook, with their place, unless they know a nearer one."""
+    """Give the sentences of a workbook, or of a file among documents, their file and page if they have none."""
     for sentence in sentences:
         yield sentence if sentence.file else replace(sentence, file=ledger.file, page=ledger.page)
 
@@ -127,8 +130,7 @@ def _of_rows(rows: Iterator[Record], file: Path, kind: Kind, scheme: Scheme, led
 
 
 def _noted(rows: Iterator[Record], kind: Kind, ledger: Ledger) -> Iterator[Record]:
-    """The same rows; what the columns that were asked for say of the one that is read stands in the ledger, of which
-    file and page it says it is, and what its other columns say."""
+    """Yield the rows, and set the ledger to the document, group, file, page and further columns of the current row."""
     for line, record in rows:
         ledger.named = named_in(record, kind.doc_column), named_in(record, kind.group_column)
         ledger.place = place_in(record) if kind.placed else (None, None)
@@ -137,7 +139,7 @@ def _noted(rows: Iterator[Record], kind: Kind, ledger: Ledger) -> Iterator[Recor
 
 
 def _named(sentences: Iterator[Sentence], ledger: Ledger) -> Iterator[Sentence]:
-    """The sentences under the document and the group of their row, where this says that it stands, with its columns."""
+    """Give each sentence the document, group, file, page and further columns of its row."""
     for sentence in sentences:
         (doc, group), (file, page) = ledger.named, ledger.place
         doc = sentence.doc if doc is None else doc

@@ -1,6 +1,6 @@
-"""Records of further tools and data sets as rows with a text and spans, `[start, end, type]` in characters.
+"""Exports of annotation tools that are one object, and records of further tools as rows with a text and spans.
 
-Exports that hold no text, or whose rows are columns, are refused by name.
+A span is `[start, end, type]` in characters. Exports without text, and formats that are not read, are refused by name.
 """
 
 import json
@@ -18,9 +18,9 @@ from core.corpora.formats.webanno import is_webanno
 from core.errors import ReadError
 
 Row = Mapping[str, object]
-Spans = list[object] | None  # None: nobody labelled the text
+Spans = list[object] | None  # None for a text without an answer
 MAX_OBJECT = 64 << 20  # bytes of a file that is one JSON object
-_START = 8_000  # characters of a file that patterns look at
+_START = 8_000  # characters of a file that patterns are matched against
 _PUBTATOR = re.compile(r"\w{1,100}\|t\|.*\n\w{1,100}\|a\|")
 _ROOT = re.compile(r"(?:<\?.*?\?>\s*|<!--.*?-->\s*|<!DOCTYPE[^>\[]*(?:\[[^\]]*\])?[^>]*>\s*)*<([\w:.-]+)", re.DOTALL)
 _PYTHON = re.compile(
@@ -40,7 +40,7 @@ _ENDINGS = {
 
 
 def adapted(records: Iterator[Record]) -> Iterator[Record]:
-    """The records; those of a known tool as rows under `text` and `label`. A record may hold several sentences."""
+    """Yield the records; those of a known tool become rows with `text` and `label`. A record may hold several rows."""
     for line, record in records:
         adapter = next((adapt for names, adapt in _ADAPTERS if names <= record.keys()), None)
         rows = list(adapter(record)) if adapter else []
@@ -51,7 +51,7 @@ def adapted(records: Iterator[Record]) -> Iterator[Record]:
 
 
 def why_refused(columns: Sequence[str], rows: Sequence[Row]) -> str:
-    """Reason to refuse an export by name, with the cure; "" for any other."""
+    """Return the reason to refuse an export by name, with the cure; "" for any other."""
     return next((reason for fits, reason in _REFUSED if rows and fits(set(columns), rows[0])), "")
 
 
@@ -94,7 +94,7 @@ _REFUSED: tuple[tuple[Callable[[set[str], Row], bool], str], ...] = (
 
 
 def _row(record: Row, text: str, spans: Spans, *used: str) -> Row:
-    """A row, with what else the record says."""
+    """Return a row with the text, the spans, and the record's other fields."""
     return {"text": text, "label": spans, **{key: value for key, value in record.items() if key not in used}}
 
 
@@ -158,7 +158,7 @@ def _cluener(record: Row) -> Iterator[Row]:
 
 
 def _gate(record: Row) -> Iterator[Row]:
-    """GATE's JSON, as of Twitter: `entities` as {type: [{indices: [start, end]}]}."""
+    """GATE's JSON, which follows Twitter's: `entities` as {type: [{indices: [start, end]}]}."""
     text, entities = record["text"], record["entities"]
     if not isinstance(text, str) or not isinstance(entities, Mapping):
         return
@@ -202,12 +202,12 @@ def _words(value: object) -> bool:
 
 
 def _fields(items: Sequence[object], *names: str) -> list[object]:
-    """The named fields of each item; an item that lacks one is no span, and the reader says so."""
+    """Return the named fields of each item; the reader rejects an item that lacks one."""
     return [[item.get(name) for name in names] if isinstance(item, Mapping) else item for item in items]
 
 
 def _joined(tokens: object, mentions: Sequence[object] | None, first: int) -> tuple[str, Spans]:
-    """Tokens as a text with blanks between them, and spans in its characters. first: number of the first token."""
+    """Join tokens with blanks, and return the text and its spans in characters. first: number of the first token."""
     words = [str(word) for word in tokens] if isinstance(tokens, list) else []
     starts = list(accumulate((len(word) + 1 for word in words), initial=0))
     if mentions is None:
@@ -236,17 +236,17 @@ _ADAPTERS: tuple[tuple[frozenset[str], Callable[[Row], Iterator[Row]]], ...] = (
 
 
 def refuse_by_ending(path: Path) -> None:
-    """Errors: ReadError for a tool's file that is known by the end of its name and is not read."""
+    """Raise ReadError for a tool's file that is recognised by its ending and is not read."""
     if reason := _ENDINGS.get(path.suffix.lower()):
         raise ReadError(path.name, None, reason)
 
 
 def tool_of(path: Path, head: str, options: ReadOptions) -> str:
-    """The format of an export that is one document or object, "" for a file of rows.
+    """Return the format of an export that is one document or object, "" for a file of rows.
 
     head: the first block of its text. Errors: ReadError for a tool's export that is not read, with what to do.
     """
-    # Short: the patterns go back and forth over what they match.
+    # Kept short because the patterns backtrack.
     start = head.lstrip()[:_START]
     if is_webanno(start):
         return "webanno"
@@ -278,7 +278,7 @@ def _of_xml(path: Path, start: str) -> str:
 
 
 def single_object(path: Path, head: str, options: ReadOptions) -> Mapping[str, Any] | None:
-    """The JSON object that a file is, None if it is lines of objects or none."""
+    """Return the JSON object that is the whole file; None for lines of objects and for anything else."""
     first, _, rest = head.strip().partition("\n")
     if rest.strip() and _is_json(first):
         return None
@@ -298,7 +298,7 @@ def _is_json(text: str) -> bool:
 
 
 def _of_object(path: Path, content: Mapping[str, Any]) -> str:
-    """The tool that wrote an object that holds many rows, "" if it is itself a row."""
+    """Return the tool that wrote an object with many rows, "" if the object itself is a row."""
     if "%FEATURE_STRUCTURES" in content or "%TYPES" in content:
         raise ReadError(path.name, 1, "is UIMA CAS JSON; export the documents as WebAnno TSV 3.3 instead.")
     if "annotatable" in content and "entities" in content:
@@ -307,7 +307,7 @@ def _of_object(path: Path, content: Mapping[str, Any]) -> str:
 
 
 def _listed(content: Mapping[str, Any], *names: str) -> list[Any] | None:
-    """The list under some names, one within the other; None if there is none."""
+    """Return the list under nested names, None if there is none."""
     value: Any = content
     for name in names:
         value = value.get(name) if isinstance(value, Mapping) else None
@@ -337,7 +337,7 @@ _ROWS_OF: dict[str, Callable[[Mapping[str, Any]], list[Any] | None]] = {
 
 
 def object_rows(path: Path, tool: str, ledger: Ledger) -> Iterator[Record]:
-    """The rows within an object. Their line is that on which it begins."""
+    """Yield the rows within an object, all with its first line as their line."""
     content = json.loads(whole_text(path, ledger, MAX_OBJECT) or "{}")
     for row in _ROWS_OF[tool](content) or ():
         if (record := as_row(row)) is not None:

@@ -1,4 +1,4 @@
-"""Rows of CSV and TSV files, one at a time."""
+"""Rows of CSV, TSV, JSON, Parquet and Arrow files, and of lines with tags or marks in the text, one at a time."""
 
 import codecs
 import csv
@@ -22,25 +22,25 @@ from core.corpora.formats.source import BLOCK_BYTES, BOMB_BYTES, BOMB_RATIO, MAX
 from core.errors import EncodingError, ReadError, ResourceError
 from core.paths import opened
 
-_LINES = 50  # that a guess looks at
-_SHARE = 0.95  # of a line's words that carry a tag
+_LINES = 50  # lines that recognition looks at
+_SHARE = 0.95  # share of the words that have a tag
 _MARK = re.compile(r"<([A-Z][A-Z_-]+)(?:\s+TYPE=\"([^\"<>]+)\")?>([^<>]+)</\1>")  # <PERSON>, <ENAMEX TYPE="PERSON">
 _ANY_MARK = re.compile(r"</?[A-Za-z][^<>]*>")
 _HTML = frozenset(
     {"BODY", "CODE", "DIV", "EM", "FONT", "HEAD", "HTML", "LI", "PRE", "SPAN", "STRONG", "TABLE", "TITLE"}
 )
 _TOO_LONG = "x" * (MAX_TEXT + 1)
-_BATCH = 1024  # rows that are Python values at once; after each, progress is told
+_BATCH = 1024  # rows that are Python values at once; progress is reported after each batch
+_TAG = re.compile(r"O|[BI]-[A-Z]{2,}\w*")  # not E-mail, which is a column's name
 
 
 def table(
     path: Path, encoding: str, ledger: Ledger, separator: str | None = None, *, gaps: bool = False
 ) -> Iterator[Record]:
-    """Rows of a CSV or TSV. A quoted cell may hold line breaks; a quote that never closes costs its row alone.
+    """Yield the rows of a CSV or TSV. A quoted cell may hold line breaks; a quote that never closes costs one row.
 
-    gaps: whether an empty line is a row without values, as it is where tokens have a row each.
-    A first row with a cell of five words or more, or with a tag (O, B-PER), is no header; its columns are named 1, 2,
-    ...
+    A first row with a cell of five words or more, or with a tag (O, B-PER), is not a header: columns are then named
+    1, 2, ... gaps: an empty line is a row without values, as in tables with one token per row.
     """
     with open_stream(path, encoding, ledger.tick) as stream:
         rows = _table_rows(_Pushback(lines(stream)), separator, ledger, gaps=gaps)
@@ -60,11 +60,8 @@ def table(
                 ledger.reject(line, f"{len(cells)} columns where the header has {len(names)}", "\t".join(cells))
 
 
-_TAG = re.compile(r"O|[BI]-[A-Z]{2,}\w*")  # E-mail is a column's name
-
-
 class _Pushback:
-    """An iterator that takes lines back."""
+    """Iterator of lines that can be given back (`returned`)."""
 
     def __init__(self, source: Iterator[tuple[int, bytes, bool]]) -> None:
         self._source, self.returned = source, deque[tuple[int, bytes, bool]]()
@@ -104,7 +101,7 @@ def _table_rows(
 
 
 def _rest_of_row(text: str, separator: str, source: _Pushback, line: int, ledger: Ledger) -> str:
-    """`text` and the lines up to its closing quote; "" and the lines given back if it is not closed as it should be."""
+    """Return `text` and the lines up to its closing quote; give the lines back and return "" if it never closes."""
     taken: list[tuple[int, bytes, bool]] = []
     size, state = 0, "open"
     for item in source:
@@ -125,10 +122,10 @@ def _rest_of_row(text: str, separator: str, source: _Pushback, line: int, ledger
 
 
 def _quote(text: str, separator: str, *, inside: bool) -> Literal["open", "closed", "broken"]:
-    """State of the quoted cells at the end of `text`; quotes within an unquoted cell mean nothing.
+    """Return the state of the quoted cells at the end of `text`; quotes within an unquoted cell mean nothing.
 
-    broken: a quote within a quoted cell that is neither doubled nor its last character. Taken at its word,
-    a quote that never closes ends here, at the next row's first, and not after that row.
+    broken: a quote within a quoted cell that is neither doubled nor its last character. A quote that never closes is
+    noticed here, at the next row's first quote, and does not swallow that row.
     """
     at = 0
     if not inside and text.startswith('"'):
@@ -151,7 +148,7 @@ def _quote(text: str, separator: str, *, inside: bool) -> Literal["open", "close
 
 
 def guess_separator(header: str) -> str:
-    """The one of tab, comma, semicolon and bar that the header uses most."""
+    """Return the most frequent of tab, comma, semicolon and bar in the header."""
     return max("\t,;|", key=header.count)
 
 
@@ -162,9 +159,9 @@ def looks_inline(head: str) -> bool:
 
 
 def separator(first: list[str]) -> str:
-    """`|`, `/` or `_` if it parts each word from its tag in these lines; "" otherwise.
+    """Return `|`, `/` or `_` if it separates each word from its tag in these lines, else "".
 
-    A tag is what most words share: O, or a dozen of others. Fractions and addresses have no O.
+    Words share few tags, and a fifth of the tags are O; fractions and addresses have no O.
     """
     for mark in "|/_":
         words = [word for line in first for word in line.split()]
@@ -175,7 +172,7 @@ def separator(first: list[str]) -> str:
 
 
 def _marked(first: list[str]) -> bool:
-    """Return True if every mark of these lines is one of a mention, and there are some."""
+    """Return True if the lines have marks, and every mark encloses a mention."""
     text = "\n".join(first)
     mentions = _MARK.findall(text)
     kinds = {kind for kind, _, _ in mentions}
@@ -183,7 +180,7 @@ def _marked(first: list[str]) -> bool:
 
 
 def inline_rows(path: Path, encoding: str, ledger: Ledger) -> Iterator[Record]:
-    """A row per line: tokens and their tags, or a text and its spans."""
+    """Yield a row per line: tokens and their tags, or a text and its spans."""
     with open_stream(path, encoding) as stream:
         whole = (raw.decode("utf-8", "replace") for _, raw, _ in lines(stream))
         head = list(islice((line for line in whole if line.strip()), _LINES))
@@ -203,13 +200,13 @@ def inline_rows(path: Path, encoding: str, ledger: Ledger) -> Iterator[Record]:
 
 
 def _tagged(text: str, mark: str) -> dict[str, object]:
-    """Tokens and tags of a line; a word without a tag has an empty one, which is refused as a tag."""
+    """Return the tokens and tags of a line; a word without a tag gets an empty one, which is rejected later."""
     words = [word.split(mark) if mark == "|" else word.rsplit(mark, 1) for word in text.split()]
     return {"tokens": [word[0] for word in words], "ner_tags": [word[-1] if len(word) > 1 else "" for word in words]}
 
 
 def _spans(text: str) -> dict[str, object]:
-    """The text without its marks, and a span for each."""
+    """Return the text without its marks, and a span for each mark."""
     plain, spans, at = "", list[list[object]](), 0
     for found in _MARK.finditer(text):
         plain += unescape(text[at : found.start()])
@@ -220,7 +217,7 @@ def _spans(text: str) -> dict[str, object]:
 
 
 def json_lines(path: Path, encoding: str, ledger: Ledger) -> Iterator[Record]:
-    """One object a line."""
+    """Yield one object per line."""
     with open_stream(path, encoding, ledger.tick) as stream:
         for line, raw, fits in lines(stream, MAX_RECORD):
             if not fits:
@@ -241,9 +238,9 @@ def json_lines(path: Path, encoding: str, ledger: Ledger) -> Iterator[Record]:
 
 
 def json_array(path: Path, encoding: str, ledger: Ledger) -> Iterator[Record]:
-    """The objects of a JSON array, or of several in a row, read one by one; a text alone is an object's `text`.
+    """Yield the objects of one or several JSON arrays, read one by one; a plain string becomes an object's `text`.
 
-    Errors: ReadError at the first broken object: an array has no lines to go on at.
+    Errors: ReadError at the first broken object, because an array has no lines at which to continue.
     """
     with open_stream(path, encoding, ledger.tick) as stream:
         feed = _Feed(stream, path.name)
@@ -263,7 +260,7 @@ def json_array(path: Path, encoding: str, ledger: Ledger) -> Iterator[Record]:
 
 
 def _objects(feed: "_Feed", name: str, ledger: Ledger) -> Iterator[Record]:
-    """The objects up to an array's closing bracket, which is taken as well."""
+    """Yield the objects up to an array's closing bracket, and read the bracket."""
     decoder = json.JSONDecoder()
     while (mark := feed.next_mark()) != "]":
         if mark == "":
@@ -282,7 +279,7 @@ def _objects(feed: "_Feed", name: str, ledger: Ledger) -> Iterator[Record]:
 
 
 def as_row(value: object) -> Mapping[str, object] | None:
-    """A JSON value as a row: an object, a text alone, or spaCy's pair of a text and its entities; None for others."""
+    """Return a JSON value as a row: an object, a string, or spaCy's pair of text and entities; None for others."""
     if isinstance(value, dict):
         return value
     if isinstance(value, str):
@@ -295,7 +292,7 @@ def as_row(value: object) -> Mapping[str, object] | None:
 
 
 class _Feed:
-    """A window on a JSON text that grows as far as the next value needs and no further."""
+    """Window on a JSON text that grows only as far as the next value needs."""
 
     def __init__(self, stream: IO[bytes], name: str) -> None:
         self._stream, self._name = stream, name
@@ -348,15 +345,15 @@ class _Feed:
 
 
 def arrow_rows(path: Path, columns: Sequence[str] | None, ledger: Ledger) -> Iterator[Record]:
-    """Rows of a Parquet or Arrow file with their numbers, from 1 on. columns: those alone; None: all.
+    """Yield (number from 1, row) of a Parquet or Arrow file. columns: columns to read, None for all.
 
-    Errors: ReadError where it is no such file, or a bomb; ResourceError where memory does not hold it; PathError.
+    Errors: ReadError for another kind of file or a bomb; ResourceError if memory does not suffice; PathError.
     """
     row = 0
     try:
         with _Bounded(opened(path)) as file:
             size, arrow = os.fstat(file.fileno()).st_size, path.suffix == ".arrow"
-            # A stream does not know its rows before they were read.
+            # An Arrow stream does not store its number of rows.
             total = 0 if arrow else pq.read_metadata(file).num_rows
             for batch in _arrow_batches(file, columns) if arrow else _parquet_batches(file, size, path, columns):
                 for record in _rows(batch):
@@ -370,7 +367,7 @@ def arrow_rows(path: Path, columns: Sequence[str] | None, ledger: Ledger) -> Ite
 
 
 def look_through(path: Path) -> None:
-    """Check that a Parquet file of ours is sound, by reading it to its end. Errors: ReadError where it is not."""
+    """Check that a Parquet file of ours is sound, by reading it to its end. Errors: ReadError if it is not."""
     try:
         with _Bounded(path.open("rb")) as file:
             for _ in _parquet_batches(file, os.fstat(file.fileno()).st_size, path, None):
@@ -380,10 +377,10 @@ def look_through(path: Path) -> None:
 
 
 class _Bounded(io.BufferedReader):
-    """A file of which no more is asked than it has: a forged length would make room for gigabytes first."""
+    """File that never reads beyond its size: for a forged length, Arrow would first reserve gigabytes."""
 
     def __init__(self, file: BinaryIO) -> None:
-        self._owner = file  # which would close what this reads, were it let go of
+        self._owner = file  # kept, because it closes the file when it is garbage-collected
         super().__init__(cast(io.BufferedReader, file).raw)
         self._size = os.fstat(self.fileno()).st_size
 
@@ -400,7 +397,7 @@ def _too_large(path: Path) -> ResourceError:
 
 
 def _arrow_batches(file: BinaryIO, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
-    # Two formats end in .arrow: streams, as `datasets` writes them, and files, whose batches are listed at their end.
+    # Two formats end in .arrow: streams, which `datasets` writes, and files, which list their batches at their end.
     try:
         batches: Iterable[pa.RecordBatch] = pa.ipc.open_stream(file)
     except pa.ArrowInvalid:
@@ -408,7 +405,7 @@ def _arrow_batches(file: BinaryIO, columns: Sequence[str] | None) -> Iterator[pa
         reader = pa.ipc.open_file(file)
         batches = (reader.get_batch(i) for i in range(reader.num_record_batches))
     for batch in batches:
-        batch.validate(full=True)  # an offset may point anywhere; Arrow believes it, and reads there
+        batch.validate(full=True)  # an offset may point anywhere, and Arrow would read there
         kept = batch.select(columns) if columns else batch
         yield from (kept.slice(i, _BATCH) for i in range(0, len(kept), _BATCH))
 
@@ -417,11 +414,11 @@ def _parquet_batches(file: BinaryIO, size: int, path: Path, columns: Sequence[st
     with pq.ParquetFile(file, buffer_size=1 << 20) as parquet:
         _refuse_bomb(path, size, parquet.metadata)
         texts = [field.name for field in parquet.schema_arrow if field.type in (pa.string(), pa.large_string())]
-    # Texts as dictionaries: one that a thousand rows share is held once.
+    # Read texts as dictionaries, so that a text which a thousand rows share is held once.
     with pq.ParquetFile(file, buffer_size=1 << 20, read_dictionary=texts) as parquet:
         rows = 0
         for batch in parquet.iter_batches(batch_size=_BATCH, columns=columns):
-            batch.validate(full=True)  # its texts may be no UTF-8
+            batch.validate(full=True)  # texts may be invalid UTF-8
             rows += len(batch)
             yield batch
         if rows != (told := parquet.metadata.num_rows):
@@ -434,25 +431,25 @@ def _parquet_batches(file: BinaryIO, size: int, path: Path, columns: Sequence[st
 
 
 def _refuse_bomb(path: Path, size: int, metadata: pq.FileMetaData) -> None:
-    """Errors: ReadError for a file by whose own account one column of a row group is hundreds of times its size."""
+    """Raise ReadError if a column of a row group is hundreds of times the file's size, by its own metadata."""
     groups = (metadata.row_group(i) for i in range(metadata.num_row_groups))
     columns = (group.column(i) for group in groups for i in range(group.num_columns))
     largest = max((column.total_uncompressed_size for column in columns), default=0)
-    # An eighth of what other files may: those go by in blocks, while a page of a column is unpacked whole.
+    # An eighth of the limit of other files: those are read in blocks, but a page of a column is unpacked whole.
     if largest > BOMB_BYTES // 8 and largest > BOMB_RATIO * size:
         raise ReadError(
             path.name,
             None,
-            f"a column of it unpacks to more than {BOMB_RATIO} times the file, as a bomb does; write it anew yourself "
-            "if it is to be trusted.",
+            f"a column of it unpacks to more than {BOMB_RATIO} times the file, as a bomb does; if you trust it, write "
+            "it again yourself.",
         )
 
 
 def _rows(batch: pa.RecordBatch) -> Iterator[dict[str, object]]:
-    """The rows as Python values; rows that share one stored text share one string.
+    """Yield the rows as Python values; rows that share one stored text share one string.
 
-    A dictionary may name one huge text a thousand times: what no row may hold is never copied, only named once by a
-    text that is too long by a letter, so that the reader rejects these rows as it rejects others.
+    A dictionary may refer to one huge text a thousand times. A text that is too long is never copied: a text one letter
+    longer than the limit replaces it, so that the reader rejects its rows.
     """
     columns = [
         _shared_texts(column) if pa.types.is_dictionary(column.type) else column.to_pylist() for column in batch.columns
@@ -470,7 +467,7 @@ def _shared_texts(column: pa.DictionaryArray) -> list[str | None]:
 
 
 def arrow_schema(path: Path) -> pa.Schema:
-    """The schema of a Parquet or Arrow file. Errors: ReadError if it is neither."""
+    """Return the schema of a Parquet or Arrow file. Errors: ReadError if it is neither."""
     try:
         with _Bounded(opened(path)) as file:
             if path.suffix != ".arrow":

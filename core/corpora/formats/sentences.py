@@ -1,4 +1,7 @@
-"""From a row's text, tokens, tags or spans to `Sentence`s; what has to be put right is counted."""
+"""`Sentence`s from the text, tokens, tags or spans of a row; every repair is counted.
+
+Tools count the offsets of annotations in different units; the quoted text decides which (`fitted`).
+"""
 
 import re
 import unicodedata
@@ -16,18 +19,18 @@ from core.text.source import Source
 from core.text.words import clean, nfc
 
 ANOTHER = "labelled by several annotators; another one's labels are taken"
-_MARKS = 60  # on one letter; no writing has as many
+_MARKS = 60  # combining marks on one letter; no script has as many
 
-Region = tuple[int, int]  # characters from, to (half-open)
-Reading = Callable[[int], int]  # an offset as the tool counts -> the index of the character, -1 if outside
+Region = tuple[int, int]  # first and last character (half-open)
+Reading = Callable[[int], int]  # offset as the tool counts -> index of the character, -1 if outside
 
-_MOST_MISFITS = 50  # that are looked for in a text; if more do not fit, all of the text is in doubt
+_MOST_MISFITS = 50  # misfits that are searched for in a text; if there are more, all of the text is in doubt
 _BLANKS = re.compile(r"(?:\s|\\[nrt])+")  # Label Studio writes the line breaks of a quote as \n, two characters
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Characters `start` to `end` (half-open) of a text are a `type`."""
+    """Entity of a `type` from character `start` to `end` (half-open)."""
 
     start: int
     end: int
@@ -35,9 +38,9 @@ class Span:
 
 
 def from_text(raw: str, line: int, doc: str | None, ledger: Ledger, at: int | None = None) -> Iterable[Sentence]:
-    """A row of plain text: one sentence, or a document's sentences. A row without text counts as empty.
+    """Return the sentences of a row of plain text: one, or several if rows are split. A row without text is empty.
 
-    at: characters of the file before the row, if the file is plain text.
+    at: number of characters before the row, if the file is plain text.
     """
     text = clean(raw)
     report = ledger.report
@@ -65,7 +68,7 @@ def _split(raw: str, doc: str, ledger: Ledger, source: Source) -> Iterator[Sente
 
 
 def unfit(text: str) -> str:
-    """Reason not to store `text`, "" if it can be: half of a surrogate pair, as a careless JSON writer leaves it."""
+    """Return the reason not to store `text`, "" if there is none: half of a surrogate pair, which some tools write."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
@@ -75,8 +78,9 @@ def unfit(text: str) -> str:
 
 @dataclass(slots=True)
 class Tagged:
-    """A sentence as it came: `places[i]` is the line of token i; fault: the first reason why it cannot be used.
+    """A sentence as the file has it.
 
+    places: line of each token. fault: the first reason why the sentence cannot be used (line, reason, raw text).
     who: its annotator, None if the file names none.
     """
 
@@ -89,7 +93,7 @@ class Tagged:
 
 
 def from_tags(row: Tagged, scheme: Scheme, ledger: Ledger) -> Iterator[Sentence]:
-    """A sentence of tagged tokens. A token with a blank inside becomes several."""
+    """Yield the sentence of tagged tokens, if it can be used. A token with a blank inside becomes several."""
     tokens, tags, places = row.tokens, row.tags, row.places
     raw = "\n".join(f"{token}\t{tag}" for token, tag in zip(tokens, tags, strict=False))
     try:
@@ -151,12 +155,12 @@ def from_spans(
     cut_too: bool = False,
     lost: Sequence[Region] = (),
 ) -> Iterator[Sentence]:
-    """A text with character spans, cut into tokens that end where spans do.
+    """Yield the sentences of a text with character spans, cut into tokens that end where spans end.
 
-    Spans lose white space at their ends; of overlapping ones the longest (then the first) stays. Both are counted, as
-    is a token that had to be cut. by_line: line breaks end sentences. cut_too: the text is a document, which is cut
-    into sentences. lost: where annotations were that could not be read. A sentence that lost one is not gold: it is
-    left out and counted, unless the options keep it.
+    Spans lose white space at their ends; of overlapping spans the longest (then the first) stays. Both are counted,
+    and so is a token that had to be cut. by_line: line breaks end sentences. cut_too: the text is a document, to be
+    cut into sentences. lost: regions of annotations that could not be read. A sentence that lost an annotation is not
+    fully labelled: it is counted and left out, unless the options keep it.
     """
     if len(text) > MAX_TEXT or "\0" in text or unfit(text):
         ledger.reject(line, unfit(text) or f"NUL bytes, or a text of more than {MAX_TEXT:,} characters", text)
@@ -190,7 +194,7 @@ def from_spans(
             text=stored,
             entities=entities,
             doc=ledger.doc or (f"{ledger.file}:{line}" if len(all_pieces) > 1 else None),
-            # Offsets into a text that had to be composed hold for the composed text alone.
+            # Offsets into a text that had to be composed are valid for the composed text only.
             source=source if ledger.sources and (raw == text or len(all_pieces) == 1) else None,
         )
     if n_cut:
@@ -198,7 +202,7 @@ def from_spans(
 
 
 def _gold(pieces: Sequence[Region], lost: Sequence[Region]) -> list[Region]:
-    """The pieces that lost no annotation."""
+    """Return the pieces that lost no annotation."""
     if not lost:
         return list(pieces)
     starts = [start for start, _ in pieces]
@@ -210,7 +214,7 @@ def _gold(pieces: Sequence[Region], lost: Sequence[Region]) -> list[Region]:
 
 
 def _sound(text: str, spans: Sequence[Span], line: int | None, ledger: Ledger) -> tuple[list[Span], list[Region]]:
-    """The spans that can be entities, each once, and the regions of the others."""
+    """Return the spans that can be entities, each once, and the regions of the others."""
     kept, lost = list[Span](), list[Region]()
     for span in dict.fromkeys(spans):
         if not 0 <= span.start < span.end <= len(text):
@@ -228,7 +232,7 @@ def _sound(text: str, spans: Sequence[Span], line: int | None, ledger: Ledger) -
 
 
 def _moved(text: str, at: int) -> int:
-    """Where a character went when `text` was composed."""
+    """Return the position of a character after `text` was composed."""
     return at if text.isascii() else len(nfc(text[:at]))
 
 
@@ -244,13 +248,13 @@ def _trim(text: str, spans: Sequence[Span]) -> tuple[list[Span], int]:
 def _composed(
     text: str, spans: Sequence[Span], line: int | None, ledger: Ledger
 ) -> tuple[str, list[Span], list[Region]]:
-    """NFC, with the spans moved to where their characters went, and the regions of those that are only a mark."""
+    """Return the text in NFC, its spans moved along, and the regions of spans that hold only a combining mark."""
     if text.isascii() or unicodedata.is_normalized("NFC", text):
         return text, list(spans), []
     moved: dict[int, int] = {}
-    done, length = 0, 0  # of `text`, and of what that was composed to
+    done, length = 0, 0  # composed so far: characters of `text`, and of the result
     for at in sorted({x for s in spans for x in (s.start, s.end)}):
-        start = at  # of the letter that a mark at `at` belongs to: what stands before it is composed without it
+        start = at  # of the letter that a mark at `at` belongs to; the text before it is composed separately
         while done < start and at - start < _MARKS and start < len(text) and _joins(text[start]):
             start -= 1
         length += len(nfc(text[done:start]))
@@ -267,14 +271,14 @@ def _composed(
 
 
 def _joins(char: str) -> bool:
-    """Whether it may be composed with what stands before it: a mark, or a vowel or final of Hangul."""
+    """Return True if a character may be composed with the one before it: a mark, or a vowel or final of Hangul."""
     return unicodedata.category(char).startswith("M") or "\u1161" <= char <= "\u11c2"
 
 
 def _longest(spans: Sequence[Span], line: int | None, ledger: Ledger) -> tuple[list[Span], list[Region]]:
-    """The longest of overlapping spans by start, and the regions of the others."""
+    """Return the longest of overlapping spans by start, and the regions of the others."""
     lost: list[Region] = []
-    kept: list[Span] = []  # by their starts; none overlaps another, so only a new one's two neighbours may
+    kept: list[Span] = []  # sorted by start; none overlaps another, so a new span can only overlap its two neighbours
     for span in sorted(spans, key=lambda s: (s.start - s.end, s.start, s.type)):
         place = bisect_left(kept, span.start, key=lambda k: k.start)
         neighbours = kept[max(place - 1, 0) : place + 1]
@@ -292,7 +296,7 @@ def _longest(spans: Sequence[Span], line: int | None, ledger: Ledger) -> tuple[l
 
 
 def _pieces(text: str, spans: Sequence[Span], split_too: bool, by_line: bool) -> Iterator[tuple[int, int]]:
-    """(start, end) of the sentences; a border that would cut a span is passed over. spans: by start, none overlaps."""
+    """Yield (start, end) of the sentences; no border cuts a span. spans: sorted by start, without overlaps."""
     borders = [end for _, end in split.sentences(text)] if split_too else []
     if by_line:
         borders = sorted({*borders, *(i for i, char in enumerate(text) if char == "\n")})
@@ -308,7 +312,7 @@ def _pieces(text: str, spans: Sequence[Span], split_too: bool, by_line: bool) ->
 def _tokens(
     text: str, start: int, end: int, spans: Sequence[Span], ledger: Ledger
 ) -> tuple[tuple[str, ...], tuple[Entity, ...], int]:
-    """Tokens of `text[start:end]`, the spans as entities over them, and how many borders fell within a word."""
+    """Return the tokens of `text[start:end]`, the spans as entities, and the number of span borders within a word."""
     tokens: list[str] = []
     borders = sorted({x for span in spans for x in (span.start, span.end)})
     first: dict[int, int] = {}  # character -> the token that begins there
@@ -328,9 +332,9 @@ def _tokens(
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """One annotation: its fragments (start, end) in the tool's own offsets, its type, and its text if that is given.
+    """One annotation: fragments (start, end) in the tool's own offsets, type, and quoted text if the tool gives it.
 
-    line: where it is in its file, None if the line of the row says it. name: as the tool calls it, T1.
+    line: line of the annotation, None for that of its row. name: the tool's name for it, such as T1.
     """
 
     fragments: tuple[tuple[int, int], ...]
@@ -341,11 +345,11 @@ class Mark:
 
 
 def fitted(text: str, marks: Sequence[Mark], line: int | None, ledger: Ledger) -> tuple[list[Span], list[Region]]:
-    """The annotations as spans in characters of `text`, and the regions of those that were lost.
+    """Return the annotations as spans in characters of `text`, and the regions of lost ones.
 
-    Offsets may count characters, UTF-16 units, bytes of UTF-8, or line ends as one or two characters. The first way of
-    counting in which every quoted text fits is believed. If none fits, they count characters, and each annotation with
-    another text is rejected.
+    Offsets may count characters, UTF-16 units, bytes of UTF-8, or line ends as one or two characters. The first unit
+    that fits every quoted text is used. If none fits, offsets count characters, and each annotation whose quoted text
+    differs is rejected.
     """
     quoted = [mark for mark in marks if mark.quote is not None]
     readings = _readings(text) if quoted else iter([_characters(text)])
@@ -370,7 +374,7 @@ def fitted(text: str, marks: Sequence[Mark], line: int | None, ledger: Ledger) -
 
 
 def _misfit(text: str, mark: Mark, where: Sequence[Region]) -> str:
-    """Reason that a mark is no span of the text, "" if it is one."""
+    """Return the reason why a mark is not a span of the text, "" if it is one."""
     name = f"{mark.name}: " if mark.name else ""
     (start, end), n = (mark.fragments[0][0], mark.fragments[-1][1]), len(text)
     if any(not 0 <= a < b <= n for a, b in where):
@@ -384,9 +388,9 @@ def _misfit(text: str, mark: Mark, where: Sequence[Region]) -> str:
 
 
 def _regions(text: str, mark: Mark, where: Sequence[Region], sought: set[str]) -> Iterator[Region]:
-    """Where a lost annotation may be: the place it claims and every place of its quote; all of the text otherwise.
+    """Yield the regions where a lost annotation may be: its offsets and every occurrence of its quoted text.
 
-    sought: quotes whose places were given before.
+    Offsets outside of the text put all of it in doubt. sought: quoted texts whose occurrences were yielded before.
     """
     if any(not 0 <= a <= b <= len(text) for a, b in where):
         yield 0, len(text)
@@ -398,7 +402,7 @@ def _regions(text: str, mark: Mark, where: Sequence[Region], sought: set[str]) -
 
 
 def _places(text: str, quote: str) -> Iterator[Region]:
-    """(start, end) wherever `quote` occurs, without overlaps."""
+    """Yield (start, end) of each occurrence of `quote`, without overlaps."""
     at = text.find(quote)
     while at >= 0:
         yield at, at + len(quote)
@@ -439,6 +443,6 @@ def _characters(text: str) -> Reading:
 
 
 def _counted(text: str, units: Sequence[int]) -> Reading:
-    """Offsets in which character i counts `units[i]`."""
+    """Return the reading of offsets that counts character i as `units[i]`."""
     index = {total: i for i, total in enumerate(accumulate(units, initial=0))}
     return lambda offset: index.get(offset, -1)

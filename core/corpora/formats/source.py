@@ -17,15 +17,15 @@ from core.paths import opened
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
-MAX_TEXT = 1_000_000  # bytes: a longer line of text is rejected, without ever being held whole
-MAX_RECORD = 4_000_000  # bytes: the same for a record of JSON
+MAX_TEXT = 1_000_000  # bytes: a longer line of text is rejected, and never held in memory whole
+MAX_RECORD = 4_000_000  # bytes: limit of a JSON record
 BLOCK_BYTES = 1 << 18
 BOMB_RATIO, BOMB_BYTES = 200, 1 << 30  # unpacked more than 200 times its size and more than 1 GiB
-MAX_BLANK = 2 << 20  # bytes of white space on end
+MAX_BLANK = 2 << 20  # bytes of white space in a row
 
 _PACKED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 _ZIP, _OLE = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
-# Documents by the endings of their names: the format, and how the file begins (b"": as any text does).
+# {ending of a document's name: (format, first bytes of the file; b"" for text)}
 DOCUMENTS = {
     ".pdf": ("pdf", b"%PDF"),
     **dict.fromkeys((".docx", ".docm", ".dotx", ".dotm"), ("docx", _ZIP)),
@@ -49,19 +49,19 @@ _BINARY = {
     b"\xff\xd8\xff": "a picture",
 }
 _SUBTITLES = re.compile(rb"(?:WEBVTT\b|1\r?\n)[^\0]{0,200}?\d\d:\d\d[,.]\d{3} --> ")  # WebVTT, SubRip
-_TAR, _TAR_AT = b"ustar", 257  # a tar archive says what it is behind its first file's name
-_OFFICE = {  # zip archives that are told from others by their names
+_TAR, _TAR_AT = b"ustar", 257  # mark of a tar archive, and its position
+_OFFICE = {  # zip archives that only their names distinguish
     (".ods",): "a spreadsheet; save it as .xlsx or .csv",
     (".pptx", ".pptm", ".odp"): "a presentation; save it as .pdf",
     (".pages", ".numbers", ".key"): "an Apple document; save it as .docx, .xlsx or .pdf",
 }
-# Ways to write code or addresses, which Python counts among the encodings of text.
+# Python lists these among its text encodings, but they encode host names or source code.
 _NO_FILES = ("idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape")
 _BOMS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 
 
 class _Watched(io.RawIOBase):
-    """The unpacked bytes of a file, counted: progress is told in packed bytes, a bomb is stopped."""
+    """Unpacked bytes of a file. Reports progress in packed bytes, and stops at a bomb."""
 
     def __init__(self, path: Path, tick: Callable[[int], None]) -> None:
         self._file = opened(path)
@@ -91,13 +91,13 @@ class _Watched(io.RawIOBase):
         self._out += len(data)
         self._blank = self._blank + len(data) if data.isspace() else 0
         if self._blank > MAX_BLANK:
-            raise ReadError(self._name, None, f"more than {MAX_BLANK >> 20} MB of empty lines on end; take them out.")
+            raise ReadError(self._name, None, f"more than {MAX_BLANK >> 20} MB of empty lines in a row; remove them.")
         if self.packed and self._out > BOMB_BYTES and self._out > BOMB_RATIO * self._size:
             raise ReadError(
                 self._name,
                 None,
                 f"unpacks to more than {BOMB_RATIO} times its size ({self._size:,} bytes), as a gzip bomb does;"
-                " unpack it yourself if it is to be trusted.",
+                " if you trust it, unpack it yourself.",
             )
         self._tick(self._file.tell())
         view[: len(data)] = data
@@ -112,7 +112,7 @@ class _Watched(io.RawIOBase):
 
 
 class _Transcoded(io.RawIOBase):
-    """Another encoding's bytes as UTF-8. Errors: EncodingError with the line of the first wrong byte."""
+    """Converts bytes of another encoding to UTF-8. Errors: EncodingError with the line of the first wrong byte."""
 
     def __init__(self, raw: IO[bytes], encoding: str, name: str) -> None:
         self._raw, self._encoding, self._name = raw, encoding, name
@@ -143,7 +143,7 @@ class _Transcoded(io.RawIOBase):
 
 
 class _NewLines(io.RawIOBase):
-    """Bytes whose lines end in a lone carriage return, as old Excel for Mac writes them."""
+    """Converts lone carriage returns, as old Excel for Mac writes them, to line breaks."""
 
     def __init__(self, raw: IO[bytes]) -> None:
         self._raw = raw
@@ -160,7 +160,7 @@ class _NewLines(io.RawIOBase):
 
 @contextmanager
 def open_stream(path: Path, encoding: str, tick: Callable[[int], None] = lambda _: None) -> Iterator[IO[bytes]]:
-    """The text of `path` as UTF-8 without a byte order mark.
+    """Open the text of `path` as UTF-8 without a byte order mark.
 
     Errors: ReadError if it is empty, binary, cut off or a bomb; ConfigError for an unknown encoding.
     """
@@ -176,7 +176,7 @@ def open_stream(path: Path, encoding: str, tick: Callable[[int], None] = lambda 
         if encoding != "utf-8":
             text = io.BufferedReader(_Transcoded(stream, encoding, path.name), BLOCK_BYTES)
         start = text.peek(BLOCK_BYTES)  # type: ignore[attr-defined]
-        # One at the very end may be the half of a \r\n.
+        # A \r at the very end may be the first half of a \r\n.
         if b"\r" in start and b"\n" not in start and b"\r" in start.rstrip(b"\r"):
             text = io.BufferedReader(_NewLines(text), BLOCK_BYTES)
         yield text
@@ -184,7 +184,7 @@ def open_stream(path: Path, encoding: str, tick: Callable[[int], None] = lambda 
 
 @contextmanager
 def open_bytes(path: Path, tick: Callable[[int], None] = lambda _: None) -> Iterator[io.BufferedReader]:
-    """The unpacked bytes of `path`. Errors: PathError if it cannot be opened."""
+    """Open the unpacked bytes of `path`. Errors: PathError if it cannot be opened."""
     try:
         raw = _Watched(path, tick)
     except OSError as error:
@@ -194,7 +194,7 @@ def open_bytes(path: Path, tick: Callable[[int], None] = lambda _: None) -> Iter
 
 
 def text_encoding(encoding: str, head: bytes) -> str:
-    """The encoding to read with: as asked, unless UTF-8 was asked for and a byte order mark says otherwise."""
+    """Return the encoding to read with: the requested one, unless a byte order mark contradicts UTF-8 or UTF-16."""
     try:
         name = codecs.lookup(encoding).name
         if not codecs.lookup(encoding)._is_text_encoding or name.replace("_", "-") in _NO_FILES:
@@ -210,9 +210,9 @@ def text_encoding(encoding: str, head: bytes) -> str:
 
 
 def refuse_known(name: str, head: bytes) -> None:
-    """Refuse what is neither text nor a document of the kind that its name says, by its first bytes, 1,024 at best.
+    """Raise ReadError for a file that is neither text nor the document that its name promises.
 
-    Errors: ReadError that says what to do.
+    head: its first bytes, 1,024 if it has as many.
     """
     ending = Path(name).suffix.lower()
     begins = _ZIP if ending == ARCHIVE else DOCUMENTS.get(ending, ("", b""))[1]
@@ -229,20 +229,22 @@ def refuse_known(name: str, head: bytes) -> None:
 
 
 def _refuse_another(name: str, head: bytes, begins: bytes) -> None:
-    """Errors: ReadError for a file that does not begin as its name says."""
+    """Raise ReadError for a file that does not begin with the bytes that its name promises."""
     if not head:
         raise ReadError(name, None, "the file is empty; choose one that holds text.")
     if begins == _ZIP and head.startswith(_OLE):
         raise ReadError(
             name, None, "is protected by a password, or is an old Office file; save it without one, as .docx or .xlsx."
         )
-    # A PDF may have some lines of a mail or a printer before it.
+    # Lines of a mail or a printer may come before a PDF.
     if head.startswith(begins) or (begins == b"%PDF" and begins in head):
         return
     content = next((content for magic, content in _BINARY.items() if head.startswith(magic)), None)
     if content:
         content = content.partition(";")[0]
-        raise ReadError(name, None, f"is not what the end of its name says but {content}; name it by what it is.")
+        raise ReadError(
+            name, None, f"is not what the ending of its name promises but {content}; give it the ending of what it is."
+        )
     ending = Path(name).suffix
     raise ReadError(
         name,
@@ -253,7 +255,7 @@ def _refuse_another(name: str, head: bytes, begins: bytes) -> None:
 
 
 def _refuse_stand_in(name: str, head: bytes) -> None:
-    """Errors: ReadError for text that takes the place of a file, or that is no running text."""
+    """Raise ReadError for a placeholder in the place of a file, and for text that is not prose."""
     start = head[:1024].removeprefix(codecs.BOM_UTF8).lstrip()
     if start.startswith(b"version https://git-lfs.github.com/spec/"):
         raise ReadError(name, 1, "a Git LFS pointer, not the file itself; run `git lfs pull`, or download the file.")
@@ -271,7 +273,7 @@ def _refuse_stand_in(name: str, head: bytes) -> None:
 def _refuse_binary(name: str, head: bytes, encoding: str) -> None:
     refuse_known(name, head)
     _refuse_stand_in(name, head)
-    # A stray one is dirt; one byte in a hundred is no text.
+    # A stray NUL byte is tolerated; one byte in a hundred means that the file is not text.
     if head.count(b"\0") * 100 > len(head) and not encoding.startswith(("utf-16", "utf-32")):
         raise EncodingError(
             name,
@@ -282,7 +284,7 @@ def _refuse_binary(name: str, head: bytes, encoding: str) -> None:
 
 
 def lines(stream: IO[bytes], cap: int = MAX_TEXT) -> Iterator[tuple[int, bytes, bool]]:
-    """(number from 1, line, whether it fits): a line above `cap` bytes comes cut to its first 10,000 and is skipped."""
+    """Yield (number from 1, line, fits). A line above `cap` bytes does not fit: only its first 10,000 are yielded."""
     number = 0
     readline = stream.readline
     while line := readline(cap + 1):

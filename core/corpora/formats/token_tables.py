@@ -1,7 +1,9 @@
-"""Tables that hold labelled tokens: one token per row, or a sentence's tokens and tags as lists within cells.
+"""Labelled tokens in rows: lists of tokens and tags (Hugging Face), the same as text in cells, or one token per row.
 
-`cells_of` recognises them from their first rows; `listed` turns them into the rows that `hf` reads, one sentence each,
-with `tokens` and `tags`.
+Data sets keep parts of speech, chunks and entities as lists of one length, and `tags` may name any of them.
+`listed_tags` and `cells_of` recognise the column of entity tags from the first rows, by the spelling of its values
+(`text.tag_styles`); if there is none, the import asks. `listed` turns a table into rows with `tokens` and `tags`, one
+sentence each, which `read_hf` reads.
 """
 
 import ast
@@ -27,15 +29,14 @@ from core.text.tag_styles import Style, is_lettered, of_sentences, parts_of_spee
 
 _BEGINS = ("B-", "S-", "U-")
 TOKENS = ("tokens", "words")
-Names = Callable[[], list[str] | None]  # asked only where tags are numbers
-
+Names = Callable[[], list[str] | None]  # names of class numbers; called only if tags are numbers
 TAGS = ("ner_tags", "tags", "ner", "labels", "tag")
-NUMBERED = ("label.json", "label2id.json")  # {name: number}, beside the files of tner and of many trainings
+NUMBERED = ("label.json", "label2id.json")  # {name: number}, beside the data of tner and of many trainings
 _LONGEST = 1_000_000  # bytes of a data set's description
-_BEST = ("ner_tags", "ner")  # names that leave no doubt if several columns hold entities
+_BEST = ("ner_tags", "ner")  # names that decide if several columns hold entities
 _EXAMPLES = 3
 _MOST_SHOWN = 4  # columns of an example
-_TEXTS = frozenset({"text", "sentence", "content", "document"})  # columns that are read if there are no tags
+_TEXTS = frozenset({"text", "sentence", "content", "document"})  # columns that are read as text if there are no tags
 Row = Mapping[str, object]
 MOST_TOKENS = 50_000  # a longer "sentence" means that the column of sentences is another one
 _ITEM = re.compile(r"""'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|([^\s,'"\[\]]+)""")
@@ -46,12 +47,12 @@ _SENTENCE = re.compile(r"sent|satz|phrase|frase|zin|oraci", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cells:
-    """Where a table keeps tokens and tags.
+    """Columns of tokens and tags.
 
-    how: "rows" for one token per row, "cells" for a sentence per row. sentence: the column that says where a sentence
-    begins, "" if empty rows do. annotator: the column that names who labelled a token, "" for none. style: of the tags,
-    or of the names of their numbers; None for numbers without a style. numbers: whether the tags are class numbers.
-    further: other columns that hold entity tags and are left out.
+    how: "rows" for one token per row, "cells" for one sentence per row. sentence: the column that numbers sentences, ""
+    if empty rows separate them. annotator: the column that names who labelled a token, "" for none. style: spelling of
+    the tags or of the names of their numbers; None for numbers without names. numbers: the tags are class numbers.
+    further: other columns with entity tags, which are left out.
     """
 
     how: Literal["rows", "cells"]
@@ -65,7 +66,7 @@ class Cells:
 
     @property
     def notes(self) -> list[str]:
-        """Notes for the user on how the columns were read."""
+        """Return notes for the user on how the columns were read."""
         notes = [self.style.note] if self.style is not None and self.style.kind == "untyped" else []
         if self.further:
             notes.append(further_note(self.tags, self.further))
@@ -73,19 +74,22 @@ class Cells:
 
     @property
     def used(self) -> tuple[str, ...]:
-        """The columns that are no further information on a row."""
+        """Return the columns that are not kept as further columns of a sentence."""
         return (self.tokens, self.tags, self.sentence, *TOKENS, *TAGS)
 
 
 def tag_columns(columns: Sequence[str]) -> tuple[str, str] | None:
-    """The names of the token and the tag column, None if the data are not of this sort."""
+    """Return the usual names of the token and the tag column, None if one is missing."""
     tokens = next((name for name in TOKENS if name in columns), None)
     tags = next((name for name in TAGS if name in columns), None)
     return (tokens, tags) if tokens and tags else None
 
 
 def tag_names(path: Path, tags: str) -> list[str] | None:
-    """Names of the numbers in column `tags`: from the file's own metadata, dataset_info.json or the card's header."""
+    """Return the names of the numbers in column `tags`.
+
+    They come from the file's own metadata, from dataset_info.json, or from the header of the data set's card.
+    """
     if path.suffix in (".parquet", ".arrow"):
         stored = (arrow_schema(path).metadata or {}).get(b"huggingface")
         if stored and (names := _names_in(_stored(stored, path), tags, path)):
@@ -94,23 +98,22 @@ def tag_names(path: Path, tags: str) -> list[str] | None:
         for name in ("dataset_info.json", "dataset_infos.json", "README.md"):
             if is_there(file := folder / name) and (names := _names_in(_metadata(file), tags, file)):
                 return names
-        for name in (
-            NUMBERED if any(part in tags.lower() for part in ("ner", "tag", "label")) else ()
-        ):  # it names no column
-            if is_there(file := folder / name) and (names := _by_number(_metadata(file))):
-                return names
+        if any(part in tags.lower() for part in ("ner", "tag", "label")):  # these files name no column
+            for name in NUMBERED:
+                if is_there(file := folder / name) and (names := _by_number(_metadata(file))):
+                    return names
     return None
 
 
 def _by_number(numbers: object) -> list[str] | None:
-    """Names in the order of their numbers, 0 to n - 1; None for anything else."""
+    """Return names in the order of their numbers, 0 to n - 1; None for anything else."""
     if not isinstance(numbers, Mapping) or sorted(numbers.values(), key=str) != sorted(range(len(numbers)), key=str):
         return None
     return sorted(numbers, key=numbers.__getitem__)
 
 
 def _around(path: Path) -> Iterator[Path]:
-    """The folder of a data set's file and the one above it, where they may be read."""
+    """Yield the folder of a data set's file and the one above it, if Winnow may read them."""
     for folder in list(path.parents)[:2]:
         try:
             allowed = user_path(folder)
@@ -153,9 +156,9 @@ def _names_in(description: object, tags: str, file: Path) -> list[str] | None:
 
 
 def _names(value: object, tags: str, seen: set[int]) -> list[str] | None:
-    """The class names found under `tags`, wherever the features are: each version of `datasets` nests them anew.
+    """Search for the class names under `tags` at any depth: each version of `datasets` nests features differently.
 
-    seen: what was looked through, by identity: YAML's aliases make nine lines into a tree of billions of paths.
+    seen: ids of visited values: with YAML's aliases, nine lines can be a tree of billions of paths.
     """
     if not isinstance(value, Mapping | list) or id(value) in seen:
         return None
@@ -181,7 +184,7 @@ def _class_names(value: object, seen: set[int]) -> list[str] | None:
 
 
 def read_hf(records: Iterator[Record], names: Names, scheme: Scheme, ledger: Ledger) -> Iterator[Sentence]:
-    """One sentence a record."""
+    """Yield one sentence per record."""
     for line, record in records:
         if row := _tagged(line, record, names, ledger):
             tokens, tags = row
@@ -190,13 +193,13 @@ def read_hf(records: Iterator[Record], names: Names, scheme: Scheme, ledger: Led
 
 
 def annotator_of(record: Mapping[str, object]) -> str | None:
-    """Name or number of the annotator of a row, None if it names none."""
+    """Return the name or number of a row's annotator, None if it names none."""
     values = (value for name, value in record.items() if is_annotator(name) and isinstance(value, str | int))
     return next((str(value).strip() for value in values if str(value).strip()), None)
 
 
 def detect(records: Iterator[Record], names: Names, ledger: Ledger, detector: Detector) -> None:
-    """Show every tag to `detector`."""
+    """Pass every tag to `detector`."""
     for line, record in records:
         if row := _tagged(line, record, names, ledger):
             detector.add(row[1], [line] * len(row[1]))
@@ -223,8 +226,8 @@ def _tagged(
         raise ReadError(
             ledger.file,
             line,
-            "its tags are numbers and nothing says what they stand for; expected names in the file's features, or in"
-            " dataset_info.json or label.json ({name: number}) in the same folder.",
+            "its tags are numbers without names; put the names into the file's features, or into dataset_info.json or"
+            " label.json ({name: number}) in the same folder.",
         )
     if not all(isinstance(tag, int) and 0 <= tag < len(class_names) for tag in tags):
         ledger.reject(
@@ -235,9 +238,9 @@ def _tagged(
 
 
 def _without_blanks(tokens: list[str], tags: list[str], line: int, ledger: Ledger) -> tuple[list[str], list[str]]:
-    """Leave out tokens that are white space alone, as spaCy makes of line breaks; one that begins an entity stays.
+    """Leave out tokens of white space only, which spaCy makes from line breaks, unless one begins an entity.
 
-    What is left out is counted as repaired.
+    Tokens that are left out are counted as repaired.
     """
     if all(map(str.strip, tokens)):
         return tokens, tags
@@ -250,9 +253,9 @@ def _without_blanks(tokens: list[str], tags: list[str], line: int, ledger: Ledge
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """A list column. numbers: whether it holds class numbers; named: whether these have names.
+    """A column of lists.
 
-    counts: how often each value occurs, by its class name if it has one.
+    numbers: it holds class numbers; named: these have names. counts: number of occurrences of each value or class name.
     """
 
     name: str
@@ -271,7 +274,7 @@ class _Column:
 
     @property
     def what(self) -> str:
-        """Kind of the values, as an error names it."""
+        """Return what the values are, for an error."""
         if self.style is not None and self.style.syntax:
             return "chunks or roles"
         if all(value.isdecimal() for value in self.counts):
@@ -280,7 +283,7 @@ class _Column:
 
 
 def listed_tags(path: Path, columns: Sequence[str], rows: Sequence[Row], options: ReadOptions) -> Cells | None:
-    """Recognise the column of the tags; None if `hf` reads the rows as they are, or if they hold no such lists.
+    """Recognise the column of the tags; None if `read_hf` reads the rows as they are, or if they hold no such lists.
 
     Errors: OptionsError if no list, or more than one, holds entity tags.
     """
@@ -347,7 +350,7 @@ def _name(names: Sequence[str], number: str) -> str:
 
 
 def _asked(name: str, columns: Sequence[str], found: Mapping[str, _Column], options: ReadOptions) -> _Column | None:
-    """The column that the options name, by its name or its number from 1."""
+    """Return the column that the options request, by its name or its number from 1."""
     asked = options.tag_column
     if not asked:
         return None
@@ -360,15 +363,15 @@ def _asked(name: str, columns: Sequence[str], found: Mapping[str, _Column], opti
 
 
 def _rank(column: _Column) -> tuple[bool, int]:
-    """Order of columns with entities: position letters before bare types, then the usual names."""
+    """Return the sort key of a column with entities: tags with B- or I- before bare types, then the usual names."""
     typed = column.style is not None and column.style.kind == "types"
     return typed, TAGS.index(column.name) if column.name in TAGS else len(TAGS)
 
 
 def _problem(columns: Sequence[str], found: Mapping[str, _Column], options: ReadOptions) -> tuple[str, str] | None:
-    """(column, question) if the rows hold no entities but seem to; None if they are read as they are."""
+    """Return (column, question) if the rows hold no entities but seem to; None if they are read as they are."""
     pair = tag_columns(columns)
-    if options.scheme != "auto":  # says that they are entity tags, whatever they look like
+    if options.scheme != "auto":  # the user declared them as entity tags
         return None
     if pair is None:
         if not found or any(name.lower() in _TEXTS for name in columns):
@@ -381,15 +384,15 @@ def _problem(columns: Sequence[str], found: Mapping[str, _Column], options: Read
 
 
 def _reported(column: _Column) -> bool:
-    """Return True if the readers find nothing wrong with a column or have an error of their own for it."""
+    """Return True if the readers can read a column or report their own error for it."""
     if column.style is not None:
         return not column.style.syntax
-    # Numbers without names; spellings that are mixed, which the scheme's detector reports with a line.
+    # Numbers without names, or mixed spellings, which the scheme's detector reports with a line.
     return (column.numbers and not column.named) or any(map(is_lettered, column.counts))
 
 
 def _examples(lists: Mapping[str, Sequence[Sequence[str]]], tokens: str, named: Sequence[str]) -> list[str]:
-    """The first sentences, each token with its values: `Ann/NNP owes/VBZ`."""
+    """Return the first sentences, each token with its values: `Ann/NNP owes/VBZ`."""
     shown = [lists[tokens], *(lists[name] for name in named[:_MOST_SHOWN])]
     sentences = (
         " ".join("/".join(values) for values in zip(*row, strict=False)) for row in zip(*shown, strict=True) if row[0]
@@ -400,7 +403,7 @@ def _examples(lists: Mapping[str, Sequence[Sequence[str]]], tokens: str, named: 
 def cells_of(name: str, columns: Sequence[str], rows: Sequence[Row], options: ReadOptions) -> Cells | None:
     """Recognise a table of labelled tokens; None for any other table.
 
-    name: of the file. Errors: OptionsError for one token per row where nothing says where sentences begin.
+    name: of the file. Errors: OptionsError for one token per row if no column and no empty row separates sentences.
     """
     return _in_cells(columns, rows, options) or _in_rows(name, columns, rows, options)
 
@@ -456,8 +459,8 @@ def _in_rows(name: str, columns: Sequence[str], rows: Sequence[Row], options: Re
         raise OptionsError(
             name,
             1,
-            f"it has one token per row ({tokens} and {tags}), and no column says where a sentence begins. Add a column"
-            " with the sentence's number, or an empty row after each sentence.",
+            f"it has one token per row ({tokens} and {tags}), and no column numbers the sentences. Add a column with"
+            " the sentence's number, or an empty row after each sentence.",
         )
     return Cells(
         how="rows",
@@ -484,18 +487,18 @@ def _cell(value: object) -> str:
 
 
 def _single_words(values: Sequence[str]) -> bool:
-    """Return True for a column of words: nearly no blank within a cell, and letters in some."""
+    """Return True for a column of words: almost no blank within a cell, and letters in some cells."""
     filled = [value for value in values if value]
     words = sum(" " not in value for value in filled)
     return len(filled) > 1 and words >= 0.98 * len(filled) and any(c.isalpha() for value in filled for c in value)
 
 
 def _sentences(columns: Sequence[str], values: Mapping[str, Sequence[str]], taken: set[str]) -> str:
-    """The column whose values number sentences: each in one run of rows, at least two rows on average; "" if none."""
+    """Return the column that numbers sentences, "" for none: each value is one run of rows, two or more on average."""
     runs: dict[str, int] = {}
     for column in columns:
         starts = [value for at, value in enumerate(values[column]) if value and _begins(values[column], at)]
-        # By its name alone a column is believed if the first rows hold one sentence, or if its numbers begin again.
+        # The name of a column is enough if the first rows hold one sentence, or if its numbers start again.
         named = bool(_SENTENCE.search(column))
         unique = named or len(set(starts)) == len(starts)
         if column not in taken and unique and (1 if named else 2) <= len(starts) <= len(values[column]) / 2:
@@ -520,7 +523,7 @@ def is_list(cell: str) -> bool:
 
 
 def sequence(cell: object) -> list[str]:
-    """Items of a cell: of a list in the text of JSON, Python or numpy, else what blanks separate."""
+    """Return the items of a cell: a list written by JSON, Python or numpy, or text separated by blanks."""
     if isinstance(cell, list):
         return [str(item) for item in cell]
     if not isinstance(cell, str):
@@ -535,7 +538,7 @@ def _items(cell: str) -> list[str]:
             return [str(item) for item in value]
     except (ValueError, RecursionError):
         pass
-    # numpy puts no comma between items, so Python would join neighbours into one string: items are read one by one.
+    # numpy writes no comma between items, and Python would join neighbouring strings, so items are read one by one.
     return [_unquoted(found) for found in _ITEM.finditer(cell[1:-1])]
 
 

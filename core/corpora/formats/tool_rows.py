@@ -1,4 +1,4 @@
-"""Rows of further annotation tools: spaCy, Rasa, Argilla, LightTag, BioC, PubTator."""
+"""Exports of further annotation tools: spaCy, Argilla, LightTag, BioC, PubTator, GATE."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,13 +9,12 @@ from xml.etree.ElementTree import Element, ParseError
 from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import fromstring
 
-from core.corpora.formats.annotated import from_marks, marks_of, read_doccano, whole_text
+from core.corpora.formats.annotated import UNANSWERED, from_marks, marks_of, read_doccano, whole_text
 from core.corpora.formats.ledger import Ledger, Record
 from core.corpora.formats.sentences import Mark, Region, Tagged, from_tags
 from core.errors import ReadError
 from core.text.sentence import Sentence
 
-_UNANSWERED = "nobody labelled it: unanswered is unknown, not O"
 MAX_PUBTATOR = 64 << 20  # bytes
 _TITLE = re.compile(r"(\w{1,40})\|([ta])\|(.*)")
 MAX_XML = 32 << 20  # bytes
@@ -26,7 +25,7 @@ _MARKUP, _KEY = "Original markups", "Key"
 
 
 def read_spacy(records: Iterator[Record], ledger: Ledger) -> Iterator[Sentence]:
-    """Texts with entities, or spaCy's training format: paragraphs of sentences of tokens with BILUO tags."""
+    """Read texts with entities, or spaCy's training format: paragraphs of sentences of tokens with BILUO tags."""
     for line, record in records:
         if isinstance(record.get("paragraphs"), list):
             yield from _paragraphs(line, record, ledger)
@@ -45,7 +44,7 @@ def _paragraphs(line: int, record: Mapping[str, Any], ledger: Ledger) -> Iterato
             words: list[Any] = [each.get("orth") for each in tokens]
             tags: list[Any] = [each.get("ner", "-") for each in tokens]
             if "-" in tags:
-                ledger.skip(line, f"a sentence with tokens without a tag; {_UNANSWERED}")
+                ledger.skip(line, f"a sentence has tokens without a tag; {UNANSWERED}")
             elif words and all(isinstance(each, str) and each for each in (*words, *tags)):
                 yield from from_tags(Tagged(ledger.doc, words, tags, [line] * len(words)), "bilou", ledger)
             else:
@@ -53,7 +52,7 @@ def _paragraphs(line: int, record: Mapping[str, Any], ledger: Ledger) -> Iterato
 
 
 def read_argilla(records: Iterator[Record], ledger: Ledger) -> Iterator[Sentence]:
-    """Records of Argilla 1 (annotation) and 2 (responses). Suggestions, predictions and drafts are no answers."""
+    """Read records of Argilla 1 (annotation) and 2 (responses), without suggestions, predictions and drafts."""
     for line, record in records:
         status = str(record.get("status") or "").lower()
         text = _argilla_text(record, ledger.options.text_column)
@@ -64,7 +63,9 @@ def read_argilla(records: Iterator[Record], ledger: Ledger) -> Iterator[Sentence
         if status == "discarded" and "fields" not in record:
             answers = []
         if not answers:
-            ledger.skip(line, f"no submitted answer (suggestions, drafts and discarded ones are none); {_UNANSWERED}")
+            ledger.skip(
+                line, f"no submitted answer (suggestions, drafts and discarded ones do not count); {UNANSWERED}"
+            )
         several = len(answers) > 1
         for i, (who, items) in enumerate(answers):
             marks, lost = marks_of(items, text, line, ledger)
@@ -82,7 +83,7 @@ def _argilla_text(record: Mapping[str, Any], column: str | None) -> str | None:
 
 
 def _argilla_answers(record: Mapping[str, Any]) -> Iterator[tuple[str | None, list[Any]]]:
-    """(user, spans) of each submitted answer, in the ways that the versions write them."""
+    """Yield (user, spans) of each submitted answer, in the formats of all versions."""
     if isinstance(record.get("annotation"), list):  # 1.x
         yield _user(record.get("annotation_agent")), record["annotation"]
     for response in _argilla_responses(record):
@@ -91,7 +92,7 @@ def _argilla_answers(record: Mapping[str, Any]) -> Iterator[tuple[str | None, li
 
 
 def _argilla_responses(record: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """The answers to all questions, each with value, user_id and, if known, status."""
+    """Yield the answers to all questions, each with value, user_id and, if known, status."""
     responses = record.get("responses")
     if isinstance(responses, list):  # feedback data sets of 1.x: one response with the answers to all questions
         for response in _dicts(responses):
@@ -127,7 +128,7 @@ def _user(value: object) -> str | None:
 
 
 def read_lighttag(records: Iterator[Record], ledger: Ledger) -> Iterator[Sentence]:
-    """Examples with annotations, each by one or several annotators; of reviewed ones those that are correct."""
+    """Read examples with annotations by one or several annotators; of reviewed annotations, the correct ones."""
     for line, record in records:
         text, items = record.get("content"), record.get("annotations")
         if not isinstance(text, str) or not isinstance(items, list):
@@ -139,7 +140,7 @@ def read_lighttag(records: Iterator[Record], ledger: Ledger) -> Iterator[Sentenc
         else:
             answers = _by_annotator(found, record.get("seen_by"))
         if not answers:
-            ledger.skip(line, _UNANSWERED)
+            ledger.skip(line, UNANSWERED)
         for who, own in answers.items():
             marks = [{**each, "label": each.get("tag"), "text": each.get("value")} for each in own]
             fitting, lost = marks_of(marks, text, line, ledger)
@@ -147,12 +148,12 @@ def read_lighttag(records: Iterator[Record], ledger: Ledger) -> Iterator[Sentenc
 
 
 def _by_annotator(items: Sequence[Mapping[str, Any]], seen_by: object) -> dict[str | None, list[Any]]:
-    """{annotator: annotations}; who saw a text and marked nothing has an empty list."""
+    """Return {annotator: annotations}; an annotator who saw a text and marked nothing has an empty list."""
     people = {_annotator(each): list[Any]() for each in _dicts(seen_by)}
     for item in items:
         for each in _dicts(item.get("annotated_by")) or [{}]:
             people.setdefault(_annotator(each), []).append(item)
-    if len(people) > 1 and None in people:  # annotations that nobody is named for
+    if len(people) > 1 and None in people:  # annotations without an annotator
         people.pop(None)
     return people
 
@@ -163,7 +164,7 @@ def _annotator(value: Mapping[str, Any]) -> str | None:
 
 
 def read_bioc(records: Iterator[Record], ledger: Ledger) -> Iterator[Sentence]:
-    """Documents of BioC: passages with offsets, cut into sentences. An annotation may have several locations."""
+    """Read BioC's passages with offsets, cut into sentences. An annotation may have several locations."""
     for line, document in records:
         doc = ledger.doc
         ledger.doc = str(document.get("id") or "") or doc
@@ -204,7 +205,7 @@ def _dicts(values: object) -> list[dict[str, Any]]:
 
 
 def read_pubtator(path: Path, ledger: Ledger) -> Iterator[Sentence]:
-    """Title and abstract of each article with its annotations, cut into sentences."""
+    """Read title and abstract of each article with its annotations, cut into sentences."""
     whole = whole_text(path, ledger, MAX_PUBTATOR)
     line = 1
     for block in re.split(r"\n[ \t]*(?=\r?\n)", whole or ""):
@@ -227,7 +228,7 @@ def _article(block: str, line: int, ledger: Ledger) -> Iterator[Sentence]:
 
 
 def parsed(path: Path, ledger: Ledger) -> Element | None:
-    """The root of an XML file; None, and a rejected row, if it is too long. Errors: ReadError."""
+    """Return the root of an XML file; reject one that is too long and return None. Errors: ReadError."""
     text = whole_text(path, ledger, MAX_XML)
     if text is None:
         return None
@@ -238,12 +239,12 @@ def parsed(path: Path, ledger: Ledger) -> Element | None:
     except ParseError as error:
         raise ReadError(path.name, error.position[0], "is not well-formed XML; export it again.") from error
     except (ValueError, LookupError, RecursionError) as error:
-        raise ReadError(path.name, 1, "is not XML that can be read; export it again as UTF-8.") from error
+        raise ReadError(path.name, 1, "cannot be read as XML; export it again as UTF-8.") from error
     return root
 
 
 def read_gate(path: Path, ledger: Ledger) -> Iterator[Sentence]:
-    """A document of GATE, cut into sentences; each set of annotations that has a name is an annotator's."""
+    """Read a document of GATE, cut into sentences; each named set of annotations is that of one annotator."""
     root = parsed(path, ledger)
     body = None if root is None else root.find("TextWithNodes")
     if root is None or body is None:
@@ -260,7 +261,7 @@ def read_gate(path: Path, ledger: Ledger) -> Iterator[Sentence]:
 
 
 def _with_nodes(body: Element) -> tuple[str, dict[str, int]]:
-    """The text, and the character that each node stands before."""
+    """Return the text, and {node: the character after it}."""
     text, nodes = body.text or "", dict[str, int]()
     for node in body:
         nodes[node.get("id", "")] = len(text)
@@ -269,7 +270,7 @@ def _with_nodes(body: Element) -> tuple[str, dict[str, int]]:
 
 
 def _sets(root: Element, nodes: dict[str, int]) -> Iterator[tuple[str, list[Mark]]]:
-    """(name, annotations) of each set that holds more than tokens, sentences and markup."""
+    """Yield (name, annotations) of each set that holds more than tokens, sentences and markup."""
     for each in root.iter("AnnotationSet"):
         name = each.get("Name", "")
         if name == _MARKUP:
@@ -284,14 +285,14 @@ def _sets(root: Element, nodes: dict[str, int]) -> Iterator[tuple[str, list[Mark
 
 
 def read_bioc_xml(path: Path, ledger: Ledger) -> Iterator[Sentence]:
-    """A collection of BioC: the same as its JSON."""
+    """Read a collection of BioC as XML, by way of BioC's JSON."""
     root = parsed(path, ledger)
     if root is not None:
         yield from read_bioc(((1, _as_json(document)) for document in root.iter("document")), ledger)
 
 
 def _as_json(element: Element) -> dict[str, Any]:
-    """A BioC element as its JSON has it."""
+    """Return a BioC element as BioC's JSON."""
     value: dict[str, Any] = {
         "id": element.findtext("id", element.get("id", "")),
         "infons": {each.get("key", ""): each.text or "" for each in element.findall("infon")},

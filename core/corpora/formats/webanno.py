@@ -1,4 +1,4 @@
-"""WebAnno TSV 3 and 2, as INCEpTION and WebAnno export it: a token per line, a column per feature of each layer."""
+"""WebAnno TSV 3 and 2, exported by INCEpTION and WebAnno: a token per line, a column per feature of each layer."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -19,7 +19,7 @@ _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _WRITTEN = {"n": "\n", "t": "\t", "r": "\r"}
 _PARTS = re.compile(r"((?:[^\\|]|\\.)*)(?:\||$)", re.DOTALL)
 _NUMBERED = re.compile(r"(?<!\\)\[(\d{1,9})\]\Z")
-# Layers that are no entities: parts of speech, lemmas, morphology, chunks, segments.
+# Layers without entities: parts of speech, lemmas, morphology, chunks, segments.
 _OTHER = re.compile(
     r"\.(?:pos|POS|Lemma|Stem|MorphologicalFeatures|SurfaceForm|Chunk|Token|Sentence|TransformToken)$|\.POS"
 )
@@ -29,7 +29,7 @@ _FEATURES = ("value", "label", "type", "category", "entity", "class", "name")
 
 @dataclass(slots=True)
 class _Layer:
-    """A layer of spans: its features, the number of its first column."""
+    """A layer of spans. column: number of its first column."""
 
     name: str
     features: Sequence[str]
@@ -38,7 +38,7 @@ class _Layer:
 
 @dataclass(slots=True)
 class _Block:
-    """A sentence: its text, the line that it begins on, and rows of cells with their line."""
+    """A sentence. text: its lines. line: its first line in the file. rows: (line, cells) per token."""
 
     text: list[str] = field(default_factory=list)
     line: int = 0
@@ -46,7 +46,7 @@ class _Block:
 
 
 def read_webanno(path: Path, ledger: Ledger) -> Iterator[Sentence]:
-    """The sentences with the spans of one layer: NamedEntity if it is there, else the only one that has spans."""
+    """Read sentences with the spans of one layer: NamedEntity if it is there, else the only layer with spans."""
     with open_stream(path, ledger.options.encoding) as stream:
         start = stream.read(MAX_LINE).decode("utf-8", "replace")
     if not is_webanno(start.lstrip()):
@@ -65,7 +65,7 @@ def read_webanno(path: Path, ledger: Ledger) -> Iterator[Sentence]:
 
 
 def _layers(path: Path, ledger: Ledger) -> list[_Layer]:
-    """The layers of spans that the header declares."""
+    """Return the layers of spans that the header declares."""
     found, column = list[_Layer](), 3
     for _, row in _rows(path, ledger):
         if not row.startswith(("#T_", "#FORMAT")):
@@ -83,9 +83,9 @@ def _layers(path: Path, ledger: Ledger) -> list[_Layer]:
 
 
 def _chosen(path: Path, layers: Sequence[_Layer], ledger: Ledger) -> _Layer | None:
-    """The layer whose spans are the entities. Errors: OptionsError if several could be; ReadError for none."""
+    """Return the layer whose spans are the entities. Errors: OptionsError if several may be; ReadError for none."""
     if not layers:
-        reason = "no layer of spans is in it; export a layer of named entities as WebAnno TSV 3."
+        reason = "it has no layer of spans; export a layer of named entities as WebAnno TSV 3."
         raise ReadError(path.name, 1, reason)
     used = dict[str, _Layer]()
     for block in _blocks(path, ledger):
@@ -122,7 +122,7 @@ def _rows(path: Path, ledger: Ledger) -> Iterator[tuple[int, str]]:
 
 
 def _blocks(path: Path, ledger: Ledger) -> Iterator[_Block]:
-    """The sentences: lines that begin with #Text=, then a row per token."""
+    """Yield the sentences: lines that begin with #Text=, then a row per token."""
     block = _Block()
     for line, row in _rows(path, ledger):
         if row.startswith("#Text="):
@@ -143,9 +143,9 @@ def _unescaped(text: str) -> str:
 
 
 def _tokens(text: str, block: _Block, ledger: Ledger) -> list[tuple[int, int]] | None:
-    """Start and end in the text of each row's token; None, and a rejected row, if one is not in it.
+    """Return (start, end) of each row's token in the text; reject the sentence and return None if one is missing.
 
-    A part of a token (1-2.1) is looked for from the start of its token.
+    A part of a token (1-2.1) is searched from the start of its token.
     """
     found, at, start = list[tuple[int, int]](), 0, 0
     for line, cells in block.rows:
@@ -161,7 +161,7 @@ def _tokens(text: str, block: _Block, ledger: Ledger) -> list[tuple[int, int]] |
 
 
 def _marks(layer: _Layer, block: _Block, tokens: Sequence[tuple[int, int]]) -> Iterator[Mark]:
-    """The spans of a layer. Rows with the same number in brackets are one span; a value without one is a span."""
+    """Yield the spans of a layer. Rows with one number in brackets form a span; a value without a number is a span."""
     spans: dict[object, tuple[int, int, int, str]] = {}
     feature = _feature(layer, block)
     for (line, cells), (start, end) in zip(block.rows, tokens, strict=True):
@@ -177,7 +177,7 @@ def _marks(layer: _Layer, block: _Block, tokens: Sequence[tuple[int, int]]) -> I
 
 
 def _feature(layer: _Layer, block: _Block) -> int:
-    """Number of the feature that is the type: of a usual name, else the first that has a value in this sentence."""
+    """Return the index of the type feature: one with a usual name, else the first with a value in this sentence."""
     names = [name.rpartition(".")[2] for name in layer.features]
     usual = next((names.index(name) for name in _FEATURES if name in names), None)
     if usual is not None:
@@ -188,7 +188,7 @@ def _feature(layer: _Layer, block: _Block) -> int:
 
 
 def _values(cell: str) -> Iterator[tuple[str, str]]:
-    """(value, number in brackets or "") of each annotation in a cell; "" for one without a value."""
+    """Yield (value or "", number in brackets or "") of each annotation in a cell."""
     if not _has(cell):
         return
     for found in _PARTS.finditer(cell):
@@ -205,7 +205,7 @@ def is_webanno(start: str) -> bool:
 
 
 def _read_two(path: Path, ledger: Ledger) -> Iterator[Sentence]:
-    """WebAnno TSV 2: `# layer | feature` above, then a token per line with B- and I- tags in the layer's column."""
+    """Read WebAnno TSV 2: `# layer | feature`, then a token per line with B- and I- tags in the layer's column."""
     layers, block, column = list[str](), Tagged(ledger.doc), 2
     for line, row in _rows(path, ledger):
         cells = row.split("\t")
