@@ -6,7 +6,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Protocol, TypedDict
 
-from core import __version__, cards
+from core import RESULTS_VERSION, cards
 from core.config import Config, fields_with, refuse_download
 from core.corpora.checks import Check
 from core.corpora.corpus import Corpus
@@ -131,7 +131,7 @@ class Job:
 
 def _own_key(key: str, of: str) -> str:
     """The key of work that is made anew for each run that asks for it."""
-    return run_key("own", {"key": key}, {"of": of}, seed=None, code_version=__version__)
+    return run_key("own", {"key": key}, {"of": of}, seed=None, code_version=RESULTS_VERSION)
 
 
 def work_of(run: Run, kinds: Mapping[str, Kind]) -> Callable[[RunContext], Result]:
@@ -231,7 +231,11 @@ def plan(kind: Kind, config: Config, home: Path) -> Plan:
     config, inputs = resolve(_precise(config.settled()), Library(home))
     seed = getattr(config, "seed", None)
     key = run_key(
-        kind.name, relative_to_home(config.model_dump(mode="json"), home), inputs, seed=seed, code_version=__version__
+        kind.name,
+        relative_to_home(config.model_dump(mode="json"), home),
+        inputs,
+        seed=seed,
+        code_version=RESULTS_VERSION,
     )
     return Plan(kind.name, config, inputs, key)
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from core.errors import PathError
-from core.project_list import PROJECTS, by_slug, find, is_project, shared_home, usual
+from core.project_list import FIRST_SLUG, KEPT, PROJECTS, by_slug, find, is_project, shared_home, usual
 
 _PROJECT = Path(__file__).resolve().parents[1]
 _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW
@@ -48,7 +48,7 @@ def home() -> Path:
         return by_slug(root, slug) or find(root, slug).folder
     if wanted := os.environ.get("WINNOW_PROJECT"):
         return find(root, wanted).folder
-    return usual(root).folder if (root / PROJECTS).is_dir() else root
+    return usual(root).folder
 
 
 @contextmanager
@@ -68,30 +68,35 @@ def ask_for_project(ask: Callable[[], str | None]) -> None:
 
 
 def private() -> None:
-    """Make files that their owner alone can read, from now on in this process; a home that was wider is tightened.
+    """Let only this account read the files that this process makes, and those of a home that was wider before.
 
-    For the doors of the program (the app, the command line, a worker): a library does not change its user's mask.
-    Errors: PathError for a home that this account cannot read.
+    For the app, the command line and workers; a library must not change its user's mask.
+    Errors: PathError for a home that this account cannot read, or that holds a project of 0.4 outside `projects/`.
     """
     os.umask(0o077)
-    whole = given_home()
-    _refuse_foreign(whole)
-    if whole.is_dir() and whole.stat().st_mode & 0o077:
-        for path in (whole, *whole.rglob("*")):
+    root = given_home()
+    _refuse_foreign(root)
+    if stray := [name for name in KEPT if not is_project(root) and (root / name).exists()]:
+        raise PathError(
+            f"{root}: holds {', '.join(stray)} of a project of version 0.4, which later versions look for in "
+            f"{PROJECTS}/{FIRST_SLUG}; move all of them there."
+        )
+    if root.is_dir() and root.stat().st_mode & 0o077:
+        for path in (root, *root.rglob("*")):
             if not path.is_symlink():
-                with suppress(PermissionError):  # another account's: `doctor --privacy` names it
+                with suppress(PermissionError):  # another account's; `doctor --privacy` names it
                     path.chmod(path.stat().st_mode & 0o700)
 
 
-def _refuse_foreign(folder: Path) -> None:
-    """A folder that cannot be read looks empty. Errors: PathError where that is so, for the folder or what is in it."""
+def _refuse_foreign(root: Path) -> None:
+    """Errors: PathError if the home, or a folder in it, cannot be read: it would look empty."""
     try:
-        if not folder.exists():
+        if not root.exists():
             return
-        inside = [folder, *(folder / name for name in (PROJECTS, "corpora", "runs") if (folder / name).exists())]
-        barred = [path for path in inside if not os.access(path, os.R_OK | os.X_OK)]
+        inside = [root, *root.glob(PROJECTS), *root.glob(f"{PROJECTS}/*"), *root.glob(f"{PROJECTS}/*/[cr]*/")]
+        barred = [path for path in inside if path.is_dir() and not os.access(path, os.R_OK | os.X_OK)]
     except PermissionError:
-        barred = [folder]
+        barred = [root]
     if barred:
         raise PathError(
             f"{barred[0]}: cannot be read from this account; ask its owner, or set WINNOW_HOME to a folder of your own."

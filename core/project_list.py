@@ -1,9 +1,9 @@
-"""Projects of a home: each a folder that holds its texts, choices, runs and answers, and nothing of another's.
+"""The projects of a home: each is a folder that holds its own corpora, selections and runs.
 
 WINNOW_HOME/projects/<slug>/    project.json, corpora/, runs/, roles.json, cover.json, ...
-WINNOW_HOME/                    what is the machine's: encoders, locks of devices, key, logs
+WINNOW_HOME/                    what all projects share: encoders, locks of devices, key, logs
 
-A home without such folders, as older versions left it, is one project itself: "My first project".
+A new home has one empty project, "My first project", whose folder appears when something is first written into it.
 """
 
 import json
@@ -21,22 +21,20 @@ from core.files import read_object, write_atomic
 from core.shown import shown
 
 PROJECTS, ABOUT = "projects", "project.json"
-FIRST = "My first project"
-FINISHED_SAMPLE = "legal-sample-finished"  # slug of the sample that ships with its answer
-LONGEST_NAME = 60  # characters: the switch above the menu shows it in one line or two
+FIRST, FIRST_SLUG = "My first project", "my-first-project"
+LONGEST_NAME = 60  # characters: the switch above the menu shows it in one or two lines
 ROLES_FILE = "roles.json"
 COVER_FILE = "cover.json"
-LOCK = Path("locks", "projects.lock")  # in the home: held while a project is made, renamed or brought in
-KEPT = ("corpora", "runs", ROLES_FILE, COVER_FILE)  # what a project is made of, and taken along with it
-HELD = (*KEPT, "uploads", "exports")  # what lies in its folder
-_LONGEST_SLUG = 200  # characters: no file system takes 256, and an address may have any
+LOCK = Path("locks", "projects.lock")  # in the home: held while a project is made, renamed or imported
+KEPT = ("corpora", "runs", ROLES_FILE, COVER_FILE)  # files and folders that an export contains
+_LONGEST_SLUG = 200  # characters: file systems allow 255, and a page's address may have any length
 _SLUG = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Project:
-    """slug: the folder's name, which stays when the project is renamed; addresses name it. created: ISO 8601, UTC; ""
-    if that is not known. sample: Winnow made it, for a sample set.
+    """slug: the folder's name, used in addresses; it stays when the project is renamed. created: ISO 8601, UTC; "" if
+    unknown. sample: Winnow made the project from a sample set.
     """
 
     slug: str
@@ -57,40 +55,40 @@ class Project:
         }
 
 
-def whole(root: Path) -> Sequence[Project]:
-    """The projects that have a folder of their own, oldest first."""
-    if not (root / PROJECTS).is_dir():
-        return []
-    folders = (Path(entry.path) for entry in os.scandir(root / PROJECTS) if _SLUG.fullmatch(entry.name))
-    projects = [read(folder) for folder in folders if is_project(folder)]
-    return sorted(projects, key=lambda project: (project.created, project.slug))
-
-
 def is_project(folder: Path) -> bool:
-    """Whether this is the folder of one project among others."""
-    return folder.parent.name == PROJECTS and (folder / ABOUT).is_file()
+    """Return True for the folder of one project, False for a home."""
+    return folder.parent.name == PROJECTS
 
 
 def shared_home(folder: Path) -> Path:
-    """The home that a project's folder lies in; one that is a project itself is its own."""
+    """Return the home that a project's folder lies in, or the home itself."""
     return folder.parent.parent if is_project(folder) else folder
 
 
+def made(root: Path) -> Sequence[Project]:
+    """Return the projects of a home that have a folder, oldest first."""
+    if not (root / PROJECTS).is_dir():
+        return []
+    folders = (Path(entry.path) for entry in os.scandir(root / PROJECTS) if _SLUG.fullmatch(entry.name))
+    projects = [read(folder) for folder in folders if _is_made(folder)]
+    return sorted(projects, key=lambda project: (project.created, project.slug))
+
+
 def listed(root: Path) -> Sequence[Project]:
-    """All projects of a home, oldest first; of one that is a project itself that one."""
+    """Return all projects of a home, oldest first; for a project's folder, only that project."""
     if is_project(root):
         return [read(root)]
-    return whole(root) or [_bare(root)]
+    return made(root) or [read(root / PROJECTS / FIRST_SLUG)]
 
 
 def unreadable(root: Path) -> Sequence[Path]:
-    """Files that do not say any more what a project is called; it goes by its folder's name then."""
+    """Return damaged project files. Such a project is called by its folder's name."""
     files = (project.folder / ABOUT for project in listed(root))
     return [file for file in files if file.exists() and read_object(file) is None]
 
 
 def find(root: Path, wanted: str) -> Project:
-    """A project by its name or else its slug. Errors: ProjectError, with the names there are."""
+    """Return a project by name, else by slug. Errors: ProjectError, which lists the known names."""
     projects = listed(root)
     named = [project for project in projects if _same(project.name, wanted)]
     if fitting := named or [project for project in projects if project.slug == wanted]:
@@ -100,8 +98,8 @@ def find(root: Path, wanted: str) -> Project:
 
 
 def by_slug(root: Path, slug: str) -> Path | None:
-    """The folder of the project with this slug; None where there is none. Quick, for pages ask all the time."""
-    if len(slug) < _LONGEST_SLUG and _SLUG.fullmatch(slug) and is_project(folder := root / PROJECTS / slug):
+    """Return the folder of the project with this slug, or None. Reads no file, because pages call it for every link."""
+    if len(slug) < _LONGEST_SLUG and _SLUG.fullmatch(slug) and _is_made(folder := root / PROJECTS / slug):
         return folder
     return next((project.folder for project in listed(root) if project.slug == slug), None)
 
@@ -113,21 +111,21 @@ def usual(root: Path) -> Project:
 
 
 def new_name(root: Path, name: str, besides: Project | None = None) -> str:
-    """`name` as it will be kept. besides: the project that is to be called so.
+    """Return `name` without control characters and double spaces. besides: the project that gets this name.
 
-    Errors: ProjectError for none, one too long or taken.
+    Errors: ProjectError if the name is empty, too long or taken.
     """
     kept = " ".join(shown(unicodedata.normalize("NFC", name)).split())
     if not kept or len(kept) > LONGEST_NAME:
         raise ProjectError(f"project: a name has 1 to {LONGEST_NAME} characters, this one {len(kept)}; give another.")
-    others = [project for project in whole(root) if besides is None or project.slug != besides.slug]
+    others = [project for project in made(root) if besides is None or project.slug != besides.slug]
     if any(_same(project.name, kept) for project in others):
         raise ProjectError(f"project {kept!r}: is there already; call this one {free_name(kept, others)!r}, say.")
     return kept
 
 
 def free_name(name: str, others: Sequence[Project]) -> str:
-    """`name`, with a number behind it where one of the others is called so."""
+    """Return `name`, with a number appended if another project has it."""
     taken = {project.name.casefold() for project in others}
     number, free = 1, name
     while free.casefold() in taken:
@@ -137,7 +135,7 @@ def free_name(name: str, others: Sequence[Project]) -> str:
 
 
 def free_slug(root: Path, name: str) -> str:
-    """A folder's name for a project, no other's: ASCII letters, digits and hyphens."""
+    """Return an unused folder name for a project: ASCII letters, digits and hyphens."""
     plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode("ascii").casefold()
     slug = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:40].strip("-") or "project"
     number, free = 1, slug
@@ -147,11 +145,13 @@ def free_slug(root: Path, name: str) -> str:
     return free
 
 
-def write(folder: Path, name: str, *, created: str = "", archived: bool = False, sample: bool = False) -> Project:
-    """Write into a folder which project it holds. created: "" for now."""
+def write(
+    folder: Path, name: str, *, created: str | None = None, archived: bool = False, sample: bool = False
+) -> Project:
+    """Write a project's description into its folder. created: None for now."""
     about = {
         "name": name,
-        "created": created or datetime.now(UTC).isoformat(timespec="microseconds"),
+        "created": datetime.now(UTC).isoformat(timespec="microseconds") if created is None else created,
         "archived": archived,
         **({"sample": True} if sample else {}),
     }
@@ -160,28 +160,30 @@ def write(folder: Path, name: str, *, created: str = "", archived: bool = False,
     return read(folder)
 
 
-def _bare(root: Path) -> Project:
-    return Project(slug="my-first-project", name=FIRST, created="", archived=False, folder=root)
-
-
 def read(folder: Path) -> Project:
-    """The project of a folder. A spoilt file makes none vanish: it goes by its folder's name."""
-    about = _about(folder / ABOUT, (folder / ABOUT).stat().st_mtime_ns)
+    """Read the project of a folder. One with a damaged or missing file is called by its folder's name."""
+    file = folder / ABOUT
+    about = _about(file, file.stat().st_mtime_ns) if file.exists() else {}
     name, created = about.get("name"), about.get("created")
+    unnamed = FIRST if folder.name == FIRST_SLUG else folder.name
     return Project(
         slug=folder.name,
-        name=shown(name)[:LONGEST_NAME] if isinstance(name, str) and name.strip() else folder.name,
+        name=shown(name)[:LONGEST_NAME] if isinstance(name, str) and name.strip() else unnamed,
         created=created if isinstance(created, str) else "",
         archived=about.get("archived") is True,
         folder=folder,
-        # Older versions did not mark the finished sample.
-        sample=about.get("sample") is True or folder.name == FINISHED_SAMPLE,
+        sample=about.get("sample") is True,
     )
+
+
+def _is_made(folder: Path) -> bool:
+    """Return True if the folder has a description, or is that of the first project, which needs none."""
+    return (folder / ABOUT).is_file() or (folder.name == FIRST_SLUG and folder.is_dir())
 
 
 @lru_cache(maxsize=256)
 def _about(file: Path, changed: int) -> Mapping[str, object]:
-    """Content of the file. changed: when it was written; kept, for a page asks for every link."""
+    """Read a description. changed: the file's time, so that the cache sees a change; pages read it for every link."""
     return read_object(file) or {}
 
 

@@ -19,11 +19,12 @@ from hypothesis import settings
 from core import cards
 from core.corpora.corpus import Corpus
 from core.corpora.library import Library
+from core.project_list import is_project, shared_home
 from core.text.sentence import Entity, Sentence, sentence_id
 from core.text.words import tokenize
 from tests.fake_cards import Driver
 from tests.forge import Forge
-from tests.homes import biased, experimented, homes, selected, trained
+from tests.homes import biased, experimented, homes, project_in, selected, trained
 
 __all__ = ["biased", "experimented", "homes", "selected", "trained"]  # fixtures
 
@@ -73,9 +74,9 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """No test may see or touch the user's own home."""
-    path = tmp_path / "home"
-    monkeypatch.setenv("WINNOW_HOME", str(path))
+    """Return the folder of the only project of an empty home; no test may touch the user's own home."""
+    path = project_in(tmp_path / "home")
+    monkeypatch.setenv("WINNOW_HOME", str(shared_home(path)))
     monkeypatch.setenv("WINNOW_CONFINED", "0")  # a page that is drawn here confines this process; a test's end frees it
     monkeypatch.setenv("WINNOW_DATA_DIRS", str(tmp_path_factory.getbasetemp()))
     return path
@@ -83,10 +84,11 @@ def home(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: 
 
 @contextmanager
 def elsewhere(home: Path) -> Iterator[Path]:
-    """Another home than a test's, in which to make what the tests of a module take copies of."""
+    """Use another project than the test's: yield its folder. home: that folder, or a home, of which the first is used."""
+    project = home if is_project(home) else project_in(home)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("WINNOW_HOME", str(home))
-        yield home
+        patch.setenv("WINNOW_HOME", str(shared_home(project)))
+        yield project
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """Prepared homes: built once per session, whatever the number of workers, and copied for each test that asks for one.
 
-`homes.copy(build, home)` fills `home` with what `build(folder)` left and returns the names that `build` returned:
-{name: run id or fingerprint}. Four builds serve many tests and have a fixture each:
+`homes.copy(build, home)` fills the home of project `home` with what `build(project)` left and returns the names that
+`build` returned: {name: run id or fingerprint}. Four builds serve many tests and have a fixture each:
 
 - selected: corpora of contracts and recipes, a selection by n-gram perplexity, one at random, and a map (embeddings);
 - trained: a tagger of two seeds, its evaluation, and a tagger that learnt nothing;
@@ -21,6 +21,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
+
+from core.project_list import FIRST_SLUG, PROJECTS, shared_home
 
 Names = dict[str, str]
 Build = Callable[[Path], Mapping[str, str]]
@@ -50,6 +52,11 @@ TAGGER = {
 }
 
 
+def project_in(root: Path) -> Path:
+    """Return the folder of a home's first project."""
+    return root / PROJECTS / FIRST_SLUG
+
+
 class Homes:
     """Prepared homes below a folder that all workers of a session share."""
 
@@ -57,11 +64,12 @@ class Homes:
         self._folder = folder
 
     def copy(self, build: Build, home: Path) -> Names:
-        """Fill `home` with the prepared home of `build`; return its names."""
+        """Fill the home of a project with the prepared home of `build`; return its names. home: the project's folder."""
         prepared = self._prepared(build)
         about = json.loads((prepared / "about.json").read_text(encoding="utf-8"))
-        shutil.copytree(prepared / "home", home, copy_function=link, dirs_exist_ok=True)
-        changed = [name for name, stamp in about["linked"].items() if _stamp(home / name) != stamp]
+        root = shared_home(home)
+        shutil.copytree(prepared / "home", root, copy_function=link, dirs_exist_ok=True)
+        changed = [name for name, stamp in about["linked"].items() if _stamp(root / name) != stamp]
         assert not changed, f"an earlier test wrote into files of {prepared} in place: {changed}"
         names: Names = about["names"]
         return names
@@ -83,7 +91,7 @@ class Homes:
             patch.setenv("WINNOW_HOME", str(home))
             patch.setenv("WINNOW_DATA_DIRS", str(self._folder.parent))
             patch.setattr("core.tagging.calibrate.SECONDS", 0.0)
-            names = build(home)
+            names = build(project_in(home))
         files = [path for path in home.rglob("*") if path.suffix in LINKED]
         about = {"names": names, "linked": {str(path.relative_to(home)): _stamp(path) for path in files}}
         (folder / "about.json").write_text(json.dumps(about), encoding="utf-8")

@@ -10,6 +10,7 @@ import pytest
 
 from core.errors import RunError
 from core.importing import view as corpora
+from core.project_list import shared_home
 from core.projects.home import private
 from core.projects.view import unreadable
 from core.runs.store import RunStore
@@ -32,11 +33,11 @@ def wider(folder: Path) -> list[str]:
 
 
 @pytest.mark.usefixtures("wide_mask")
-def test_a_process_of_the_program_narrows_the_mask_and_an_older_home(home: Path) -> None:
-    home.mkdir(mode=0o755)
+def test_a_process_of_the_program_narrows_the_mask_and_a_wider_home(home: Path) -> None:
+    home.mkdir(mode=0o755, parents=True)
     private()
     (home / "new").write_text("x")
-    assert wider(home) == []
+    assert wider(shared_home(home)) == []
 
 
 def test_fields_and_events_of_a_newer_version_are_ignored(seal: Seal, home: Path) -> None:

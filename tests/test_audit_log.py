@@ -18,6 +18,7 @@ from core import audit_log
 from core.errors import ConfigError, ResourceError
 from core.importing import view as facade_corpora
 from core.kind import register
+from core.project_list import shared_home
 from core.projects import audit, removals
 from core.projects import runs as facade_runs
 from core.projects.home import store
@@ -40,7 +41,7 @@ New = Callable[[], list[dict[str, Any]]]
 @pytest.fixture
 def new(home: Path) -> New:
     """Return a function that returns the lines added to the log since its last call, without time and account."""
-    path, seen = home / "audit.jsonl", 0
+    path, seen = shared_home(home) / "audit.jsonl", 0
 
     def since() -> list[dict[str, Any]]:
         nonlocal seen
@@ -68,7 +69,7 @@ def files(tmp_path: Path) -> dict[str, Path]:
 
 def build(home: Path) -> Names:
     """Import both files and select 20% and 30% of the domain corpus."""
-    paths = write_patients(home.parent)
+    paths = write_patients(shared_home(home).parent)
     names = {role: facade_runs.execute("add", {"path": str(path)}).result()["corpus"] for role, path in paths.items()}
     return names | {budget: done("select", names, strategy="random", budget=budget) for budget in ("20%", "30%")}
 
@@ -86,7 +87,7 @@ def line(action: str, origin: str = "page", **marks: str) -> dict[str, Any]:
 
 
 def holds_no_name(home: Path) -> bool:
-    written = (home / "audit.jsonl").read_text(encoding="utf-8").lower()
+    written = (shared_home(home) / "audit.jsonl").read_text(encoding="utf-8").lower()
     return not any(name.lower() in written for name in MARKED)
 
 
@@ -229,7 +230,7 @@ def test_a_line_has_time_and_account_is_its_owners_alone_and_survives_a_torn_one
         audit.note_look(["a" * 24])
     finally:
         os.umask(before)
-    path = home / "audit.jsonl"
+    path = shared_home(home) / "audit.jsonl"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     told = json.loads(path.read_bytes())
     assert datetime.fromisoformat(told["time"]).utcoffset() is not None
@@ -247,7 +248,7 @@ def test_two_processes_write_whole_lines(home: Path) -> None:
     workers = [subprocess.Popen([sys.executable, "-c", program], cwd=ROOT) for _ in range(2)]
     assert [worker.wait() for worker in workers] == [0, 0]
     assert len(audit.lines()[1]) == 200
-    assert len((home / "audit.jsonl").read_bytes().splitlines()) == 200
+    assert len((shared_home(home) / "audit.jsonl").read_bytes().splitlines()) == 200
 
 
 def test_the_log_can_be_off_or_in_another_place(
@@ -255,11 +256,11 @@ def test_the_log_can_be_off_or_in_another_place(
 ) -> None:
     monkeypatch.setenv("WINNOW_AUDIT", "off")
     audit.note_look(["f" * 24])
-    assert not (home / "audit.jsonl").exists()
+    assert not (shared_home(home) / "audit.jsonl").exists()
     assert json.loads(command("audit", "--json")[1]) == {"log": None, "lines": []}
     monkeypatch.setenv("WINNOW_AUDIT", str(tmp_path / "elsewhere.jsonl"))
     audit.note_look(["f" * 24])
-    assert not (home / "audit.jsonl").exists()
+    assert not (shared_home(home) / "audit.jsonl").exists()
     assert audit.lines()[0] == tmp_path / "elsewhere.jsonl"
     assert len(audit.lines()[1]) == 1
     monkeypatch.setenv("WINNOW_AUDIT", "here.jsonl")  # a worker has another working folder
@@ -298,7 +299,7 @@ def test_a_usual_log_that_cannot_be_written_is_a_warning(
     seal: Seal, home: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     mark = seal(["a sentence ."], "mine").fingerprint
-    (home / "audit.jsonl").mkdir()
+    (shared_home(home) / "audit.jsonl").mkdir()
     with caplog.at_level(logging.WARNING):
         facade_corpora.remove(mark)
     assert facade_corpora.listed() == []
@@ -307,7 +308,7 @@ def test_a_usual_log_that_cannot_be_written_is_a_warning(
 
 def test_the_list_is_from_a_day_on_and_keeps_the_terminal_clean(home: Path, command: Command) -> None:
     audit.note_look(["a" * 24])
-    with (home / "audit.jsonl").open("ab") as file:
+    with (shared_home(home) / "audit.jsonl").open("ab") as file:
         old = {"time": "2020-01-01T00:00:00.000Z", "uid": 1, "account": "a\x07b\rc", "action": "look", "origin": "page"}
         file.write(json.dumps(old).encode() + b"\n")
     code, out, _ = command("audit")
@@ -316,6 +317,6 @@ def test_the_list_is_from_a_day_on_and_keeps_the_terminal_clean(home: Path, comm
     assert "a" * 24 in out
     assert "a\ufffdb\ufffdc" in out
     told = json.loads(command("audit", "--json", "--since", "2021-01-01")[1])
-    assert told["log"] == str(home / "audit.jsonl")
+    assert told["log"] == str(shared_home(home) / "audit.jsonl")
     assert [each["corpora"] for each in told["lines"]] == [["a" * 24]]
     assert list(audit_log.lines(home, datetime(2100, 1, 1)))[:1] == []

@@ -18,6 +18,7 @@ from core.importing import uploads
 from core.importing import view as corpora
 from core.kinds import KINDS
 from core.paths import private
+from core.project_list import shared_home
 from core.projects import removals, runs
 from core.projects.home import home
 from core.runs.store import Run
@@ -60,8 +61,8 @@ def did(kind: str, /, **options: object) -> Run:
 
 def upload(file_name: str, text: str, **options: object) -> str:
     """What the page does with a file that was dropped on it; the corpus's fingerprint."""
-    source = Path(home()).parent / "sent" / file_name
-    source.parent.mkdir(exist_ok=True)
+    source = shared_home(home()).parent / "sent" / file_name
+    source.parent.mkdir(exist_ok=True, parents=True)
     source.write_text(text, encoding="utf-8")
     with source.open("rb") as file:
         path = uploads.spooled(uploads.spool(file_name, file))
@@ -95,7 +96,7 @@ def notes(home: Path) -> str:
 def test_no_file_holds_a_name_once_its_corpora_are_removed_with_everything(
     home: Path, notes: str, command: Command
 ) -> None:
-    before = {line.rsplit("/", 1)[-1].split(":")[0] for line in holding(home, NAMES)}
+    before = {line.rsplit("/", 1)[-1].split(":")[0] for line in holding(shared_home(home), NAMES)}
     assert {
         "sentences.parquet",
         "map.parquet",
@@ -116,7 +117,7 @@ def test_no_file_holds_a_name_once_its_corpora_are_removed_with_everything(
     assert [results.corpus_name(run.manifest.inputs["corpus"]) for run in runs.listed("audit")] == ["contracts", "pile"]
     for name in ("pile", "notes dev"):
         removals.remove_everything(name)
-    assert holding(home, NAMES) == []
+    assert holding(shared_home(home), NAMES) == []
     assert corpora.roles() == {}
     assert [corpus.name for corpus in corpora.listed()] == ["contracts"]
     assert {run.manifest.kind for run in runs.listed()} == {"add", "audit"}
@@ -171,11 +172,11 @@ def test_no_file_of_a_run_of_any_kind_holds_a_name_after_it(home: Path, every_ru
     """Whatever keeps text is found by what it was made from: a new kind of run too."""
     kinds = {run.manifest.kind for run in runs.listed() if runs.state(run.id).state == "succeeded"}
     assert kinds == set(KINDS), "a kind of run that nobody removes here"
-    assert wider(home) == []  # no kind's files are for another account, whoever writes them
+    assert wider(shared_home(home)) == []  # no kind's files are for another account, whoever writes them
     keeping = {line.split("/")[1].split("-")[2] for line in holding(home, NAMES) if line.startswith("runs/")}
     assert {"map", "predict", "finetune", "rebuild", "difficulty", "robustness"} <= keeping
     for mark in every_run:
         removals.remove_everything(mark)
-    assert holding(home, NAMES) == []
+    assert holding(shared_home(home), NAMES) == []
     assert corpora.listed() == []
     assert {run.manifest.kind for run in runs.listed()} == {"fetch", "vectors-import"}  # which read no corpus

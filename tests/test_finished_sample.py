@@ -102,10 +102,8 @@ def test_a_sample_beside_corpora_in_use_opens_in_a_separate_project(home: Path, 
 
 
 def test_a_bare_address_opens_an_own_project_even_if_a_sample_is_older_and_was_looked_at_last(home: Path) -> None:
-    with projects.FINISHED_SAMPLE.open("rb") as file:  # as an older version left it, alone
-        sample = projects.bring_in(file, projects.FINISHED_SAMPLE.name)
+    sample = projects.open_finished_sample()
     preferences.set_last_project(sample.slug)
-    projects.settle()
     assert {project.name for project in projects.listed()} == {"My first project", sample.name}
     assert projects.usual().name == "My first project"
     assert projects.rename(sample.slug, "A sample").sample

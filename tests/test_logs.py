@@ -12,6 +12,7 @@ from core.errors import for_the_log
 from core.importing import view as corpora
 from core.kind import register
 from core.kinds import KINDS
+from core.project_list import shared_home
 from core.projects import runs
 from core.runs.context import RunContext
 from core.runs.store import RunStore
@@ -87,7 +88,7 @@ def test_neither_log_of_the_home_holds_it(
     monkeypatch.setattr(frame, "logger", logging.getLogger(f"winnow.pages.{home}"))
     monkeypatch.setattr(corpora, "listed", fails)
     assert "Details are in the log" in opened("pages/1_Corpora.py").error[0].value
-    for log in (run.log_file, home / "app.log"):
+    for log in (run.log_file, shared_home(home) / "app.log"):
         assert f"in {fails.__name__}" in log.read_text()
     assert holding(home, NAMES) == []
 

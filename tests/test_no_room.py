@@ -21,8 +21,10 @@ from safetensors.torch import save_file
 from core.errors import ResourceError
 from core.files import disk_is_full, save_array_atomic
 from core.importing.uploads import spool, spooled
+from core.project_list import shared_home
 from core.projects import runs
 from tests.conftest import ROOT, Command
+from tests.homes import project_in
 
 STRANGER = 65534  # nobody
 
@@ -38,7 +40,7 @@ def test_no_run_and_no_upload_begins_on_a_full_disk(
     text = tmp_path / "mine.txt"
     text.write_text("A sentence of mine .\n")
     runs.listed()  # the folder is there, the disk fills up after
-    (home / "locks").mkdir()
+    (shared_home(home) / "locks").mkdir()
     with monkeypatch.context() as patch:
         patch.setattr(where, full)
         code, out, err = command("corpus", "add", text)
@@ -111,14 +113,15 @@ sys.exit(run_main())
 
 
 @pytest.mark.parametrize(
-    "barred", ["home", *(pytest.param(name, marks=pytest.mark.full) for name in ("home/corpora", "."))]
+    "barred",
+    ["home", *(pytest.param(name, marks=pytest.mark.full) for name in ("home/projects/my-first-project/runs", "."))],
 )
 def test_a_home_of_another_account_is_no_empty_home(barred: str, anywhere: Path) -> None:
     home = anywhere / "home"
-    (home / "corpora").mkdir(parents=True)
-    (home / "runs").mkdir()
+    project = project_in(home)
+    (project / "runs").mkdir(parents=True)
     root = os.geteuid() == 0  # who may read everything, unless he becomes somebody else
-    for folder in (home, home / "corpora", home / "runs"):
+    for folder in (home, project.parent, project, project / "runs"):
         folder.chmod(0o700)
         if root:
             os.chown(folder, STRANGER, STRANGER)

@@ -20,6 +20,7 @@ from core.projects import runs
 from core.projects.home import store
 from core.tagging.estimate import _weights_gb
 from tests.conftest import entities_of
+from tests.homes import project_in
 from tests.pages.test_pages import opened as opened_page
 from tests.patience import until, within
 
@@ -83,16 +84,17 @@ def test_nothing_hidden_is_reached_but_what_winnow_keeps(
     tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WINNOW_HOME", str(root / ".winnow"))
-    for name in (".ssh/id", ".winnow/key", ".winnow/uploads/ab/.notes.txt", ".netrc"):
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text("text of it\n")
+    upload = project_in(root / ".winnow") / "uploads" / "ab" / ".notes.txt"
+    for path in (root / ".ssh/id", root / ".winnow/key", root / ".netrc", upload):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("text of it\n")
     (root / "open").symlink_to(root / ".ssh")
     for name in (".ssh/id", ".winnow/key", ".netrc", "open/id", "open"):
         with pytest.raises(PathError, match="outside the allowed folders"):
             allowed_path(root / name)
-    assert sniff(root / ".winnow/uploads/ab/.notes.txt").rows == ("text of it",)
+    assert sniff(upload).rows == ("text of it",)
     with pytest.raises(PathError):  # typed, not uploaded
-        corpora.import_path(str(root / ".winnow/uploads/ab/.notes.txt"))
+        corpora.import_path(str(upload))
 
 
 def test_outside_the_same_is_said_of_what_exists_and_what_does_not(root: Path) -> None:

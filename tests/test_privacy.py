@@ -62,7 +62,7 @@ def test_a_selection_talks_to_nobody_and_writes_for_its_owner_alone(tmp_path: Pa
     home = tmp_path / "home"
     assert len(list(home.rglob("*"))) > 20
     assert wider(home) == []
-    for path in (home, *home.rglob("*")):  # as an older version left it
+    for path in (home, *home.rglob("*")):
         path.chmod(0o755 if path.is_dir() else 0o644)
     guarded(tmp_path, "-m", "core", "corpus", "list")
     assert wider(home) == []

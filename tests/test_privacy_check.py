@@ -10,6 +10,7 @@ import pytest
 
 from core import disks
 from core import door as doors
+from core.project_list import shared_home
 from core.projects import privacy
 from core.projects.home import private
 from tests.conftest import ROOT, Command
@@ -62,7 +63,7 @@ def test_the_owner_the_offline_switch_and_the_allowed_folders_are_checked(
     verdict: Verdict, home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(os, "getuid", lambda: home.stat().st_uid + 1)
-    assert verdict("owner").startswith(f"bad: {home}: belongs to another account")
+    assert verdict("owner").startswith(f"bad: {shared_home(home)}: belongs to another account")
     monkeypatch.delenv("WINNOW_OFFLINE")
     assert verdict("offline").startswith("look")
     monkeypatch.setenv("WINNOW_DATA_DIRS", str(tmp_path / "texts"))
@@ -72,7 +73,7 @@ def test_the_owner_the_offline_switch_and_the_allowed_folders_are_checked(
 
 
 def test_the_audit_log(verdict: Verdict, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, home: Path) -> None:
-    assert verdict("audit") == f"ok: The audit log is {home / 'audit.jsonl'}."
+    assert verdict("audit") == f"ok: The audit log is {shared_home(home) / 'audit.jsonl'}."
     for setting, due in (("off", "look: The audit log is off"), ("here.jsonl", "bad: WINNOW_AUDIT")):
         monkeypatch.setenv("WINNOW_AUDIT", setting)
         assert verdict("audit").startswith(due)
@@ -185,6 +186,6 @@ def test_the_command_ends_well_only_if_nothing_is_bad(
     def refuse(path: Path, mode: int) -> None:
         raise PermissionError(1, "Operation not permitted", str(path))
 
-    home.chmod(0o755)
+    shared_home(home).chmod(0o755)
     monkeypatch.setattr(Path, "chmod", refuse)
     private()  # a home of another account can be asked about

@@ -16,7 +16,7 @@ from core.kind import register
 from core.kinds import KINDS
 from core.models.offered import kept
 from core.paths import given_home, within
-from core.project_list import FIRST, LONGEST_NAME, PROJECTS
+from core.project_list import FIRST, LONGEST_NAME
 from core.projects import runs
 from core.projects import view as facade
 from core.projects.home import home as here
@@ -40,7 +40,7 @@ def two(home: Path, seal: Seal) -> tuple[Path, Path]:
     leases = facade.new("Leases").folder
     with within("leases"):
         library().seal([sentence("The landlord repairs .")], name="landlords", origin={})
-    return home / PROJECTS / "my-first-project", leases
+    return home, leases
 
 
 def test_every_command_is_about_the_project_that_is_named(
@@ -126,11 +126,26 @@ def test_names(home: Path) -> None:
     assert facade.find("project-2").name == "合同"
 
 
-def test_the_only_project_is_renamed_in_a_folder_of_its_own(home: Path, seal: Seal) -> None:
+def test_a_new_home_has_an_empty_project_that_is_kept_once_something_is_in_it(home: Path, seal: Seal) -> None:
+    assert [(project.name, project.folder) for project in facade.listed()] == [(FIRST, home)]
+    assert not facade.several()
+    facade.new("Empty")
+    assert [project.name for project in facade.listed()] == ["Empty"]
     seal(["One ."], "kept")
-    renamed = facade.rename(FIRST, "Leases")
-    assert (renamed.slug, renamed.folder) == ("my-first-project", home / PROJECTS / "my-first-project")
+    assert [project.name for project in facade.listed()] == [FIRST, "Empty"]
+    assert facade.rename(FIRST, "Leases").folder == home
+    assert facade.current() == facade.usual() == facade.find("Leases")
     assert [corpus.name for corpus in corpora.listed()] == ["kept"]
+
+
+def test_a_project_outside_the_folder_of_projects_is_refused(home: Path, command: Command) -> None:
+    (given_home() / "corpora").mkdir(parents=True)
+    code, out, err = command("corpus", "list")
+    assert (code, out) == (2, "")
+    assert err == (
+        f"{given_home()}: holds corpora of a project of version 0.4, which later versions look for in "
+        "projects/my-first-project; move all of them there.\n"
+    )
 
 
 def test_a_removed_project_is_gone_and_the_one_log_of_all_projects_says_what_it_held(

@@ -14,6 +14,7 @@ from core.corpora.corpus import Corpus
 from core.corpora.hygiene import Audit
 from core.errors import CorpusError, RunError
 from core.importing import view as corpora
+from core.project_list import shared_home
 from core.projects import runs
 from core.projects.home import store_of
 from core.projects.view import unreadable
@@ -245,7 +246,7 @@ def test_a_spoilt_line_of_the_audit_log_is_counted_and_the_rest_listed(
     sound: tuple[Corpus, Corpus, Run, Run], home: Path, command: Command
 ) -> None:
     command("corpus", "remove", "other")
-    log = home / "audit.jsonl"
+    log = shared_home(home) / "audit.jsonl"
     lines = [
         b"\x00\x00",
         b"[]",

@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from core import __version__
+from core import RESULTS_VERSION
 from core.config import Config, option
 from core.corpora.corpus import BLOCK, Corpus
 from core.encoders import vectors
@@ -126,7 +126,7 @@ def _layout_key(config: MapConfig, job: Job, pile: Pile, fitted: BoolArray, embe
     how |= {"points": points, "task_points": pile.n_task}
     store = RunStore(job.home)
     vectors = {role: store.get(run_id).manifest.key for role, run_id in embedded.items()}
-    return run_key("map", how, vectors, seed=config.seed, code_version=__version__)
+    return run_key("map", how, vectors, seed=config.seed, code_version=RESULTS_VERSION)
 
 
 def _find_twin(job: Job, layout_key: str) -> Run | None:

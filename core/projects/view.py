@@ -18,7 +18,7 @@ from core.files import read_object
 from core.importing import view as corpora
 from core.paths import within
 from core.project_list import LOCK, PROJECTS, Project
-from core.projects import adopt, labels, pack, unpack
+from core.projects import labels, pack, unpack
 from core.projects.audit import noted
 from core.projects.home import given_home, home, library, store, store_of
 from core.projects.pack import Packed
@@ -64,28 +64,15 @@ def current() -> Project:
 
 
 def settle() -> None:
-    """Finish moves and removals that a killed process began; called once when the program starts.
-
-    Files of an older version whose runs are still active are moved at a later start.
-    """
-    root = given_home()
-    if adopt.unfinished(root):
-        try:
-            adopt.adopt(root)
-        except RunBusy:
-            return
-    if projects.whole(root):  # an older version left the finished sample alone here
-        _keep_own()
-    for draft in (root / PROJECTS).glob(".*-*"):  # an unfinished import or removal
+    """Delete what a killed import or removal left; called once when the program starts."""
+    for draft in (given_home() / PROJECTS).glob(".*-*"):
         if uploads.is_stale(draft):
             shutil.rmtree(draft, ignore_errors=True)
 
 
 def new(name: str) -> Project:
-    """Make a project. Files directly in the home become a project first. Errors: ProjectError, RunBusy."""
+    """Make a project. Errors: ProjectError, RunBusy."""
     root = _root()
-    if not projects.whole(root):
-        adopt.adopt(root)
     with _changing(root):
         kept = projects.new_name(root, name)
         return projects.write(root / PROJECTS / projects.free_slug(root, kept), kept)
@@ -93,7 +80,7 @@ def new(name: str) -> Project:
 
 def rename(wanted: str, name: str) -> Project:
     """Rename a project; its slug stays. Errors: ProjectError, RunBusy."""
-    project = _on_its_own(find(wanted))
+    project = find(wanted)
     with _changing(_root()):
         kept = projects.new_name(_root(), name, project)
         return projects.write(
@@ -103,7 +90,7 @@ def rename(wanted: str, name: str) -> Project:
 
 def archive(wanted: str, archived: bool = True) -> Project:
     """Hide a project from the app's switch, or show it again. Errors: ProjectError, RunBusy."""
-    project = _on_its_own(find(wanted))
+    project = find(wanted)
     return projects.write(
         project.folder, project.name, created=project.created, archived=archived, sample=project.sample
     )
@@ -113,7 +100,6 @@ def remove(wanted: str) -> Project:
     """Delete a project and return it. Errors: ProjectError; RunBusy while one of its runs is active."""
     project = find(wanted)
     _refuse_active(project)
-    project = _on_its_own(project)
     with _changing(_root()), store_of(project.folder).critical():
         # Check again under the locks: a run may have started meanwhile.
         _refuse_active(project)
@@ -151,7 +137,7 @@ def size(project: Project) -> int:
 
 def several() -> bool:
     """Return True if there is more than one project."""
-    return len(projects.whole(given_home())) > 1
+    return len(listed()) > 1
 
 
 def option() -> list[str]:
@@ -172,8 +158,7 @@ def command(project: Project, *, weights: bool) -> str:
 
 def name_in(file: IO[bytes], label: str) -> str:
     """Return a free name for the project in a file: its own, numbered if taken. Errors: ProjectError."""
-    root = given_home()
-    return projects.free_name(unpack.name_in(file, label), listed() if adopt.is_held(root) else projects.whole(root))
+    return projects.free_name(unpack.name_in(file, label), projects.made(given_home()))
 
 
 def bring_in(file: IO[bytes], label: str, name: str = "") -> Project:
@@ -181,10 +166,7 @@ def bring_in(file: IO[bytes], label: str, name: str = "") -> Project:
 
     Errors: ProjectError, ResourceError, RunBusy; the project is deleted then.
     """
-    root = _root()
-    if not projects.whole(root):
-        adopt.adopt(root)
-    project = unpack.unpack(file, label, root, name)
+    project = unpack.unpack(file, label, _root(), name)
     with noted("import", corpora=_corpora(project)):
         return project
 
@@ -223,10 +205,8 @@ def _as_sample(project: Project) -> Project:
 def _keep_own() -> None:
     """Give a home without a project of the user's own one, so that no sample becomes the usual project."""
     root = _root()
-    if any(not project.sample for project in projects.whole(root)) or adopt.adopt(root):
-        return
     with _changing(root):
-        if all(project.sample for project in projects.whole(root)):
+        if all(project.sample for project in projects.made(root)):
             projects.write(root / PROJECTS / projects.free_slug(root, projects.FIRST), projects.FIRST)
 
 
@@ -253,14 +233,6 @@ def _refuse_active(project: Project) -> None:
 
 def _corpora(project: Project) -> list[str]:
     return [corpus.fingerprint for corpus in Library(project.folder).list()]
-
-
-def _on_its_own(project: Project) -> Project:
-    """Return the project, after moving it to its own folder if it was the home itself."""
-    root = _root()
-    if project.folder != root:
-        return project
-    return adopt.adopt(root) or projects.write(root / PROJECTS / project.slug, project.name)
 
 
 def _root() -> Path:

@@ -23,6 +23,7 @@ from playwright.sync_api import TimeoutError as TooLate
 from tests import patience
 from tests.browser.forge import Forge, Forked
 from tests.browser.wire import WIRE
+from tests.homes import project_in
 from tests.patience import until
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -131,6 +132,11 @@ class Server:
     @property
     def url(self) -> str:
         return f"http://localhost:{self.port}"
+
+    @property
+    def project(self) -> Path:
+        """Return the folder of the home's first project."""
+        return project_in(self.home)
 
     def start(self, words: Sequence[str] = (), host: str = "localhost") -> None:
         """Start the server and return when it answers at `host`. words: the command, if not `app.py`."""

@@ -102,7 +102,7 @@ def test_from_a_file_to_an_export(
     expect(page.get_by_text(NASTY[1])).to_be_visible()
     press(page, "Import")
     use(page, "Import domain", "Domain corpus")
-    task = Library(server.home).seal(map(sentence, [*NASTY, *lines(40, 2)]), name="my task", origin={})
+    task = Library(server.project).seal(map(sentence, [*NASTY, *lines(40, 2)]), name="my task", origin={})
     corpora.set_role("task", task.fingerprint)
     page.get_by_test_id("stSidebar").get_by_role("link", name="Selection").click()
     select(page, "ngram-perplexity")
@@ -117,7 +117,7 @@ def test_from_a_file_to_an_export(
     option(page, "folder for datasets")
     press(page, "Export")
     expect(page.get_by_text("Written to:", exact=True)).to_be_visible()
-    assert list((server.home / "exports").glob("*/selected.parquet"))
+    assert list((server.project / "exports").glob("*/selected.parquet"))
 
 
 def use(page: Page, title: str, part: str) -> None:
@@ -166,12 +166,14 @@ def test_a_run_outlives_page_and_server_and_can_be_cancelled_and_resumed(
 ) -> None:
     monkeypatch.setenv("WINNOW_HOME", str(server.home))
     for role, n in (("domain", 30_000), ("task", 400)):
-        corpora.set_role(role, Library(server.home).seal(map(sentence, lines(n, n)), name=role, origin={}).fingerprint)
+        corpora.set_role(
+            role, Library(server.project).seal(map(sentence, lines(n, n)), name=role, origin={}).fingerprint
+        )
     page.goto(server.url + "/Selection")
     settled(page)
     select(page, "ngram-perplexity")
     panel = page.locator(".st-key-selection-run-panel")
-    with frozen(until(lambda: selecting(server.home), "a worker begins")):
+    with frozen(until(lambda: selecting(server.project), "a worker begins")):
         expect(panel.get_by_text("Running")).to_be_visible()
         page.reload()
         expect(panel.get_by_text("Running")).to_be_visible()

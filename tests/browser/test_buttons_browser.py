@@ -53,7 +53,7 @@ def laid(homes: Homes, tmp_path_factory: pytest.TempPathFactory, forge: Forge) -
         pytest.MonkeyPatch.context() as patch,
     ):
         patch.setenv("WINNOW_HOME", str(server.home))
-        runs = Laid(**homes.copy(build_laid, server.home))
+        runs = Laid(**homes.copy(build_laid, server.project))
         server.start()
         yield server, runs
 
@@ -319,9 +319,9 @@ def road(one: Walk) -> None:
         pytest.MonkeyPatch.context() as patch,
     ):
         patch.setenv("WINNOW_HOME", str(server.home))
-        finished.corpora(server.home)
+        finished.corpora(server.project)
         asked = experiments.calibrations(find_out.options())[0]
-        finished.finish(server.home, "calibrate", asked, lambda _: finished.TIMED)
+        finished.finish(server.project, "calibrate", asked, lambda _: finished.TIMED)
         server.start()
         alone = Walk(one.page, server, one.runs, one.pressed)
         alone.go("")
@@ -434,7 +434,7 @@ def _named(one: Walk) -> None:
     one.press("explore.clear", sees=one.page.get_by_role("heading", name="The whole map"))
     one.open("Scores, folder for Embedding Atlas")
     one.press("explore.atlas", sees="Embedding Atlas opens it with")
-    assert list((one.server.home / "exports").glob("atlas-*/map.parquet"))
+    assert list((one.server.project / "exports").glob("atlas-*/map.parquet"))
 
 
 @walk
@@ -482,7 +482,7 @@ def ranking(one: Walk) -> None:
     roles = facade_corpora.roles()
     asked = {"train": roles["train"], "dev": roles["dev"], "encoders": ("tiny",)}
     result = RankResult(train=1, dev=1, words=1, encoders=[ranked("tiny", Proposal(layers="2", why="It is ahead."))])
-    finished.finish(one.server.home, "rank", asked, lambda context: result)
+    finished.finish(one.server.project, "rank", asked, lambda context: result)
     one.go("Training", opened="What to train")
     one.open("Which encoder, and which of its layers?")
     one.press("training.layers.0", sees=one.page.get_by_label("Layers", exact=True))
@@ -584,7 +584,7 @@ def project(one: Walk) -> None:
         page, apart = one.page, Walk(one.page, server, one.runs, one.pressed)
         name = page.get_by_role("textbox", name="A new project")
         switch = apart.button("project.menu")
-        Library(server.home).seal(map(sentence, ["The tenant pays ."]), name="tenants", origin={})
+        Library(server.project).seal(map(sentence, ["The tenant pays ."]), name="tenants", origin={})
         apart.go("Corpora")
         rows = page.get_by_role("table", name="All corpora")
         expect(rows.get_by_text("tenants")).to_be_visible()

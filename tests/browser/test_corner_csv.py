@@ -26,7 +26,7 @@ def test_a_table_saved_from_its_corner_holds_no_formula(
     server: Server, page: Page, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WINNOW_HOME", str(server.home))
-    library = Library(server.home)
+    library = Library(server.project)
     marks = [
         library.seal(
             [spoken("Ada", "PER"), *(spoken(name, kind) for name in FORMULAS)],

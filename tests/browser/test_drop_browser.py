@@ -103,12 +103,12 @@ def test_five_clicks_lead_from_mixed_documents_to_the_answer_and_its_report(
     roles = corpora.roles()
     assert roles.keys() == ALL
     assert roles["task"] == roles["train"]
-    assert not list((server.home / "uploads").iterdir())
+    assert not list((server.project / "uploads").iterdir())
     person.click("Go on", role="link")
     expect(page.get_by_text(re.compile(r"\d+ task sentences, .* to select from, \d+ for training"))).to_be_visible()
     for encoder in ("minilm", "tiny"):  # timed: the person need not wait for it here
         asked = experiments.calibrations(find_out.options(encoder=encoder))[0]
-        finished.finish(server.home, "calibrate", asked, lambda _: finished.TIMED)
+        finished.finish(server.project, "calibrate", asked, lambda _: finished.TIMED)
     person.click("Find out")
     pick(page, "Start from", re.compile("tiny"), typed="tiny")
     person.click("Start")
@@ -152,4 +152,4 @@ def test_a_dropped_folder_keeps_the_subfolders_of_its_files(
     settled(page)
     rows = [row for batch in corpora.find(corpora.roles()["domain"]).batches() for row in batch]
     assert {(row.file, row.tokens[0]) for row in rows} == {("a/contract.html", "Ada"), ("b/contract.html", "Bo")}
-    assert not list((server.home / "uploads").iterdir())
+    assert not list((server.project / "uploads").iterdir())

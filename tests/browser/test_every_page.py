@@ -13,6 +13,7 @@ from tests.browser.driver import PAGES, Server, settled, visit
 from tests.browser.forge import Forge
 from tests.browser.traffic import held_to_account
 from tests.furnished import furnish
+from tests.homes import project_in
 
 CHARTS = {"Similarity", "Selection", "Explore", "Bias", "Assisting", "Training", "Results"}
 CHART = "[data-testid=stMain] :is(.stPlotlyChart .main-svg, [data-testid=stVegaLiteChart] svg)"
@@ -64,7 +65,7 @@ def furnished(tmp_path_factory: pytest.TempPathFactory, forge: Forge) -> Iterato
     home, data = tmp_path_factory.mktemp("furnished"), tmp_path_factory.mktemp("data")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("WINNOW_HOME", str(home))
-        addresses = furnish(home)
+        addresses = furnish(project_in(home))
     with Server(home=home, data=data, forge=forge) as server:
         server.start()
         yield Furnished(server, addresses)

@@ -23,7 +23,7 @@ from tests.browser.driver import AGAIN, Server, drag, insisting, settled, still
 from tests.browser.forge import Forge
 from tests.browser.laid import NASTY, build_laid
 from tests.browser.test_keyboard import unreached
-from tests.homes import Homes
+from tests.homes import Homes, project_in
 from tests.patience import until
 
 MAP = ".st-key-explore-map"
@@ -41,7 +41,7 @@ Points = dict[str, dict[str, Any]]  # rows as the map's file has them
 def built(homes: Homes, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, Points]:
     """Copy a home with a selection and its map; return the map's file too, as `{corpus/row: row}`."""
     home = tmp_path_factory.mktemp("explored") / "home"
-    select = homes.copy(build_laid, home)["select"]
+    select = homes.copy(build_laid, project_in(home))["select"]
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("WINNOW_HOME", str(home))
         rows = pq.read_table(runs.get(str(maps.of(select))).artifacts / "map.parquet").to_pylist()

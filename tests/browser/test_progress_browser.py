@@ -70,7 +70,7 @@ def begun(
 @pytest.fixture
 def roles(server: Server, monkeypatch: pytest.MonkeyPatch) -> dict[str, Corpus]:
     monkeypatch.setenv("WINNOW_HOME", str(server.home))
-    made = {role: labelled(server.home, f"my-{role}", n) for role, n in (("train", 300), ("dev", 40), ("test", 40))}
+    made = {role: labelled(server.project, f"my-{role}", n) for role, n in (("train", 300), ("dev", 40), ("test", 40))}
     for role, corpus in made.items():
         corpora.set_role(role, corpus.fingerprint)
     return made
@@ -91,7 +91,7 @@ def test_the_strip_shows_a_run_and_its_end_on_other_pages_without_moving_them(
             threading.Event().wait(0.05)
         raise AssertionError("nobody cancelled this run")
 
-    thread = begun(server.home, "finetune", {**names, "test": (names["test"],), "init": "tiny"}, work)
+    thread = begun(server.project, "finetune", {**names, "test": (names["test"],), "init": "tiny"}, work)
     strip = page.locator(STRIP)
     try:
         page.goto(server.url + "/Corpora")
@@ -109,7 +109,7 @@ def test_the_strip_shows_a_run_and_its_end_on_other_pages_without_moving_them(
         assert heading.bounding_box() == before
     finally:
         second.set()
-        run = RunStore(server.home).list()[0]
+        run = RunStore(server.project).list()[0]
         runs.cancel(run.id)
         thread.join()
     expect(strip.get_by_text("Stopped")).to_be_visible()
@@ -135,7 +135,7 @@ def test_nothing_jumps_while_a_run_is_live(server: Server, page: Page, roles: di
                 break
         raise Cancelled("the test has seen enough.")
 
-    thread = begun(server.home, "finetune", {**names, "test": (names["test"],), "init": "tiny"}, work)
+    thread = begun(server.project, "finetune", {**names, "test": (names["test"],), "init": "tiny"}, work)
     try:
         page.goto(server.url + "/Training")
         expect(
@@ -162,7 +162,7 @@ def test_no_panel_is_shown_twice_when_a_run_ends(
     server: Server, page: Page, monkeypatch: pytest.MonkeyPatch, lines: Callable[[int, int], list[str]]
 ) -> None:
     monkeypatch.setenv("WINNOW_HOME", str(server.home))
-    made = {role: texts(server.home, role, lines(n, n)) for role, n in (("task", 40), ("domain", 300))}
+    made = {role: texts(server.project, role, lines(n, n)) for role, n in (("task", 40), ("domain", 300))}
     for role, corpus in made.items():
         corpora.set_role(role, corpus.fingerprint)
     options = {**{role: corpus.fingerprint for role, corpus in made.items()}, "strategy": "random"}
@@ -173,9 +173,9 @@ def test_no_panel_is_shown_twice_when_a_run_ends(
         context.progress(1, 2, "sentences")
         assert go_on.wait(PATIENCE)
         recipe = runs.KINDS["select"]
-        return as_json(recipe.run(recipe.config.parse(options), Job(server.home, context, runs.KINDS)))
+        return as_json(recipe.run(recipe.config.parse(options), Job(server.project, context, runs.KINDS)))
 
-    thread = begun(server.home, "select", options, work)
+    thread = begun(server.project, "select", options, work)
     try:
         page.goto(server.url + "/Selection")
         panel = page.locator(PANEL)

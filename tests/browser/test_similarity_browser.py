@@ -19,7 +19,7 @@ def test_a_comparison_runs_and_shows_its_matrix(server: Server, page: Page, home
     for name, lines in {"law": contracts(300, 2) * 4, LONG: kitchen(300) * 4, "my-task": contracts(60, 1)}.items():
         Library(home).seal(map(sentence, lines), name=name, origin={})
     corpora.set_role("task", "my-task")
-    assert home == server.home
+    assert home == server.project
     page.goto(f"{server.url}/Similarity")
     settled(page)
     page.get_by_role("button", name="Compare", exact=True).click()

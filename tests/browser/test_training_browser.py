@@ -38,7 +38,7 @@ def parts(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     """Write a training set, a dev set and a test set into the server's home."""
     monkeypatch.setenv("WINNOW_HOME", str(server.home))
     for role, n in (("train", 300), ("dev", 40), ("test", 40)):
-        corpora.set_role(role, labelled(server.home, f"my-{role}", n).fingerprint)
+        corpora.set_role(role, labelled(server.project, f"my-{role}", n).fingerprint)
 
 
 def press(page: Page, name: str) -> None:
@@ -106,7 +106,7 @@ def test_a_training_shows_live_curves_and_can_be_reloaded_stopped_and_resumed(se
     expect(panel.get_by_text("Finished")).to_be_visible(timeout=600_000)
     page.wait_for_function(MORE, arg=kept)
     expect(page.get_by_text("Test score (F1)", exact=True)).to_be_visible()
-    expect(page.get_by_text(str(server.home / "runs" / first / "artifacts" / "model"), exact=True)).to_be_visible()
+    expect(page.get_by_text(str(server.project / "runs" / first / "artifacts" / "model"), exact=True)).to_be_visible()
     page.get_by_role("link", name=re.compile("page Results")).click()
     expect(page.get_by_role("heading", name="Results", exact=True)).to_be_visible()
     settled(page)

@@ -31,6 +31,7 @@ from core.errors import WinnowError
 from core.files import TEMPORARY
 from tests.browser import chromium
 from tests.browser.driver import ROOT, Server, settled, visit, watched
+from tests.homes import project_in
 
 SESSIONS = 3
 MINUTE = 60.0  # seconds
@@ -252,7 +253,7 @@ def furnish(file: Path, choices: int) -> None:
     from core.projects import runs
     from tests import furnished
 
-    home = Path(os.environ["WINNOW_HOME"])
+    home = project_in(Path(os.environ["WINNOW_HOME"]))
     addresses = furnished.furnish(home)
     marks = runs.listed("select")[0].manifest.inputs
     library, lots = Library(home), np.random.default_rng(0)

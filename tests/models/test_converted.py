@@ -19,6 +19,7 @@ from core.models import hub
 from core.models.fingerprint import fingerprint
 from core.models.mlm import MaskedLM
 from core.models.model_files import file_digest
+from core.project_list import shared_home
 from core.projects import runs
 from tests.planted import contracts
 from tests.stand_ins import tiny_mlm
@@ -41,7 +42,7 @@ def folder(older: Path, tmp_path: Path) -> Path:
 
 
 def kept(home: Path) -> list[Path]:
-    return sorted((home / "encoders").glob("*")) + sorted((home / "encoders").glob(".*"))
+    return sorted((shared_home(home) / "encoders").glob("*")) + sorted((shared_home(home) / "encoders").glob(".*"))
 
 
 def assert_read(folder: Path, older: Path) -> None:

@@ -9,6 +9,7 @@ from core.errors import Cancelled, ModelError, ResourceError
 from core.models import hub, offered
 from core.models.fingerprint import fingerprint
 from core.models.offered import fetch, kept
+from core.project_list import shared_home
 from core.reporter import Silent
 from tests.ears import Stop
 from tests.packages import NAME, PARTS, Index, endless_index, offer_small
@@ -25,7 +26,7 @@ def work(home: Path) -> Path:
 
 
 def nothing_kept(home: Path) -> bool:
-    return not [path for path in home.rglob("*") if path.is_file()]
+    return not [path for path in shared_home(home).rglob("*") if path.is_file()]
 
 
 def test_an_offered_encoder_is_fetched_once_and_loads_like_any_other(
@@ -44,7 +45,7 @@ def test_an_offered_encoder_is_fetched_once_and_loads_like_any_other(
             fetch(NAME, work, Silent())
     assert nothing_kept(home)
     folder = fetch(NAME, work, Silent())
-    assert folder == kept(NAME) == home / "encoders" / NAME
+    assert folder == kept(NAME) == shared_home(home) / "encoders" / NAME
     assert {file.name: file.read_bytes() for file in folder.iterdir()} == index.files
     assert fingerprint(NAME) == fingerprint(str(folder))
     assert hub.load_model(NAME).config.hidden_size == hub.load_model("tiny").config.hidden_size

@@ -9,10 +9,11 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.importing import view as corpora
+from core.project_list import shared_home
 from core.projects import preferences, runs
 from tests.conftest import elsewhere
 from tests.furnished import furnish
-from tests.homes import Homes
+from tests.homes import Homes, project_in
 
 
 @pytest.fixture(autouse=True)
@@ -61,16 +62,16 @@ def build_furnished(home: Path) -> dict[str, str]:
 @pytest.fixture(scope="session")
 def furnished_once(homes: Homes, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
     """Return a home with something on every page, not to be changed, and {page: the run it is about or ""}."""
-    home = tmp_path_factory.mktemp("furnished") / "home"
+    home = project_in(tmp_path_factory.mktemp("furnished") / "home")
     return home, homes.copy(build_furnished, home)
 
 
 @pytest.fixture(scope="session")
 def copied(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], Path]:
-    """`copied(home)` -> a copy of a prepared home."""
+    """`copied(home)` -> the project in a copy of a prepared home. home: its project."""
 
     def copy(home: Path) -> Path:
-        return Path(shutil.copytree(home, tmp_path_factory.mktemp("copied") / "home"))
+        return project_in(Path(shutil.copytree(shared_home(home), tmp_path_factory.mktemp("copied") / "home")))
 
     return copy
 

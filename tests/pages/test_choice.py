@@ -24,6 +24,7 @@ from core.selection import view as selections
 from core.selection.view import Budget
 from tests import finished
 from tests.conftest import Seal, sentence
+from tests.homes import project_in
 from tests.pages.test_pages import codes, opened, texts
 from tests.pages.test_pages import select as selected
 
@@ -36,7 +37,7 @@ LONG = "threshold:0.4836821188889929"
 @pytest.fixture(scope="module")
 def laid(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str], str]:
     """A home with T_C and D_C in their parts and a finished selection of a fifth: (home, {part: fingerprint}, run)."""
-    home = tmp_path_factory.mktemp("chosen")
+    home = project_in(tmp_path_factory.mktemp("chosen"))
     rng = np.random.default_rng(0)
     texts_of = {
         "task": [f"The {a} signs the {b} today ." for a in WORDS[:3] for b in WORDS[:4]],

@@ -15,6 +15,7 @@ from streamlit.runtime.media_file_manager import MediaFileManager
 from streamlit.runtime.memory_media_file_storage import MemoryMediaFileStorage
 
 from core.experiment import deliver
+from core.project_list import shared_home
 from pages.ui import frame
 from pages.ui.downloads import Downloads
 from pages.ui.project import later
@@ -41,7 +42,7 @@ def test_a_run_that_is_gone_is_named(home: Path) -> None:
     run_id = "20260101-000000-experiment-dead"
     problem = answer(partial(deliver.board_csv, run_id)).error_msg
     assert problem.startswith(f"There is no run '{run_id}' in this project")
-    assert not (home / "app.log").exists()
+    assert not (shared_home(home) / "app.log").exists()
 
 
 def test_a_file_that_is_gone_is_named(home: Path, tmp_path: Path) -> None:
@@ -69,6 +70,6 @@ def test_a_bug_is_told_neutrally(
     monkeypatch.setattr(frame, "logger", logging.getLogger(f"winnow.pages.{home}"))
     problem = answer(fails).error_msg
     assert problem.startswith("This is a bug in Winnow. Your data and your runs are as they were.")
-    log = (home / "app.log").read_text()
+    log = (shared_home(home) / "app.log").read_text()
     assert f"in {fails.__name__}" in log
     assert "Zyxname" not in problem + log + "".join(capfd.readouterr()) + caplog.text

@@ -33,6 +33,7 @@ from core.training.saved_models import PretrainResult
 from pages.ui.runs.links import PAGES
 from tests.browser.laid import lay
 from tests.finished import TIMED, pretrained, study
+from tests.homes import project_in
 from tests.pages.test_ranking import RANK
 
 WITHIN = {"embed", "halves", "score", "vectors"}  # what other kinds of run ask for; no list shows them
@@ -144,7 +145,7 @@ KEPT: Mapping[str, type[object]] = {
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
     """{kind: a finished run}."""
-    home = tmp_path_factory.mktemp("came-out")
+    home = project_in(tmp_path_factory.mktemp("came-out"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("WINNOW_HOME", str(home))
         lay(home)

@@ -19,6 +19,7 @@ from core.experiment import deliver
 from core.importing import uploads
 from core.importing import view as corpora
 from core.kind import register
+from core.project_list import shared_home
 from core.projects import runs
 from core.projects.home import store
 from core.runs.events import EventLog
@@ -447,7 +448,7 @@ def test_a_bug_becomes_a_neutral_card_and_a_log(monkeypatch: pytest.MonkeyPatch,
     app = opened(CORPORA)
     assert len(app.error) == 1
     assert "ZeroDivisionError" not in texts(app)
-    assert "ZeroDivisionError" in (home / "app.log").read_text(encoding="utf-8")
+    assert "ZeroDivisionError" in (shared_home(home) / "app.log").read_text(encoding="utf-8")
 
 
 def test_plain_text_has_nothing_left_to_parse() -> None:

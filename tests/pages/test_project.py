@@ -15,7 +15,7 @@ from streamlit.testing.v1 import AppTest
 from core import shown_command as commands
 from core.importing import view as corpora
 from core.paths import within
-from core.project_list import FIRST
+from core.project_list import FIRST, shared_home
 from core.projects import preferences, runs
 from core.projects import view as projects
 from core.projects.home import home as here
@@ -40,7 +40,7 @@ def two(furnished_once: tuple[Path, dict[str, str]], copied: Callable[[Path], Pa
 
 @pytest.fixture
 def ids(two: tuple[Path, Ids], monkeypatch: pytest.MonkeyPatch) -> Ids:
-    monkeypatch.setenv("WINNOW_HOME", str(two[0]))
+    monkeypatch.setenv("WINNOW_HOME", str(shared_home(two[0])))
     return two[1]
 
 

@@ -32,6 +32,7 @@ from core.tagging.result import by_novelty
 from pages.ui.widgets import plain
 from tests import finished
 from tests.conftest import entities_of
+from tests.homes import project_in
 from tests.pages.test_pages import codes, opened, texts
 
 PAGE = "pages/6_Results.py"
@@ -40,7 +41,7 @@ PAGE = "pages/6_Results.py"
 @pytest.fixture(scope="module")
 def prepared(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """A home with a finished experiment of seven lines, and its id."""
-    home = tmp_path_factory.mktemp("finished") / "home"
+    home = project_in(tmp_path_factory.mktemp("finished"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("WINNOW_HOME", str(home))
         return home, finished.experiment(home, finished.corpora(home), finished.LINES).id

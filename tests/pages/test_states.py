@@ -10,6 +10,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.kind import register
+from core.project_list import shared_home
 from core.projects import preferences, runs
 from core.projects.home import store
 from core.runs.data import Data
@@ -178,7 +179,7 @@ def test_the_switch_for_experts_is_kept_for_all_pages_and_a_damaged_file_counts_
     assert preferences.expert()
     assert opened("pages/3_Selection.py").sidebar.toggle[0].value
     for damaged in ('{"expert": "yes"', '{"expert": "yes"}'):
-        (home / preferences.PREFERENCES_FILE).write_text(damaged)
+        (shared_home(home) / preferences.PREFERENCES_FILE).write_text(damaged)
         assert not preferences.expert()
     app.run()
     preferences.set_expert(True)

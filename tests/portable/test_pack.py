@@ -9,7 +9,7 @@ import pytest
 
 from core.errors import ProjectError
 from core.importing import view as corpora
-from core.project_list import FIRST, Project, listed
+from core.project_list import FIRST, Project
 from core.projects import runs
 from core.projects import view as projects
 from core.projects.pack import LIST
@@ -107,7 +107,7 @@ def test_of_its_own_name_there_is_one_already(project: Project, tmp_path: Path) 
         projects.bring_in(data, "one.zip")
     assert (proposed := projects.name_in(data, "one.zip")) == "My first project 2"
     assert projects.bring_in(data, "one.zip", proposed).slug == "my-first-project-2"
-    assert [each.name for each in listed(project.folder)] == [FIRST, proposed]
+    assert [each.name for each in projects.listed()] == [FIRST, proposed]
 
 
 def test_weights_active_runs_and_unfinished_work_come_along_only_if_they_should(

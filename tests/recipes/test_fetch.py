@@ -9,6 +9,7 @@ from core import shown_command as commands
 from core.encoders import view as encoders
 from core.encoders.fetch import FetchResult
 from core.errors import Cancelled, ConfigError, ModelError
+from core.project_list import shared_home
 from core.projects import runs
 from core.projects.runs import Event
 from core.runs.result import read
@@ -36,20 +37,20 @@ def test_the_command_line_lists_and_fetches_and_the_run_tells_its_progress(
     assert "minilm" in listed
     code, out, err = command("encoders", "get", NAME, "--json")
     assert code == 0, err
-    assert json.loads(out)["folder"] == str(home / "encoders" / NAME)
+    assert json.loads(out)["folder"] == str(shared_home(home) / "encoders" / NAME)
     rows = json.loads(command("encoders", "list", "--json")[1])["encoders"]
     assert {row["name"]: row["here"] for row in rows} == {"minilm": True, NAME: True}
     assert f"use it with --encoder {NAME}" in command("encoders", "get", NAME)[1]
     run = runs.listed("fetch")[-1]
     seen = run.events()[0]
-    assert read(run, FetchResult) == FetchResult(encoder=NAME, folder=str(home / "encoders" / NAME))
+    assert read(run, FetchResult) == FetchResult(encoder=NAME, folder=str(shared_home(home) / "encoders" / NAME))
     assert [event.data["name"] for event in seen if event.kind == "stage"] == [f"fetching {NAME}", f"checking {NAME}"]
     assert {event.data["unit"] for event in seen if event.kind == "progress"} <= {"MB", "files"}
     assert any("sha256" in note for note in run.state().notes)
     assert not list(run.checkpoints.rglob("*.zip"))
-    (home / "encoders" / NAME).rename(home / "elsewhere")
+    (shared_home(home) / "encoders" / NAME).rename(home / "elsewhere")
     assert command("encoders", "get", NAME)[0] == 0  # fetched again
-    assert (home / "encoders" / NAME).is_dir()
+    assert (shared_home(home) / "encoders" / NAME).is_dir()
 
 
 def test_it_is_refused_without_consent_for_another_name_and_offline(
@@ -69,7 +70,7 @@ def test_it_is_refused_without_consent_for_another_name_and_offline(
         runs.start("fetch", AGREED)
     assert command("encoders", "get", NAME)[0] == 2
     assert not runs.listed()
-    assert not (home / "encoders").exists()
+    assert not (shared_home(home) / "encoders").exists()
 
 
 def test_one_that_was_stopped_goes_on(index: Index, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -82,12 +83,12 @@ def test_one_that_was_stopped_goes_on(index: Index, home: Path, monkeypatch: pyt
         runs.execute("fetch", AGREED, stop_while_checking)
     [run] = runs.listed("fetch")
     assert run.state().state == "cancelled"
-    assert not (home / "encoders" / NAME).exists()
+    assert not (shared_home(home) / "encoders" / NAME).exists()
     for part in range(PARTS):
         index.package(part).unlink()  # all of them were fetched before it was stopped
     runs.go_on(run.id)
     assert run.state().state == "succeeded"
-    assert (home / "encoders" / NAME / "model.safetensors").exists()
+    assert (shared_home(home) / "encoders" / NAME / "model.safetensors").exists()
 
 
 def test_one_that_failed_leaves_no_weights_and_may_be_tried_again(index: Index, home: Path) -> None:
@@ -98,6 +99,6 @@ def test_one_that_failed_leaves_no_weights_and_may_be_tried_again(index: Index, 
         runs.execute("fetch", AGREED)
     [run] = runs.listed("fetch")
     assert (run.state().state, run.state().permanent) == ("failed", False)
-    assert sum(file.stat().st_size for file in home.rglob("*") if file.is_file()) < len(spoilt) / 4
+    assert sum(file.stat().st_size for file in shared_home(home).rglob("*") if file.is_file()) < len(spoilt) / 4
     index.lay()
     assert runs.go_on(run.id)["encoder"] == NAME

@@ -28,6 +28,7 @@ from core.models import bilstm, classifier, devices, encoder, mlm, taggers, tran
 from core.models.memory import release_memory
 from core.models.tagger import Tagger
 from core.pretraining import pretrain
+from core.project_list import shared_home
 from core.projects import runs
 from core.reporter import Silent
 from core.runs.context import RunContext
@@ -64,7 +65,7 @@ def run_of(home: Path) -> Callable[[Work], Run]:
 
 
 def lock_of(home: Path, row: tuple[str, ...]) -> Lock:
-    return Lock(home / "locks" / f"{row[0].lower()}.lock")
+    return Lock(shared_home(home) / "locks" / f"{row[0].lower()}.lock")
 
 
 def test_a_run_takes_the_first_free_card_waits_for_one_and_says_which(
@@ -155,7 +156,7 @@ def test_a_run_notes_why_it_uses_the_cpu(
     def work(job: Job) -> None:
         with on_device(job) as device:
             assert str(device) == "cpu"
-            assert Lock(home / "locks" / f"{cards.processor_lock()}.lock").held()
+            assert Lock(shared_home(home) / "locks" / f"{cards.processor_lock()}.lock").held()
             assert not lock_of(home, H100).held()
 
     state = run_of(work).state()

@@ -12,6 +12,7 @@ import pytest
 
 from core.cards import Card, lock_name
 from core.errors import ResourceError
+from core.project_list import shared_home
 from core.runs import executors
 from core.runs.executors import on_ray
 from core.runs.executors.hand import environment
@@ -214,7 +215,7 @@ def test_workers_of_this_machine_have_the_cards_that_device_leaves_to_themselves
 ) -> None:
     driver.shows(T4, H100)
     monkeypatch.setenv("WINNOW_DEVICE", device)
-    locks = {row: Lock(home / "locks" / f"{lock_name(row[0])}.lock") for row in (H100, T4)}
+    locks = {row: Lock(shared_home(home) / "locks" / f"{lock_name(row[0])}.lock") for row in (H100, T4)}
 
     @contextmanager
     def begins(address: str, own: Sequence[Card] | None) -> Iterator[Engine]:

@@ -11,6 +11,7 @@ import psutil
 import pytest
 
 from core.kinds import KINDS
+from core.project_list import shared_home
 from tests import every_kind
 from tests.conftest import elsewhere
 from tests.forge import Forge
@@ -30,7 +31,7 @@ def torture(tmp_path_factory: pytest.TempPathFactory, forge: Forge) -> Iterator[
     folder = tmp_path_factory.mktemp("torture")
     with elsewhere(folder / "home") as home:
         kinds.furnish(home, QUICK)
-        home.rename(folder / "furnished")
+        shared_home(home).rename(folder / "furnished")
         yield Torture(folder, forge, QUICK, WAYS)
 
 

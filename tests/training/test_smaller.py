@@ -15,6 +15,7 @@ from core.models.encoder import Encoder
 from core.models.memory import Halved
 from core.models.mlm import MaskedLM
 from core.models.taggers import EncoderTagger, new_tagger
+from core.project_list import shared_home
 from core.reporter import Silent
 from core.selection.base import Batch
 from core.selection.strategies.pseudo import PseudoOptions, PseudoPerplexity
@@ -70,7 +71,7 @@ def test_a_batch_is_halved_until_it_fits_and_the_next_is_begun_so() -> None:
 def test_what_a_card_did_not_hold_the_next_run_begins_smaller(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same work on the same card alone; never on a processor, where last digits are to be the same."""
     seen_by_torch(monkeypatch)
-    home.mkdir()
+    shared_home(home).mkdir()
     card, weights, notes = torch.device("cuda"), torch.nn.Linear(2, 2), Ear()
     for device in (card, CPU):
         assert sum(Halved("adding", device).each(range(8), full(2, len, sum))) == 28
@@ -84,7 +85,7 @@ def test_what_a_card_did_not_hold_the_next_run_begins_smaller(home: Path, monkey
     assert Smaller(torch.nn.Linear(3, 3), "training", card, notes).times == 1
     seen_by_torch(monkeypatch, ["Tesla T4"])
     assert Halved("adding", card).parts == 1
-    (home / memory.FILE).write_text("[")
+    (shared_home(home) / memory.FILE).write_text("[")
     assert Halved("adding", card).parts == 1
 
 

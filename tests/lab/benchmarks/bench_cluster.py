@@ -61,6 +61,7 @@ from core.runs.worker import execute
 from core.selection.choose import ranking
 from core.selection.score import CHUNK
 from tests.clusters import token, two_nodes
+from tests.homes import project_in
 from tests.lab.benchmarks import bench_hygiene
 from tests.lab.benchmarks.timed import Ship, Sleep, Stub, Timed
 from tests.patience import until
@@ -157,7 +158,7 @@ def experimenting(home: Path, rows: int) -> Figures:
     boards, trained_by = list[list[tuple[object, ...]]](), dict[str, int]()
     words = [sys.executable, "-c", f"from core.projects import runs; runs.execute('experiment', {options!r})"]
     for name, of in (("alone", 1), ("shared", 2)):
-        os.environ["WINNOW_HOME"] = str(home / f"experiment {name}")
+        os.environ["WINNOW_HOME"] = str(project_in(home / f"experiment {name}"))
         shutil.rmtree(os.environ["WINNOW_HOME"], ignore_errors=True)
         fill(Path(os.environ["WINNOW_HOME"]))
         shares = [f"{number}/{of}" if of > 1 else "" for number in range(of)]
@@ -180,7 +181,7 @@ def experimenting_on_nodes(home: Path, rows: int) -> Figures:
     boards, notes, trained_by = list[list[list[str]]](), list[str](), dict[str, int]()
     words = [sys.executable, "-c", f"from core.projects import runs; runs.execute('experiment', {options!r})"]
     for name in ("alone", "nodes"):
-        os.environ["WINNOW_HOME"] = str(home / f"experiment {name}")
+        os.environ["WINNOW_HOME"] = str(project_in(home / f"experiment {name}"))
         shutil.rmtree(os.environ["WINNOW_HOME"], ignore_errors=True)
         fill(Path(os.environ["WINNOW_HOME"]))
         with token(), two_nodes() if name == "nodes" else nullcontext(("local", None)) as (cluster, second):
@@ -404,10 +405,11 @@ def main() -> None:
     if given.part == "table":
         print(lines.read_text(), end="")
         return
-    os.environ["WINNOW_HOME"] = str(given.home.resolve())
-    given.home.mkdir(parents=True, exist_ok=True)
+    project = project_in(given.home.resolve())
+    os.environ["WINNOW_HOME"] = str(project)
+    project.mkdir(parents=True, exist_ok=True)
     load, begin = os.getloadavg()[0], time.time()
-    figures: dict[str, Any] = PARTS[given.part](given.home.resolve(), given.rows)
+    figures: dict[str, Any] = PARTS[given.part](project, given.rows)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
     line = {
         "part": given.part,

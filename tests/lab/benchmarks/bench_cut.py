@@ -93,14 +93,13 @@ def cuts(options: argparse.Namespace) -> None:
 
 
 def tagger(options: argparse.Namespace) -> None:
-    from core.corpora.library import Library
     from core.models.taggers import load_tagger
-    from core.projects import runs
+    from core.projects import home, runs
 
     train, dev, test = (
         sentences(options.data / options.dataset / f"{split}.conll") for split in ("train", "dev", "test")
     )
-    library = Library(Path(os.environ["WINNOW_HOME"]))
+    library = home.library()
     parts = {"train": train[: options.train], "dev": dev[:500]}
     sealed = {part: library.seal(rows, name=part, origin={}, labelled=True) for part, rows in parts.items()}
     given = {part: corpus.fingerprint for part, corpus in sealed.items()}

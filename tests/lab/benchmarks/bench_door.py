@@ -71,7 +71,7 @@ def measure(browser: Browser, server: Server, file: Path) -> dict[str, tuple[flo
         for name, (path, heading) in PAGES.items()
     }
     found["upload"] = seconds(uploaded)
-    shutil.rmtree(server.home / "uploads")
+    shutil.rmtree(server.project / "uploads")
     return found
 
 

@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from core.assisting.skl import Assisted, SharedLabels, random_part
-from core.corpora.library import Library
-from core.projects import runs
+from core.projects import home, runs
 from core.runs import result
 from core.tagging.evaluations import FinetuneResult
 from tests.lab.benchmarks.bench_assist import added
@@ -33,7 +32,7 @@ SMALLER = (
 
 def arms(given: argparse.Namespace, train: str, assisting: str) -> Iterator[tuple[str, SharedLabels | None, int]]:
     """Name, sentences that are borrowed, and how many, of every arm."""
-    library = Library(Path(os.environ["WINNOW_HOME"]))
+    library = home.library()
     yield "alone", None, 0
     scored = runs.execute("skl", {"primary": train, "assisting": assisting})
     kept = Assisted.read(scored, library)

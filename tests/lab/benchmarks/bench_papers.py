@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from core import papers
+from tests.homes import project_in
 from tests.lab.benchmarks.data import DATA
 
 HERE = Path(__file__).parent
@@ -233,13 +234,16 @@ def _filled(command: str, home: Path) -> str:
 
 def _of_arm(home: Path, arm: str) -> str:
     """The id of the first fine-tuning of an arm of the last experiment."""
-    result = json.loads(max((home / "runs").glob("*-experiment-*/result.json")).read_bytes())
+    result = json.loads(max((project_in(home) / "runs").glob("*-experiment-*/result.json")).read_bytes())
     return str(next(row["finetune_run"] for row in result["leaderboard"] if row["arm"] == arm))
 
 
 def _tagger(home: Path) -> str:
     """The id of the last fine-tuning that was tested."""
-    about = {file.parent: json.loads(file.read_bytes()) for file in (home / "runs").glob("*-finetune-*/manifest.json")}
+    about = {
+        file.parent: json.loads(file.read_bytes())
+        for file in (project_in(home) / "runs").glob("*-finetune-*/manifest.json")
+    }
     tested = [run.name for run, each in about.items() if each["config"]["test"] and (run / "result.json").exists()]
     return max(tested)
 

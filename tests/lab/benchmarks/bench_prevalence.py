@@ -20,6 +20,7 @@ import numpy as np
 
 from core.corpora.library import Library
 from core.models.encoder import Encoder
+from core.projects.home import library
 from core.reporter import Silent
 from core.results import FloatArray, Role
 from core.selection.base import Source
@@ -111,7 +112,7 @@ def main() -> None:
         os.environ["WINNOW_HOME"] = scratch
         for seed, case in all_of_them:
             if case[0].startswith(args.only):
-                print(json.dumps(measure(Library(Path(scratch)), case, vectors, seed)), flush=True)
+                print(json.dumps(measure(library(), case, vectors, seed)), flush=True)
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ import psutil
 from core.encoders import embed
 from core.selection import score
 from core.selection import view as selections
+from tests.homes import project_in
 
 ROOT = Path(__file__).resolve().parents[3]
 SOURCES = ("wikipedia", "wikipedia-people", "news", "legal", "reviews", "pubmed")
@@ -83,7 +84,7 @@ def run(words: list[str], kill_at: float | None = None) -> tuple[dict[str, objec
 
 def chunks_done(home: Path) -> int:
     chunks = ("*-embed-*/artifacts/vectors-*.npy", "*-score-*/chunks/score-*.npy")
-    return sum(1 for pattern in chunks for _ in home.glob(f"runs/{pattern}"))
+    return sum(1 for pattern in chunks for _ in project_in(home).glob(f"runs/{pattern}"))
 
 
 def million() -> None:

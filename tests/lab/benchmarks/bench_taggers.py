@@ -20,7 +20,7 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
-from core.corpora.library import Library
+from core.projects import home
 from core.reporter import Silent
 from core.results import Evaluation
 from core.stats.bootstrap import compare
@@ -159,7 +159,7 @@ def main() -> None:
     lines = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
     lines = [line for line in lines if line.get("encoder", "minilm") == given.encoder]
     done = {(line["corpus"], line["arm"], line["seed"]) for line in lines}
-    library = Library(given.out / "home")
+    library = home.library()
     for name in given.corpora:
         wanted = [(arm, seed) for seed in given.seeds for arm in given.arms if (name, arm, seed) not in done]
         if not wanted:

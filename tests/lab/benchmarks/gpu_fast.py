@@ -12,7 +12,6 @@ from typing import Any
 import torch
 from transformers import AutoModelForMaskedLM, BertConfig
 
-from core.corpora.library import Library
 from core.models import hub
 from core.models.devices import pick_device, pick_dtype
 from core.models.encoder import Encoder
@@ -20,6 +19,7 @@ from core.models.memory import release_memory
 from core.models.mlm import MaskedLM
 from core.models.taggers import new_tagger
 from core.projects import runs
+from core.projects.home import library
 from tests.lab.benchmarks import bench_mlm
 from tests.lab.benchmarks.gpu_correct import TYPES, Values
 from tests.lab.benchmarks.gpu_scope import CARRIED, LEGAL, SPLITS, Scope, home, seconds, stand_in
@@ -100,12 +100,12 @@ def embedding(scope: Scope) -> Values:
 
 def embed(scope: Scope) -> Values:
     """The whole run `embed` of a corpus: read, cut, encoded, written."""
-    with home(scope, "embed") as folder:
+    with home(scope, "embed"):
         path = scope.out / "fast.txt"
         path.write_text("\n".join(scope.written[: scope.fast]) + "\n", encoding="utf-8")
         corpus = runs.fingerprint_of(str(path))
         taken = seconds(lambda: runs.execute("embed", {"corpus": corpus, "encoder": scope.encoder}))
-        n = len(Library(folder).find(corpus))
+        n = len(library().find(corpus))
     return {"sentences": n, "seconds": taken, "sentences_per_second": n / taken}
 
 

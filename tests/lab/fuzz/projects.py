@@ -21,12 +21,14 @@ from core.importing import intake_view as intake
 from core.importing import view as corpora
 from core.importing.intake import IntakeConfig
 from core.paths import within
+from core.project_list import shared_home
 from core.projects import home, runs, unpack
 from core.projects import view as projects
 from core.projects.pack import LIST
 from core.selection import choices
 from tests import documents
 from tests.conftest import sentence
+from tests.homes import project_in
 from tests.lab.fuzz.mutate import mutated, node
 from tests.lab.fuzz.reading import put, said
 from tests.lab.fuzz.seeds import SEEDS
@@ -109,9 +111,9 @@ class Archive:
         """Make the sound file where no child before this one has, and read it; its tables are read in this process."""
         vars(unpack)["refuse_forged"] = _looked_through
         if not self._file.exists():
-            sound = self._file.with_name("home")
+            sound = project_in(self._file.with_name("home"))
             sound.mkdir(parents=True)
-            use(sound)
+            use(shared_home(sound))
             make_home(sound)
             library = Library(sound)
             task, domain = (

@@ -26,6 +26,7 @@ from core.importing.add_vectors import read_vectors
 from core.text.schemes import SCHEMES
 from core.text.sentence import Sentence
 from core.text.words import Tokens
+from tests.homes import project_in
 from tests.lab.fuzz.mutate import mutated
 from tests.lab.fuzz.seeds import SEEDS, VECTORS, Seed, options_of
 
@@ -142,7 +143,7 @@ def put(seed: Seed, random: Random, folder: Path) -> Path:
 
 def outcome(path: Path, options: ReadOptions, folder: Path) -> str:
     """Read and seal as an import does, and look at all that is left: "taken" or "refused"."""
-    library, rejects, report = Library(folder / "home"), folder / "rejects.jsonl", ReadReport()
+    library, rejects, report = Library(project_in(folder / "home")), folder / "rejects.jsonl", ReadReport()
     seen: list[Sentence] = []
     try:
         preview = sniff(path, options)
@@ -157,7 +158,7 @@ def outcome(path: Path, options: ReadOptions, folder: Path) -> str:
         return "refused"
     finally:
         uploads.forget_unpacked(path)
-        assert not list((folder / "home").glob("unpacked/*")), "left of an archive"
+        assert not list((library.folder.parent).glob("unpacked/*")), "left of an archive"
         _accounted(report, rejects)
     assert [file.name for file in library.folder.iterdir()] == [corpus.fingerprint], "more than a corpus is left"
     assert (report.sentences, len(corpus)) == (len(seen), len(seen))

@@ -32,6 +32,7 @@ from core.selection import choices
 from core.selection import view as selections
 from core.similarity import view as similarity
 from core.similarity.survey import opinions_in
+from tests.homes import project_in
 from tests.lab.fuzz.hunt import Target
 from tests.lab.fuzz.mutate import mutated
 from tests.lab.fuzz.reading import said
@@ -237,8 +238,8 @@ OF_RUNS: Mapping[str, Sequence[Callable[[str], object]]] = {
     "skl": (assisting.result, assisting.get, assisting.drift),
     "similarity": (similarity.result, similarity.rows),
 }
-HOME = (
-    *("corpora/*/about.json", "corpora/*/sentences.parquet", "roles.json", "audit.jsonl"),
+_PROJECT = (
+    *("corpora/*/about.json", "corpora/*/sentences.parquet", "roles.json"),
     *("PLAN.yaml", "table.csv", "answers.csv", "names.tsv", "types.txt"),
     *("runs/*/launched", "runs/*/lock", "runs/*/result.json"),
     *(f"runs/*/{name}" for name in ("manifest.json", "events.jsonl", "edits.jsonl", "reviews.jsonl")),
@@ -246,13 +247,17 @@ HOME = (
     *("runs/*/where.json", "runs/*/sums.json"),
     *("runs/*/choices/*/budget.json", "runs/*/choices/*/choice.json"),
 )
-ARTIFACTS = (
-    "runs/*/artifacts/*.np[yz]",
-    "runs/*/artifacts/*/*.*",
-    "runs/*/artifacts/*.parquet",
-    "runs/*/result.json",
-    "runs/*/artifacts/*.jsonl",
-    "runs/*/region*.json",
+HOME = ("audit.jsonl", *(f"projects/*/{name}" for name in _PROJECT))
+ARTIFACTS = tuple(
+    f"projects/*/{name}"
+    for name in (
+        "runs/*/artifacts/*.np[yz]",
+        "runs/*/artifacts/*/*.*",
+        "runs/*/artifacts/*.parquet",
+        "runs/*/result.json",
+        "runs/*/artifacts/*.jsonl",
+        "runs/*/region*.json",
+    )
 )
 
 
@@ -286,11 +291,16 @@ def read_models(folder: Path) -> None:
     )
 
 
+def in_project(function: Callable[[Path], None]) -> Callable[[Path], None]:
+    """Return a function of a home that calls `function` with the folder of its first project."""
+    return lambda home: function(project_in(home))
+
+
 def stored(shared: Path) -> Iterator[Target]:
     """All of them. shared: a folder for what they make once."""
     from tests.lab.fuzz.projects import Archive, Intake, Projects
 
-    yield Stored("home", shared, make_home, read_home, *HOME)
-    yield Stored("artifacts", shared, make_furnished, read_runs, *ARTIFACTS)
+    yield Stored("home", shared, in_project(make_home), in_project(read_home), *HOME)
+    yield Stored("artifacts", shared, in_project(make_furnished), in_project(read_runs), *ARTIFACTS)
     yield Stored("models", shared, make_models, read_models, "*/*.json", "*/*.safetensors")
     yield from (Projects(shared), Archive(shared), Intake())

@@ -10,12 +10,13 @@ from typing import Any
 
 from core.corpora.library import Library
 from core.files import read_object
+from core.project_list import shared_home
 from core.projects import runs
 from core.runs.store import Run, RunStore
 from core.tagging import calibrate
 from tests import every_kind
 from tests.conftest import sentence
-from tests.homes import link
+from tests.homes import link, project_in
 from tests.planted import contracts
 
 ALONE = (
@@ -58,8 +59,9 @@ def furnish(home: Path, kinds: Collection[str]) -> None:
 
 def begun(source: Path, kind: str, home: Path) -> Run:
     """A copy of a furnished home in which a run of `kind` has yet to begin; without what it and its parts had left."""
-    shutil.rmtree(home, ignore_errors=True)
-    shutil.copytree(source, home, copy_function=link)
+    root = shared_home(home)
+    shutil.rmtree(root, ignore_errors=True)
+    shutil.copytree(source, root, copy_function=link)
     store = RunStore(home)
     found = store.list(kind)
     assert found, f"{kind}: has no run in {source}; give it options in tests/every_kind.py, and begin in a new folder"
@@ -95,7 +97,7 @@ def made_in(folder: Path, kinds: Collection[str]) -> Path:
     if not done.exists():
         shutil.rmtree(home, ignore_errors=True)
         home.mkdir(parents=True)
-        command = [sys.executable, "-m", "tests.lab.torture.kinds", str(home), *kinds]
+        command = [sys.executable, "-m", "tests.lab.torture.kinds", str(project_in(home)), *kinds]
         subprocess.run(command, check=True, env={**os.environ, "WINNOW_HOME": str(home)})
         shutil.rmtree(done, ignore_errors=True)
         home.rename(done)

@@ -16,6 +16,7 @@ from typing import Any
 
 from core.runs.store import Run, RunStore
 from tests.forge import ROOT, Forge, Forged
+from tests.homes import project_in
 from tests.lab.torture import kinds
 from tests.lab.torture.outcome import Outcome, differences, here, outcome
 
@@ -42,7 +43,7 @@ class Trial:
 
     def __init__(self, forge: Forge, folder: Path, kind: str, calm: Calm | None, lots: random.Random) -> None:
         self.forge, self.folder, self.kind, self.lots, self._calm = forge, folder, kind, lots, calm
-        self.home, self.words = folder / "home", folder / "words"
+        self.home, self.words = project_in(folder / "home"), folder / "words"
         self.run = kinds.begun(folder / "furnished", kind, self.home)
         self.before = here(self.home) - {self.run.id}
 
