@@ -52,6 +52,7 @@ from core.models.fingerprint import fingerprint
 from core.reporter import Reporter, Silent
 from core.results import BoolArray, FloatArray, IntArray
 from core.runs.chunks import Part
+from core.runs.curves import MetricName
 from core.runs.parts import Parts
 from core.shown import count
 from core.training.classify_settings import ClassifySettings, preset
@@ -441,7 +442,7 @@ def _train(
         one.settings,
         seed=seed,
         report=report,
-        log=lambda bits, step: report.metric(f"loss/{one.view}", bits, one.earlier + step),
+        log=lambda bits, step: report.metric(str(MetricName("loss", one.view)), bits, one.earlier + step),
     )
     log2s = log2_probabilities(model, [inputs[i] for i in held.tolist()], report)
     null = _null(config, questions, one, report)

@@ -454,6 +454,17 @@ class ExperimentConfig(Config):
         return {"train": train, "dev": self.cross_dev or max(min(train // 2, half - train), 1)}
 
 
+class HalvesConfig(Config):
+    """Options of splitting labelled sentences into halves."""
+
+    train: str = option(..., "Training set: labelled sentences (L_C).", corpus=True)
+    dev: str = option(..., "Dev set.", corpus=True)
+    test: str = option(..., "Labelled test split.", corpus=True)
+    train_sentences: int = option(..., "Training sentences of a half.", unit="sentences", ge=1)
+    dev_sentences: int = option(..., "Dev sentences of a half.", unit="sentences", ge=1)
+    seed: int = option(0, "Seed of the split.", ge=0)
+
+
 def tokens_read(budget: str, caps: Sequence[int], smallest: int) -> int:
     """Return the number of tokens that a line reads of its source.
 

@@ -14,11 +14,11 @@ from itertools import chain
 
 import numpy as np
 
-from core.config import Budget, Config, option
+from core.config import Budget
 from core.corpora.corpus import Corpus
 from core.errors import ConfigError
 from core.experiment import leaderboard, tables
-from core.experiment.config import ExperimentConfig
+from core.experiment.config import ExperimentConfig, HalvesConfig
 from core.experiment.cost import Clock, calibration_options, cost
 from core.experiment.fan import Helpers, helpers, run_steps
 from core.experiment.leaderboard import FinishedChain, FinishedLine, multipliers, planned_test
@@ -140,17 +140,6 @@ KIND = Kind(
     helped=help_along,
     red_items=red_items,
 )
-
-
-class HalvesConfig(Config):
-    """Options of splitting labelled sentences into halves."""
-
-    train: str = option(..., "Training set: labelled sentences (L_C).", corpus=True)
-    dev: str = option(..., "Dev set.", corpus=True)
-    test: str = option(..., "Labelled test split.", corpus=True)
-    train_sentences: int = option(..., "Training sentences of a half.", unit="sentences", ge=1)
-    dev_sentences: int = option(..., "Dev sentences of a half.", unit="sentences", ge=1)
-    seed: int = option(0, "Seed of the split.", ge=0)
 
 
 def split_halves(config: HalvesConfig, job: Job) -> HalvesResult:

@@ -7,21 +7,27 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from core.assisting.skl import Assisted, check_assisting, check_trainable, mapped, parse_map, random_part
+from core.assisting.skl import Assisted, SklConfig, check_assisting, check_trainable, mapped, parse_map, random_part
+from core.bias.difficulty import DifficultyConfig
+from core.bias.rebuild import RebuildConfig
 from core.bias.result import RebuildResult, read_edits
+from core.config import Config
 from core.corpora.corpus import Corpus
 from core.errors import ConfigError
 from core.experiment.arms import CONTROL, NONE, RANDOM, SHARE, WHOLE, Arm, Cell, as_much_as, times
-from core.experiment.config import SPLITS, ExperimentConfig, Replicate, tokens_read
+from core.experiment.config import SPLITS, ExperimentConfig, HalvesConfig, Replicate, tokens_read
 from core.experiment.result import HalvesResult
 from core.importing.audit import learnable
 from core.kind import Job, Options
+from core.pretraining.pretrain import PretrainConfig
 from core.runs.result import read
 from core.runs.store import Run
 from core.selection import STRATEGIES
 from core.selection.result import SelectResult
+from core.selection.select import SelectConfig
 from core.selection.strategies.gazetteer import Gazetteer
 from core.similarity.base import capped
+from core.tagging.config import FinetuneConfig
 
 GENERAL = 500  # sentences
 Part = tuple[int, int]  # sentences and draw of a part of L_C; (0, 0) is all of it
@@ -37,26 +43,26 @@ class Labels:
         """barred: corpora whose sentences may not be borrowed."""
         self.config, self.job, self.barred = config, job, barred
 
-    def skl(self, part: Part) -> Options:
+    def skl(self, part: Part) -> SklConfig:
         """Return the options of scoring assisting sentences by how far their entities drift from that part of L_C."""
         config = self.config
         given = {"primary": self.part(part), "assisting": self.assisting.fingerprint, **config.skl}
-        return {**given, "type_map": config.type_map}
+        return SklConfig.parse({**given, "type_map": config.type_map})
 
-    def difficulty(self, part: Part) -> Options:
+    def difficulty(self, part: Part) -> DifficultyConfig:
         """Return the options of measuring PVI on that part; all methods of rebuilding share the measurement."""
         config = self.config
         given: Options = {"preset": config.preset, "seed": config.draw_seed, **config.difficulty}
         given |= {"encoder": config.difficulty_encoder or config.encoder, "allow_download": config.allow_download}
-        return {"train": self.part(part), **given}
+        return DifficultyConfig.parse({"train": self.part(part), **given})
 
-    def rebuild(self, cell: Cell, replicate: Replicate, measured: Sequence[Run], part: Part) -> Options:
+    def rebuild(self, cell: Cell, replicate: Replicate, measured: Sequence[Run], part: Part) -> RebuildConfig:
         """Return the options of rebuilding that part of L_C without held-out text."""
         config, arm = self.config, cell.arm
         given: Options = {"seed": replicate.draw, **config.rebuild, "method": arm.rebuild}
         given |= {"rate": arm.rate, "difficulty": measured[0].id} if measured else {"encoder": config.encoder}
         given |= {"size": arm.size, "add_bin": arm.bin} if arm.rebuild == SHARE else {}
-        return {"train": self.part(part), "holdout": (*config.held_out, config.dev), **given}
+        return RebuildConfig.parse({"train": self.part(part), "holdout": (*config.held_out, config.dev), **given})
 
     def train(self, cell: Cell, runs: Sequence[Run], part: Part) -> str:
         """Return the fingerprint of a line's training set. runs: the runs behind its labels."""
@@ -130,12 +136,17 @@ class Stages:
         learns = [cell.arm for cell in config.cells if cell.arm.source and not self.imported(cell.arm)]
         self.named = {arm.source: self._named(arm) for arm in learns}
 
-    def halves(self, replicate: Replicate) -> Options:
+    def halves(self, replicate: Replicate) -> HalvesConfig:
         """Return the options of splitting the pooled sentences; the two replicates that swap halves share them."""
         config, sizes = self.config, self.config.half_sizes(self._split_sizes)
-        named = {split: getattr(config, split) for split in SPLITS}
-        seed = config.seeds[replicate.number - 1 - replicate.side]
-        return {**named, "train_sentences": sizes["train"], "dev_sentences": sizes["dev"], "seed": seed}
+        return HalvesConfig(
+            train=config.train,
+            dev=config.dev,
+            test=config.test,
+            train_sentences=sizes["train"],
+            dev_sentences=sizes["dev"],
+            seed=config.seeds[replicate.number - 1 - replicate.side],
+        )
 
     @property
     def _split_sizes(self) -> dict[str, int]:
@@ -239,7 +250,7 @@ class Stages:
         learns = cell.arm.source and not self.imported(cell.arm)
         return self.sources[self.named[cell.arm.source].fingerprint, cell.budget] if learns else None
 
-    def select(self, cell: Cell, replicate: Replicate, alike: Run | None = None, times: float = 1) -> Options:
+    def select(self, cell: Cell, replicate: Replicate, alike: Run | None = None, times: float = 1) -> SelectConfig:
         """Return the options of selecting a line's S_C. Leaks in D_C, including those of dev, are never selected.
 
         alike: selection whose number of tokens, times `times`, is this line's budget; None: the line's own budget. The
@@ -265,9 +276,9 @@ class Stages:
             tokens = round(times * read(alike, SelectResult).tokens)
             # A multiple can exceed the size of D_C.
             budget = f"{min(tokens, self.job.corpus(config.domain).n_tokens)}tokens"
-        return {**given, "budget": budget, **config.select}
+        return SelectConfig.parse({**given, "budget": budget, **config.select})
 
-    def pretrain(self, cell: Cell, replicate: Replicate, selects: Mapping[Cell, Run], pieces: float) -> Options:
+    def pretrain(self, cell: Cell, replicate: Replicate, selects: Mapping[Cell, Run], pieces: float) -> PretrainConfig:
         """Return the options of a line's pre-training. selects: its selection; under `fixed`, those of all lines."""
         config = self.config
         options: Options = {"preset": config.preset, "seed": replicate.draw, **config.pretrain}
@@ -276,7 +287,8 @@ class Stages:
             options.setdefault("heldout_task", config.dev)
         if config.domain:
             options.setdefault("general", self.general.fingerprint)
-        return {"corpora": self.read(cell, selects.get(cell)), "init": cell.arm.encoder or config.encoder, **options}
+        init = cell.arm.encoder or config.encoder
+        return PretrainConfig.parse({"corpora": self.read(cell, selects.get(cell)), "init": init, **options})
 
     def amount(self, selects: Mapping[Cell, Run], pieces: float) -> Options:
         """Return the amount of training that `fixed` gives every arm; {} for the preset's epochs.
@@ -306,7 +318,7 @@ class Stages:
 
     def finetune(
         self, cell: Cell, replicate: Replicate, part: Part, *, pretrain: Run | None, labels: Sequence[Run]
-    ) -> Options:
+    ) -> FinetuneConfig:
         """Return the options of a line's taggers on one part of L_C. labels: the runs behind its training set."""
         config = self.config
         options = {"preset": config.tagger_preset, "allow_download": config.allow_download, **config.finetune}
@@ -316,7 +328,7 @@ class Stages:
         init = pretrain.id if pretrain and cell.arm.adapts else cell.arm.encoder or config.encoder
         train, tests = self.labels.train(cell, labels, part), (config.test, *config.also_test)
         given = {"train": train, "dev": config.dev, "test": tests, "seeds": replicate.seeds}
-        return {"init": init, **given, **options}
+        return FinetuneConfig.parse({"init": init, **given, **options})
 
     def _borrowed(self, cell: Cell, pretrain: Run | None) -> Options:
         """Return the options of fine-tuning in which a line differs from `none`, apart from its labels."""
@@ -333,6 +345,11 @@ class Stages:
         if arm.lpft:
             options["stages"] = "lpft"
         return {**options, **arm.tagger}
+
+
+def options_of(config: Config) -> Options:
+    """Return the options of a config that were set, as `Job.child` takes them."""
+    return config.model_dump(exclude_unset=True)
 
 
 CHECK = ""  # kind of a step without a run: it only raises an error for data that cannot be trained on
@@ -434,7 +451,9 @@ def _halves(stages: Stages, cells: Sequence[Cell]) -> dict[int, Step]:
 
 
 def _split(stages: Stages, cell: Cell, replicate: Replicate) -> Step:
-    return Step(kind="halves", cell=cell, replicate=replicate, options=lambda runs: stages.halves(replicate))
+    return Step(
+        kind="halves", cell=cell, replicate=replicate, options=lambda runs: options_of(stages.halves(replicate))
+    )
 
 
 def in_order(lines: Iterable[Line], stops: Sequence[int] = ()) -> list[list[Step]]:
@@ -487,8 +506,8 @@ def _select(place: Place, alike: Step | None) -> Step:
     cell, replicate = place.cell, place.replicate
 
     def options(runs: Mapping[Step, Run]) -> Options:
-        given = (runs[alike], times(cell, alike.cell)) if alike else ()
-        return place.within(runs).select(cell, replicate, *given)
+        pattern = (runs[alike], times(cell, alike.cell)) if alike else ()
+        return options_of(place.within(runs).select(cell, replicate, *pattern))
 
     return Step(
         kind="select",
@@ -508,7 +527,7 @@ def _labels(place: Place, part: Part) -> tuple[Step, ...]:
         return place.within(runs).labels
 
     if cell.arm.assisting:
-        skl = step(kind="skl", needs=place.needs, options=lambda runs: within(runs).skl(part))
+        skl = step(kind="skl", needs=place.needs, options=lambda runs: options_of(within(runs).skl(part)))
         needs = (skl,) if cell.arm.assisting < math.inf else ()
         check = step(
             kind=CHECK,
@@ -518,12 +537,14 @@ def _labels(place: Place, part: Part) -> tuple[Step, ...]:
         return (*needs, check)
     if not cell.arm.rebuild:
         return ()
-    difficulty = step(kind="difficulty", needs=place.needs, options=lambda runs: within(runs).difficulty(part))
+    difficulty = step(
+        kind="difficulty", needs=place.needs, options=lambda runs: options_of(within(runs).difficulty(part))
+    )
     needs = (difficulty,) if cell.arm.measures else ()
     rebuild = step(
         kind="rebuild",
         needs=(*place.needs, *needs),
-        options=lambda runs: within(runs).rebuild(cell, replicate, [runs[s] for s in needs], part),
+        options=lambda runs: options_of(within(runs).rebuild(cell, replicate, [runs[s] for s in needs], part)),
     )
     return (*needs, rebuild)
 
@@ -539,7 +560,7 @@ def _pretrain(place: Place, selects: Mapping[Cell, Step], pieces: float) -> Step
 
     def options(runs: Mapping[Step, Run]) -> Options:
         chosen = {other: runs[step] for other, step in selects.items() if step in needs}
-        return place.within(runs).pretrain(cell, replicate, chosen, pieces)
+        return options_of(place.within(runs).pretrain(cell, replicate, chosen, pieces))
 
     return Step(
         kind="pretrain",
@@ -557,7 +578,7 @@ def _finetune(place: Place, part: Part, *, pretrain: Step | None, labels: tuple[
     def options(runs: Mapping[Step, Run]) -> Options:
         encoder = runs[pretrain] if pretrain else None
         learnt_from = [runs[step] for step in label_steps]
-        return place.within(runs).finetune(cell, replicate, part, pretrain=encoder, labels=learnt_from)
+        return options_of(place.within(runs).finetune(cell, replicate, part, pretrain=encoder, labels=learnt_from))
 
     return Step(
         kind="finetune",

@@ -3,9 +3,32 @@
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from core.runs.events import Event
 from core.runs.run import Run
+
+
+class MetricName(NamedTuple):
+    """A metric's parts. Its name is `dev_f1/PER@1` for the entity type PER and seed 1.
+
+    type: "" for all types; may contain both signs. seed: None if the run trains only one.
+    """
+
+    metric: str
+    type: str = ""
+    seed: int | None = None
+
+    def __str__(self) -> str:
+        own = f"{self.metric}/{self.type}" if self.type else self.metric
+        return own if self.seed is None else f"{own}@{self.seed}"
+
+    @classmethod
+    def parse(cls, name: str) -> "MetricName":
+        head, _, seed = name.rpartition("@")
+        own, number = (head, int(seed)) if head and seed.isdecimal() else (name, None)
+        metric, _, type = own.partition("/")
+        return cls(metric, type, number)
 
 
 @dataclass(slots=True)

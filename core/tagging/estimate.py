@@ -23,6 +23,7 @@ from core.models.model_files import weights
 from core.models.networks import ON_ENCODER
 from core.models.sizes import misfit
 from core.pretraining.pretrain import HELD_OUT, HELD_OUT_MOST, PretrainConfig
+from core.runs.curves import MetricName
 from core.runs.events import read_events
 from core.runs.store import RunStore, is_run_id
 from core.tagging import calibrate
@@ -174,7 +175,8 @@ def _precise(value: object) -> object:
 def _pieces_a_second(log: Path, size: int) -> float | None:
     """Return the median of the recorded speeds. size: of the log, the cache key; a log only grows."""
     metrics = (event.data for event in read_events(log)[0] if event.kind == "metric")
-    rates = [float(data["value"]) for data in metrics if str(data["name"]).startswith("tokens_per_second")]
+    speeds = (data for data in metrics if MetricName.parse(str(data["name"])).metric == "tokens_per_second")
+    rates = [float(data["value"]) for data in speeds]
     return median(rates) if rates else None
 
 

@@ -33,7 +33,7 @@ from core.projects.home import kept_per_home, library, store
 from core.projects.titles import encoder
 from core.results import FloatArray, IntArray
 from core.runs import result
-from core.runs.curves import Curves
+from core.runs.curves import Curves, MetricName
 from core.runs.store import Run, is_run_id
 from core.selection import STRATEGIES
 from core.shown import distinct
@@ -81,11 +81,9 @@ def _history(run_id: str) -> Curves:
 
 
 def _metric(name: str, steps: list[int], values: list[float]) -> Metric:
-    """Split a name: `dev_f1/PER@1` is `dev_f1` of PER with seed 1; a type may contain both signs."""
-    head, _, seed = name.rpartition("@")
-    named, of = (head, int(seed)) if head and seed.isdecimal() else (name, None)
-    base, _, kind = named.partition("/")
-    return Metric(name=base, type=kind, seed=of, steps=np.array(steps, np.int64), values=np.array(values, np.float64))
+    metric, type, seed = MetricName.parse(name)
+    points = np.array(steps, np.int64), np.array(values, np.float64)
+    return Metric(name=metric, type=type, seed=seed, steps=points[0], values=points[1])
 
 
 def trainings(run_id: str) -> list[Run]:

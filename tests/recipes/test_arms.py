@@ -22,7 +22,7 @@ from core.experiment import view as experiments
 from core.experiment.arms import as_much_as, claimed
 from core.experiment.config import ExperimentConfig, Replicate
 from core.experiment.cost import Lookup, Seconds
-from core.experiment.steps import CHECK, Labels, Stages, in_order, lines
+from core.experiment.steps import CHECK, Labels, Stages, in_order, lines, options_of
 from core.experiment.words import name_of
 from core.importing import view as facade_corpora
 from core.kind import Job, plan
@@ -99,9 +99,9 @@ def test_names_with_values() -> None:
     assert (arms.find("low-share:0.0%").name, arms.find("low-share:0 %").rate) == ("low-share:0%", 0.0)
     config: Any = SimpleNamespace(draw_seed=0, rebuild={}, encoder="tiny", held_out=(), dev="d", train="t")
     run: Any = SimpleNamespace(id="measured")
-    cell = arms.Cell(arm=arms.find("low-share:0%"))
+    cell = arms.Cell(arm=arms.sized(arms.find("low-share:0%"), 5))
     asked = Labels(config, cast(Job, None)).rebuild(cell, Replicate(draw=0, seeds=(1,)), [run], (0, 0))
-    assert (asked["rate"], asked["difficulty"]) == (0.0, "measured")
+    assert (asked.rate, asked.difficulty) == (0.0, "measured")
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_the_arm_gazetteer_looks_for_the_names_of_a_list(home: Path) -> None:
     given = {"also_test": (), "task": "task", "domain": "domain", "arms": ("gazetteer", "classifier")}
     for listed in ("", "names"):
         config, stages = planned(home, **given, gazetteer=listed)
-        read = {cell.arm.name: stages.select(cell, config.replicates(cell)[0])["train"] for cell in config.cells[1:]}
+        read = {cell.arm.name: stages.select(cell, config.replicates(cell)[0]).train for cell in config.cells[1:]}
         train = made["train"].fingerprint
         assert read == {"random": train, "gazetteer": names.fingerprint if listed else train, "classifier": train}
 
@@ -178,7 +178,7 @@ def test_every_size_of_a_source_has_its_arms_the_smaller_in_the_larger(
     assert [stages.source(cell) for cell in config.cells[4:]] == [large, small]
     replicate = config.replicates(config.cells[3])[0]
     tuned = stages.finetune(config.cells[3], replicate, (0, 0), pretrain=None, labels=())
-    assert tuned["vectors"] == small.fingerprint
+    assert tuned.vectors == small.fingerprint
     assert str(arms.control(config.cells[4], config.cells)) == "states"
     timed = Seconds(config, TIMED, {each.name: each for each in facade_corpora.listed()}, [corpora.find("law")])
     more, less = (timed.pretrain(cell) for cell in config.cells[4:])
@@ -593,7 +593,7 @@ def test_tapt_and_b1_are_one_run_if_their_options_are_equal(home: Path, monkeypa
     config = ExperimentConfig.parse({**PARTS, **own, "task": "task", "encoder": "tiny", "arms": ("tapt",)})
     tapt = next(cell for cell in config.cells if cell.arm.pretrains)
     first = config.replicates(tapt)[0]
-    child("pretrain", **Stages(config, job).pretrain(tapt, first, {}, 1.5))
+    child("pretrain", **options_of(Stages(config, job).pretrain(tapt, first, {}, 1.5)))
     b1 = {"seed": first.draw, "preset": config.preset, "accumulation": 1}
     held_out = (*config.held_out, config.dev)
     score_module.language_model(job, "task", held_out, EncoderOptions(encoder="tiny"), **b1)

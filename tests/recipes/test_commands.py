@@ -219,7 +219,7 @@ def test_a_corpus_goes_by_its_file_or_its_name(
     monkeypatch.setattr(runs, "execute", instead)
     monkeypatch.setattr(corpora, "audit_result", lambda run_id: SimpleNamespace(flags={}, near_rules={}))
     monkeypatch.setattr(bias, "frontier", instead)
-    monkeypatch.setattr(experiments, "calibration", instead)
+    monkeypatch.setattr(experiments, "calibrations", instead)
     monkeypatch.setattr(runs, "refuse_red", lambda kind, options, **others: ())
     monkeypatch.setattr(corpora, "check_project", instead)
     monkeypatch.setattr(sys, "argv", ["core", *words])
