@@ -267,9 +267,11 @@ def failed_seeds(run: Run) -> list[int]:
 
 
 def collapsed_seeds(run: Run) -> list[int]:
-    """Return seeds whose tagger is no better than chance on dev and on the first test set (`learning.learnt`)."""
-    result = read(run)
-    learnt = [any(both) for both in zip(*(split.learnt for split in (result.dev, result.test) if split), strict=False)]
+    """Return seeds whose tagger is no better than chance on dev (`learning.learnt`).
+
+    Only dev decides, as it does when training stops: a test set never makes up for a dev F1 of 0.
+    """
+    learnt = read(run).dev.learnt
     return [seed for seed, good in zip(run.manifest.config["seeds"], learnt, strict=False) if not good]
 
 

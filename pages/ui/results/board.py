@@ -155,7 +155,8 @@ def _failed(rows: Sequence[ArmRow]) -> None:
     )
     if none_at_all:
         st.warning(
-            f"Some taggers learnt nothing (no better than chance) and are still included: {none_at_all}. Train longer."
+            f"Some taggers learnt nothing (dev F1 no better than chance) and are still included: {none_at_all}. "
+            "Train longer."
         )
     # Seeds of removed trainings are not known any more.
     here = {run.id for run in runs.listed("finetune")}

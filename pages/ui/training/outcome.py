@@ -126,8 +126,8 @@ def _finetuned(run_id: str) -> None:
         st.metric("Best epoch", ", ".join(map(str, tuned.best_epoch)), width="content")
     if collapsed := results.collapsed_seeds(run_id):
         st.warning(
-            f"Seed {', '.join(map(str, collapsed))} learnt nothing: its score is no better than chance. Train for more "
-            "epochs, at a higher rate or on more sentences."
+            f"Seed {', '.join(map(str, collapsed))} learnt nothing: its dev F1 is no better than chance. Train for "
+            "more epochs, at a higher rate or on more sentences."
         )
     if tuned.overlap_words:
         st.warning(tuned.overlap_words)
