@@ -28,10 +28,10 @@ from core.experiment.words import (
     ForestRow,
     arm_words,
     forest_rows,
-    known_interval,
     line_name,
     over,
 )
+from core.stats.verdict import is_known
 from core.tagging.result import TypeScores
 
 ARM_A, ARM_B, GOLD = "#0072B2", "#D55E00", "#009E73"
@@ -68,7 +68,7 @@ def differences(rows: Sequence[ArmRow]) -> go.Figure:
     for row, name in zip(rows, names, strict=True):
         mark = VERDICT_MARKS[row.verdict]
         fig.add_scatter(
-            x=row.interval if known_interval(row) else [row.delta] * 2,
+            x=row.interval if is_known(row.interval) else [row.delta] * 2,
             y=[name, name],
             mode="lines",
             line={"width": 3, "color": mark.colour},
@@ -291,7 +291,7 @@ def _on(row: ArmRow, column: int) -> ArmRow | FurtherTest:
 
 def _reach(test: ArmRow | FurtherTest) -> tuple[float, float]:
     """Return the distances from a difference to the ends of its interval; (0, 0) if the interval is unknown."""
-    low, high = test.interval if known_interval(test) else (test.delta, test.delta)
+    low, high = test.interval if is_known(test.interval) else (test.delta, test.delta)
     return test.delta - low, high - test.delta
 
 

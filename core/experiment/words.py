@@ -30,7 +30,7 @@ from core.shown import in_points
 from core.stats import verdict
 from core.stats.pooled import Estimate, pooled
 from core.stats.spread import of_estimate
-from core.stats.verdict import SEEDS, WHOLE_RANGE, Answer, Unlearnt
+from core.stats.verdict import SCALE, SEEDS, Answer, Unlearnt, is_known
 from core.tagging.result import Unfound
 
 
@@ -277,11 +277,6 @@ def detects_in_words(detects: float | None, n: int) -> str:
     )
 
 
-def is_known(interval: tuple[float, float]) -> bool:
-    """Return False for an interval that rules nothing out."""
-    return interval[1] - interval[0] < WHOLE_RANGE
-
-
 def range_in_words(interval: tuple[float, float]) -> str:
     """Return the ends of an interval in words."""
     return f"{points(interval[0])} to {points(interval[1])}"
@@ -455,7 +450,7 @@ def difference_words(row: ArmRow | FurtherTest) -> str:
     """Return a difference to the baseline on a test set, with the interval."""
     low, high = row.interval
     return f"{row.delta:+z.2f} " + (
-        f"[{low:+z.2f}, {high:+z.2f}]" if known_interval(row) else f"({_too_few_seeds(row)}: no interval)"
+        f"[{low:+z.2f}, {high:+z.2f}]" if is_known(row.interval) else f"({_too_few_seeds(row)}: no interval)"
     )
 
 
@@ -477,16 +472,18 @@ def _too_few_seeds(row: ArmRow | FurtherTest) -> str:
 def rate_words(row: ArmRow) -> str:
     """Return points of F1 per hour that a line takes beyond `none`, with the interval of its difference.
 
-    A rate without its interval is misleading: "+21 points per hour" may be anything from -329 to +373.
+    A rate is misleading without its interval, and if that includes more points per hour than F1 has.
     """
     rate = row.f1_per_hour
     if not rate or not row.delta:
         return ""
     if row.delta / rate < MINUTE:  # a few seconds would give a meaningless rate
         return "takes under a minute more"
-    if not known_interval(row):
+    if not is_known(row.interval):
         return f"{_too_few_seeds(row)}: no rate"
     low, high = (bound * rate / row.delta for bound in row.interval)
+    if max(-low, high) > SCALE:
+        return "cannot be determined"
     # The wider the interval, the fewer digits.
     digits = 2 if high - low < 10 else 1 if high - low < 100 else 0
     return f"{rate:+z,.{digits}f} [{low:+z,.{digits}f}, {high:+z,.{digits}f}]"
@@ -509,11 +506,6 @@ def hours_words(hours: float) -> str:
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{hours:.1f} h"
-
-
-def known_interval(row: ArmRow | FurtherTest) -> bool:
-    """Return False for an interval that rules nothing out: of one seed, or of two that differ too much."""
-    return is_known(row.interval)
 
 
 def planned_words(test: PlannedTest, unit: str, where: str = "") -> str:

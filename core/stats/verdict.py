@@ -17,14 +17,19 @@ Word = Literal["improves", "helped", "below control", "hurts", "no evidence", "n
 Answer = Literal["yes", "no evidence", "worse"]
 ANSWERS: Mapping[int, Answer] = {1: "yes", 0: "no evidence", -1: "worse"}  # by the sign of an interval
 POWER = 0.8
-WHOLE_RANGE = 200.0  # points: from -100 to 100, the width of an interval that rules nothing out
+SCALE = 100.0  # points: all of F1; an interval as wide as this can never exclude 0
 SEEDS = 5  # an arm, for an improvement that one may rely on (SOURCES.md, Seeds)
 
 
+def is_known(interval: tuple[float, float]) -> bool:
+    """Return False for an interval that is too wide to be shown: of one seed, or of two that differ too much."""
+    return interval[1] - interval[0] < SCALE
+
+
 def points(delta: float, interval: tuple[float, float]) -> str:
-    """A difference with its interval. [-100, 100] rules nothing out, so it is shown as no interval."""
+    """Return a difference with its interval, or without one that is too wide."""
     low, high = interval
-    return f"{delta:+z.2f} " + (f"[{low:+z.2f}, {high:+z.2f}]" if high - low < WHOLE_RANGE else "(no interval)")
+    return f"{delta:+z.2f} " + (f"[{low:+z.2f}, {high:+z.2f}]" if is_known(interval) else "(no interval)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,7 +215,7 @@ def _points(gap: Difference) -> str:
     interval = f"[{gap.lo:+z.2f}, {gap.hi:+z.2f}]"
     if min(len(gap.system), len(gap.other)) < 2:
         interval = "(one seed, so no interval)"
-    elif gap.hi - gap.lo >= WHOLE_RANGE:
+    elif not is_known((gap.lo, gap.hi)):
         interval = "(no interval: the seeds differ too much)"
     return f"{gap.delta:+z.2f} points {interval}"
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from html import escape, unescape
 from html.parser import HTMLParser
+from math import inf
 from pathlib import Path
 
 import pyarrow as pa
@@ -80,6 +81,7 @@ def test_the_leaderboard_shows_verdict_scores_rates_and_a_price_and_so_do_report
     run_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("core.experiment.words.MINUTE", 0.0)  # these trainings took no time
+    monkeypatch.setattr("core.experiment.words.SCALE", inf)
     app = opened(PAGE)
     assert not app.error
     said, page, found = seen(app), finished.html_report(run_id), results.finding(run_id)

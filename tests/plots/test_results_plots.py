@@ -69,6 +69,9 @@ def test_differences_are_those_to_no_pre_training_with_their_intervals() -> None
     single = row("knn", "no evidence", [63.0], gap=(-100, 100))
     assert tuple(plot.differences([single]).data[0].x) == (3.0, 3.0)
     assert experiment_words.interval_words(single) == "+3.00 (one seed: no interval)"
+    apart = replace(row("knn", "no evidence", [0.0, 63.0], gap=(-100, 85)), collapsed=(1,))
+    assert tuple(plot.differences([apart]).data[0].x) == (-28.5, -28.5)
+    assert experiment_words.interval_words(apart) == "-28.50 (2 seeds, 1 learnt nothing: no interval)"
 
 
 def test_no_number_is_a_negative_nought() -> None:
@@ -80,9 +83,10 @@ def test_no_number_is_a_negative_nought() -> None:
 
 
 def test_a_rate_has_as_many_digits_as_its_interval_bears() -> None:
-    wide = replace(row("knn", "no evidence", [61.0, 61.0], gap=(-20, 22)), f1_per_hour=20.0)
-    assert experiment_words.rate_words(wide) == "+20 [-400, +440]"
-    assert experiment_words.rate_words(replace(wide, f1_per_hour=1.0)) == "+1.0 [-20.0, +22.0]"
+    wide = replace(row("knn", "no evidence", [61.0, 61.0], gap=(-20, 22)), f1_per_hour=4.0)
+    assert experiment_words.rate_words(wide) == "+4 [-80, +88]"
+    assert experiment_words.rate_words(replace(wide, f1_per_hour=0.5)) == "+0.5 [-10.0, +11.0]"
+    assert experiment_words.rate_words(replace(wide, f1_per_hour=20.0)) == "cannot be determined"
     assert experiment_words.rate_words(replace(wide, micro_f1=[61.0], interval=(-100, 100))) == "one seed: no rate"
     assert experiment_words.rate_words(replace(wide, f1_per_hour=None)) == ""
     assert experiment_words.rate_words(replace(wide, f1_per_hour=1_267_421.0)) == "takes under a minute more"

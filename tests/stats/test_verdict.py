@@ -291,7 +291,8 @@ def test_few_seeds_and_a_stricter_bound_are_said() -> None:
     assert (one.none.lo, one.none.hi, one.verdict) == (-100.0, 100.0, "no evidence")
     assert "one seed" in one.why.lower()
     assert points(8.5, (-100.0, 100.0)) == "+8.50 (no interval)"
-    assert points(-0.001, (-99.0, 99.994)) == "+0.00 [-99.00, +99.99]"
+    assert points(-7.5, (-100.0, 85.0)) == "-7.50 (no interval)"
+    assert points(-0.001, (-49.0, 49.994)) == "+0.00 [-49.00, +49.99]"
     strict = verdicts({"it": Arm(system=system, random=None)}, none, claim="it", bound=1e-300, draws=2000)["it"]
     assert (strict.none.sign, strict.helped, strict.verdict) == (1, "no evidence", "no evidence")
     assert "above 0, but p = 0.000 where the test asks for 1e-300" in strict.why

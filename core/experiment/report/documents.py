@@ -36,7 +36,6 @@ from core.experiment.words import (
     forest_rows,
     hours_words,
     interval_words,
-    known_interval,
     line_name,
     name_of,
     over,
@@ -46,6 +45,7 @@ from core.experiment.words import (
     study_answer,
     unfound_words,
 )
+from core.stats.verdict import is_known
 from core.tagging.result import TwoReadings, TypeScores, Unfound
 from core.text.sentence import Entity
 
@@ -198,7 +198,7 @@ def _picture(rows: Sequence[ArmRow], main: ArmRow | None) -> list[Part]:
             bold=row is main,
         )
         for row in sorted(rows, key=lambda row: row is not main)
-        if row.verdict != "baseline" and known_interval(row)
+        if row.verdict != "baseline" and is_known(row.interval)
     ]
     over = "without" if baseline_words(rows) == "none" else baseline_words(rows)
     drawn = intervals(shown, f"points of 100 more than {over}; at 0 there is no difference")
