@@ -36,8 +36,14 @@ def live(run_id: str, state: RunState) -> None:
     config = runs.get(run_id).manifest.config
     with st.container(horizontal=True, vertical_alignment="bottom"):
         shown = _which(run_id, trainings, state.active) if config.get("arms") else None
-        types = _types(run_id, config.get("train"))
-    st.fragment(run_every=POLL if state.active else None)(_curves)(run_id, shown, types)
+        kind = _training(run_id, shown).manifest.kind
+        types = _types(run_id, config.get("train")) if kind == "finetune" else []
+    st.fragment(run_every=POLL if state.active else None)(_curves)(run_id, shown, types, kind)
+
+
+def _training(run_id: str, shown: str | None) -> Run:
+    """Return the training to draw: the chosen one, else the latest, else the run itself."""
+    return runs.get(shown) if shown else (training.trainings(run_id) or [runs.get(run_id)])[-1]
 
 
 def _which(run_id: str, trainings: Sequence[Run], active: bool) -> str | None:
@@ -63,13 +69,15 @@ def _types(run_id: str, train: str | None) -> list[str]:
     )
 
 
-def _curves(run_id: str, shown: str | None, types: Sequence[str]) -> None:
+def _curves(run_id: str, shown: str | None, types: Sequence[str], kind: str) -> None:
     with guard():
+        run = _training(run_id, shown)
+        if run.manifest.kind != kind:  # an experiment went on to another stage: only a tagger has F1 by type
+            st.rerun(scope="app")
         trainings = training.trainings(run_id)
         if not trainings:
             st.caption("Curves show here as soon as a model is trained.")
             return
-        run = runs.get(shown) if shown else trainings[-1]
         metrics = training.curves(run.id)
         if not metrics:
             st.caption("The first points come with the first steps.")
