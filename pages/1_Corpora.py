@@ -48,8 +48,6 @@ WORDS = (terms.TASK, terms.DOMAIN, terms.LABELS, terms.TRAIN, terms.DEV, terms.T
 
 ALL = "corpora.all"  # the switch for more than that
 FEW = 20  # corpora that Winnow made are listed without being asked for: a page of hundreds takes a browser long
-STOPPED = "Stopped at your request. Nothing was added. Resume starts from the beginning."
-STOPPED_SEVERAL = "Stopped at your request. What was imported is kept; Resume goes on with the next part."
 
 
 def main() -> None:
@@ -83,9 +81,8 @@ def _import_run() -> None:
     run_id = attached(("add", "intake"), RUN)
     if run_id is None or not (st.query_params.get("run") == run_id or runs.state(run_id).active):
         return
-    several = runs.get(run_id).manifest.kind == "intake"
-    if run_panel(run_id, RUN, stopped=STOPPED_SEVERAL if several else STOPPED).state == "succeeded":
-        (intake_outcome if several else report)(run_id)
+    if run_panel(run_id, RUN).state == "succeeded":
+        (intake_outcome if runs.get(run_id).manifest.kind == "intake" else report)(run_id)
 
 
 def _audits(roles: Mapping[str, str]) -> dict[str, dict[str, object]]:

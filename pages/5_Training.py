@@ -99,7 +99,7 @@ def _setup() -> None:
 
 def _watch(run_id: str) -> None:
     """The run, what can be done about its end, what came out, and its curves."""
-    state = run_panel(run_id, RUN, stop="Stop and keep", stopped=outcome.stopped(run_id))
+    state = run_panel(run_id, RUN, stop="Stop and keep")
     outcome.smaller(run_id, state, RUN)
     if state.state == "succeeded":
         outcome.result(run_id)

@@ -37,6 +37,7 @@ from core.experiment.words import main as main_line
 from core.experiment.words import overlap_in_short
 from core.files import read_back, read_object, write_atomic
 from core.importing.result import ROLES
+from core.overruled import overruled
 from core.project_list import COVER_FILE
 from core.projects.audit import exporting
 from core.projects.home import home, library, store
@@ -234,6 +235,7 @@ def report(run_id: str, suffix: Format = "html", cover: Cover | None = None, *, 
         "finding": finding(run_id),
         "version": run.manifest.versions.get("winnow", __version__),
         "missing": missing(run_id),
+        "overruled": overruled(run),
     }
     if run.manifest.kind == "study":
         document = study_document(StudyReport(result=study_board(run_id), **reported), cover)

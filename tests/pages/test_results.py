@@ -26,6 +26,7 @@ from core.importing import view as corpora
 from core.kind import register
 from core.projects import preferences, runs
 from core.projects.home import home
+from core.runs.events import EventLog
 from core.runs.store import RunStore
 from core.stats import mistakes
 from core.tagging.evaluations import TrainInTest
@@ -82,11 +83,15 @@ def test_the_leaderboard_shows_verdict_scores_rates_and_a_price_and_so_do_report
 ) -> None:
     monkeypatch.setattr("core.experiment.words.MINUTE", 0.0)  # these trainings took no time
     monkeypatch.setattr("core.experiment.words.SCALE", inf)
+    overruled = "Started although the data check says: The dev set has 40 entities."
+    (runs.get(run_id).path / "run-anyway.txt").write_text(overruled)
     app = opened(PAGE)
     assert not app.error
     said, page, found = seen(app), finished.html_report(run_id), results.finding(run_id)
     assert unescape(app.subheader[0].value).replace("\u2060", "") == found.what
     assert found.what.startswith("Yes, ")
+    assert overruled in said
+    assert overruled in page
     for part in found.parts:
         assert part in said
         assert escape(part) in page
@@ -393,13 +398,15 @@ def test_trainings_of_other_settings_are_compared_with_a_warning_that_names_them
     app = opened(PAGE)
     assert not app.warning  # two that were trained alike are first
     assert on_tab("Training curves").warning
-    register(
-        runs.KINDS["experiment"],
-        runs.KINDS["experiment"].config.parse({**marks(made), "encoder": "tiny"}),
-        RunStore(home),
-    )
+    kind = runs.KINDS["experiment"]
+    with EventLog(
+        register(kind, kind.config.parse({**marks(made), "encoder": "tiny"}), RunStore(home)).events_file
+    ) as log:
+        log.append("started", {"pid": 2**22 + 1, "created": 0.0})
+        log.append("cancelled", {})
     app = opened(PAGE)  # no two trainings are taken for the answer of an experiment that is not finished
     assert app.tabs[0].label == "All trainings"
+    assert "No checkpoint was written yet: Resume starts this training again" in texts(app)  # as on Training
 
 
 def marks(made: Mapping[str, Corpus]) -> dict[str, str]:

@@ -438,7 +438,8 @@ def drawn(app: AppTest) -> list[str]:
 
 def test_a_stopped_training_says_what_is_kept_and_is_resumed(parts: Parts, monkeypatch: pytest.MonkeyPatch) -> None:
     run = tuned(parts, *POINTS, ("cancelled", {}))
-    assert "No checkpoint was written yet" in texts(opened(PAGE))
+    said = texts(opened(PAGE))
+    assert "No checkpoint was written yet" in said
     for name in ("checkpoints/seed-1/checkpoint-12/trainer_state.json", "artifacts/model/config.json"):
         (run.path / name).parent.mkdir(parents=True)
         (run.path / name).write_text("{}")
@@ -574,8 +575,11 @@ def test_an_experiment_shows_its_trainings_one_by_one_and_then_its_verdicts(
         log(child, ("started", DEAD), metric("loss@1", loss, 1))
     app = opened(PAGE)
     assert metrics(app)["Loss"] == "2"
+    assert "Score of" in [field.label for field in app.multiselect]
     choose(app, (f"training.part.{run.id}", children[0].id))
     assert metrics(app)["Loss"] == "3"
+    log(run, ("child", {"run": made("pretrain", corpora=[parts["task"]], init="tiny", parent=run.id).id}))
+    assert "Score of" not in [field.label for field in opened(PAGE).multiselect]  # pre-training has no score by type
     row = replace(ARM_ROW, arm="knn", budget="10%", mean=61.0, delta=1.5, why="<i>too few</i>")
     finish(run, ExperimentResult(leaderboard=[row], curve=[], hours={}))
     app = opened(PAGE)

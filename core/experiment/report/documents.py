@@ -50,6 +50,7 @@ from core.tagging.result import TwoReadings, TypeScores, Unfound
 from core.text.sentence import Entity
 
 TITLE = "Was it worth it?"
+OVERRULED = Text("The data check had objections, which were overruled for this run: see “Data check”.", strong=True)
 KINDS = 8  # types of entities on the first page
 SHOWN, WORDS = 3, 40  # example sentences, and tokens of a short one
 
@@ -92,7 +93,8 @@ class Examples:
 class Reported:
     """The run that a report is about, as it prints it.
 
-    begun: sentence on the run and its start. finding: the verdict. missing: inputs that are gone, in words.
+    begun: sentence on the run and its start. finding: the verdict. missing: inputs that are gone, in words. overruled:
+    sentence on red items of the data check that the user overruled; "" if there were none.
     """
 
     corpora: Sequence[CorpusRow]
@@ -103,6 +105,7 @@ class Reported:
     finding: Finding
     version: str
     missing: Sequence[str]
+    overruled: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,8 +175,18 @@ def _document(
         answer=finding.what,
         about=report.begun,
         cover=cover,
-        first=[Facts([row for row in rows if row[1]], leading=True), *first],
-        second=[*second, Heading("How to repeat it"), Text(repeat), Code(report.command)],
+        first=[
+            Facts([row for row in rows if row[1]], leading=True),
+            *([OVERRULED] if report.overruled else []),
+            *first,
+        ],
+        second=[
+            *second,
+            *([Heading("Data check"), Text(report.overruled)] if report.overruled else []),
+            Heading("How to repeat it"),
+            Text(repeat),
+            Code(report.command),
+        ],
     )
 
 

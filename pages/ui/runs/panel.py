@@ -5,13 +5,14 @@ from typing import Literal
 
 import streamlit as st
 
+from core.overruled import overruled
 from core.projects import runs
 from core.projects.runs import RunState
 from core.shown import duration
 from pages.ui.frame import guard
 from pages.ui.presses import pressed
 from pages.ui.runs.where import machines, where
-from pages.ui.runs.words import ending, pace, removed, share, stage, title, waited_for, when, whole
+from pages.ui.runs.words import ending, pace, removed, share, stage, stopped, title, waited_for, when, whole
 from pages.ui.widgets import plain
 
 TIMING_HELP = "Trains for a few seconds on your text and throws the result away; nothing is kept but the speed."
@@ -29,14 +30,11 @@ _LOOKS: Mapping[str, Look] = {
 _WAITING: Look = ("Waiting", "gray", ":material/hourglass_top:")
 AGAIN = "Resuming would fail in the same way. Fix the problem above and start again."
 
-STOPPED = "Stopped at your request. What was finished is kept; Resume goes on from there."
 
+def run_panel(run_id: str, key: str, stop: str = "Cancel", what: str = "") -> RunState:
+    """Draw a run and return the state in which it was drawn. The page is rerun when the run starts or ends.
 
-def run_panel(run_id: str, key: str, stop: str = "Cancel", stopped: str = STOPPED, what: str = "") -> RunState:
-    """Draw a run; returns the state it was drawn in. The page is rerun when the run begins or ends.
-
-    stop: what its button says. stopped: what is said once it was pressed and heard. what: its title, where it is shown
-    as something else than it was begun as.
+    stop: label of the button that stops it. what: a title other than the run's own.
     """
     state = runs.state(run_id)
     with st.container(border=True, key=f"{key}.panel"):
@@ -47,11 +45,11 @@ def run_panel(run_id: str, key: str, stop: str = "Cancel", stopped: str = STOPPE
         else:
             _controls(run_id, state, key, stop)  # before what is above them: no "Finished" stands beside a Cancel
         with live:
-            st.fragment(run_every=POLL if state.active else None)(_live)(run_id, state.active, stopped, what)
+            st.fragment(run_every=POLL if state.active else None)(_live)(run_id, state.active, what)
     return state
 
 
-def _live(run_id: str, was_active: bool, stopped: str, what: str) -> None:
+def _live(run_id: str, was_active: bool, what: str) -> None:
     with guard():
         state = runs.state(run_id)
         if state.active != was_active:
@@ -60,7 +58,9 @@ def _live(run_id: str, was_active: bool, stopped: str, what: str) -> None:
         if state.active:
             progress(state)
         else:
-            _ending(state, stopped)  # in the place of the progress, so that what stands below keeps its own
+            _ending(run_id, state)  # in the place of the progress, so that nothing below it moves
+        if words := overruled(runs.get(run_id)):
+            st.warning(plain(words), icon=":material/gavel:")
         machines(run_id)
         _details(run_id, state)
 
@@ -98,7 +98,7 @@ def progress(state: RunState) -> None:
             st.caption(f"Waiting for **{waited_for(state.waiting_for)}**, then it goes on by itself.")
 
 
-def _ending(state: RunState, stopped: str) -> None:
+def _ending(run_id: str, state: RunState) -> None:
     match state.state:
         case "failed":
             why = plain(state.error or "The run failed without a message.")
@@ -106,7 +106,7 @@ def _ending(state: RunState, stopped: str) -> None:
         case "interrupted":
             st.warning(plain(state.error or ""), icon=":material/power_off:")
         case "cancelled":
-            st.info(stopped)
+            st.info(stopped(runs.get(run_id)))
         case _:
             st.empty()
 

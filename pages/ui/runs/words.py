@@ -62,6 +62,24 @@ def ending(run: Run, state: RunState) -> str:
     return "Stopped" if stopped else _ENDED[state.state]
 
 
+def stopped(run: Run) -> str:
+    """Return what a run that its user stopped has kept, and what Resume does; the same words on every page."""
+    kind, asked = run.manifest.kind, "Stopped at your request."
+    if kind == "add":
+        return f"{asked} Nothing was added. Resume starts from the beginning."
+    if kind == "intake":
+        return f"{asked} What was imported is kept; Resume continues with the next part."
+    if kind not in training.TRAININGS:
+        return f"{asked} What was finished is kept; Resume continues from there."
+    step, model = training.left_behind(run.id)
+    if step is None:
+        kept = "No checkpoint was written yet: Resume starts this training again; what was finished before is kept."
+    else:
+        kept = f"Kept: the checkpoint of step {step:,}, from which Resume continues the same curve."
+    best = "" if model is None else f" The best model so far is ready to use, in {plain(str(model))}."
+    return f"{asked} {kept}{best}"
+
+
 def removed(run_id: str) -> str:
     """Corpora of a run that are gone, and what that means for it; "" where all are here."""
     gone = [PARTS.get(name, name) for name in results.removed_inputs(run_id)]

@@ -20,7 +20,7 @@ from pages.ui.project import page_link
 from pages.ui.results.pair import DECODINGS, MACRO, OF_TYPES, with_interval
 from pages.ui.runs.links import attach
 from pages.ui.runs.panel import POLL, headline, progress
-from pages.ui.widgets import plain, table
+from pages.ui.widgets import table
 
 RESULTS = "pages/6_Results.py"
 
@@ -50,17 +50,6 @@ def _queue(run_id: str, others: Sequence[str]) -> None:
                 headline(other, state)
                 page_link("pages/5_Training.py", label="Show", query={"run": other})
             progress(state)
-
-
-def stopped(run_id: str) -> str:
-    """Show what a stopped training left: a checkpoint to resume from, and a model to use."""
-    step, model = training.left_behind(run_id)
-    if step is None:
-        on = "No checkpoint was written yet: Resume begins this training anew, and what was finished before it stays."
-    else:
-        on = f"Kept: the checkpoint of step {step:,}, where Resume goes on with the same curve."
-    best = "" if model is None else f" The best model so far is ready to use, in {plain(str(model))}."
-    return f"Stopped at your request. {on}{best}"
 
 
 def smaller(run_id: str, state: RunState, key: str) -> None:
