@@ -59,7 +59,7 @@ def _added(run_id: str) -> list[str]:
     lines = [f"{added.name}: {_n(added.sentences, 'sentence')}, {_n(added.tokens, 'token')}, {kind}"]
     if added.types:
         lines.append(f"entities     {', '.join(f'{name} {n:,}' for name, n in added.types.items())}")
-    scheme = f" with {added.scheme} tags" if added.scheme else ""
+    scheme = f" with {added.scheme} tags" if added.scheme and added.types else ""
     lines.append(f"read as      {added.format}{scheme}, {_n(added.files, 'file')}")
     if added.cut and added.cut.rule != "own":
         rule = "runs of letters, and single marks" if added.cut.rule == "words" else "what blanks separate"

@@ -128,16 +128,17 @@ def encode(entities: Iterable[Entity], n_tokens: int, scheme: Scheme) -> list[st
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
-    """The schemes that tags can be of.
+    """The schemes that tags can have.
 
-    candidates: one scheme where the tags leave no doubt; two or three where they do; none where
-    schemes are mixed. problem: why it is not one, "" if it is. where: the first place (a line, or
-    the sentence's index) that speaks against a single scheme.
+    candidates: one scheme if the tags leave no doubt; two or three if they do; none if schemes are mixed. problem: why
+    there is not one; "" if there is. where: the first place (a line, or the sentence's index) that contradicts a single
+    scheme. outside: every tag is O, so that no scheme can be seen and any gives the same sentences.
     """
 
     candidates: tuple[Scheme, ...]
     problem: str = ""
     where: int | None = None
+    outside: bool = False
 
     @property
     def scheme(self) -> Scheme | None:
@@ -199,7 +200,7 @@ class Detector:
         if seen & _CLOSES:
             return self._closing("bioes" if seen & set("ES") else "bilou")
         if not self.opened_inside:
-            return Proposal(candidates=("iob2",))
+            return Proposal(candidates=("iob2",), outside=not seen)
         if "B" not in seen:
             return Proposal(candidates=("iob1",))  # without a B all schemes of I- tags give the same entities
         place, tag, before = self._opened_at or (None, "", "")

@@ -246,6 +246,9 @@ def test_a_label_scheme_is_asked_for_if_the_tags_leave_a_doubt(home: Path) -> No
     app.button(key="corpora.submit").click().run()
     assert len(app.error) == 1
     assert not runs.listed("add")
+    app = opened(CORPORA)
+    app.file_uploader[0].upload("none.conll", b"Ada O\nsleeps O\n\nBob O\nleft O\n\n").run()
+    assert next(box for box in app.selectbox if box.label == "Label scheme").options[0].startswith("no entities")
 
 
 def test_a_path_is_typed_or_chosen_step_by_step_only_below_the_allowed_folders(

@@ -250,9 +250,11 @@ def _kept_columns(columns: Sequence[str]) -> dict[str, str]:
 
 
 def _scheme(proposal: Any) -> str | None:
-    """The label scheme: proposed where tags leave no doubt, asked for where they do."""
+    """Propose the label scheme if tags leave no doubt, else ask for it."""
     if proposal.scheme:
         label = f"{proposal.scheme.upper()}, as its tags say (checked over the whole file)"
+        if proposal.outside:
+            label = "no entities: every tag seen is O (checked over the whole file)"
         choices = ("auto", *(scheme for scheme in SCHEMES if scheme != proposal.scheme))
         return st.selectbox("Label scheme", choices, format_func=lambda s: label if s == "auto" else s.upper())
     where = f"Line {proposal.where:,}: " if proposal.where else ""
