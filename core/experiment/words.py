@@ -90,12 +90,11 @@ _CONTROLS: Mapping[str, tuple[str, str]] = {  # kind of arm: (what the compariso
 }
 REPLICATES = 6  # of a plan with three looks, which can show that the selection helped
 ONCE = "How sure this is cannot be known: a single repetition does not show the effect of chance."
-MORE_LABELS = "Next: label more sentences or train longer, until the training itself works."
+TRAIN_LONGER = "Next: train longer, with more epochs or a higher learning rate, until a tagger learns something."
 IDLE = "No result: no tagger learnt anything, with or without what was tried."
 NOTHING = (
-    "No tagger learnt anything: no seed of any variant scores above random spans on the dev or test set. So nothing "
-    "can be compared. Train for more epochs, at a higher rate or on more sentences, and check that both sets have the "
-    "types of the training set."
+    "No tagger learnt anything: no seed of any variant has a dev F1 above that of random spans. So nothing can be "
+    "compared. Train longer, and check that the dev set has the types of the training set."
 )
 NO_RESULT = (
     "No tagger learnt anything, so there is no result: no variant scores above chance. "
@@ -136,7 +135,7 @@ def of_experiment(result: ExperimentResult, outlook: Outlook = UNKNOWN) -> Findi
     rows = result.leaderboard
     judged = [row for row in rows if row.verdict in JUDGED]
     if nothing_learnt(rows):
-        return Finding(what=IDLE, sure="", next=MORE_LABELS)
+        return Finding(what=IDLE, sure="", next=TRAIN_LONGER)
     row, untested = main(result), _untested(rows)
     others = [other for other in judged if other is not row]
     further = _others(others, rows)
@@ -442,8 +441,8 @@ def asked_first(rows: Sequence[ArmRow]) -> str:
 
 
 def interval_words(row: ArmRow) -> str:
-    """Return a line's difference to its baseline, with the interval; "" for the baseline."""
-    return "" if row.verdict == "baseline" else difference_words(row)
+    """Return a line's difference to its baseline, with the interval; "" for the baseline, and if nothing was learnt."""
+    return "" if row.verdict in ("baseline", "nothing learnt") else difference_words(row)
 
 
 def difference_words(row: ArmRow | FurtherTest) -> str:
@@ -607,7 +606,7 @@ def _answered(result: StudyResult, of: Asked) -> str:
 def of_study(result: StudyResult) -> Finding:
     """Return the verdict on the claim's question: choosing if it has a control, else reading."""
     if no_task_learnt(result.tasks):
-        return Finding(what=IDLE, sure="", next=MORE_LABELS)
+        return Finding(what=IDLE, sure="", next=TRAIN_LONGER)
     of, asked = ("what was tried", result.reading)
     if result.choosing:
         of, asked = (asked_by_control(result.arm), result.choosing)

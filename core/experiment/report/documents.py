@@ -19,7 +19,7 @@ from core.experiment.report.parts import (
     Text,
     intervals,
 )
-from core.experiment.result import SWAPPED, ArmRow, FurtherTest, StudyResult, baseline_words, swapped
+from core.experiment.result import SWAPPED, ArmRow, FurtherTest, StudyResult, baseline_words, nothing_learnt, swapped
 from core.experiment.words import (
     ANSWER_COLOURS,
     HEADINGS,
@@ -201,6 +201,8 @@ def _asked(report: Report) -> str:
 
 def _picture(rows: Sequence[ArmRow], main: ArmRow | None) -> list[Part]:
     """Draw the intervals of all arms about zero, the main one first, controls in grey."""
+    if nothing_learnt(rows):
+        return []
     shown = [
         Interval(
             name=_plain_name(row, rows),

@@ -8,7 +8,7 @@ import streamlit as st
 
 from core import terms
 from core.experiment import plot, results
-from core.experiment.result import ArmRow, FurtherTest, baseline_words
+from core.experiment.result import ArmRow, FurtherTest, baseline_words, nothing_learnt
 from core.experiment.results import NextBudget
 from core.experiment.words import (
     VERDICT_MARKS,
@@ -59,6 +59,11 @@ def leaderboard(run_id: str) -> None:
     board = results.board(run_id)
     rows = board.leaderboard
     finding(results.finding(run_id))
+    if nothing_learnt(rows):
+        scores = [_line(row) for row in rows]
+        table(scores, SCORES, "The scores of every variant; none of them is compared", wrapped=())
+        _cost(run_id, rows)
+        return
     if unfound := unfound_words(results.unfound_types(run_id)):
         st.warning(plain(unfound), icon=":material/search_off:")
     for words in filter(None, (overlap_in_short(board), board.ceiling_words)):
@@ -71,11 +76,11 @@ def leaderboard(run_id: str) -> None:
     chart(plot.seed_dots(rows), "results.dots", f"Test score of every seed and variant; means: {means}")
     gaps = "; ".join(f"{line_name(row)} {interval_words(row)}" for row in rows[:30])
     chart(plot.differences(rows), "results.gaps", f"Score minus that of {baseline_words(rows)}: {gaps}")
-    columns = COLUMNS | {
-        "helped": asked_first(rows),
-        "none": f"Against {baseline_words(rows)}",
-    }
-    table([_line(row) for row in rows], columns, "Leaderboard: every variant's scores and verdict", wrapped=())
+    columns = COLUMNS | {"helped": asked_first(rows), "none": f"Against {baseline_words(rows)}"}
+    lines = [_line(row) for row in rows]
+    table(lines, columns, "Leaderboard: every variant's scores and verdict", wrapped=("arm", "none", "random"))
+    with st.expander("Text read, and seeds won", icon=":material/view_column:"):
+        table(lines, MORE, "Text that every variant read, and the seeds in which it beat its baseline")
     _further(rows)
     with st.expander("Why each verdict, and what would settle it", expanded=True, icon=":material/gavel:"):
         for words in filter(None, (*board.claim_words, board.overlap_words)):
@@ -98,13 +103,17 @@ COLUMNS = {
     "helped": "Helped",
     "chose": "Choosing helped",
     "f1": "Test score",
-    "none": "Against",
-    "random": "Against its control",
     "dev": terms.DECIDING.named,
+    "none": "Against",
+    "random": "Against control",
+}
+MORE = {
+    "arm": "Variant",
     "sentences": "Sentences pre-trained on",
     "tokens": "Tokens pre-trained on",
     "seeds": "Seeds won, level, lost",
 }
+SCORES = {"arm": "Variant", "f1": "Test score", "dev": terms.DECIDING.named, "collapsed": "Seeds that learnt nothing"}
 
 
 def _line(row: ArmRow) -> dict[str, Any]:
@@ -119,6 +128,7 @@ def _line(row: ArmRow) -> dict[str, Any]:
         "random": control_words(row),
         "helped": f"{VERDICT_MARKS[row.verdict].sign} {helped}",
         "chose": chose,
+        "collapsed": ", ".join(map(str, row.collapsed)),
         "seeds": "" if row.verdict == "baseline" else f"{row.wins}, {row.ties}, {row.losses}",
     }
 
@@ -211,6 +221,9 @@ def _bill(row: ArmRow, price: float) -> dict[str, Any]:
 def curves(run_id: str) -> None:
     """Show F1 by text and by labels (Mahapatra et al. 2022, Fig. 2 and 4), with tables and advice on the next step."""
     board = results.board(run_id)
+    if nothing_learnt(board.leaderboard):
+        st.caption("No tagger learnt anything, so there is no curve to draw.")
+        return
     _budgets(run_id, board.leaderboard)
     _further_curves(board.leaderboard)
     st.subheader("Score by labelled sentences", anchor=False)

@@ -196,7 +196,7 @@ def _experiment(run_id: str) -> None:
         {
             "arm": words.line_name(row),
             "mean": f"{row.mean:.1f}" + (f" ± {row.sd:.1f}" if row.sd is not None else ""),
-            "delta": f"{row.delta:+z.1f}" if row.verdict != "baseline" else "",
+            "delta": "" if row.verdict in ("baseline", "nothing learnt") else f"{row.delta:+z.1f}",
             "verdict": row.verdict,
             "why": row.why,
         }
