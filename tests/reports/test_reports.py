@@ -77,6 +77,7 @@ def report(**fields: Any) -> Report:
         "finding": Finding(what="Yes <b>.", sure="Quite.", next="Next: go."),
         "version": "1",
         "missing": ("a & b",),
+        "overruled": "",
     }
     return Report(**(dict(known) | fields))
 

@@ -169,6 +169,7 @@ def _document(
         ("What to do", finding.next),
         ("Cost", f"{hours_words(hours)} of computing, on this machine; nothing left it."),
     ]
+    overruled: list[Part] = [Heading("Data check"), Text(report.overruled)] if report.overruled else []
     repeat = f"Winnow {report.version}, on one machine; nothing left it. The same command gives the same result:"
     return Document(
         title=TITLE,
@@ -182,7 +183,7 @@ def _document(
         ],
         second=[
             *second,
-            *([Heading("Data check"), Text(report.overruled)] if report.overruled else []),
+            *overruled,
             Heading("How to repeat it"),
             Text(repeat),
             Code(report.command),
