@@ -415,14 +415,14 @@ def without_mix(job: Job, tagger: "Tagger", gold: Sequence[Sentence], types: Seq
 
 
 def note_unlearnt(job: Job, outcome: SeedOutcome) -> None:
-    """Add a note if a seed's tagger is no better than chance on every split."""
+    """Add a note if a seed's tagger is no better than chance on dev."""
     results = [outcome.dev, *outcome.tests]
-    if not any(result.learnt for result in results):
+    if not outcome.dev.learnt:
         names = ["dev", *map(name_of_test_set, range(len(outcome.tests)))]
         f1s = ", ".join(f"{name} {result.micro_f1:.2f}" for name, result in zip(names, results, strict=True))
         job.context.note(
-            f"Seed {outcome.seed} learnt nothing: its score ({f1s}) is no better than chance. Train for more epochs "
-            "or at a higher rate."
+            f"Seed {outcome.seed} learnt nothing: its score on dev is no better than chance ({f1s}). Train for more "
+            "epochs or at a higher rate."
         )
 
 
